@@ -1,0 +1,212 @@
+"""Rank-1 constraint systems as lists of blocks.
+
+A statement is a relation over the variables ``z = (1 | public | private)``: row i of every block demands
+``(A_i · z) (B_i · z) = C_i · z`` over Fr. Blocks keep structure: a block yields its rows as sparse
+matrices for setup, and computes its share of A·z, B·z, C·z itself, so that a layer with 10^7
+coefficients never becomes 10^7 Python objects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kernels
+from kernels import FrArray
+from zenerrors import StatementError
+
+
+@dataclass(frozen=True)
+class Csr:
+    """A sparse matrix in compressed rows, its coefficients drawn from a pool of distinct integers.
+
+    ``offsets``: int64[rows + 1]; ``columns``: uint32[nonzeros], variable indices;
+    ``coefficients``: uint32[nonzeros], positions in ``pool``; ``pool``: canonical or signed Python
+    integers, read modulo r. Entries that name the same column twice in a row add up.
+    """
+
+    offsets: NDArray[np.int64]
+    columns: NDArray[np.uint32]
+    coefficients: NDArray[np.uint32]
+    pool: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def from_entries(
+        cls, rows: int, row: NDArray[np.int64], column: NDArray[np.int64], value: NDArray[np.int64]
+    ) -> Csr:
+        """Build from parallel arrays of entries, in any order. Entries with value 0 are dropped."""
+        keep = value != 0
+        row, column, value = row[keep], column[keep], value[keep]
+        order = np.argsort(row, kind="stable")
+        offsets = np.zeros(rows + 1, dtype=np.int64)
+        np.cumsum(np.bincount(row, minlength=rows), out=offsets[1:])
+        pool, coefficients = np.unique(value[order], return_inverse=True)
+        return cls(
+            offsets, column[order].astype(np.uint32), coefficients.astype(np.uint32), tuple(map(int, pool))
+        )
+
+    @classmethod
+    def selection(cls, columns: NDArray[np.int64]) -> Csr:
+        """The matrix whose row i is the single variable ``columns[i]`` with coefficient one."""
+        count = len(columns)
+        return cls(
+            np.arange(count + 1, dtype=np.int64), columns.astype(np.uint32), np.zeros(count, np.uint32), (1,)
+        )
+
+    @classmethod
+    def empty(cls, rows: int) -> Csr:
+        """``rows`` rows that are all zero."""
+        return cls(np.zeros(rows + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint32), ())
+
+    @cached_property
+    def pool_mont(self) -> FrArray:
+        """``pool`` as uint64[len(pool), 4], Montgomery."""
+        return kernels.fr.from_ints(self.pool)
+
+    def multiply(self, z: FrArray, threads: int = 1) -> FrArray:
+        """The product with the vector ``z`` (uint64[variables, 4], Montgomery): uint64[rows, 4]."""
+        return kernels.csr_multiply(
+            self.offsets, self.columns, self.coefficients, self.pool_mont, z, threads=threads
+        )
+
+
+class Block(Protocol):
+    """A run of constraints with a common structure, placed in the statement's global variables."""
+
+    @property
+    def name(self) -> str:
+        """Where the rows come from, for error messages: ``layer/gadget``."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def matrices(self) -> tuple[Csr, Csr, Csr]:
+        """A, B and C of these rows, over all variables of the statement."""
+
+    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
+        """A·z, B·z and C·z of these rows, each uint64[rows, 4] in Montgomery form."""
+
+
+@dataclass(frozen=True)
+class SparseBlock:
+    """A block without further structure: three sparse matrices."""
+
+    name: str
+    a: Csr
+    b: Csr
+    c: Csr
+
+    def __post_init__(self) -> None:
+        if not self.a.rows == self.b.rows == self.c.rows:
+            raise StatementError(
+                "statement.block_shape", f"block {self.name!r}: A, B and C must have equally many rows"
+            )
+
+    @property
+    def rows(self) -> int:
+        return self.a.rows
+
+    def matrices(self) -> tuple[Csr, Csr, Csr]:
+        return self.a, self.b, self.c
+
+    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
+        return self.a.multiply(z, threads), self.b.multiply(z, threads), self.c.multiply(z, threads)
+
+
+@dataclass(frozen=True)
+class ProductBlock:
+    """Rows ``z[left] · z[right] = z[product]``: three index vectors, int64[rows] each."""
+
+    name: str
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    product: NDArray[np.int64]
+
+    @property
+    def rows(self) -> int:
+        return len(self.left)
+
+    def matrices(self) -> tuple[Csr, Csr, Csr]:
+        return Csr.selection(self.left), Csr.selection(self.right), Csr.selection(self.product)
+
+    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
+        return z[self.left], z[self.right], z[self.product]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Constraint blocks over ``1 + public + private`` variables, in that order."""
+
+    public: int
+    private: int
+    blocks: tuple[Block, ...]
+
+    @property
+    def variables(self) -> int:
+        return 1 + self.public + self.private
+
+    @property
+    def constraints(self) -> int:
+        return sum(block.rows for block in self.blocks)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 over the sizes and every coefficient: what a key is made for. 32 bytes."""
+        hasher = hashlib.sha256(b"zenserve r1cs 1")
+        _absorb(hasher, (np.array([self.public, self.private, len(self.blocks)], dtype="<u8"),))
+        for block in self.blocks:
+            for matrix in block.matrices():
+                pool = b"".join((value % kernels.fr.modulus).to_bytes(32, "little") for value in matrix.pool)
+                _absorb(
+                    hasher,
+                    (
+                        matrix.offsets.astype("<u8"),
+                        matrix.columns.astype("<u4"),
+                        matrix.coefficients.astype("<u4"),
+                        np.frombuffer(pool, dtype=np.uint8),
+                    ),
+                )
+        return hasher.digest()
+
+    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
+        """A·z, B·z, C·z over all blocks in order, each uint64[constraints, 4] in Montgomery form.
+
+        Raises ``StatementError`` (``statement.witness_shape``) where ``z`` does not fit.
+        """
+        if z.shape != (self.variables, 4):
+            raise StatementError(
+                "statement.witness_shape",
+                f"the witness has shape {z.shape}, this statement takes ({self.variables}, 4)",
+                field="witness",
+            )
+        outputs = tuple(np.empty((self.constraints, 4), dtype=np.uint64) for _ in range(3))
+        start = 0
+        for block in self.blocks:
+            for output, part in zip(outputs, block.evaluate(z, threads), strict=True):
+                output[start : start + block.rows] = part
+            start += block.rows
+        return outputs[0], outputs[1], outputs[2]
+
+    def row_name(self, row: int) -> str:
+        """The block and offset of global row ``row``, for error messages."""
+        for block in self.blocks:
+            if row < block.rows:
+                return f"{block.name}[{row}]"
+            row -= block.rows
+        raise IndexError(row)
+
+
+def _absorb(hasher: hashlib._Hash, arrays: Iterable[NDArray[np.generic]]) -> None:
+    for array in arrays:
+        hasher.update(len(array).to_bytes(8, "little"))
+        hasher.update(np.ascontiguousarray(array).data)

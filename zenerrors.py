@@ -1,0 +1,84 @@
+"""Every error ZenServe raises on purpose, each with a stable ``code`` that clients may rely on.
+
+    ZenError
+    ├── InputError              what the caller handed in is wrong; the message names the field and the remedy
+    │   ├── EncodingError       bytes that are no field element or curve point      encoding.*
+    │   ├── ModelError          an ONNX file that cannot become a circuit           model.*
+    │   ├── TensorError         a network input that the circuit cannot take        input.*
+    │   ├── StatementError      constraints or a witness that do not fit together   statement.*
+    │   ├── FileFormatError     a key, proof or circuit file that cannot be read    file.*
+    │   └── RequestError        an API request that cannot be served                request.*
+    ├── NotFoundError           no such resource                                    not_found
+    ├── ConflictError           the resource's state does not allow it              conflict.*
+    ├── Cancelled               the caller's progress callback asked to stop        cancelled
+    └── ResourceError           memory, time or size limits would be exceeded       resource.*
+
+A refused proof is not an error: ``prover.verify`` answers with a ``Verdict`` (see ``prover.verify``).
+"""
+
+from __future__ import annotations
+
+
+class ZenError(Exception):
+    """Base of the tree. ``code`` is stable and machine-readable; ``field`` names the offending input, if any."""
+
+    def __init__(self, code: str, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.field = field
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.code, self.message, self.field)
+
+
+def _rebuild(kind: type[ZenError], code: str, message: str, field: str | None) -> ZenError:
+    return kind(code, message, field=field)
+
+
+class InputError(ZenError):
+    """What the caller handed in is wrong."""
+
+
+class EncodingError(InputError):
+    """Bytes that are not the canonical encoding of a field element or a curve point."""
+
+
+class ModelError(InputError):
+    """An ONNX file that cannot become a circuit."""
+
+
+class TensorError(InputError):
+    """A network input that the circuit cannot take: shape, NaN, range."""
+
+
+class StatementError(InputError):
+    """Constraints that could wrap around the field, or a witness that does not satisfy them."""
+
+
+class FileFormatError(InputError):
+    """A file that is truncated, corrupt, of another version or of another kind."""
+
+
+class RequestError(InputError):
+    """An API request that cannot be served as it stands."""
+
+
+class NotFoundError(ZenError):
+    """No such resource."""
+
+
+class ConflictError(ZenError):
+    """The resource's present state does not allow the operation."""
+
+
+class Cancelled(ZenError):
+    """Raised by a progress callback to stop a long computation at its next stage."""
+
+    def __init__(self, code: str = "cancelled", message: str = "cancelled by the caller", *,
+                 field: str | None = None) -> None:
+        super().__init__(code, message, field=field)
+
+
+class ResourceError(ZenError):
+    """The work would exceed a memory, time or size limit."""
