@@ -9,7 +9,7 @@ coefficients never becomes 10^7 Python objects.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -78,6 +78,10 @@ class Csr:
         return kernels.csr_multiply(
             self.offsets, self.columns, self.coefficients, self.pool_mont, z, threads=threads
         )
+
+    def add_transposed(self, y: FrArray, out: FrArray) -> None:
+        """Add the transpose's product with ``y`` (uint64[rows, 4]) to ``out`` (uint64[variables, 4])."""
+        kernels.csr_multiply_transposed(self.offsets, self.columns, self.coefficients, self.pool_mont, y, out)
 
 
 class Block(Protocol):
@@ -164,8 +168,8 @@ class Statement:
         """SHA-256 over the sizes and every coefficient: what a key is made for. 32 bytes."""
         hasher = hashlib.sha256(b"zenserve r1cs 1")
         _absorb(hasher, (np.array([self.public, self.private, len(self.blocks)], dtype="<u8"),))
-        for block in self.blocks:
-            for matrix in block.matrices():
+        for _, matrices in self.matrices():
+            for matrix in matrices:
                 pool = b"".join((value % kernels.fr.modulus).to_bytes(32, "little") for value in matrix.pool)
                 _absorb(
                     hasher,
@@ -178,24 +182,53 @@ class Statement:
                 )
         return hasher.digest()
 
-    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
-        """A·z, B·z, C·z over all blocks in order, each uint64[constraints, 4] in Montgomery form.
+    def matrices(self) -> Iterator[tuple[int, tuple[Csr, Csr, Csr]]]:
+        """Each block's first row and its A, B and C, checked against this statement.
 
-        Raises ``StatementError`` (``statement.witness_shape``) where ``z`` does not fit.
+        Raises ``StatementError``: ``statement.block_shape`` where the rows differ from what the block says,
+        ``statement.column`` where a matrix names a variable that the statement does not have.
         """
-        if z.shape != (self.variables, 4):
-            raise StatementError(
-                "statement.witness_shape",
-                f"the witness has shape {z.shape}, this statement takes ({self.variables}, 4)",
-                field="witness",
-            )
-        outputs = tuple(np.empty((self.constraints, 4), dtype=np.uint64) for _ in range(3))
         start = 0
         for block in self.blocks:
-            for output, part in zip(outputs, block.evaluate(z, threads), strict=True):
-                output[start : start + block.rows] = part
+            matrices = block.matrices()
+            for matrix in matrices:
+                if matrix.rows != block.rows:
+                    raise StatementError(
+                        "statement.block_shape",
+                        f"block {block.name!r} has {block.rows} rows, one of its matrices {matrix.rows}",
+                    )
+                if len(matrix.columns) and int(matrix.columns.max()) >= self.variables:
+                    raise StatementError(
+                        "statement.column",
+                        f"block {block.name!r} uses variable {matrix.columns.max()}, "
+                        f"the statement has {self.variables}",
+                    )
+            yield start, matrices
             start += block.rows
-        return outputs[0], outputs[1], outputs[2]
+
+    def evaluate(
+        self, z: FrArray, threads: int = 1, *, length: int | None = None
+    ) -> tuple[FrArray, FrArray, FrArray]:
+        """A·z, B·z, C·z over all blocks in order, each uint64[constraints, 4] in Montgomery form.
+
+        With ``length`` they are padded with zero rows to ``length`` rows.
+        Raises ``StatementError`` (``statement.witness_shape``) where ``z`` does not fit.
+        """
+        if z.shape != (self.variables, 4) or z.dtype != np.uint64 or not z.flags.c_contiguous:
+            raise StatementError(
+                "statement.witness_shape",
+                f"the witness is {z.dtype}{list(z.shape)}, "
+                f"this statement takes contiguous uint64[{self.variables}, 4]",
+                field="witness",
+            )
+        rows = self.constraints if length is None else length
+        a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
+        start = 0
+        for block in self.blocks:
+            end = start + block.rows
+            a[start:end], b[start:end], c[start:end] = block.evaluate(z, threads)
+            start = end
+        return a, b, c
 
     def row_name(self, row: int) -> str:
         """The block and offset of global row ``row``, for error messages."""

@@ -1,0 +1,119 @@
+"""What a prover needs: the bases of its multi-scalar multiplications, as arrays or straight from a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels import g1, g2
+from prover import container
+from prover.container import Section
+from prover.preamble import PROVING_KEY
+from prover.verifying_key import VerifyingKey
+from zenerrors import FileFormatError
+
+Points = NDArray[np.uint64]
+
+_G1: Final = Section("<u8", (2, 6))
+_G2: Final = Section("<u8", (2, 2, 6))
+_COLUMNS: Final = Section("<u4")
+_SECTIONS: Final = {
+    "verifying_key": Section("|u1"),
+    "beta_g1": _G1,
+    "delta_g1": _G1,
+    "a_columns": _COLUMNS,
+    "a": _G1,
+    "b_columns": _COLUMNS,
+    "b_g1": _G1,
+    "b_g2": _G2,
+    "private": _G1,
+    "quotient": _G1,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ProvingKey:
+    """Points are affine, Montgomery: G1 uint64[count, 2, 6], G2 uint64[count, 2, 2, 6], infinity all zero.
+
+    ``a[i]`` = [A_j(τ)]_1 for the variable j = ``a_columns[i]``; variables absent from A have no entry.
+    ``b_g1``, ``b_g2`` and ``b_columns`` likewise. ``private[j]`` = [(β A_j + α B_j + C_j)(τ) / δ]_1 for each
+    private variable. ``quotient[i]`` = [L_i(τ) / δ]_1, L_i the Lagrange polynomial over the domain of size 2n
+    of its odd element 2i + 1. ``beta_g1`` and ``delta_g1`` are single points: uint64[1, 2, 6].
+
+    A proving key is trusted as its setup is: whoever can change it can make proofs fail, or leak.
+    """
+
+    verifying_key: VerifyingKey
+    beta_g1: Points
+    delta_g1: Points
+    a_columns: NDArray[np.uint32]
+    a: Points
+    b_columns: NDArray[np.uint32]
+    b_g1: Points
+    b_g2: Points
+    private: Points
+    quotient: Points
+
+    @property
+    def statement_digest(self) -> bytes:
+        """``Statement.digest`` of the statement that the key was made for. 32 bytes."""
+        return self.verifying_key.statement_digest
+
+    @cached_property
+    def alpha_g1(self) -> Points:
+        """uint64[1, 2, 6]."""
+        return g1.decompress(self.verifying_key.alpha_g1)
+
+    @cached_property
+    def beta_g2(self) -> Points:
+        """uint64[1, 2, 2, 6]."""
+        return g2.decompress(self.verifying_key.beta_g2)
+
+    @cached_property
+    def delta_g2(self) -> Points:
+        """uint64[1, 2, 2, 6]."""
+        return g2.decompress(self.verifying_key.delta_g2)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the key to ``path``, atomically (docs/formats.md)."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays["verifying_key"] = np.frombuffer(self.verifying_key.to_bytes(), dtype=np.uint8)
+        container.write(path, PROVING_KEY, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, check_hash: bool = True) -> ProvingKey:
+        """Map the key at ``path`` into memory and check it; its points are paged in as they are used.
+
+        ``check_hash=False`` spares reading the whole file, for a file that this machine has checked before.
+        Raises ``FileFormatError`` with a code ``file.*``.
+        """
+        arrays: dict[str, Any] = container.read(path, PROVING_KEY, _SECTIONS, check_hash=check_hash)
+        verifying_key = VerifyingKey.from_bytes(arrays.pop("verifying_key").tobytes())
+        key = cls(verifying_key, **arrays)
+        key._check_shapes()
+        return key
+
+    def _check_shapes(self) -> None:
+        variables = 1 + self.verifying_key.public + len(self.private)
+        rows = len(self.quotient)
+        plausible = {
+            "beta_g1": len(self.beta_g1) == 1,
+            "delta_g1": len(self.delta_g1) == 1,
+            "a_columns": len(self.a_columns) == len(self.a) and _are_columns(self.a_columns, variables),
+            "b_columns": len(self.b_columns) == len(self.b_g1) == len(self.b_g2)
+            and _are_columns(self.b_columns, variables),
+            "quotient": rows > self.verifying_key.public and rows & (rows - 1) == 0,
+        }
+        for field, fits in plausible.items():
+            if not fits:
+                raise FileFormatError("file.shape", f"{field} does not fit the rest of the key", field=field)
+
+
+def _are_columns(columns: NDArray[np.uint32], variables: int) -> bool:
+    """Whether ``columns`` ascend strictly and stay below ``variables``."""
+    return len(columns) == 0 or bool(np.all(columns[1:] > columns[:-1]) and int(columns[-1]) < variables)

@@ -1,0 +1,106 @@
+"""From constraints to polynomials: the quadratic arithmetic program of Groth16 (ePrint 2016/260, 2.3).
+
+Rows live on the subgroup {ω^i} of n elements, n a power of two: first the constraints, then, as arkworks
+and snarkjs have it, one row A = z_s, B = C = 0 for the constant one and each public input s, which makes the
+polynomials of the public inputs linearly independent. The quotient h = (A·B − C) / Z, Z = X^n − 1, is
+handled by its values on the odd coset {g ω^i} of the domain of size 2n, where g = ω_2n and so
+Z = g^n − 1 = −2 throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import kernels
+from kernels import FrArray, fr
+from prover.progress import Progress, part
+from prover.randomness import Secrets
+from prover.statement import Statement
+from zenerrors import StatementError
+
+CHUNK_ROWS = 1 << 16
+
+
+def log_domain_size(statement: Statement) -> int:
+    """log2 of the number n of rows, padding included. At least 1.
+
+    Raises ``StatementError`` (``statement.too_large``) beyond what the transforms can handle.
+    """
+    rows = statement.constraints + 1 + statement.public
+    log_size = max(1, (rows - 1).bit_length())
+    if log_size > kernels.MAX_LOG_SIZE:
+        raise StatementError(
+            "statement.too_large", f"{rows} rows exceed the limit of 2^{kernels.MAX_LOG_SIZE}"
+        )
+    return log_size
+
+
+def root_of_unity(log_size: int) -> FrArray:
+    """The generator of the domain of size 2^log_size, as ``kernels.Domain`` has it. uint64[4], Montgomery."""
+    return fr.from_ints([pow(7, (fr.modulus - 1) >> log_size, fr.modulus)])[0]
+
+
+def lagrange(points: FrArray, tau: FrArray, scale: FrArray) -> FrArray:
+    """scale · x_i / (x_i − τ) for each x_i in ``points`` (uint64[n, 4]).
+
+    With scale = (1 − τ^n) / n and the n-th roots of unity these are their Lagrange polynomials at τ.
+    """
+    with Secrets() as secret:
+        inverse = secret(fr.inverse(secret(fr.sub(points, tau))))
+        return fr.mul(secret(fr.mul(points, scale)), inverse)
+
+
+def columns(statement: Statement, basis: FrArray) -> tuple[FrArray, FrArray, FrArray]:
+    """A_j(τ), B_j(τ) and C_j(τ) of every variable j, each uint64[variables, 4].
+
+    ``basis``: the Lagrange polynomials of the rows at τ, uint64[n, 4].
+    """
+    a, b, c = (np.zeros((statement.variables, 4), dtype=np.uint64) for _ in range(3))
+    for start, matrices in statement.matrices():
+        for matrix, out in zip(matrices, (a, b, c), strict=True):
+            matrix.add_transposed(basis[start : start + matrix.rows], out)
+    instance = 1 + statement.public
+    a[:instance] = fr.add(a[:instance], basis[statement.constraints :][:instance])
+    return a, b, c
+
+
+def first_unsatisfied(a: FrArray, b: FrArray, c: FrArray) -> int | None:
+    """The first row with a · b != c, or None."""
+    for rows in _chunks(len(a)):
+        with Secrets() as secret:
+            wrong = (secret(fr.mul(a[rows], b[rows])) != c[rows]).any(axis=1)
+        if wrong.any():
+            return int(rows.start + wrong.argmax())
+    return None
+
+
+def quotient(a: FrArray, b: FrArray, c: FrArray, log_size: int, threads: int, report: Progress) -> None:
+    """Replace ``a`` by the values of A·B − C = −2·h on the odd coset, in place; ``b`` and ``c`` are used up.
+
+    All uint64[n, 4]: values of A, B and C on the rows. The key's bases absorb the −2.
+    """
+    domain, shift = kernels.Domain(log_size), root_of_unity(log_size + 1)
+    for index, values in enumerate((a, b, c)):
+        domain.intt(
+            values,
+            order="to_bit_reversed",
+            threads=threads,
+            progress=part(report, "quotient", 2 * index, 6),
+        )
+        domain.ntt(
+            values,
+            coset=shift,
+            order="from_bit_reversed",
+            threads=threads,
+            progress=part(report, "quotient", 2 * index + 1, 6),
+        )
+    for rows in _chunks(len(a)):
+        with Secrets() as secret:
+            a[rows] = secret(fr.sub(secret(fr.mul(a[rows], b[rows])), c[rows]))
+
+
+def _chunks(rows: int) -> Iterator[slice]:
+    """Slices that keep temporaries small beside the arrays themselves."""
+    return (slice(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS))

@@ -1,0 +1,74 @@
+"""Field elements from the operating system's randomness, in memory that can be erased.
+
+Toxic waste and blinding factors live in numpy buffers only: a Python integer cannot be overwritten.
+Erasure is best effort: it reaches the arrays registered here, not registers, swap or crash dumps.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kernels
+from kernels import FrArray
+
+_LIMBS = np.array([kernels.fr.modulus >> (64 * i) & (2**64 - 1) for i in range(4)], dtype=np.uint64)
+_TOP_LIMB_MASK = np.uint64(2 ** (kernels.fr.modulus.bit_length() - 192) - 1)
+
+Array = TypeVar("Array", bound=NDArray[np.generic])
+
+
+def random_elements(count: int) -> FrArray:
+    """``count`` independent uniform elements of Fr: uint64[count, 4], Montgomery.
+
+    Rejection sampling on 255 bits. The limbs are drawn in Montgomery form directly: x -> x·2^256 permutes
+    Fr, so a uniform representative is a uniform element.
+    """
+    elements = np.empty((count, 4), dtype=np.uint64)
+    pending = np.ones(count, dtype=np.bool_)
+    with open("/dev/urandom", "rb", buffering=0) as source, Secrets() as secret:
+        while pending.any():
+            draw = secret(np.empty((int(pending.sum()), 4), dtype=np.uint64))
+            if source.readinto(draw.data) != draw.nbytes:
+                raise OSError("the operating system returned too little randomness")
+            draw[:, 3] &= _TOP_LIMB_MASK
+            elements[pending] = draw
+            pending = ~_below_modulus(elements)
+    return elements
+
+
+def _below_modulus(elements: FrArray) -> NDArray[np.bool_]:
+    below = np.zeros(len(elements), dtype=np.bool_)
+    equal = ~below
+    for limb in (3, 2, 1, 0):
+        below |= equal & (elements[:, limb] < _LIMBS[limb])
+        equal &= elements[:, limb] == _LIMBS[limb]
+    return below
+
+
+class Secrets:
+    """Arrays that are zeroed when the ``with`` block ends, however it ends.
+
+    ``with Secrets() as secret: tau = secret(random_elements(1))``
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[NDArray[np.generic]] = []
+
+    def __call__(self, array: Array) -> Array:
+        """Register ``array`` and hand it back."""
+        self._arrays.append(array)
+        return array
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for array in self._arrays:
+            array.fill(0)
+        self._arrays.clear()

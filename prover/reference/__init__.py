@@ -1,0 +1,7 @@
+"""Slow, obvious, independent: Python integers and py_ecc only. Judges the fast path; never serves it."""
+
+from prover.reference.constraints import check
+from prover.reference.exponents import Trapdoor, key_exponents, proof_exponents
+from prover.reference.pairing import verify
+
+__all__ = ["Trapdoor", "check", "key_exponents", "proof_exponents", "verify"]

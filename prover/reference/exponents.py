@@ -1,0 +1,94 @@
+"""Groth16 in the exponent: every point of a key or proof as its discrete logarithm, from a known trapdoor.
+
+Only tests know a trapdoor. Formulas from ePrint 2016/260, section 3.2; Lagrange polynomials by their
+product definition, the quotient never computed: h(τ) Z(τ) is A(τ) B(τ) − C(τ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from py_ecc.optimized_bls12_381.optimized_curve import curve_order
+
+from prover.reference.constraints import dense_rows
+from prover.statement import Statement
+
+R: Final = curve_order
+
+
+class Trapdoor(NamedTuple):
+    tau: int
+    alpha: int
+    beta: int
+    gamma: int
+    delta: int
+
+
+def key_exponents(statement: Statement, trapdoor: Trapdoor) -> dict[str, list[int]]:
+    """``a``, ``b`` for every variable, ``public``, ``private``, ``quotient``: as in ``ProvingKey``."""
+    tau, alpha, beta, gamma, delta = trapdoor
+    a, b, c = _columns(statement, tau)
+    mixed = [beta * a_j + alpha * b_j + c_j for a_j, b_j, c_j in zip(a, b, c, strict=True)]
+    instance = 1 + statement.public
+    odd = lagrange(roots_of_unity(2 * _domain_size(statement)), tau)[1::2]
+    return {
+        "a": a,
+        "b": b,
+        "public": [value * pow(gamma, -1, R) % R for value in mixed[:instance]],
+        "private": [value * pow(delta, -1, R) % R for value in mixed[instance:]],
+        "quotient": [value * pow(delta, -1, R) % R for value in odd],
+    }
+
+
+def proof_exponents(
+    statement: Statement, trapdoor: Trapdoor, z: Sequence[int], r: int, s: int
+) -> tuple[int, int, int]:
+    """A, B and C of the proof of ``z`` with blinding factors ``r`` and ``s``."""
+    tau, alpha, beta, _, delta = trapdoor
+    columns = _columns(statement, tau)
+    a_z, b_z, c_z = (sum(x * y for x, y in zip(z, column, strict=True)) for column in columns)
+    a = alpha + a_z + r * delta
+    b = beta + b_z + s * delta
+    private = range(1 + statement.public, statement.variables)
+    mixed = sum(z[j] * (beta * columns[0][j] + alpha * columns[1][j] + columns[2][j]) for j in private)
+    c = (mixed + a_z * b_z - c_z) * pow(delta, -1, R) + s * a + r * b - r * s * delta
+    return a % R, b % R, c % R
+
+
+def roots_of_unity(size: int) -> list[int]:
+    omega = pow(7, (R - 1) // size, R)
+    return [pow(omega, i, R) for i in range(size)]
+
+
+def lagrange(points: Sequence[int], tau: int) -> list[int]:
+    """L_i(τ) = Π_{k≠i} (τ − x_k) / (x_i − x_k)."""
+    values = []
+    for i, x in enumerate(points):
+        numerator = denominator = 1
+        for k, y in enumerate(points):
+            if k != i:
+                numerator = numerator * (tau - y) % R
+                denominator = denominator * (x - y) % R
+        values.append(numerator * pow(denominator, -1, R) % R)
+    return values
+
+
+def _domain_size(statement: Statement) -> int:
+    size = 2
+    while size < statement.constraints + 1 + statement.public:
+        size *= 2
+    return size
+
+
+def _columns(statement: Statement, tau: int) -> tuple[list[int], list[int], list[int]]:
+    basis = lagrange(roots_of_unity(_domain_size(statement)), tau)
+    a, b, c = ([0] * statement.variables for _ in range(3))
+    for start, matrices in statement.matrices():
+        for column, matrix in zip((a, b, c), matrices, strict=True):
+            for row, entries in enumerate(dense_rows(matrix), start):
+                for j, coefficient in entries:
+                    column[j] = (column[j] + coefficient * basis[row]) % R
+    for s in range(1 + statement.public):
+        a[s] = (a[s] + basis[statement.constraints + s]) % R
+    return a, b, c
