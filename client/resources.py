@@ -1,0 +1,67 @@
+"""The API's resources as the client shows them. Unknown fields of newer services are ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+Resource = TypeVar("Resource")
+
+TERMINAL = frozenset({"succeeded", "failed", "canceled"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """How a job is doing. ``percent`` is of the present ``stage``; ``timings`` are seconds per stage."""
+
+    id: str
+    state: str
+    stage: str | None
+    percent: float
+    attempt: int
+    cancel_requested: bool
+    timings: dict[str, float]
+    problem: dict[str, Any] | None
+    failures: list[dict[str, Any]]
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in TERMINAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Job):
+    """A registered network."""
+
+    name: str
+    input_privacy: str
+    weight_privacy: str
+    bits: int
+    setup: str
+    verification_key_id: str | None
+    description: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof(Job):
+    """A proof, from the request to the result."""
+
+    model_id: str
+    verification_key_id: str | None
+    label: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """The verdict on a proof document; ``reason`` is its stable name."""
+
+    valid: bool
+    reason: str
+    detail: str
+    verification_key: dict[str, Any]
+    statement: dict[str, Any] | None
+
+
+def read(kind: type[Resource], document: dict[str, Any]) -> Resource:
+    """A resource from the JSON of an answer."""
+    return kind(**{field.name: document[field.name] for field in fields(kind)})  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""The service: HTTP API, database, jobs, artifact store and command line (see docs/service.md)."""

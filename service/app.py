@@ -1,0 +1,59 @@
+"""The HTTP application. Rooms: ``service.routes``; errors: ``service.problems``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.formparsers import MultiPartParser
+
+from service import problems
+from service.body_limit import BodyLimit
+from service.routes import health, models, proofs, verification
+from service.runtime import Runtime
+
+_DESCRIPTION = """\
+Proofs, in zero knowledge, of what a neural network computed. Register a network, prove what it makes of an
+input, hand the 192-byte proof to anyone: verification takes milliseconds, needs no account and no trust in
+this service.
+
+Every error is a problem document (RFC 9457) with a stable `code`.
+"""
+
+
+def create_app(runtime: Runtime) -> FastAPI:
+    """The application over an open runtime. It starts no threads and no processes."""
+    # No telemetry: spans and logs of requests could carry what callers want kept secret.
+    app = FastAPI(
+        title="ZenServe",
+        version="1",
+        description=_DESCRIPTION,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        redirect_slashes=False,
+    )
+    app.state.runtime = runtime
+    # Larger parts would be spooled to a temporary file in the clear.
+    MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
+    app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
+    problems.install(app)
+    for room in (models, proofs, verification):
+        app.include_router(room.router, prefix="/v1", responses=problems.responses(413, 422, 500))
+    app.include_router(health.router)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            license_info=app.license_info,
+            routes=app.routes,
+        )
+        schema["components"]["schemas"]["Problem"] = problems.Problem.model_json_schema()
+        app.openapi_schema = schema
+    return app.openapi_schema

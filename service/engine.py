@@ -1,0 +1,112 @@
+"""Every call that the service makes into ``circuits`` and ``prover``, and nothing else.
+
+Operations on untrusted files take and return bytes: they run in ``service.sandbox``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import circuits
+import prover
+from circuits import Circuit
+from prover import Progress, ProvingKey, Verdict, VerifyingKey
+from zenerrors import TensorError
+
+Floats = NDArray[np.float64]
+Privacy = Literal["public", "private"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a proof job makes."""
+
+    proof: bytes
+    public_inputs: list[int]
+    label: int
+
+
+def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
+    """The quantised network, in its own byte format. Raises ``ModelError``, ``TensorError``."""
+    graph = circuits.load_onnx(onnx)
+    return circuits.quantise(graph, read_calibration(calibration), bits=int(bits)).to_bytes()
+
+
+UNTRUSTED: dict[str, Callable[..., bytes]] = {"quantise": quantise}
+
+
+def read_calibration(data: bytes) -> Floats:
+    """Samples as float64[n, *input_shape], from ``.npy`` bytes (never a pickle) or a JSON array."""
+    try:
+        if data.startswith(b"\x93NUMPY"):
+            return numbers(np.load(io.BytesIO(data), allow_pickle=False), "calibration")
+        return numbers(json.loads(data), "calibration")
+    except (ValueError, RecursionError, EOFError) as error:
+        raise TensorError(
+            "input.unreadable",
+            "the calibration is neither a .npy file of numbers nor a JSON array of numbers",
+            field="calibration",
+        ) from error
+
+
+def numbers(value: Any, field: str) -> Floats:
+    """A nested list as float64[...]. Raises ``TensorError`` where it is ragged or holds other things."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, RecursionError):
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iuf":
+        raise TensorError("input.not_numeric", f"{field} must be a rectangular array of numbers", field=field)
+    return array.astype(np.float64)
+
+
+def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Circuit:
+    graph = circuits.QuantGraph.from_bytes(quantised)
+    return circuits.compile_inference(graph, input_privacy=input_privacy, weight_privacy=weight_privacy)
+
+
+def setup(circuit: Circuit, key_file: Path, threads: int, progress: Progress) -> VerifyingKey:
+    """Make the keys; the proving key goes to ``key_file``."""
+    proving_key = prover.setup(circuit.statement, threads=threads, progress=progress)
+    proving_key.save(key_file)
+    return proving_key.verifying_key
+
+
+def check_input(circuit: Circuit, values: Floats) -> None:
+    """Raises ``TensorError`` for a wrong shape, a NaN (which index) or a value out of range."""
+    circuit.quantise_input(values)
+
+
+def prove(circuit: Circuit, key_file: Path, values: Floats, threads: int, progress: Progress) -> Result:
+    """Run the network on ``values`` and prove it."""
+    progress("load key", 0.0)
+    proving_key = ProvingKey.load(key_file)
+    progress("witness", 0.0)
+    quantised = circuit.quantise_input(values)
+    output = circuit.execute(quantised)
+    witness = circuit.witness(quantised)
+    proof = prover.prove(proving_key, circuit.statement, witness, threads=threads, progress=progress)
+    public_inputs = circuit.public_inputs(quantised, output)
+    progress("self-check", 0.0)
+    verdict = prover.verify(proving_key.verifying_key, public_inputs, proof)
+    if not verdict.valid:
+        raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
+    return Result(proof.to_bytes(), public_inputs, output.label)
+
+
+def verify(key: dict[str, Any], public_inputs: Sequence[int], proof: bytes) -> Verdict:
+    """Judge a proof. Raises ``InputError`` where the key itself cannot be read."""
+    return prover.verify(VerifyingKey.from_json(key), public_inputs, proof)
+
+
+def check_key(key: dict[str, Any]) -> None:
+    """Raises ``InputError`` where this is no verification key, or not the one its digest says."""
+    VerifyingKey.from_json(key)

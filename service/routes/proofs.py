@@ -1,0 +1,120 @@
+"""Proofs: of what a model makes of an input."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import anyio
+from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from service import engine, problems, statements, work
+from service.jobs import Jobs, new_id
+from service.repositories import Models, Proofs, VerificationKeys
+from service.routes.dependencies import POLL_SECONDS, IdempotencyKey, RuntimeDep, WaitDep, settled
+from service.runtime import Runtime
+from service.schemas import ProofDocument, ProofRequest, ProofView, proof_view
+from service.tables import TERMINAL, Proof
+from zenerrors import ConflictError
+
+router = APIRouter(tags=["proofs"])
+
+
+@router.post("/proofs", status_code=202, responses=problems.responses(400, 404, 409, 415))
+async def create_proof(
+    runtime: RuntimeDep,
+    body: ProofRequest,
+    response: Response,
+    wait: WaitDep,
+    idempotency_key: IdempotencyKey = None,
+) -> ProofView:
+    """Prove what the model makes of the input. The input is checked at once, stored encrypted, and deleted
+    when the proof is done, failed or canceled.
+
+    With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
+    either way.
+    """
+    proof_id = await run_in_threadpool(_submit, runtime, body, idempotency_key)
+    response.headers["Location"] = f"/v1/proofs/{proof_id}"
+    if wait:
+        response.headers["Preference-Applied"] = f"wait={wait}"
+    return await settled(lambda: get_proof(runtime, proof_id), wait)
+
+
+@router.get("/proofs/{proof_id}", responses=problems.responses(404))
+def get_proof(runtime: RuntimeDep, proof_id: str) -> ProofView:
+    """A proof, and how far it is."""
+    with runtime.database.read() as session:
+        return proof_view(Proofs(session).get(proof_id))
+
+
+@router.get("/proofs/{proof_id}/proof", responses=problems.responses(404, 409))
+def get_proof_document(runtime: RuntimeDep, proof_id: str) -> ProofDocument:
+    """The portable proof: hand it on together with the verification key it names."""
+    with runtime.database.read() as session:
+        proof = Proofs(session).get(proof_id)
+        if proof.proof is None or proof.public_inputs is None:
+            raise ConflictError(
+                "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
+            )
+        key = VerificationKeys(session).get(proof.model.verification_key_id or "")
+        return statements.proof_document(proof.proof, proof.public_inputs, key.document, key.circuit)
+
+
+@router.post("/proofs/{proof_id}/cancel", responses=problems.responses(404, 409))
+def cancel_proof(runtime: RuntimeDep, proof_id: str) -> ProofView:
+    """Cancel a proof: at once while it is queued, at its next stage or progress report while it runs.
+    Canceling again is no error; canceling what is over is a conflict."""
+    with runtime.database.write() as session:
+        Proofs(session).get(proof_id)
+        Jobs(session).cancel(proof_id)
+    return get_proof(runtime, proof_id)
+
+
+@router.get(
+    "/proofs/{proof_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
+)
+async def proof_events(
+    runtime: RuntimeDep,
+    seen: Annotated[ProofView, Depends(get_proof)],
+    request: Request,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events: `progress` with the proof's state whenever it changes, and `end` when it is over.
+
+    Every stream begins with the present state, so nothing is missed by connecting late or again.
+    """
+    while seen.state not in TERMINAL:
+        yield ServerSentEvent(event="progress", data=seen, id=str(seen.revision))
+        while (now := await run_in_threadpool(get_proof, runtime, seen.id)).revision == seen.revision:
+            await anyio.sleep(POLL_SECONDS)
+        seen = now
+    yield ServerSentEvent(event="end", data=seen, id=str(seen.revision))
+
+
+def _submit(runtime: Runtime, body: ProofRequest, idempotency_key: str | None) -> str:
+    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made."""
+    values = engine.numbers(body.input, "input")
+    mac = runtime.vault.mac(b"proof", body.model_id.encode(), str(values.shape).encode(), values.tobytes())
+    with runtime.database.read() as session:
+        model = Models(session).get(body.model_id)
+        if earlier := Jobs(session).earlier(idempotency_key, mac):
+            return earlier
+    if model.job.state != "succeeded":
+        raise ConflictError(
+            "conflict.model_not_ready",
+            f"the model is {model.job.state}; wait until GET /v1/models/{model.id} says succeeded",
+            field="model_id",
+        )
+    engine.check_input(work.open_circuit(runtime, model), values)
+    proof_id = new_id("prf")
+    with runtime.database.write() as session:
+        if earlier := Jobs(session).earlier(idempotency_key, mac):
+            return earlier
+        Jobs(session).create(proof_id, "proof", idempotency_key, mac)
+        sealed = work.seal_input(runtime, proof_id, values)
+        Proofs(session).add(Proof(id=proof_id, model_id=model.id, input=sealed))
+    runtime.enqueue(proof_id)
+    return proof_id

@@ -1,0 +1,47 @@
+"""What every process of the service works with: settings, database, store, vault and queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from service import log
+from service.database import Database
+from service.queue import Queue
+from service.settings import Settings
+from service.store import Store
+from service.vault import Vault
+
+
+@dataclass(frozen=True)
+class Runtime:
+    settings: Settings
+    database: Database
+    store: Store
+    vault: Vault
+    queue: Queue
+
+    @classmethod
+    def open(cls, settings: Settings) -> Runtime:
+        """Open the data directory, making it on first use: readable by its owner only."""
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return cls(
+            settings,
+            Database(settings.data_dir / "zenserve.sqlite"),
+            Store(settings.data_dir / "artifacts"),
+            Vault.from_settings(settings),
+            Queue(settings.data_dir / "broker"),
+        )
+
+    def enqueue(self, job_id: str) -> None:
+        """Tell the workers, after the commit that queued the job.
+
+        A broker that is down costs time, not the job: the reaper tells them later.
+        """
+        try:
+            self.queue.send(job_id)
+        except Exception:
+            log.event("queue.unreachable", level=30, id=job_id, failed=True)
+
+    def close(self) -> None:
+        self.queue.close()
+        self.database.close()

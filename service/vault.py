@@ -1,0 +1,72 @@
+"""Encryption at rest: AES-256-GCM under one key that the operator holds."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from service.settings import Settings
+from zenerrors import FileFormatError
+
+_NONCE_BYTES = 12
+
+
+class Vault:
+    """Seals byte strings for one named place each, so that a sealed blob moved elsewhere does not open."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._cipher = AESGCM(_derive(secret, b"zenserve seal"))
+        self._mac_key = _derive(secret, b"zenserve mac")
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Vault:
+        """The key in ``ZENSERVE_SECRET_KEY``, or one kept in the data directory and made on first use."""
+        if settings.secret_key is not None:
+            return cls(settings.secret_key.get_secret_value().encode())
+        return cls(_key_file(settings.data_dir / "secret.key"))
+
+    def seal(self, plaintext: bytes, place: str) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, plaintext, place.encode())
+
+    def open(self, sealed: bytes, place: str) -> bytes:
+        """Raises ``FileFormatError`` (``file.sealed``) for another key, another place or changed bytes."""
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+        except (InvalidTag, ValueError) as error:
+            raise FileFormatError(
+                "file.sealed",
+                f"the stored {place.partition(':')[0]} cannot be decrypted: it was sealed with another"
+                " ZENSERVE_SECRET_KEY, or changed on disk",
+            ) from error
+
+    def mac(self, *parts: bytes) -> bytes:
+        """A keyed fingerprint. A plain hash would let anyone with the database guess small inputs."""
+        mac = hmac.new(self._mac_key, digestmod=hashlib.sha256)
+        for part in parts:
+            mac.update(len(part).to_bytes(8, "little") + part)
+        return mac.digest()
+
+
+def _derive(secret: bytes, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret)
+
+
+def _key_file(path: Path) -> bytes:
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(os.urandom(32).hex())
+        # link, not rename: of several processes that start at once the first one's key stays.
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+        fresh.unlink()
+    return bytes.fromhex(path.read_text())
