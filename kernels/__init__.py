@@ -1,0 +1,58 @@
+"""Kernels over BLS12-381: fields, groups, transforms, multi-scalar multiplication, sparse products.
+
+Arrays are ``numpy.uint64`` words, little-endian, in Montgomery form unless a name says ``canon``. The names
+below are the fastest target's that this processor runs; ``load(target)`` gives any other. Kernels are not
+constant-time. They own no state but the caches named here, start threads only when told to, release the GIL
+while they work, and never print.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from kernels.arrays import FrArray, Progress, WordArray
+from kernels.field import Field, PrimeField, ScalarField
+from kernels.group import Group
+from kernels.ntt import MAX_LOG_SIZE
+from kernels.ntt import Domain as _Domain
+from kernels.suite import Kernels, load
+from kernels.target import available_targets
+
+_fastest = load(available_targets()[0])
+
+fr = _fastest.fr
+fp = _fastest.fp
+fp2 = _fastest.fp2
+g1 = _fastest.g1
+g2 = _fastest.g2
+csr_multiply = _fastest.csr_multiply
+csr_multiply_transposed = _fastest.csr_multiply_transposed
+
+
+@cache
+def Domain(log_size: int) -> _Domain:  # noqa: N802 - reads as the class it returns
+    """The subgroup of size 2^log_size, its twiddles computed once in each process and shared."""
+    return _fastest.domain(log_size)
+
+
+__all__ = [
+    "MAX_LOG_SIZE",
+    "Domain",
+    "Field",
+    "FrArray",
+    "Group",
+    "Kernels",
+    "PrimeField",
+    "Progress",
+    "ScalarField",
+    "WordArray",
+    "available_targets",
+    "csr_multiply",
+    "csr_multiply_transposed",
+    "fp",
+    "fp2",
+    "fr",
+    "g1",
+    "g2",
+    "load",
+]

@@ -1,0 +1,39 @@
+"""What every kernel asks of its arrays, checked once here so that the extension can trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WordArray = NDArray[np.uint64]
+"""Field elements or points as little-endian 64-bit words, Montgomery form unless a name says ``canon``."""
+
+FrArray = WordArray
+"""Elements of Fr, shape [..., 4]."""
+
+Progress = Callable[[float], None]
+"""Receives the fraction done, on the calling thread. Raising from it stops the kernel; the exception
+reaches the caller."""
+
+
+def as_elements(array: WordArray, shape: tuple[int, ...], name: str) -> WordArray:
+    """``array`` as C-contiguous words of elements of the given trailing shape; ValueError otherwise."""
+    if array.dtype != np.uint64 or array.shape[array.ndim - len(shape) :] != shape:
+        raise ValueError(f"{name} must be uint64[..., {', '.join(map(str, shape))}], not {array.dtype}{array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def as_indices(array: NDArray[Any], dtype: type[np.generic], name: str) -> NDArray[Any]:
+    """``array`` as a C-contiguous vector of exactly ``dtype``; ValueError otherwise."""
+    if array.dtype != dtype or array.ndim != 1:
+        raise ValueError(f"{name} must be a vector of {np.dtype(dtype)}, not {array.dtype}{array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def require_in_place(array: WordArray, shape: tuple[int, ...], name: str) -> None:
+    """ValueError unless the kernel can work in ``array``'s own memory and it has exactly this shape."""
+    if array.dtype != np.uint64 or array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+        raise ValueError(f"{name} must be a writable C-contiguous uint64 array of shape {shape}")

@@ -1,0 +1,230 @@
+// The extension module of one target. Thin: raw arrays in, raw arrays out, sizes and shapes already checked
+// by the Python layer, the GIL released around all work.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <optional>
+
+#include "zen/encoding.hpp"
+#include "zen/fixed_base.hpp"
+#include "zen/msm.hpp"
+#include "zen/ntt.hpp"
+#include "zen/sparse.hpp"
+
+namespace nb = nanobind;
+
+namespace zen {
+namespace {
+
+template <class T>
+using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+using Words = Array<uint64_t>;
+using ConstWords = Array<const uint64_t>;
+
+template <class T>
+const T* read(const ConstWords& array) {
+  return reinterpret_cast<const T*>(array.data());
+}
+template <class T>
+T* write(const Words& array) {
+  return reinterpret_cast<T*>(array.data());
+}
+template <class T>
+long count(const ConstWords& array) {
+  return long(array.size() * sizeof(uint64_t) / sizeof(T));
+}
+
+Progress progress_from(const nb::object& callback) {
+  if (callback.is_none()) return {};
+  return [callback = callback.ptr()](double fraction) {
+    nb::gil_scoped_acquire gil;
+    nb::borrow(callback)(fraction);
+  };
+}
+
+// out[i] = operation(a[i], b[i]), or b[0] throughout where b is a single element.
+template <class F, class Operation>
+void zip(const ConstWords& a, const ConstWords& b, const Words& out, Operation operation) {
+  nb::gil_scoped_release release;
+  const F *left = read<F>(a), *right = read<F>(b);
+  F* result = write<F>(out);
+  const long n = count<F>(a), stride = count<F>(b) == 1 ? 0 : 1;
+  for (long i = 0; i < n; i++) result[i] = operation(left[i], right[stride * i]);
+}
+
+template <class In, class Out, class Operation>
+void map(const ConstWords& a, Out* out, Operation operation) {
+  nb::gil_scoped_release release;
+  const In* in = read<In>(a);
+  const long n = count<In>(a);
+  for (long i = 0; i < n; i++) out[i] = operation(in[i]);
+}
+
+template <class F>
+nb::module_ bind_field(nb::module_& parent, const char* name) {
+  nb::module_ m = parent.def_submodule(name);
+  m.def("add", [](ConstWords a, ConstWords b, Words out) { zip<F>(a, b, out, [](const F& x, const F& y) { return x + y; }); });
+  m.def("sub", [](ConstWords a, ConstWords b, Words out) { zip<F>(a, b, out, [](const F& x, const F& y) { return x - y; }); });
+  m.def("mul", [](ConstWords a, ConstWords b, Words out) { zip<F>(a, b, out, [](const F& x, const F& y) { return x * y; }); });
+  m.def("neg", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return -x; }); });
+  m.def("square", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return x.square(); }); });
+  m.def("inverse", [](Words values) {
+    nb::gil_scoped_release release;
+    const long n = long(values.size() * sizeof(uint64_t) / sizeof(F));
+    SecretBuffer<F> scratch(n);
+    batch_inverse(write<F>(values), scratch.data(), n);
+  });
+  return m;
+}
+
+template <class P>
+nb::module_ bind_prime_field(nb::module_& parent, const char* name) {
+  using F = Prime<P>;
+  nb::module_ m = bind_field<F>(parent, name);
+  m.def("modulus", [](Words out) { std::memcpy(out.data(), P::modulus, sizeof P::modulus); });
+  m.def("to_canon", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return x.to_canonical(); }); });
+  m.def("from_canon", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return x.to_montgomery(); }); });
+  // Nanoseconds are for the caller to take: `rounds` dependent products on each of 8 independent values.
+  m.def("multiply_repeatedly", [](Words values, long rounds) {
+    nb::gil_scoped_release release;
+    F* x = write<F>(values);
+    F local[8];
+    for (int k = 0; k < 8; k++) local[k] = x[k];
+    for (long i = 0; i < rounds; i++)
+      for (int k = 0; k < 8; k++) local[k] = local[k] * x[8];
+    for (int k = 0; k < 8; k++) x[k] = local[k];
+  });
+  return m;
+}
+
+Fr fr_from_int64(int64_t value) {
+  Fr magnitude = Fr::zero();
+  magnitude.v[0] = value < 0 ? -u64(value) : u64(value);
+  magnitude = magnitude.to_montgomery();
+  return value < 0 ? -magnitude : magnitude;
+}
+
+void fill_powers(ConstWords first, ConstWords base, Words out) {
+  nb::gil_scoped_release release;
+  Fr power = *read<Fr>(first);
+  const Fr ratio = *read<Fr>(base);
+  Fr* result = write<Fr>(out);
+  const long n = long(out.shape(0));
+  for (long i = 0; i < n; i++, power = power * ratio) result[i] = power;
+}
+
+template <class F>
+void bind_group(nb::module_& parent, const char* name, const Affine<F>& generator) {
+  using Point = Affine<F>;
+  nb::module_ m = parent.def_submodule(name);
+  m.def("generator", [generator](Words out) { *write<Point>(out) = generator; });
+  m.def("add", [](ConstWords a, ConstWords b, Words out) {
+    zip<Point>(a, b, out, [](const Point& p, const Point& q) { return (Xyzz<F>::from(p) + q).to_affine(); });
+  });
+  m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), [](const Point& p) { return -p; }); });
+  m.def("mul", [](ConstWords points, ConstWords scalars, Words out) {
+    nb::gil_scoped_release release;
+    for (long i = 0; i < count<Point>(points); i++) {
+      const Fr scalar = read<Fr>(scalars)[i].to_canonical();
+      write<Point>(out)[i] = scalar_multiply(read<Point>(points)[i], scalar.v, Fr::words).to_affine();
+    }
+  });
+  m.def("is_on_curve", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), is_on_curve<F>); });
+  m.def("in_subgroup", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), in_subgroup<F>); });
+  m.def("msm", [](ConstWords bases, ConstWords scalars, Words out, int threads, const nb::object& callback) {
+    const Progress progress = progress_from(callback);
+    nb::gil_scoped_release release;
+    *write<Point>(out) =
+        msm(read<Point>(bases), read<Fr>(scalars), count<Point>(bases), threads, progress).to_affine();
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("fixed_base", [](ConstWords base, ConstWords scalars, Words out, int threads, const nb::object& callback) {
+    const Progress progress = progress_from(callback);
+    nb::gil_scoped_release release;
+    fixed_base_multiply(*read<Point>(base), read<Fr>(scalars), write<Point>(out), count<Fr>(scalars), threads, progress);
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("compress", [](ConstWords points, Array<uint8_t> out) {
+    nb::gil_scoped_release release;
+    for (long i = 0; i < count<Point>(points); i++)
+      compress(read<Point>(points)[i], out.data() + i * encoded_bytes<F>);
+  });
+  // The first point that does not decode, as (index, Decoded); none where all do.
+  m.def("decompress", [](Array<const uint8_t> in, Words out) -> std::optional<std::pair<long, int>> {
+    nb::gil_scoped_release release;
+    const long n = long(in.size()) / encoded_bytes<F>;
+    for (long i = 0; i < n; i++) {
+      const Decoded status = decompress(in.data() + i * encoded_bytes<F>, write<Point>(out)[i]);
+      if (status != Decoded::ok) return std::pair{i, int(status)};
+    }
+    return std::nullopt;
+  });
+}
+
+void transform(const Domain& domain, Words values, std::optional<ConstWords> coset, int order, bool inverse,
+               int threads, const nb::object& callback) {
+  const Progress progress = progress_from(callback);
+  const Fr* shift = coset ? read<Fr>(*coset) : nullptr;
+  nb::gil_scoped_release release;
+  if (inverse)
+    domain.inverse(write<Fr>(values), shift, Order(order), threads, progress);
+  else
+    domain.forward(write<Fr>(values), shift, Order(order), threads, progress);
+}
+
+SparseMatrix sparse(const Array<const int64_t>& offsets, const Array<const uint32_t>& columns,
+                    const Array<const uint32_t>& coefficients, const ConstWords& pool) {
+  return {long(offsets.size()) - 1, offsets.data(), columns.data(), coefficients.data(), read<Fr>(pool)};
+}
+
+bool cpu_has_adx() {
+#if defined(__x86_64__)
+  unsigned eax, ebx, ecx, edx;
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
+  return (ebx & bit_BMI2) && (ebx & bit_ADX);
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+NB_MODULE(ZEN_MODULE, m) {
+  m.attr("target") = target_name;
+  m.def("cpu_has_adx", cpu_has_adx);
+
+  nb::module_ fr = bind_prime_field<FrParameters>(m, "fr");
+  fr.def("from_int64", [](Array<const int64_t> in, Words out) {
+    nb::gil_scoped_release release;
+    for (long i = 0; i < long(in.size()); i++) write<Fr>(out)[i] = fr_from_int64(in.data()[i]);
+  });
+  fr.def("powers", fill_powers);
+  bind_prime_field<FpParameters>(m, "fp");
+  bind_field<Fp2>(m, "fp2");
+
+  bind_group<Fp>(m, "g1", g1_generator());
+  bind_group<Fp2>(m, "g2", g2_generator());
+
+  nb::class_<Domain>(m, "Domain")
+      .def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>())
+      .def("omega", [](const Domain& domain, Words out) { *write<Fr>(out) = domain.omega(); })
+      .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+
+  m.def("csr_multiply", [](Array<const int64_t> offsets, Array<const uint32_t> columns,
+                           Array<const uint32_t> coefficients, ConstWords pool, ConstWords z, Words out, int threads) {
+    nb::gil_scoped_release release;
+    multiply(sparse(offsets, columns, coefficients, pool), read<Fr>(z), write<Fr>(out), threads);
+  });
+  m.def("csr_multiply_transposed",
+        [](Array<const int64_t> offsets, Array<const uint32_t> columns, Array<const uint32_t> coefficients,
+           ConstWords pool, ConstWords y, Words out) {
+          nb::gil_scoped_release release;
+          multiply_transposed(sparse(offsets, columns, coefficients, pool), read<Fr>(y), write<Fr>(out));
+        });
+}
+
+}  // namespace zen

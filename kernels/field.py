@@ -1,0 +1,112 @@
+"""Arithmetic in Fr, Fp and Fp2 on whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.arrays import FrArray, WordArray, as_elements
+
+
+class Field:
+    """Elementwise operations on arrays uint64[..., *shape] in Montgomery form. New arrays are returned.
+
+    In binary operations ``b`` has the shape of ``a`` or is a single element. ``ValueError`` for arrays of
+    another dtype or shape.
+    """
+
+    def __init__(self, extension: ModuleType, name: str, shape: tuple[int, ...]) -> None:
+        self._kernel = getattr(extension, name)
+        self.name = name
+        self.shape = shape
+
+    def add(self, a: WordArray, b: WordArray) -> WordArray:
+        return self._binary(self._kernel.add, a, b)
+
+    def sub(self, a: WordArray, b: WordArray) -> WordArray:
+        return self._binary(self._kernel.sub, a, b)
+
+    def mul(self, a: WordArray, b: WordArray) -> WordArray:
+        return self._binary(self._kernel.mul, a, b)
+
+    def neg(self, a: WordArray) -> WordArray:
+        return self._unary(self._kernel.neg, a)
+
+    def square(self, a: WordArray) -> WordArray:
+        return self._unary(self._kernel.square, a)
+
+    def inverse(self, a: WordArray) -> WordArray:
+        """1 / a by Montgomery's trick; zero goes to zero."""
+        out = as_elements(a, self.shape, "a").copy()
+        self._kernel.inverse(out)
+        return out
+
+    def _unary(self, operation: object, a: WordArray) -> WordArray:
+        a = as_elements(a, self.shape, "a")
+        out = np.empty_like(a)
+        operation(a, out)  # type: ignore[operator]
+        return out
+
+    def _binary(self, operation: object, a: WordArray, b: WordArray) -> WordArray:
+        a, b = as_elements(a, self.shape, "a"), as_elements(b, self.shape, "b")
+        if b.shape not in (a.shape, self.shape):
+            raise ValueError(f"b must have the shape of a, {a.shape}, or be one element, not {b.shape}")
+        out = np.empty_like(a)
+        operation(a, b, out)  # type: ignore[operator]
+        return out
+
+
+class PrimeField(Field):
+    """A field whose elements are the integers below ``modulus``; each takes ``words`` 64-bit words."""
+
+    def __init__(self, extension: ModuleType, name: str, shape: tuple[int, ...]) -> None:
+        super().__init__(extension, name, shape)
+        (self.words,) = shape
+        modulus = np.empty(self.words, dtype="<u8")
+        self._kernel.modulus(modulus)
+        self.modulus = int.from_bytes(modulus.tobytes(), "little")
+
+    def to_canon(self, a: WordArray) -> WordArray:
+        """Montgomery to canonical form: plain integers, little-endian words."""
+        return self._unary(self._kernel.to_canon, a)
+
+    def from_canon(self, a: WordArray) -> WordArray:
+        """Canonical form (each integer below the modulus, which is not checked) to Montgomery."""
+        return self._unary(self._kernel.from_canon, a)
+
+    def from_ints(self, values: Iterable[int]) -> WordArray:
+        """uint64[n, words]: the integers modulo the field's modulus, in Montgomery form."""
+        data = b"".join((value % self.modulus).to_bytes(8 * self.words, "little") for value in values)
+        return self.from_canon(np.frombuffer(data, dtype="<u8").reshape(-1, self.words))
+
+    def to_ints(self, a: WordArray) -> list[int]:
+        """The canonical integers, flattened in C order."""
+        data = self.to_canon(a).tobytes()
+        size = 8 * self.words
+        return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
+
+    def multiply_repeatedly(self, values: WordArray, rounds: int) -> None:
+        """For benchmarks: ``values`` is uint64[9, words]; rounds times values[0..7] *= values[8], in place."""
+        self._kernel.multiply_repeatedly(values, rounds)
+
+
+class ScalarField(PrimeField):
+    """Fr, where witnesses live."""
+
+    def from_int64(self, values: NDArray[np.int64]) -> FrArray:
+        """uint64[*values.shape, 4] in Montgomery form; negative integers are taken modulo r."""
+        if values.dtype != np.int64:
+            raise ValueError(f"values must be int64, not {values.dtype}")
+        out = np.empty((*values.shape, self.words), dtype=np.uint64)
+        self._kernel.from_int64(np.ascontiguousarray(values), out)
+        return out
+
+    def powers(self, base: FrArray, count: int, first: FrArray | None = None) -> FrArray:
+        """uint64[count, 4]: first * base^i for i = 0 .. count - 1; ``first`` is one unless given."""
+        first = self.from_ints([1]) if first is None else as_elements(first, self.shape, "first")
+        out = np.empty((count, self.words), dtype=np.uint64)
+        self._kernel.powers(first, as_elements(base, self.shape, "base"), out)
+        return out

@@ -1,0 +1,124 @@
+"""The groups G1 and G2 of BLS12-381."""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.arrays import FrArray, Progress, WordArray, as_elements
+from zenerrors import EncodingError
+
+_DECODE_ERRORS = {
+    1: ("encoding.flags", "its flag bits do not form a compressed point"),
+    2: ("encoding.not_canonical", "a coordinate is not below the field's modulus"),
+    3: ("encoding.not_on_curve", "no point of the curve has this x"),
+    4: ("encoding.not_in_subgroup", "the point is on the curve but outside the subgroup of order r"),
+}
+
+
+class Group:
+    """Points are affine, uint64[..., *shape] in Montgomery form; the point at infinity is all zeros.
+
+    Scalars are uint64[n, 4], Montgomery. Points given to operations are trusted to lie on the curve.
+    ``ValueError`` for arrays of another dtype or shape.
+    """
+
+    def __init__(self, extension: ModuleType, name: str, shape: tuple[int, ...]) -> None:
+        self._kernel = getattr(extension, name)
+        self.name = name
+        self.shape = shape
+        self.encoded_bytes = 4 * math.prod(shape)  # x alone
+        self.generator = np.empty(shape, dtype=np.uint64)
+        self._kernel.generator(self.generator)
+
+    def add(self, p: WordArray, q: WordArray) -> WordArray:
+        p, q = as_elements(p, self.shape, "p"), as_elements(q, self.shape, "q")
+        if q.shape not in (p.shape, self.shape):
+            raise ValueError(f"q must have the shape of p, {p.shape}, or be one point, not {q.shape}")
+        out = np.empty_like(p)
+        self._kernel.add(p, q, out)
+        return out
+
+    def neg(self, p: WordArray) -> WordArray:
+        p = as_elements(p, self.shape, "p")
+        out = np.empty_like(p)
+        self._kernel.neg(p, out)
+        return out
+
+    def mul(self, points: WordArray, scalars: FrArray) -> WordArray:
+        """scalars[i] * points[i], one by one: for few points."""
+        points, scalars = self._pair(points, scalars)
+        out = np.empty_like(points)
+        self._kernel.mul(points, scalars, out)
+        return out
+
+    def msm(
+        self, bases: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
+    ) -> WordArray:
+        """The sum of scalars[i] * bases[i], one affine point. Fast where scalars are small or small negatives."""
+        bases, scalars = self._pair(bases, scalars)
+        out = np.empty(self.shape, dtype=np.uint64)
+        self._kernel.msm(bases, scalars, out, threads, progress)
+        return out
+
+    def fixed_base(
+        self, base: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
+    ) -> WordArray:
+        """scalars[i] * base for every i: uint64[n, *shape]."""
+        base, scalars = as_elements(base, self.shape, "base"), as_elements(scalars, (4,), "scalars")
+        out = np.empty((len(scalars), *self.shape), dtype=np.uint64)
+        self._kernel.fixed_base(base, scalars, out, threads, progress)
+        return out
+
+    def is_infinity(self, points: WordArray) -> NDArray[np.bool_]:
+        points = as_elements(points, self.shape, "points")
+        return ~points.reshape(*points.shape[: points.ndim - len(self.shape)], -1).any(axis=-1)
+
+    def is_on_curve(self, points: WordArray) -> NDArray[np.bool_]:
+        """True where a point satisfies the curve's equation or is infinity. It may lie outside the subgroup."""
+        return self._predicate(self._kernel.is_on_curve, points)
+
+    def in_subgroup(self, points: WordArray) -> NDArray[np.bool_]:
+        """True where r times the point (which must be on the curve) is infinity."""
+        return self._predicate(self._kernel.in_subgroup, points)
+
+    def compress(self, points: WordArray) -> bytes:
+        """The ZCash / IETF encoding, 48 (G1) or 96 (G2) bytes a point, concatenated."""
+        points = as_elements(points, self.shape, "points").reshape(-1, *self.shape)
+        out = np.empty(len(points) * self.encoded_bytes, dtype=np.uint8)
+        self._kernel.compress(points, out)
+        return out.tobytes()
+
+    def decompress(self, data: bytes) -> WordArray:
+        """uint64[n, *shape] from concatenated encodings. Infinity is accepted: the caller decides about it.
+
+        Raises ``EncodingError`` (``encoding.length``, ``.flags``, ``.not_canonical``, ``.not_on_curve``,
+        ``.not_in_subgroup``) for anything but the canonical encoding of points of the subgroup.
+        """
+        if len(data) % self.encoded_bytes:
+            raise EncodingError(
+                "encoding.length",
+                f"{len(data)} bytes are no whole number of {self.name} points of {self.encoded_bytes} bytes",
+            )
+        out = np.empty((len(data) // self.encoded_bytes, *self.shape), dtype=np.uint64)
+        failure = self._kernel.decompress(np.frombuffer(data, dtype=np.uint8), out)
+        if failure is not None:
+            index, status = failure
+            code, reason = _DECODE_ERRORS[status]
+            raise EncodingError(code, f"{self.name} point {index}: {reason}")
+        return out
+
+    def _predicate(self, kernel: object, points: WordArray) -> NDArray[np.bool_]:
+        points = as_elements(points, self.shape, "points")
+        out = np.empty(points.shape[: points.ndim - len(self.shape)], dtype=np.bool_)
+        kernel(points, out)  # type: ignore[operator]
+        return out
+
+    def _pair(self, points: WordArray, scalars: FrArray) -> tuple[WordArray, FrArray]:
+        points, scalars = as_elements(points, self.shape, "bases"), as_elements(scalars, (4,), "scalars")
+        if points.shape[:-len(self.shape)] != scalars.shape[:-1] or scalars.ndim != 2:
+            raise ValueError(f"{len(points)} points and scalars of shape {scalars.shape} do not pair up")
+        return points, scalars

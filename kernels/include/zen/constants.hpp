@@ -1,0 +1,37 @@
+// Made by kernels/scripts/derive_constants.py: change the script, not this file.
+// Words are 64 bits, least significant first; field elements are in Montgomery form (R = 2^(64 words)).
+#pragma once
+
+namespace zen {
+
+using u64 = unsigned long long;
+
+struct FrParameters {
+  static constexpr int words = 4;
+  static constexpr int bits = 255;
+  static constexpr u64 modulus[4] = {0xffffffff00000001, 0x53bda402fffe5bfe, 0x3339d80809a1d805, 0x73eda753299d7d48};
+  static constexpr u64 one[4] = {0x00000001fffffffe, 0x5884b7fa00034802, 0x998c4fefecbc4ff5, 0x1824b159acc5056f};
+  static constexpr u64 radix_squared[4] = {0xc999e990f3f29c6d, 0x2b6cedcb87925c23, 0x05d314967254398f, 0x0748d9d99f59ff11};
+  static constexpr u64 half[4] = {0x7fffffff80000000, 0xa9ded2017fff2dff, 0x199cec0404d0ec02, 0x39f6d3a994cebea4};
+  static constexpr u64 negative_inverse = 0xfffffffeffffffff;
+};
+
+struct FpParameters {
+  static constexpr int words = 6;
+  static constexpr int bits = 381;
+  static constexpr u64 modulus[6] = {0xb9feffffffffaaab, 0x1eabfffeb153ffff, 0x6730d2a0f6b0f624, 0x64774b84f38512bf, 0x4b1ba7b6434bacd7, 0x1a0111ea397fe69a};
+  static constexpr u64 one[6] = {0x760900000002fffd, 0xebf4000bc40c0002, 0x5f48985753c758ba, 0x77ce585370525745, 0x5c071a97a256ec6d, 0x15f65ec3fa80e493};
+  static constexpr u64 radix_squared[6] = {0xf4df1f341c341746, 0x0a76e6a609d104f1, 0x8de5476c4c95b6d5, 0x67eb88a9939d83c0, 0x9a793e85b519952d, 0x11988fe592cae3aa};
+  static constexpr u64 half[6] = {0xdcff7fffffffd555, 0x0f55ffff58a9ffff, 0xb39869507b587b12, 0xb23ba5c279c2895f, 0x258dd3db21a5d66b, 0x0d0088f51cbff34d};
+  static constexpr u64 negative_inverse = 0x89f3fffcfffcfffd;
+};
+
+inline constexpr int two_adicity = 32;
+inline constexpr u64 root_of_unity[4] = {0xb9b58d8c5f0e466a, 0x5b1b4c801819d7ec, 0x0af53ae352a31e64, 0x5bf3adda19e9b27b};  // 7^((r-1)/2^32)
+
+inline constexpr u64 g1_generator_x[1][6] = {{0x5cb38790fd530c16, 0x7817fc679976fff5, 0x154f95c7143ba1c1, 0xf0ae6acdf3d0e747, 0xedce6ecc21dbf440, 0x120177419e0bfb75}};
+inline constexpr u64 g1_generator_y[1][6] = {{0xbaac93d50ce72271, 0x8c22631a7918fd8e, 0xdd595f13570725ce, 0x51ac582950405194, 0x0e1c8c3fad0059c0, 0x0bbc3efc5008a26a}};
+inline constexpr u64 g2_generator_x[2][6] = {{0xf5f28fa202940a10, 0xb3f5fb2687b4961a, 0xa1a893b53e2ae580, 0x9894999d1a3caee9, 0x6f67b7631863366b, 0x058191924350bcd7}, {0xa5a9c0759e23f606, 0xaaa0c59dbccd60c3, 0x3bb17e18e2867806, 0x1b1ab6cc8541b367, 0xc2b6ed0ef2158547, 0x11922a097360edf3}};
+inline constexpr u64 g2_generator_y[2][6] = {{0x4c730af860494c4a, 0x597cfa1f5e369c5a, 0xe7e6856caa0a635a, 0xbbefb5e96e0d495f, 0x07d3a975f0ef25a2, 0x0083fd8e7e80dae5}, {0xadc0fc92df64b05d, 0x18aa270a2b1461dc, 0x86adac6a3be4eba0, 0x79495c4ec93da33a, 0xe7175850a43ccaed, 0x0b2bc2a163de1bf2}};
+
+}  // namespace zen

@@ -1,0 +1,107 @@
+// Short Weierstrass curves y^2 = x^3 + b: affine points and XYZZ accumulators (x = X/ZZ, y = Y/ZZZ,
+// ZZ^3 = ZZZ^2). Formulas: Explicit-Formulas Database, short Weierstrass with a = 0, "xyzz"
+// (add-2008-s, madd-2008-s, dbl-2008-s-1, mdbl-2008-s-1). All of them are complete here: equal,
+// opposite and infinite arguments are told apart.
+#pragma once
+
+#include "field.hpp"
+
+namespace zen {
+
+template <class F>
+struct Affine {
+  F x, y;  // infinity is (0, 0), which is on neither curve
+
+  static ZEN_FN Affine infinity() { return {F::zero(), F::zero()}; }
+  ZEN_FN bool is_infinity() const { return x.is_zero() && y.is_zero(); }
+  ZEN_FN Affine operator-() const { return {x, -y}; }
+  friend ZEN_FN bool operator==(const Affine& a, const Affine& b) { return a.x == b.x && a.y == b.y; }
+};
+
+template <class F>
+struct Xyzz {
+  F x, y, zz, zzz;  // infinity has zz = 0
+
+  static ZEN_FN Xyzz infinity() { return {F::zero(), F::zero(), F::zero(), F::zero()}; }
+  static ZEN_FN Xyzz from(const Affine<F>& p) {
+    return p.is_infinity() ? infinity() : Xyzz{p.x, p.y, F::one(), F::one()};
+  }
+  ZEN_FN bool is_infinity() const { return zz.is_zero(); }
+
+  Affine<F> to_affine() const {
+    if (is_infinity()) return Affine<F>::infinity();
+    const F inverse_zzz = zzz.inverse();
+    const F inverse_z = inverse_zzz * zz;
+    return {x * inverse_z.square(), y * inverse_zzz};
+  }
+
+  Xyzz doubled() const {
+    if (is_infinity()) return *this;
+    const F u = y.doubled(), v = u.square(), w = u * v, s = x * v;
+    const F x_squared = x.square(), m = x_squared.doubled() + x_squared;
+    const F x3 = m.square() - s.doubled();
+    return {x3, m * (s - x3) - w * y, v * zz, w * zzz};
+  }
+
+  Xyzz operator+(const Affine<F>& q) const {
+    if (q.is_infinity()) return *this;
+    if (is_infinity()) return from(q);
+    const F p = q.x * zz - x, r = q.y * zzz - y;
+    if (p.is_zero()) return r.is_zero() ? from(q).doubled() : infinity();
+    return finish(p, r, x, y, zz, zzz);
+  }
+
+  Xyzz operator+(const Xyzz& q) const {
+    if (q.is_infinity()) return *this;
+    if (is_infinity()) return q;
+    const F u1 = x * q.zz, s1 = y * q.zzz;
+    const F p = q.x * zz - u1, r = q.y * zzz - s1;
+    if (p.is_zero()) return r.is_zero() ? doubled() : infinity();
+    return finish(p, r, u1, s1, zz * q.zz, zzz * q.zzz);
+  }
+
+ private:
+  // The common tail of both additions: u, s are this point's coordinates over the common denominator.
+  static ZEN_FN Xyzz finish(const F& p, const F& r, const F& u, const F& s, const F& zz, const F& zzz) {
+    const F pp = p.square(), ppp = p * pp, q = u * pp;
+    const F x3 = r.square() - ppp - q.doubled();
+    return {x3, r * (q - x3) - s * ppp, zz * pp, zzz * ppp};
+  }
+};
+
+// scalar * p for a canonical little-endian scalar of `count` 64-bit words: double and add.
+template <class F>
+Xyzz<F> scalar_multiply(const Affine<F>& p, const u64* scalar, int count) {
+  Xyzz<F> r = Xyzz<F>::infinity();
+  for (int i = 64 * count - 1; i >= 0; i--) {
+    r = r.doubled();
+    if (scalar[i / 64] >> (i % 64) & 1) r = r + p;
+  }
+  return r;
+}
+
+// The constant b of the curve over each coordinate field: 4 for G1, 4 (1 + u) for G2.
+ZEN_FN Fp curve_b(const Fp&) { return Fp::one().doubled().doubled(); }
+ZEN_FN Fp2 curve_b(const Fp2&) {
+  const Fp four = curve_b(Fp{});
+  return {four, four};
+}
+
+inline Affine<Fp> g1_generator() { return {Fp::from_words(g1_generator_x[0]), Fp::from_words(g1_generator_y[0])}; }
+inline Affine<Fp2> g2_generator() {
+  return {{Fp::from_words(g2_generator_x[0]), Fp::from_words(g2_generator_x[1])},
+          {Fp::from_words(g2_generator_y[0]), Fp::from_words(g2_generator_y[1])}};
+}
+
+template <class F>
+bool is_on_curve(const Affine<F>& p) {
+  return p.is_infinity() || p.y.square() == p.x.square() * p.x + curve_b(p.x);
+}
+
+// r * p = 0, for points on the curve.
+template <class F>
+bool in_subgroup(const Affine<F>& p) {
+  return scalar_multiply(p, FrParameters::modulus, FrParameters::words).is_infinity();
+}
+
+}  // namespace zen

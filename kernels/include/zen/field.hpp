@@ -1,0 +1,128 @@
+// Prime fields in Montgomery form, the quadratic extension Fp2 = Fp[u]/(u^2 + 1), and batch inversion.
+// Nothing here is constant-time as a whole: curve.hpp and msm.hpp branch on values.
+#pragma once
+
+#include "target.hpp"
+
+namespace zen {
+
+// An element of a prime field: a R mod modulus, canonical (< modulus), as little-endian words.
+template <class P>
+struct Prime {
+  using Parameters = P;
+  static constexpr int words = P::words;
+  limb v[words];
+
+  static ZEN_FN Prime zero() { return Prime{}; }
+  static ZEN_FN Prime one() { return from_words(P::one); }
+  static ZEN_FN Prime from_words(const u64* w) {
+    Prime r;
+    for (int i = 0; i < words; i++) r.v[i] = w[i];
+    return r;
+  }
+
+  friend ZEN_FN Prime operator+(const Prime& a, const Prime& b) {
+    Prime r;
+    add_mod<P>(r.v, a.v, b.v);
+    return r;
+  }
+  friend ZEN_FN Prime operator-(const Prime& a, const Prime& b) {
+    Prime r;
+    sub_mod<P>(r.v, a.v, b.v);
+    return r;
+  }
+  friend ZEN_FN Prime operator*(const Prime& a, const Prime& b) {
+    Prime r;
+    mont_mul<P>(r.v, a.v, b.v);
+    return r;
+  }
+  friend ZEN_FN bool operator==(const Prime& a, const Prime& b) {
+    limb difference = 0;
+    for (int i = 0; i < words; i++) difference |= a.v[i] ^ b.v[i];
+    return difference == 0;
+  }
+  ZEN_FN Prime operator-() const { return zero() - *this; }
+  ZEN_FN Prime square() const { return *this * *this; }
+  ZEN_FN Prime doubled() const { return *this + *this; }
+  ZEN_FN bool is_zero() const { return *this == zero(); }
+
+  // The integer's words in plain representation; and back (the integer must be < modulus).
+  ZEN_FN Prime to_canonical() const {
+    Prime r, unit{};
+    unit.v[0] = 1;
+    mont_mul<P>(r.v, v, unit.v);
+    return r;
+  }
+  ZEN_FN Prime to_montgomery() const { return *this * from_words(P::radix_squared); }
+
+  // this^e, e given as `count` little-endian 64-bit words; four bits at a time.
+  Prime power(const u64* e, int count) const {
+    Prime table[16];
+    table[0] = one();
+    for (int i = 1; i < 16; i++) table[i] = table[i - 1] * *this;
+    Prime r = one();
+    for (int i = 16 * count - 1; i >= 0; i--) {
+      r = r.square().square().square().square();
+      r = r * table[e[i / 16] >> (4 * (i % 16)) & 15];
+    }
+    return r;
+  }
+
+  // Fermat: this^(modulus - 2); zero goes to zero.
+  Prime inverse() const {
+    u64 exponent[words];
+    for (int i = 0; i < words; i++) exponent[i] = P::modulus[i];
+    const u64 borrow = exponent[0] < 2;
+    exponent[0] -= 2;
+    exponent[1] -= borrow;
+    return power(exponent, words);
+  }
+};
+
+using Fr = Prime<FrParameters>;
+using Fp = Prime<FpParameters>;
+
+struct Fp2 {
+  Fp c0, c1;
+
+  static ZEN_FN Fp2 zero() { return {Fp::zero(), Fp::zero()}; }
+  static ZEN_FN Fp2 one() { return {Fp::one(), Fp::zero()}; }
+
+  friend ZEN_FN Fp2 operator+(const Fp2& a, const Fp2& b) { return {a.c0 + b.c0, a.c1 + b.c1}; }
+  friend ZEN_FN Fp2 operator-(const Fp2& a, const Fp2& b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
+  // Karatsuba: three products in Fp.
+  friend ZEN_FN Fp2 operator*(const Fp2& a, const Fp2& b) {
+    const Fp low = a.c0 * b.c0, high = a.c1 * b.c1;
+    return {low - high, (a.c0 + a.c1) * (b.c0 + b.c1) - low - high};
+  }
+  friend ZEN_FN bool operator==(const Fp2& a, const Fp2& b) { return a.c0 == b.c0 && a.c1 == b.c1; }
+  ZEN_FN Fp2 operator-() const { return {-c0, -c1}; }
+  ZEN_FN Fp2 square() const { return {(c0 + c1) * (c0 - c1), (c0 * c1).doubled()}; }
+  ZEN_FN Fp2 doubled() const { return {c0.doubled(), c1.doubled()}; }
+  ZEN_FN bool is_zero() const { return c0.is_zero() && c1.is_zero(); }
+
+  Fp2 inverse() const {
+    const Fp norm = (c0.square() + c1.square()).inverse();
+    return {c0 * norm, -(c1 * norm)};
+  }
+};
+
+// Montgomery's trick: values[i] = 1 / values[i], one inversion and 3 n products; zeros stay zero.
+// `scratch` holds n elements.
+template <class F>
+void batch_inverse(F* values, F* scratch, long n) {
+  F product = F::one();
+  for (long i = 0; i < n; i++) {
+    scratch[i] = product;
+    if (!values[i].is_zero()) product = product * values[i];
+  }
+  F inverse = product.inverse();
+  for (long i = n - 1; i >= 0; i--) {
+    if (values[i].is_zero()) continue;
+    const F value = values[i];
+    values[i] = inverse * scratch[i];
+    inverse = inverse * value;
+  }
+}
+
+}  // namespace zen

@@ -1,0 +1,69 @@
+// Many multiples of one point, as setup needs them: a table of digit * 2^(c window) * base, then one batched
+// affine addition per window and scalar.
+#pragma once
+
+#include "msm.hpp"
+
+namespace zen {
+
+// Width that minimises table entries plus additions for n scalars.
+inline int choose_fixed_window(long n) {
+  int best = 2;
+  double best_cost = 1e300;
+  for (int c = 2; c <= 16; c++) {
+    const double cost = double(254 / c + 1) * (double(n) + double(1l << (c - 1)));
+    if (cost < best_cost) best_cost = cost, best = c;
+  }
+  return best;
+}
+
+// table[window][d - 1] = d * 2^(c window) * base for 1 <= d <= 2^(c-1).
+template <class F>
+std::vector<Affine<F>> fixed_base_table(const Affine<F>& base, int c, int windows, int threads) {
+  const long half = 1l << (c - 1);
+  std::vector<Affine<F>> table(half * windows);
+  Xyzz<F> power = Xyzz<F>::from(base);
+  for (int window = 0; window < windows; window++) {
+    table[half * window] = power.to_affine();
+    for (int i = 0; i < c; i++) power = power.doubled();
+  }
+  // Entries (filled, 2 filled] are entry `filled` plus the first `filled` ones.
+  parallel_for(windows, threads, {}, [&](long window, int) {
+    BatchAdder<F> adder;
+    Affine<F>* row = &table[half * window];
+    for (long filled = 1; filled < half; filled *= 2) {
+      for (long i = 0; i < filled; i++) adder.push({&row[filled - 1], &row[i], &row[filled + i], false, false});
+      adder.flush();
+    }
+  });
+  return table;
+}
+
+// out[i] = scalars[i] * base, scalars in Montgomery form. The table takes at most 16 * 2^15 affine points.
+template <class F>
+void fixed_base_multiply(const Affine<F>& base, const Fr* scalars, Affine<F>* out, long n, int threads,
+                         const Progress& progress) {
+  const int c = choose_fixed_window(n), windows = 254 / c + 1;
+  const long half = 1l << (c - 1);
+  const std::vector<Affine<F>> table = fixed_base_table(base, c, windows, threads);
+
+  parallel_ranges(n, BatchAdder<F>::capacity, threads, progress, [&](long begin, long end) {
+    SecretBuffer<SignedScalar> recoded(end - begin);
+    for (long i = begin; i < end; i++) {
+      recoded[i - begin] = SignedScalar::from(scalars[i]);
+      out[i] = Affine<F>::infinity();
+    }
+    BatchAdder<F> adder;
+    for (int window = 0; window < windows; window++) {
+      for (long i = begin; i < end; i++) {
+        const int32_t digit = recoded[i - begin].digit(window, c);
+        if (!digit) continue;
+        const bool negate = (digit < 0) != recoded[i - begin].negative();
+        adder.push({&out[i], &table[half * window + std::abs(digit) - 1], &out[i], false, negate});
+      }
+      adder.flush();
+    }
+  });
+}
+
+}  // namespace zen

@@ -1,0 +1,56 @@
+// Work split over threads that live as long as the call. CPU only.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace zen {
+
+// Called on the calling thread with the fraction done (0 to 1). To stop the computation, throw.
+using Progress = std::function<void(double)>;
+
+// Run task(0) .. task(count - 1), in any order, on `threads` threads, the caller's among them.
+// `task` takes (index) or (index, thread). The first exception stops the rest and is rethrown here.
+template <class Task>
+void parallel_for(long count, int threads, const Progress& progress, Task task) {
+  std::atomic<long> next{0};
+  std::atomic<long> done{0};
+  std::atomic<bool> stop{false};
+  std::exception_ptr failure;
+  std::atomic<bool> failed{false};
+
+  const auto work = [&](int thread) {
+    try {
+      for (long i; !stop && (i = next++) < count;) {
+        task(i, thread);
+        const long finished = ++done;
+        if (thread == 0 && progress) progress(double(finished) / double(count));
+      }
+    } catch (...) {
+      stop = true;
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+
+  {
+    std::vector<std::jthread> helpers;
+    for (int thread = 1; thread < threads && thread < count; thread++) helpers.emplace_back(work, thread);
+    work(0);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Split [0, n) into pieces of at most `grain` and run task(begin, end) over them.
+template <class Task>
+void parallel_ranges(long n, long grain, int threads, const Progress& progress, Task task) {
+  const long pieces = (n + grain - 1) / grain;
+  parallel_for(pieces, threads, progress, [&](long i, int) {
+    const long begin = i * grain;
+    task(begin, begin + grain < n ? begin + grain : n);
+  });
+}
+
+}  // namespace zen

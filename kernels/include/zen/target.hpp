@@ -1,0 +1,20 @@
+// What a target decides: the limb, how functions are inlined, and modular addition and multiplication.
+// Every formula above (fields, curves, transforms) is written once against these few names.
+//
+//   ZEN_FN                      specifiers of a function that formulas call in their innermost loops
+//   limb                        the machine word of field elements; memory layout is little-endian words,
+//                               so that 32- and 64-bit limbs read the same bytes
+//   add_mod<P>(out, a, b)       out = a + b mod P::modulus         (a, b and out canonical, < modulus)
+//   sub_mod<P>(out, a, b)       out = a - b mod P::modulus
+//   mont_mul<P>(out, a, b)      out = a b / R mod P::modulus, R = 2^(64 P::words)
+//
+// `out` may be `a` or `b` themselves.
+#pragma once
+
+#include "constants.hpp"
+
+#if defined(ZEN_TARGET_X86_ADX)
+#include "target_x86_adx.hpp"
+#else
+#include "target_portable.hpp"
+#endif

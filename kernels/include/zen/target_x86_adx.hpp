@@ -1,0 +1,165 @@
+// Target: x86-64 with BMI2 and ADX (Intel since Broadwell, AMD since Zen). MULX leaves the flags alone
+// and ADCX / ADOX keep two carry chains apart, which compilers do not generate from C++.
+#pragma once
+
+#define ZEN_FN inline __attribute__((always_inline))
+
+namespace zen {
+
+inline constexpr const char* target_name = "x86_adx";
+
+using limb = u64;
+
+// One row of the product: (t, hi) += a * b[i], both carry chains running.
+#define ZEN_PRODUCT_STEP(j, offset)  \
+  "adcx %[hi], %[t" #j "]\n\t"       \
+  "mulx " #offset "(%[a]), %[lo], %[hi]\n\t" \
+  "adox %[lo], %[t" #j "]\n\t"
+#define ZEN_PRODUCT_BEGIN(offset)        \
+  "mov " #offset "(%[b]), %%rdx\n\t"     \
+  "xor %k[lo], %k[lo]\n\t"               \
+  "mulx (%[a]), %[lo], %[hi]\n\t"        \
+  "adox %[lo], %[t0]\n\t"
+#define ZEN_PRODUCT_END   \
+  "mov $0, %k[lo]\n\t"    \
+  "adcx %[lo], %[hi]\n\t" \
+  "adox %[lo], %[hi]\n\t"
+
+// The first row, where t is still empty.
+#define ZEN_FIRST_BEGIN                \
+  "mov (%[b]), %%rdx\n\t"              \
+  "xor %k[lo], %k[lo]\n\t"             \
+  "mulx (%[a]), %[t0], %[t1]\n\t"
+#define ZEN_FIRST_STEP(i, j, offset)             \
+  "mulx " #offset "(%[a]), %[lo], %[t" #j "]\n\t" \
+  "adox %[lo], %[t" #i "]\n\t"
+#define ZEN_FIRST_END(i, offset)                \
+  "mulx " #offset "(%[a]), %[lo], %[hi]\n\t"    \
+  "adox %[lo], %[t" #i "]\n\t"                  \
+  "mov $0, %k[lo]\n\t"                          \
+  "adox %[lo], %[hi]\n\t"
+
+// t = (t + m modulus) / 2^64 with m = t0 * negative_inverse.
+#define ZEN_REDUCE_BEGIN               \
+  "mov %[inverse], %%rdx\n\t"          \
+  "imul %[t0], %%rdx\n\t"              \
+  "xor %k[lo], %k[lo]\n\t"             \
+  "mulx (%[p]), %[lo], %[spare]\n\t"   \
+  "adcx %[t0], %[lo]\n\t"              \
+  "mov %[spare], %[t0]\n\t"
+#define ZEN_REDUCE_STEP(i, j, offset)                \
+  "adcx %[t" #j "], %[t" #i "]\n\t"                  \
+  "mulx " #offset "(%[p]), %[lo], %[t" #j "]\n\t"    \
+  "adox %[lo], %[t" #i "]\n\t"
+#define ZEN_REDUCE_END(last)      \
+  "mov $0, %k[lo]\n\t"            \
+  "adcx %[lo], %[t" #last "]\n\t" \
+  "adox %[hi], %[t" #last "]\n\t"
+
+#define ZEN_REDUCE4 \
+  ZEN_REDUCE_BEGIN ZEN_REDUCE_STEP(0, 1, 8) ZEN_REDUCE_STEP(1, 2, 16) ZEN_REDUCE_STEP(2, 3, 24) ZEN_REDUCE_END(3)
+#define ZEN_ROW4(offset)                                                                                  \
+  ZEN_PRODUCT_BEGIN(offset) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24)         \
+  ZEN_PRODUCT_END ZEN_REDUCE4
+#define ZEN_REDUCE6                                                                                       \
+  ZEN_REDUCE_BEGIN ZEN_REDUCE_STEP(0, 1, 8) ZEN_REDUCE_STEP(1, 2, 16) ZEN_REDUCE_STEP(2, 3, 24)            \
+  ZEN_REDUCE_STEP(3, 4, 32) ZEN_REDUCE_STEP(4, 5, 40) ZEN_REDUCE_END(5)
+#define ZEN_ROW6(offset)                                                                                  \
+  ZEN_PRODUCT_BEGIN(offset) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24)         \
+  ZEN_PRODUCT_STEP(4, 32) ZEN_PRODUCT_STEP(5, 40) ZEN_PRODUCT_END ZEN_REDUCE6
+
+// out = t - modulus where that is not negative, else t.
+template <class P>
+ZEN_FN void reduce_once(limb* out, const limb* t) {
+  static_assert(P::words == 4 || P::words == 6);
+  if constexpr (P::words == 4) {
+    limb s0 = t[0], s1 = t[1], s2 = t[2], s3 = t[3];
+    asm("sub (%[p]), %[s0]\n\t sbb 8(%[p]), %[s1]\n\t sbb 16(%[p]), %[s2]\n\t sbb 24(%[p]), %[s3]\n\t"
+        "cmovc %[t0], %[s0]\n\t cmovc %[t1], %[s1]\n\t cmovc %[t2], %[s2]\n\t cmovc %[t3], %[s3]\n\t"
+        : [s0] "+&r"(s0), [s1] "+&r"(s1), [s2] "+&r"(s2), [s3] "+&r"(s3)
+        : [t0] "rm"(t[0]), [t1] "rm"(t[1]), [t2] "rm"(t[2]), [t3] "rm"(t[3]), [p] "r"(P::modulus)
+        : "cc");
+    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;
+  } else {
+    limb s0 = t[0], s1 = t[1], s2 = t[2], s3 = t[3], s4 = t[4], s5 = t[5];
+    asm("sub (%[p]), %[s0]\n\t sbb 8(%[p]), %[s1]\n\t sbb 16(%[p]), %[s2]\n\t"
+        "sbb 24(%[p]), %[s3]\n\t sbb 32(%[p]), %[s4]\n\t sbb 40(%[p]), %[s5]\n\t"
+        "cmovc %[t0], %[s0]\n\t cmovc %[t1], %[s1]\n\t cmovc %[t2], %[s2]\n\t"
+        "cmovc %[t3], %[s3]\n\t cmovc %[t4], %[s4]\n\t cmovc %[t5], %[s5]\n\t"
+        : [s0] "+&r"(s0), [s1] "+&r"(s1), [s2] "+&r"(s2), [s3] "+&r"(s3), [s4] "+&r"(s4), [s5] "+&r"(s5)
+        : [t0] "rm"(t[0]), [t1] "rm"(t[1]), [t2] "rm"(t[2]), [t3] "rm"(t[3]), [t4] "rm"(t[4]),
+          [t5] "rm"(t[5]), [p] "r"(P::modulus)
+        : "cc");
+    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3, out[4] = s4, out[5] = s5;
+  }
+}
+
+template <class P>
+ZEN_FN void add_mod(limb* out, const limb* a, const limb* b) {
+  limb t[P::words];
+  unsigned char carry = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < P::words; i++) carry = __builtin_ia32_addcarryx_u64(carry, a[i], b[i], &t[i]);
+  reduce_once<P>(out, t);
+}
+
+template <class P>
+ZEN_FN void sub_mod(limb* out, const limb* a, const limb* b) {
+  limb t[P::words];
+  unsigned char borrow = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < P::words; i++) borrow = __builtin_ia32_sbb_u64(borrow, a[i], b[i], &t[i]);
+  const limb mask = -limb(borrow);
+  unsigned char carry = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < P::words; i++) carry = __builtin_ia32_addcarryx_u64(carry, t[i], P::modulus[i] & mask, &out[i]);
+}
+
+template <class P>
+ZEN_FN void mont_mul(limb* out, const limb* a, const limb* b) {
+  static_assert(P::words == 4 || P::words == 6);
+  struct words {
+    limb v[P::words];
+  };
+  const words& a_memory = *reinterpret_cast<const words*>(a);
+  const words& b_memory = *reinterpret_cast<const words*>(b);
+  limb hi, lo, spare;
+  if constexpr (P::words == 4) {
+    limb t[4];
+    asm(ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_END(3, 24) ZEN_REDUCE4
+            ZEN_ROW4(8) ZEN_ROW4(16) ZEN_ROW4(24)
+        : [t0] "=&r"(t[0]), [t1] "=&r"(t[1]), [t2] "=&r"(t[2]), [t3] "=&r"(t[3]), [hi] "=&r"(hi),
+          [lo] "=&r"(lo), [spare] "=&r"(spare)
+        : [a] "r"(a), [b] "r"(b), [p] "r"(P::modulus), [inverse] "i"(P::negative_inverse), "m"(a_memory),
+          "m"(b_memory)
+        : "rdx", "cc");
+    reduce_once<P>(out, t);
+  } else {
+    limb t[6];
+    asm(ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_STEP(3, 4, 24)
+            ZEN_FIRST_STEP(4, 5, 32) ZEN_FIRST_END(5, 40) ZEN_REDUCE6
+            ZEN_ROW6(8) ZEN_ROW6(16) ZEN_ROW6(24) ZEN_ROW6(32) ZEN_ROW6(40)
+        : [t0] "=&r"(t[0]), [t1] "=&r"(t[1]), [t2] "=&r"(t[2]), [t3] "=&r"(t[3]), [t4] "=&r"(t[4]),
+          [t5] "=&r"(t[5]), [hi] "=&r"(hi), [lo] "=&r"(lo), [spare] "=&r"(spare)
+        : [a] "r"(a), [b] "r"(b), [p] "r"(P::modulus), [inverse] "i"(P::negative_inverse), "m"(a_memory),
+          "m"(b_memory)
+        : "rdx", "cc");
+    reduce_once<P>(out, t);
+  }
+}
+
+#undef ZEN_PRODUCT_STEP
+#undef ZEN_PRODUCT_BEGIN
+#undef ZEN_PRODUCT_END
+#undef ZEN_FIRST_BEGIN
+#undef ZEN_FIRST_STEP
+#undef ZEN_FIRST_END
+#undef ZEN_REDUCE_BEGIN
+#undef ZEN_REDUCE_STEP
+#undef ZEN_REDUCE_END
+#undef ZEN_REDUCE4
+#undef ZEN_ROW4
+#undef ZEN_REDUCE6
+#undef ZEN_ROW6
+
+}  // namespace zen

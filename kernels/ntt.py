@@ -1,0 +1,70 @@
+"""Number-theoretic transforms over Fr."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Literal
+
+import numpy as np
+
+from kernels.arrays import FrArray, Progress, as_elements, require_in_place
+
+Order = Literal["natural", "to_bit_reversed", "from_bit_reversed"]
+"""natural: natural order in and out. to_bit_reversed: natural in, bit-reversed out. from_bit_reversed: the
+reverse. The latter two save a permutation; composed, they return to natural order."""
+
+_ORDERS: dict[Order, int] = {"natural": 0, "to_bit_reversed": 1, "from_bit_reversed": 2}
+MAX_LOG_SIZE = 26
+
+
+class Domain:
+    """The multiplicative subgroup of size 2^log_size with its twiddles (32 bytes an element), 0 <= log_size <= 26.
+
+    ``omega`` = 7^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. Instances may be shared by threads.
+    """
+
+    def __init__(self, extension: ModuleType, log_size: int) -> None:
+        if not 0 <= log_size <= MAX_LOG_SIZE:
+            raise ValueError(f"log_size must be from 0 to {MAX_LOG_SIZE}, not {log_size}")
+        self._kernel = extension.Domain(log_size)
+        self.log_size = log_size
+        self.size = 1 << log_size
+        self.omega = np.empty(4, dtype=np.uint64)
+        self._kernel.omega(self.omega)
+
+    def ntt(
+        self,
+        values: FrArray,
+        *,
+        coset: FrArray | None = None,
+        order: Order = "natural",
+        threads: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        """In place: coefficients uint64[size, 4] become evaluations at coset * omega^i (coset: one unless given)."""
+        self._transform(values, coset, order, False, threads, progress)
+
+    def intt(
+        self,
+        values: FrArray,
+        *,
+        coset: FrArray | None = None,
+        order: Order = "natural",
+        threads: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        """In place: evaluations at coset * omega^i become coefficients. ``coset`` must not be zero."""
+        self._transform(values, coset, order, True, threads, progress)
+
+    def _transform(
+        self,
+        values: FrArray,
+        coset: FrArray | None,
+        order: Order,
+        inverse: bool,
+        threads: int,
+        progress: Progress | None,
+    ) -> None:
+        require_in_place(values, (self.size, 4), "values")
+        shift = None if coset is None else as_elements(coset, (4,), "coset")
+        self._kernel.transform(values, shift, _ORDERS[order], inverse, threads, progress)

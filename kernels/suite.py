@@ -1,0 +1,93 @@
+"""All kernels of one target, bundled, so that tests and benchmarks can hold targets side by side."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.arrays import FrArray, as_elements, as_indices, require_in_place
+from kernels.field import Field, PrimeField, ScalarField
+from kernels.group import Group
+from kernels.ntt import Domain
+from kernels.target import extension
+
+
+class Kernels:
+    """The kernels of ``target``, one of ``available_targets()``."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self._extension = extension(target)
+        self.fr = ScalarField(self._extension, "fr", (4,))
+        self.fp = PrimeField(self._extension, "fp", (6,))
+        self.fp2 = Field(self._extension, "fp2", (2, 6))
+        self.g1 = Group(self._extension, "g1", (2, 6))
+        self.g2 = Group(self._extension, "g2", (2, 2, 6))
+
+    def domain(self, log_size: int) -> Domain:
+        return Domain(self._extension, log_size)
+
+    def csr_multiply(
+        self,
+        offsets: NDArray[np.int64],
+        columns: NDArray[np.uint32],
+        coefficients: NDArray[np.uint32],
+        pool: FrArray,
+        z: FrArray,
+        *,
+        threads: int = 1,
+    ) -> FrArray:
+        """M z for the sparse matrix M in compressed rows: uint64[rows, 4].
+
+        Entry i of row j (offsets[j] <= i < offsets[j+1]) is pool[coefficients[i]] at columns[i]. Elements in
+        Montgomery form. ``ValueError`` for indices out of range.
+        """
+        matrix = _checked_csr(offsets, columns, coefficients, pool, variables=len(z))
+        out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
+        self._extension.csr_multiply(*matrix, as_elements(z, (4,), "z"), out, threads)
+        return out
+
+    def csr_multiply_transposed(
+        self,
+        offsets: NDArray[np.int64],
+        columns: NDArray[np.uint32],
+        coefficients: NDArray[np.uint32],
+        pool: FrArray,
+        y: FrArray,
+        out: FrArray,
+    ) -> None:
+        """out += M^T y, in place; y is uint64[rows, 4], out uint64[variables, 4]."""
+        matrix = _checked_csr(offsets, columns, coefficients, pool, variables=len(out))
+        require_in_place(out, (len(out), 4), "out")
+        if y.shape != (len(offsets) - 1, 4):
+            raise ValueError(f"y must have shape ({len(offsets) - 1}, 4), not {y.shape}")
+        self._extension.csr_multiply_transposed(*matrix, as_elements(y, (4,), "y"), out)
+
+
+def _checked_csr(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    coefficients: NDArray[np.uint32],
+    pool: FrArray,
+    variables: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FrArray]:
+    offsets = as_indices(offsets, np.int64, "offsets")
+    columns = as_indices(columns, np.uint32, "columns")
+    coefficients = as_indices(coefficients, np.uint32, "coefficients")
+    entries = len(columns)
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != entries or (np.diff(offsets) < 0).any():
+        raise ValueError("offsets must rise from 0 to the number of entries")
+    if len(coefficients) != entries:
+        raise ValueError("columns and coefficients must be equally long")
+    if entries and (int(columns.max()) >= variables or int(coefficients.max()) >= len(pool)):
+        raise ValueError("a column or a coefficient is out of range")
+    return offsets, columns, coefficients, as_elements(pool, (4,), "pool")
+
+
+@cache
+def load(target: str) -> Kernels:
+    """The kernels of a target, built once in each process."""
+    return Kernels(target)
