@@ -83,7 +83,7 @@ def _quotient(
 
 
 def _check_satisfied(statement: Statement, witness: FrArray, a: FrArray, b: FrArray, c: FrArray) -> None:
-    if not np.array_equal(witness[:1], fr.from_ints([1])):
+    if not np.array_equal(witness[0], qap.element(1)):
         raise StatementError(
             "statement.witness_constant", "the witness must begin with the constant 1", field="witness"
         )
@@ -98,7 +98,7 @@ def _check_satisfied(statement: Statement, witness: FrArray, a: FrArray, b: FrAr
 
 def _blind(key: ProvingKey, sum_a: Points, sum_b_g1: Points, sum_b_g2: Points, sum_c: Points) -> Proof:
     """A = α + Σ z_j A_j + rδ, B = β + Σ z_j B_j + sδ, C = Σ private + h + sA + rB − rsδ, r and s fresh."""
-    one = fr.from_ints([1])[0]
+    one = qap.element(1)
     with Secrets() as secret:
 
         def combine(group: Group, points: list[Points], *scalars: FrArray) -> Points:

@@ -39,7 +39,12 @@ def log_domain_size(statement: Statement) -> int:
 
 def root_of_unity(log_size: int) -> FrArray:
     """The generator of the domain of size 2^log_size, as ``kernels.Domain`` has it. uint64[4], Montgomery."""
-    return fr.from_ints([pow(7, (fr.modulus - 1) >> log_size, fr.modulus)])[0]
+    return element(pow(7, (fr.modulus - 1) >> log_size, fr.modulus))
+
+
+def element(value: int) -> FrArray:
+    """A single element of Fr: uint64[4], Montgomery. For public constants only."""
+    return fr.from_ints([value]).reshape(4)
 
 
 def lagrange(points: FrArray, tau: FrArray, scale: FrArray) -> FrArray:

@@ -64,7 +64,7 @@ def _one_minus_power(tau: FrArray, log_exponent: int) -> FrArray:
         power = tau
         for _ in range(log_exponent):
             power = secret(fr.square(power))
-        return fr.sub(_element(1), power)
+        return fr.sub(qap.element(1), power)
 
 
 def _exponents(statement: Statement, trapdoor: FrArray, keep: Secrets, report: Progress) -> _Exponents:
@@ -107,7 +107,7 @@ def _odd_basis(log_size: int, tau: FrArray) -> FrArray:
 
 def _basis(points: FrArray, tau: FrArray, log_size: int) -> FrArray:
     with Secrets() as secret:
-        size_inverse = fr.inverse(_element(1 << log_size))
+        size_inverse = fr.inverse(qap.element(1 << log_size))
         scale = secret(fr.mul(secret(_one_minus_power(tau, log_size)), size_inverse))
         return qap.lagrange(points, tau, scale)
 
@@ -164,7 +164,3 @@ def _support(scalars: FrArray) -> NDArray[np.uint32]:
     """The variables whose polynomial is not zero: the others would only add the point at infinity."""
     columns: NDArray[np.uint32] = np.flatnonzero(scalars.any(axis=1)).astype(np.uint32)
     return columns
-
-
-def _element(value: int) -> FrArray:
-    return fr.from_ints([value])[0]

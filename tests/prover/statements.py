@@ -1,0 +1,96 @@
+"""Statements to prove: one small running example, and random satisfiable ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+import kernels
+from kernels import FrArray
+from prover import Proof, ProvingKey, Statement, VerifyingKey
+from prover.statement import Csr, ProductBlock, SparseBlock
+
+R = kernels.fr.modulus
+
+
+class Example(NamedTuple):
+    """A statement, all its variables ``z``, its public inputs, a key and a proof."""
+
+    statement: Statement
+    z: list[int]
+    public: list[int]
+    key: ProvingKey
+    proof: Proof
+
+    @property
+    def witness(self) -> FrArray:
+        return kernels.fr.from_ints(self.z)
+
+    @property
+    def verifying_key(self) -> VerifyingKey:
+        return self.key.verifying_key
+
+
+def cubic_statement() -> Statement:
+    """x³ + x + 5 = y and x + 1 = w. Variables: 1 | y, w | x, x², x³."""
+    one, y, w, x, x2, x3 = range(6)
+    square = ProductBlock("square", np.array([x]), np.array([x]), np.array([x2]))
+    cube = SparseBlock("cube", csr([{x2: 1}]), csr([{x: 1}]), csr([{x3: 1}]))
+    sums = SparseBlock(
+        "sums",
+        csr([{x3: 1, x: 1, one: 5}, {x: 1, one: 1}]),
+        csr([{one: 1}, {one: 1}]),
+        csr([{y: 1}, {w: 1}]),
+    )
+    return Statement(2, 3, (square, cube, sums))
+
+
+CUBIC_Z = [1, 35, 4, 3, 9, 27]
+
+
+def csr(rows: Sequence[dict[int, int]]) -> Csr:
+    """A matrix from its rows, each {column: coefficient}; coefficients may be any integer."""
+    entries = [(column, value) for row in rows for column, value in row.items()]
+    pool = tuple(sorted({value for _, value in entries}))
+    return Csr(
+        np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64),
+        np.array([column for column, _ in entries], dtype=np.uint32),
+        np.array([pool.index(value) for _, value in entries], dtype=np.uint32),
+        pool,
+    )
+
+
+EDGES = [0, 1, 2, R - 1, R - 2, 2**64, 2**128 - 1, 2**254, -1, -(2**63)]
+elements = st.sampled_from(EDGES) | st.integers(-(2**8), 2**8) | st.integers(0, R - 1)
+
+
+@st.composite
+def satisfied(
+    draw: st.DrawFn, *, rows: int | None = None, public: int | None = None, private: int | None = None
+) -> tuple[Statement, list[int]]:
+    """A random statement and integers that satisfy it. Rows are closed by the constant column of C."""
+    public = draw(st.integers(0, 4)) if public is None else public
+    private = draw(st.integers(0, 6)) if private is None else private
+    z = [1, *draw(st.lists(elements, min_size=public + private, max_size=public + private))]
+    count = draw(st.integers(0, 12)) if rows is None else rows
+    sparse_row = st.dictionaries(st.integers(0, len(z) - 1), elements, max_size=4)
+
+    def value(row: dict[int, int]) -> int:
+        return sum(coefficient * z[column] for column, coefficient in row.items())
+
+    a, b, c = [], [], []
+    for _ in range(count):
+        a.append(draw(sparse_row))
+        b.append(draw(sparse_row))
+        closing = draw(sparse_row)
+        closing[0] = closing.get(0, 0) + value(a[-1]) * value(b[-1]) - value(closing)
+        c.append(closing)
+    cut = draw(st.integers(0, count))
+    blocks = tuple(
+        SparseBlock(name, csr(a[part]), csr(b[part]), csr(c[part]))
+        for name, part in (("first", slice(cut)), ("second", slice(cut, count)))
+    )
+    return Statement(public, private, blocks), [value % R for value in z]

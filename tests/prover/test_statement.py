@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+from prover import Statement, reference
+from prover.statement import Csr, ProductBlock, SparseBlock
+from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, satisfied
+from zenerrors import StatementError
+
+
+@given(satisfied())
+def test_evaluation_agrees_with_integers(case: tuple[Statement, list[int]]) -> None:
+    statement, z = case
+    assert reference.check(statement, z) is None
+    a, b, c = (kernels.fr.to_ints(part) for part in statement.evaluate(kernels.fr.from_ints(z)))
+    assert [x * y % R for x, y in zip(a, b, strict=True)] == c
+
+
+@given(satisfied(), st.data())
+def test_a_wrong_value_is_found_by_both_or_by_neither(
+    case: tuple[Statement, list[int]], data: st.DataObject
+) -> None:
+    statement, z = case
+    index = data.draw(st.integers(0, len(z) - 1))
+    z[index] = (z[index] + (index > 0)) % R
+    a, b, c = (kernels.fr.to_ints(part) for part in statement.evaluate(kernels.fr.from_ints(z)))
+    wrong = [row for row in range(len(a)) if a[row] * b[row] % R != c[row]]
+    assert reference.check(statement, z) == (statement.row_name(wrong[0]) if wrong else None)
+
+
+def test_evaluation_pads_with_zero_rows() -> None:
+    statement = cubic_statement()
+    z = kernels.fr.from_ints(CUBIC_Z)
+    for plain, padded in zip(statement.evaluate(z), statement.evaluate(z, length=8), strict=True):
+        assert np.array_equal(padded[:4], plain)
+        assert not padded[4:].any()
+
+
+def test_entries_of_one_column_add_up_and_zeros_vanish() -> None:
+    row, column, value = (np.array(x) for x in ([1, 0, 1, 1], [2, 1, 2, 0], [5, 7, -2, 0]))
+    matrix = Csr.from_entries(2, row, column, value)
+    assert len(matrix.columns) == 3
+    z = kernels.fr.from_ints([1, 10, 100])
+    assert kernels.fr.to_ints(matrix.multiply(z)) == [70, 300]
+
+
+def test_product_block_says_what_its_matrices_say() -> None:
+    block = ProductBlock("p", np.array([1, 0]), np.array([2, 1]), np.array([3, 1]))
+    z = kernels.fr.from_ints([1, 6, 7, 42])
+    for values, matrix in zip(block.evaluate(z), block.matrices(), strict=True):
+        assert np.array_equal(values, matrix.multiply(z))
+
+
+def test_rows_are_named_by_block_and_offset() -> None:
+    statement = cubic_statement()
+    assert [statement.row_name(row) for row in range(4)] == ["square[0]", "cube[0]", "sums[0]", "sums[1]"]
+    with pytest.raises(IndexError):
+        statement.row_name(4)
+
+
+def test_the_digest_is_that_of_the_whole_statement() -> None:
+    base = cubic_statement()
+    square, cube, sums = base.blocks
+    others = [
+        replace(base, public=1, private=4),
+        replace(base, private=4),
+        replace(base, blocks=(cube, square, sums)),
+        replace(base, blocks=(square, cube)),
+        replace(
+            base, blocks=(square, SparseBlock("cube", csr([{4: 2}]), csr([{3: 1}]), csr([{5: 1}])), sums)
+        ),
+        replace(
+            base, blocks=(square, SparseBlock("cube", csr([{3: 1}]), csr([{3: 1}]), csr([{5: 1}])), sums)
+        ),
+        replace(base, blocks=(square, SparseBlock("cube", csr([{4: 1}]), csr([{3: 1}]), csr([{}])), sums)),
+    ]
+    digests = {statement.digest for statement in [base, *others]}
+    assert len(digests) == 1 + len(others)
+    assert cubic_statement().digest == base.digest
+
+
+def test_the_digest_reads_coefficients_modulo_r() -> None:
+    def with_coefficient(value: int) -> Statement:
+        return Statement(0, 1, (SparseBlock("b", csr([{0: value}]), csr([{0: 1}]), csr([{1: 1}])),))
+
+    assert with_coefficient(-1).digest == with_coefficient(R - 1).digest != with_coefficient(1).digest
+
+
+@pytest.mark.parametrize(
+    "witness",
+    [
+        np.zeros((5, 4), dtype=np.uint64),
+        np.zeros((7, 4), dtype=np.uint64),
+        np.zeros((6, 6), dtype=np.uint64),
+        np.zeros((6, 4), dtype=np.int64),
+        np.zeros((4, 6), dtype=np.uint64).T,
+    ],
+    ids=["short", "long", "wide", "dtype", "order"],
+)
+def test_a_witness_of_another_shape_is_refused(witness: np.ndarray) -> None:
+    with pytest.raises(StatementError) as error:
+        cubic_statement().evaluate(witness)
+    assert (error.value.code, error.value.field) == ("statement.witness_shape", "witness")
+
+
+def test_a_variable_out_of_range_is_refused_by_name() -> None:
+    statement = Statement(0, 1, (ProductBlock("bad", np.array([0]), np.array([0]), np.array([2])),))
+    with pytest.raises(StatementError, match="'bad' uses variable 2") as error:
+        _ = statement.digest
+    assert error.value.code == "statement.column"
+
+
+def test_matrices_of_unequal_height_are_refused() -> None:
+    with pytest.raises(StatementError) as error:
+        SparseBlock("bad", csr([{}]), csr([{}]), csr([{}, {}]))
+    assert error.value.code == "statement.block_shape"
+
+
+def test_a_block_that_misstates_its_rows_is_refused() -> None:
+    block = ProductBlock("bad", np.array([0, 0]), np.array([0]), np.array([0, 0]))
+    with pytest.raises(StatementError) as error:
+        _ = Statement(0, 0, (block,)).digest
+    assert error.value.code == "statement.block_shape"
