@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from circuits.linear import Linear
-from circuits.quantgraph import IntArray
+from circuits.quantlayer import IntArray
 from prover.statement import Block, Csr, ProductBlock, SparseBlock, Statement
 from zenerrors import StatementError
 

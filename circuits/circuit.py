@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import kernels
 from circuits.builder import Fill
-from circuits.quantgraph import IntArray, Output, QuantGraph
+from circuits.quantgraph import Output, QuantGraph
+from circuits.quantlayer import IntArray
 from circuits.tensors import as_finite_tensor, first_index
 from kernels import FrArray
 from prover.statement import Statement

@@ -14,7 +14,8 @@ import numpy as np
 
 from circuits.builder import Builder
 from circuits.linear import Linear
-from circuits.quantgraph import INTEGER_LIMIT, IntArray, Rescale
+from circuits.quantgraph import INTEGER_LIMIT
+from circuits.quantlayer import IntArray, Rescale
 from zenerrors import StatementError
 
 Interval = tuple[int, int]
@@ -32,7 +33,7 @@ def range_check(builder: Builder, name: str, wires: IntArray, bits: int, lowest:
     low_bits = builder.private(f"{name}/bits", len(wires), bits - 1)
     value = Linear.wires(wires).shift(-lowest)
     top = value - Linear.digits(low_bits)
-    builder.boolean(f"{name}_boolean", low_bits)
+    builder.boolean(f"{name}_bits", low_bits)
     builder.multiply(f"{name}_range", top, top.shift(-(1 << (bits - 1))), Linear.empty(len(wires)))
 
     def fill(z: IntArray) -> None:
@@ -51,7 +52,7 @@ def decompose(builder: Builder, name: str, value: Linear, bits: int) -> IntArray
     """
     _require_fit(name, (0, (1 << bits) - 1))
     digits = builder.private(f"{name}/bits", value.rows, bits)
-    builder.boolean(f"{name}_boolean", digits)
+    builder.boolean(f"{name}_bits", digits)
     builder.zero(f"{name}_sum", value - Linear.digits(digits))
 
     def fill(z: IntArray) -> None:

@@ -5,7 +5,7 @@ Shapes leave out the batch dimension. Every array is a C-contiguous float64 with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ class Dense:
     """``y = weight · x + bias`` with weight[outputs, inputs] and bias[outputs]."""
 
     name: str
-    weight: FloatArray
-    bias: FloatArray
+    weight: FloatArray = field(repr=False)
+    bias: FloatArray = field(repr=False)
 
     def run(self, x: FloatArray) -> FloatArray:
         return x @ self.weight.T + self.bias

@@ -16,7 +16,8 @@ from circuits.builder import Builder
 from circuits.circuit import Circuit
 from circuits.gadgets import Interval, argmax, range_check, requantise
 from circuits.linear import Linear
-from circuits.quantgraph import IntArray, QuantGraph, QuantLayer
+from circuits.quantgraph import QuantGraph
+from circuits.quantlayer import IntArray, QuantLayer
 
 Privacy = Literal["public", "private"]
 
@@ -35,7 +36,7 @@ def compile_inference(
     x = builder.public("input", size) if input_privacy == "public" else None
     label = builder.public("label", 1)
     x = builder.private("input", size) if x is None else x
-    range_check(builder, "input/range", x, qgraph.bits)
+    range_check(builder, "input/value", x, qgraph.bits)
     for index, layer in enumerate(qgraph.layers):
         input_zero = qgraph.input_zero(index)
         lower = _public_layer if weight_privacy == "public" else _private_layer

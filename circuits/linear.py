@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.quantgraph import IntArray
+from circuits.quantlayer import IntArray
 from prover.statement import Csr
 
 # Variable 0 of every statement is the constant one.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graph import Dense, FloatArray, Graph, Relu
-from circuits.quantgraph import LEAST_BITS, MOST_BITS, Affine, QuantGraph, QuantLayer, Rescale
+from circuits.quantgraph import LEAST_BITS, MOST_BITS, QuantGraph
+from circuits.quantlayer import Affine, QuantLayer, Rescale, layer_name
 from circuits.tensors import as_finite_tensor
 from zenerrors import ModelError
 
@@ -34,7 +35,7 @@ def quantise(graph: Graph, calibration: ArrayLike, bits: int = 8) -> QuantGraph:
     for dense, relu in _dense_layers(graph):
         x = x.reshape(len(x), -1)
         x = relu.run(dense.run(x)) if relu else dense.run(x)
-        layer = _layer(f"dense{len(layers) + 1}", dense, incoming, bits)
+        layer = _layer(layer_name(len(layers)), dense, incoming, bits)
         rescale = _rescale(layer, incoming, x, bits, relu is not None)
         layers.append(replace(layer, rescale=rescale))
         incoming = rescale.output

@@ -77,7 +77,9 @@ def main() -> None:
 
     (HERE / "digits.onnx").write_bytes(model)
     np.save(HERE / "calibration.npy", calibration.astype(np.uint8))
-    np.savez_compressed(HERE / "held_out.npz", images=held_out.astype(np.uint8), labels=labels.astype(np.uint8))
+    np.savez_compressed(
+        HERE / "held_out.npz", images=held_out.astype(np.uint8), labels=labels.astype(np.uint8)
+    )
     (HERE / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     print(json.dumps(report))
 

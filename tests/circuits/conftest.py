@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from circuits import Circuit, Graph, QuantGraph, compile_inference, load_onnx, quantise
+from tests.circuits.support import PRIVACIES
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+
+
+class Digits(NamedTuple):
+    onnx: bytes
+    graph: Graph
+    qgraph: QuantGraph
+    images: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+    circuits: dict[tuple[str, str], Circuit]
+
+    @property
+    def circuit(self) -> Circuit:
+        """The demo's: private input, public weights."""
+        return self.circuits["private", "public"]
+
+
+@pytest.fixture(scope="session")
+def digits() -> Digits:
+    data = (DIGITS / "digits.onnx").read_bytes()
+    graph = load_onnx(data)
+    qgraph = quantise(graph, np.load(DIGITS / "calibration.npy"))
+    with np.load(DIGITS / "held_out.npz") as held_out:
+        images, labels = held_out["images"], held_out["labels"]
+    circuits = {(x, w): compile_inference(qgraph, input_privacy=x, weight_privacy=w) for x, w in PRIVACIES}
+    return Digits(data, graph, qgraph, images, labels, circuits)

@@ -1,0 +1,139 @@
+"""What the circuit tests share: small networks, a slow executor, and ways to judge and forge witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+import kernels
+from circuits import Circuit, Graph, QuantGraph, quantise
+from circuits.builder import Builder
+from circuits.graph import Dense, Node, Relu
+from circuits.quantlayer import IntArray
+from prover.statement import Csr, Statement
+
+R = kernels.fr.modulus
+PRIVACIES = [(x, w) for x in ("private", "public") for w in ("public", "private")]
+
+
+def first_violation(statement: Statement, z: Iterable[int]) -> str | None:
+    """The first row that the assignment violates, by the blocks' own ``evaluate``; None if there is none."""
+    a, b, c = statement.evaluate(kernels.fr.from_ints([int(value) for value in z]))
+    bad = np.flatnonzero((kernels.fr.mul(a, b) != c).any(axis=1))
+    return statement.row_name(int(bad[0])) if len(bad) else None
+
+
+def satisfied(statement: Statement, z: IntArray) -> NDArray[np.bool_]:
+    """For many small assignments z[n, variables]: which satisfy every row, over the integers."""
+    good = np.ones(len(z), dtype=bool)
+    for block in statement.blocks:
+        a, b, c = (z @ _dense(matrix, z.shape[1]).T for matrix in block.matrices())
+        good &= (a * b == c).all(axis=1)
+    return good
+
+
+def _dense(matrix: Csr, variables: int) -> IntArray:
+    dense = np.zeros((matrix.rows, variables), dtype=np.int64)
+    rows = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
+    pool = np.array(matrix.pool or (0,), dtype=np.int64)
+    np.add.at(dense, (rows, matrix.columns), pool[matrix.coefficients])
+    return dense
+
+
+def forge(circuit: Circuit, q: IntArray, overrides: Mapping[int, int]) -> list[int]:
+    """The assignment of a prover who insists on some wires and computes all later ones honestly from them.
+
+    The input is not checked. Every step runs twice, so that wires which a step writes and reads agree.
+    """
+    z = np.zeros(circuit.statement.variables, dtype=np.int64)
+    z[0] = 1
+    z[circuit.layout["input"]] = q.ravel()
+    wires, values = np.array(list(overrides)), np.array(list(overrides.values()))
+    for step in circuit.fills:
+        z[wires] = values
+        step(z)
+    z[wires] = values
+    return z.tolist()
+
+
+def fill(builder: Builder, wires: IntArray, values: Sequence[int] | IntArray) -> IntArray:
+    """The honest assignment of a gadget on its own, for these values of its input wires."""
+    z = np.zeros(builder.statement().variables, dtype=np.int64)
+    z[0] = 1
+    z[wires] = values
+    for step in builder.fills:
+        step(z)
+    return z
+
+
+def slow_execute(qgraph: QuantGraph, q: IntArray) -> tuple[int, list[int]]:
+    """The integer semantics spelled out in Python integers: label and logits."""
+    x = [int(value) for value in q.ravel()]
+    zero_point = qgraph.input_type.zero_point
+    for layer in qgraph.layers:
+        acc = []
+        z_w = layer.weight_type.zero_point
+        for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True):
+            terms = ((w - z_w) * (v - zero_point) for w, v in zip(row, x, strict=True))
+            acc.append(sum(terms) + bias)
+        x = acc
+        if layer.rescale is not None:
+            m, k, zero_point = layer.rescale.multiplier, layer.rescale.shift, layer.rescale.output.zero_point
+            t = [(m * value + zero_point * 2**k + 2 ** (k - 1)) // 2**k for value in acc]
+            x = [min(max(value, 0), 2**qgraph.bits - 1) for value in t]
+    return x.index(max(x)), x
+
+
+def random_graph(rng: np.random.Generator, sizes: Sequence[int], relu_last: bool = False) -> Graph:
+    """Dense layers of these sizes; ReLU after each but the last, and after every third none."""
+    nodes: list[Node] = []
+    for index in range(1, len(sizes)):
+        weight = rng.normal(size=(sizes[index], sizes[index - 1]))
+        nodes.append(Dense(f"fc{index}", weight, rng.normal(size=sizes[index])))
+        last = index == len(sizes) - 1
+        if (last and relu_last) or (not last and index % 3):
+            nodes.append(Relu(f"relu{index}"))
+    return Graph("x", (sizes[0],), tuple(nodes))
+
+
+def random_network(
+    seed: int, sizes: Sequence[int] = (6, 5, 4), bits: int = 8, relu_last: bool = False, offset: float = 0.0
+) -> QuantGraph:
+    """``offset`` moves the inputs, and with them the input's zero point."""
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, sizes, relu_last)
+    return quantise(graph, rng.normal(size=(20, sizes[0])) + offset, bits)
+
+
+def extremes(qgraph: QuantGraph, rng: np.random.Generator) -> list[IntArray]:
+    """Inputs that drive the tensors to the ends of their ranges, and a random one."""
+    shape, top = qgraph.input_shape, qgraph.top
+    return [
+        np.zeros(shape, np.int64),
+        np.full(shape, top),
+        *(np.where(qgraph.layers[0].centred_weight[row].reshape(shape) > 0, top, 0) for row in (0, -1)),
+        *(np.where(qgraph.layers[0].centred_weight[row].reshape(shape) > 0, 0, top) for row in (0, -1)),
+        rng.integers(0, top + 1, shape),
+    ]
+
+
+def make_model(
+    nodes: Sequence[NodeProto],
+    weights: Mapping[str, NDArray[Any]],
+    input_shape: Sequence[int | str] = ("batch", 4),
+    output: str = "y",
+    opset: int = 17,
+) -> bytes:
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, input_shape)],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    opsets = [helper.make_opsetid("", opset)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
