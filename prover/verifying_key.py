@@ -142,6 +142,8 @@ class VerifyingKey:
     def from_json(cls, document: Mapping[str, Any]) -> VerifyingKey:
         """The inverse of ``to_json``; checks the digest too. Raises ``FileFormatError``."""
         expected = {"format": _JSON_FORMAT, "version": VERSION, "protocol": "groth16", "curve": "bls12381"}
+        if not isinstance(document, Mapping):
+            raise FileFormatError("file.json", "a verifying key must be a JSON object")
         for name, value in expected.items():
             if document.get(name) != value:
                 raise FileFormatError("file.json", f"{name} must be {value!r}", field=name)

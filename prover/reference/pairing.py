@@ -50,6 +50,8 @@ def verify(verifying_key: VerifyingKey, public_inputs: Sequence[int], proof: byt
 
 
 def _check_inputs(verifying_key: VerifyingKey, public_inputs: Sequence[int]) -> None:
+    if not isinstance(public_inputs, list | tuple):
+        raise _RefusedError("public_input_type")
     if len(public_inputs) != len(verifying_key.ic) - 1:
         raise _RefusedError("public_input_count")
     for value in public_inputs:

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from py_arkworks_bls12381 import G1Point, G2Point, Scalar
+
+import prover
+from prover import Proof, VerifyingKey, verifying_key
+from tests.prover.bad_points import bad_points, flip
+from tests.prover.statements import Example
+from zenerrors import FileFormatError
+
+
+def refusal(data: bytes) -> FileFormatError:
+    with pytest.raises(FileFormatError) as error:
+        VerifyingKey.from_bytes(data)
+    return error.value
+
+
+def test_a_key_survives_its_bytes_and_its_json(example: Example) -> None:
+    key = example.verifying_key
+    assert len(key.to_bytes()) == 400 + 48 * 3
+    assert VerifyingKey.from_bytes(key.to_bytes()) == key
+    assert VerifyingKey.from_json(key.to_json()) == key
+
+
+def test_a_key_says_what_it_is_for(example: Example) -> None:
+    key = example.verifying_key
+    assert key.setup == "development"
+    assert key.to_json()["setup"] == "development"
+    assert key.public == example.statement.public
+    assert key.statement_digest == example.statement.digest
+    assert key.digest == sha256(key.to_bytes()).digest()
+
+
+POINT_FIELDS = {"alpha_g1": 64, "beta_g2": 112, "gamma_g2": 208, "delta_g2": 304, "ic[0]": 400, "ic[2]": 496}
+
+
+@pytest.mark.parametrize("field", POINT_FIELDS)
+@pytest.mark.parametrize(
+    "fault", ["encoding", "not_canonical", "not_on_curve", "not_in_subgroup", "at_infinity"]
+)
+def test_bad_points_are_refused_by_fault_and_field(example: Example, field: str, fault: str) -> None:
+    length, position = 96 if field.endswith("g2") else 48, POINT_FIELDS[field]
+    data = example.verifying_key.to_bytes()
+    for bad in bad_points(length)[fault]:
+        error = refusal(data[:position] + bad + data[position + length :])
+        assert (error.code, error.field) == (f"file.point_{fault}", field)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gamma_and_delta_must_not_be_related(
+    example: Example, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under δ = ±γ anyone proves anything; so such a key must not come to life."""
+    key = example.verifying_key
+    gamma = G2Point.from_compressed_bytes(key.gamma_g2)
+    related = (gamma if sign == 1 else -gamma).to_compressed_bytes()
+    with pytest.raises(FileFormatError) as error:
+        replace(key, delta_g2=related)
+    assert error.value.code == "file.unsafe_key"
+
+    monkeypatch.setattr(verifying_key, "_refuse_known_exponents", lambda *_: None)
+    broken = replace(key, delta_g2=related)
+    for inputs in ([35, 4], [36, 4], [0, 0]):
+        sum_of_inputs = G1Point.multiexp_unchecked(broken.prepared.ic, [Scalar(1), *map(Scalar, inputs)])
+        c = -sum_of_inputs if sign == 1 else sum_of_inputs
+        forged = Proof(key.alpha_g1, key.beta_g2, c.to_compressed_bytes())
+        assert prover.verify(broken, inputs, forged).reason == "ok"
+        assert prover.verify(key, inputs, forged).reason == "pairing_mismatch"
+
+
+@pytest.mark.parametrize("field", ["gamma_g2", "delta_g2"])
+@pytest.mark.parametrize("point", [G2Point(), -G2Point()], ids=["generator", "negated"])
+def test_known_exponents_are_refused(example: Example, field: str, point: G2Point) -> None:
+    with pytest.raises(FileFormatError) as error:
+        replace(example.verifying_key, **{field: point.to_compressed_bytes()})
+    assert (error.value.code, error.value.field) == ("file.unsafe_key", field)
+
+
+def test_other_setups_are_unknown(example: Example) -> None:
+    data = example.verifying_key.to_bytes()
+    for label in (b"ceremony", b"", b"developmenT", b"\xff"):
+        error = refusal(data[:16] + label.ljust(16, b"\0") + data[32:])
+        assert (error.code, error.field) == ("file.setup_label", "setup")
+
+
+def test_every_other_length_is_refused(example: Example) -> None:
+    data = example.verifying_key.to_bytes()
+    whole_points = {448, 496, len(data)}
+    for length in set(range(len(data) + 48)) - whole_points:
+        assert refusal((data * 2)[:length]).code == "file.length"
+    assert VerifyingKey.from_bytes(data[:496]).public == 1
+
+
+@pytest.mark.parametrize(
+    ("position", "code"), [(0, "file.magic"), (7, "file.magic"), (8, "file.version"), (12, "file.kind")]
+)
+def test_the_preamble_is_checked(example: Example, position: int, code: str) -> None:
+    assert refusal(flip(example.verifying_key.to_bytes(), position, 1)).code == code
+
+
+def test_a_flipped_bit_never_gives_the_same_key(example: Example) -> None:
+    data = example.verifying_key.to_bytes()
+    for position in range(len(data)):
+        changed = flip(data, position, 1 << (position % 8))
+        try:
+            key = VerifyingKey.from_bytes(changed)
+        except FileFormatError:
+            continue
+        assert key.to_bytes() == changed
+        assert key.digest != example.verifying_key.digest
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("format", "another", "file.json"),
+        ("version", 2, "file.json"),
+        ("protocol", "plonk", "file.json"),
+        ("curve", "bn254", "file.json"),
+        ("setup", "ceremony", "file.setup_label"),
+        ("setup", None, "file.setup_label"),
+        ("statement_digest", "00", "file.shape"),
+        ("alpha_g1", "zz", "file.json"),
+        ("beta_g2", 17, "file.json"),
+        ("gamma_g2", "00", "file.point_encoding"),
+        ("delta_g2", None, "file.json"),
+        ("ic", [], "file.shape"),
+        ("ic", "00", "file.json"),
+        ("ic", [None], "file.json"),
+        ("digest", "00", "file.hash"),
+        ("digest", None, "file.hash"),
+    ],
+)
+def test_json_is_checked_field_by_field(example: Example, field: str, value: Any, code: str) -> None:
+    document = example.verifying_key.to_json()
+    for changed in ({**document, field: value}, {k: v for k, v in document.items() if k != field}):
+        with pytest.raises(FileFormatError):
+            VerifyingKey.from_json(changed)
+    with pytest.raises(FileFormatError) as error:
+        VerifyingKey.from_json({**document, field: value})
+    assert error.value.code == code
+
+
+@pytest.mark.parametrize("document", [None, [], "key", 5])
+def test_json_that_is_no_object_is_refused(document: Any) -> None:
+    with pytest.raises(FileFormatError) as error:
+        VerifyingKey.from_json(document)
+    assert error.value.code == "file.json"
