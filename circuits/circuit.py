@@ -59,7 +59,7 @@ class Circuit:
         if bad is not None:
             raise TensorError(
                 "input.out_of_range",
-                f"input{list(bad)} is {tensor[bad]}; the calibrated range is [{low:.6g}, {high:.6g}]",
+                f"input{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
                 field="input",
             )
         return kind.quantise(tensor, bits)
@@ -181,7 +181,7 @@ class Circuit:
         if bad is not None:
             raise TensorError(
                 "input.out_of_range",
-                f"input{list(bad)} is {q[bad]}; quantised values lie in [0, {self.qgraph.top}]",
+                f"input{list(bad)} lies outside the quantised range, [0, {self.qgraph.top}]",
                 field="input",
             )
         return q.astype(np.int64)

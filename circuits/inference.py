@@ -8,7 +8,7 @@ private weights every product of a weight and an input is one constraint.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from circuits.gadgets import Interval, argmax, range_check, requantise
 from circuits.linear import Linear
 from circuits.quantgraph import QuantGraph
 from circuits.quantlayer import IntArray, QuantLayer
+from zenerrors import StatementError
 
 Privacy = Literal["public", "private"]
 
@@ -27,8 +28,12 @@ def compile_inference(
 ) -> Circuit:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
-    Raises ``StatementError`` (``statement.could_wrap``) where the integers leave their bounds.
+    Raises ``StatementError``: ``statement.could_wrap`` where the integers leave their bounds, and
+    ``statement.privacy`` for a privacy it does not know.
     """
+    for name, privacy in (("input_privacy", input_privacy), ("weight_privacy", weight_privacy)):
+        if privacy not in get_args(Privacy):
+            raise StatementError("statement.privacy", f"{name} must be public or private", field=name)
     builder = Builder()
     size = math.prod(qgraph.input_shape)
     # The input's range is proven in the circuit even where it is public: the verifying key alone then says
@@ -72,11 +77,14 @@ def _private_layer(
     product = builder.private(f"{layer.name}/product", outputs, inputs)
     columns = np.tile(x, outputs)
 
-    def fill(z: IntArray) -> None:
+    def fill_parameters(z: IntArray) -> None:
         z[weight], z[bias] = layer.centred_weight, layer.bias
+
+    def fill_products(z: IntArray) -> None:
         z[product] = z[weight] * z[x]
 
-    builder.fill(fill)
+    builder.fill(fill_parameters)
+    builder.fill(fill_products)
     range_check(builder, f"{layer.name}/weight", weight.ravel(), bits, -layer.weight_type.zero_point)
     range_check(builder, f"{layer.name}/bias", bias, layer.bias_bits + 1, -(1 << layer.bias_bits))
     builder.product(f"{layer.name}/product", weight.ravel(), columns, product.ravel())

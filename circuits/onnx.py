@@ -36,6 +36,7 @@ from zenerrors import ModelError
 
 # Before version 7 Gemm and Add broadcast by attributes of another meaning.
 _OLDEST_OPSET = 7
+_MOST_DIMENSIONS = 8
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 _INT, _FLOAT, _TENSOR = AttributeProto.INT, AttributeProto.FLOAT, AttributeProto.TENSOR
 _ATTRIBUTES: dict[str, dict[str, AttributeProto.AttributeType]] = {
@@ -175,6 +176,8 @@ class _Chain:
         tensor = self._constant(node, 1)
         if tensor.data_type != TensorProto.INT64 or len(tensor.dims) != 1:
             raise ModelError("model.tensor_type", f"{_where(node)} needs its shape as a vector of int64")
+        if tensor.dims[0] > _MOST_DIMENSIONS:
+            raise ModelError("model.shape", f"{_where(node)} reshapes to {tensor.dims[0]} dimensions")
         target = [int(size) for size in _decode_tensor(tensor, _quote(node.input[1]))]
         batch, sizes = (target[0], target[1:]) if target else (None, [])
         wildcards = target.count(-1)
@@ -361,9 +364,11 @@ def _input_shape(entry: ValueInfoProto) -> tuple[int, ...]:
     if tensor.elem_type not in _FLOATS:
         raise ModelError("model.tensor_type", f"the input {_quote(entry.name)} must be a tensor of floats")
     dims = list(tensor.shape.dim)
-    if len(dims) < 2:
+    if not 2 <= len(dims) <= _MOST_DIMENSIONS:
         raise ModelError(
-            "model.shape", f"the input {_quote(entry.name)} must have a batch dimension and at least one more"
+            "model.shape",
+            f"the input {_quote(entry.name)} must have a batch dimension and at least one more, at most "
+            f"{_MOST_DIMENSIONS} in all",
         )
     if dims[0].HasField("dim_value") and dims[0].dim_value != 1:
         raise ModelError(

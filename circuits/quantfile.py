@@ -47,7 +47,7 @@ def write(
         _Layer((layer.weight.shape[0], layer.weight.shape[1]), layer.weight_type, layer.rescale)
         for layer in layers
     )
-    header = json.dumps(asdict(_Header(bits, input_shape, input_type, described))).encode()
+    header = _encode(_Header(bits, input_shape, input_type, described))
     arrays = b"".join(
         layer.weight.astype("<u1").tobytes() + layer.bias.astype("<i8").tobytes() for layer in layers
     )
@@ -64,12 +64,15 @@ def read(data: bytes) -> tuple[int, tuple[int, ...], Affine, tuple[QuantLayer, .
     if hashlib.sha256(data[_PREFIX - 4 :]).digest() != data[PREAMBLE_BYTES : _PREFIX - 4]:
         raise FileFormatError("file.hash", "the file is corrupt: its SHA-256 does not match")
     (header_bytes,) = struct.unpack_from("<I", data, _PREFIX - 4)
+    text = data[_PREFIX : _PREFIX + header_bytes]
     try:
-        header = TypeAdapter(_Header).validate_json(data[_PREFIX : _PREFIX + header_bytes], strict=True)
+        header = TypeAdapter(_Header).validate_json(text, strict=True)
     except ValidationError as error:
         raise FileFormatError(
             "file.header", f"the header is malformed: {error.error_count()} faults"
         ) from error
+    if _encode(header) != text:
+        raise FileFormatError("file.header", "the header has fields or spellings that no writer produces")
     reader = _Reader(data, _PREFIX + header_bytes)
     layers = tuple(_read_layer(layer, index, reader) for index, layer in enumerate(header.layers))
     reader.finish()
@@ -83,6 +86,10 @@ def _read_layer(layer: _Layer, index: int, reader: _Reader) -> QuantLayer:
     weight = np.frombuffer(reader.take(outputs * inputs), "<u1").reshape(outputs, inputs)
     bias = np.frombuffer(reader.take(outputs * 8), "<i8").astype(np.int64)
     return QuantLayer(layer_name(index), weight, layer.weight_type, bias, layer.rescale)
+
+
+def _encode(header: _Header) -> bytes:
+    return json.dumps(asdict(header)).encode()
 
 
 class _Reader:

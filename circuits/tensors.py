@@ -1,4 +1,4 @@
-"""What callers hand in as tensors, checked at the door."""
+"""What callers hand in as tensors, checked at the door. Messages name indices, never values: those are secret."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def as_finite_tensor(values: ArrayLike, shape: tuple[int | None, ...], *, field:
     """
     try:
         tensor = np.asarray(values, dtype=np.float64)
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError):
         raise TensorError(
-            "input.not_numeric", f"{field} must be a full, nested array of numbers: {error}", field=field
-        ) from error
+            "input.not_numeric", f"{field} must be a full, nested array of numbers", field=field
+        ) from None
     fits = tensor.ndim == len(shape) and all(
         size == wanted if wanted is not None else size > 0
         for size, wanted in zip(tensor.shape, shape, strict=True)

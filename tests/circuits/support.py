@@ -47,7 +47,7 @@ def _dense(matrix: Csr, variables: int) -> IntArray:
 def forge(circuit: Circuit, q: IntArray, overrides: Mapping[int, int]) -> list[int]:
     """The assignment of a prover who insists on some wires and computes all later ones honestly from them.
 
-    The input is not checked. Every step runs twice, so that wires which a step writes and reads agree.
+    The input is not checked.
     """
     z = np.zeros(circuit.statement.variables, dtype=np.int64)
     z[0] = 1

@@ -1,0 +1,263 @@
+"""Whole circuits: honest provers always pass, and every kind of wire that lies is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernels
+import prover
+from circuits import Circuit, QuantGraph, compile_inference
+from circuits.quantlayer import QuantLayer
+from prover.reference import check
+from tests.circuits.conftest import Digits
+from tests.circuits.support import PRIVACIES, R, extremes, first_violation, forge, random_network
+from zenerrors import StatementError
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_executor_and_constraints_agree_on_every_held_out_digit(
+    digits: Digits, privacy: tuple[str, str]
+) -> None:
+    circuit = digits.circuits[privacy]
+    for image in digits.images if privacy[1] == "public" else digits.images[::15]:
+        q = circuit.quantise_input(image)
+        output, witness = circuit.execute(q), circuit.witness(q)
+        a, b, c = circuit.statement.evaluate(witness)
+        assert (kernels.fr.mul(a, b) == c).all()
+        public = circuit.public_inputs(q, output)
+        assert kernels.fr.to_ints(witness[1 : 1 + circuit.statement.public]) == public
+        for layer in circuit.qgraph.layers[:-1]:
+            hidden = circuit.assign(q)[circuit.layout[f"{layer.name}/out"]]
+            acc = layer.accumulate(q.ravel(), 0)
+            assert hidden.tolist() == layer.rescale.apply(acc, 8).tolist()
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_the_slow_checker_agrees(digits: Digits, privacy: tuple[str, str]) -> None:
+    circuit = digits.circuits[privacy]
+    for image in digits.images[:3]:
+        assert check(circuit.statement, circuit.assign(circuit.quantise_input(image)).tolist()) is None
+
+
+@given(st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.integers(2, 8), st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_honest_provers_never_fail(seed: int, privacy: tuple[str, str], bits: int, relu_last: bool) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 7, rng.integers(2, 6))
+    network = random_network(seed, sizes.tolist(), bits, relu_last, offset=rng.normal() * 2)
+    circuit = compile_inference(network, input_privacy=privacy[0], weight_privacy=privacy[1])
+    for q in extremes(network, rng):
+        z = circuit.assign(q)
+        assert first_violation(circuit.statement, z) is None
+        assert z[circuit.layout["label"][0]] == circuit.execute(q).label
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[str, str]) -> None:
+    """Wires moved by one, flipped and negated: all of them, or a sample of each group with private weights."""
+    circuit = digits.circuits[privacy]
+    rng = np.random.default_rng(1)
+    z = circuit.assign(circuit.quantise_input(digits.images[3]))
+    covered = 0
+    for name, group in circuit.layout.items():
+        wires = group.ravel()
+        covered += len(wires)
+        if name.endswith("/slack"):
+            wires = wires[z[wires] != 0]
+            assert len(wires), "some activation must be clamped for its slack to matter"
+        for wire in rng.choice(
+            wires, min(len(wires), len(wires) if privacy[1] == "public" else 6), replace=False
+        ):
+            for value in {int(z[wire]) + 1, int(z[wire]) - 1, 1 - int(z[wire]), -int(z[wire])} - {
+                int(z[wire])
+            }:
+                lying = z.copy()
+                lying[wire] = value
+                assert first_violation(circuit.statement, lying) is not None, (name, wire, value)
+    assert covered == circuit.statement.variables - 1, "the layout names every wire"
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_lies_told_consistently_are_refused_where_they_start(
+    digits: Digits, privacy: tuple[str, str]
+) -> None:
+    """One wire lies, all later wires are computed from it: only the gadget that fixes it can notice."""
+    circuit = digits.circuits[privacy]
+    q = circuit.quantise_input(digits.images[8])
+    z = circuit.assign(q)
+    layout = circuit.layout
+    starts = {
+        "dense1/out": ["dense1/clamp_outside", "dense1/clamp_inside"],
+        "dense1/requantise/bits": ["dense1/requantise_bits", "dense1/requantise_sum"],
+        "output/argmax/selector": ["output/argmax_one"],
+        "output/argmax/max": ["output/argmax_margin_sum", "output/argmax_attained"],
+        "label": ["output/argmax_label"],
+    }
+    if privacy[1] == "private":
+        starts["dense1/product"] = ["dense1/product"]
+        starts["dense2/product"] = ["dense2/product"]
+    for name, blocks in starts.items():
+        for wire in layout[name].ravel()[:24]:
+            for value in (1 - z[wire], z[wire] + 1):
+                if value == z[wire]:
+                    continue
+                violation = first_violation(circuit.statement, forge(circuit, q, {int(wire): int(value)}))
+                assert violation is not None, (name, wire)
+                assert any(violation.startswith(block) for block in blocks), (name, violation)
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+@pytest.mark.parametrize("pixel", [256, 300, -1, 1 << 30])
+def test_a_pixel_out_of_range_is_refused_even_when_all_else_follows(
+    digits: Digits, privacy: tuple[str, str], pixel: int
+) -> None:
+    circuit = digits.circuits[privacy]
+    q = circuit.quantise_input(digits.images[0])
+    violation = first_violation(
+        circuit.statement, forge(circuit, q, {int(circuit.layout["input"][20]): pixel})
+    )
+    assert violation is not None
+    assert violation.startswith("input/value_range")
+
+
+@pytest.mark.parametrize("side", ["weight", "bias"])
+def test_a_private_parameter_out_of_range_is_refused_even_when_all_else_follows(
+    digits: Digits, side: str
+) -> None:
+    circuit = digits.circuits["private", "private"]
+    q = circuit.quantise_input(digits.images[0])
+    layer = digits.qgraph.layers[0]
+    lowest = -layer.weight_type.zero_point if side == "weight" else -(1 << layer.bias_bits)
+    highest = lowest + 255 if side == "weight" else -lowest - 1
+    wire = int(circuit.layout[f"dense1/{side}"].ravel()[5])
+    for value in (lowest, highest):
+        assert first_violation(circuit.statement, forge(circuit, q, {wire: value})) is None
+    for value in (lowest - 1, highest + 1):
+        violation = first_violation(circuit.statement, forge(circuit, q, {wire: value}))
+        assert violation is not None
+        assert violation.startswith(f"dense1/{side}_range")
+
+
+def test_every_wrong_label_is_refused_however_the_argmax_is_rearranged(digits: Digits) -> None:
+    circuit = digits.circuit
+    q = circuit.quantise_input(digits.images[5])
+    output = circuit.execute(q)
+    layout = circuit.layout
+    for label in set(range(10)) - {output.label}:
+        selector = {int(w): int(j == label) for j, w in enumerate(layout["output/argmax/selector"])}
+        claim = {int(layout["label"][0]): label, **selector}
+        for largest in (output.logits[label], output.logits.max(), output.logits.max() + 1):
+            lie = {**claim, int(layout["output/argmax/max"][0]): int(largest)}
+            violation = first_violation(circuit.statement, forge(circuit, q, lie))
+            assert violation is not None
+            assert violation.startswith(("output/argmax_margin_sum", "output/argmax_attained"))
+
+
+def test_ties_go_to_the_first_class_and_to_no_other() -> None:
+    network = random_network(4, (3, 2))
+    layer = network.layers[0]
+    twin = QuantLayer("dense1", layer.weight[[0, 0]], layer.weight_type, layer.bias[[0, 0]], None)
+    network = QuantGraph(network.bits, network.input_shape, network.input_type, (twin,))
+    circuit = compile_inference(network)
+    q = np.array([3, 200, 77])
+    z = circuit.assign(q)
+    assert first_violation(circuit.statement, z) is None
+    assert z[circuit.layout["label"][0]] == 0 == circuit.execute(q).label
+    first, second = (int(wire) for wire in circuit.layout["output/argmax/selector"])
+    for largest in (z[circuit.layout["output/argmax/max"][0]], z[circuit.layout["output/argmax/max"][0]] + 1):
+        later = {int(circuit.layout["label"][0]): 1, first: 0, second: 1,
+                 int(circuit.layout["output/argmax/max"][0]): int(largest)}  # fmt: skip
+        assert first_violation(circuit.statement, forge(circuit, q, later)) is not None
+
+
+@pytest.mark.parametrize("shift", [R, -R, 3 * R])
+def test_values_that_wrap_around_the_field_are_refused(digits: Digits, shift: int) -> None:
+    """The digits of v + r instead of v, in the wires that hold v's: for pixels and for accumulators."""
+    circuit = digits.circuit
+    z = circuit.assign(circuit.quantise_input(digits.images[0])).tolist()
+    for name, value in (
+        ("input/value/bits", z[circuit.layout["input"][20]]),
+        ("dense1/requantise/bits", None),
+    ):
+        wires = circuit.layout[name][20]
+        value = sum(z[w] << i for i, w in enumerate(wires)) if value is None else value
+        wrapped = list(z)
+        for i, wire in enumerate(wires):
+            wrapped[wire] = ((value + shift) >> i) & 1
+        assert wrapped != z
+        assert check(circuit.statement, wrapped) is not None
+
+
+def test_private_weights_do_not_reach_the_statement() -> None:
+    network = random_network(6, (5, 4, 3))
+    other = tuple(
+        QuantLayer(
+            layer.name,
+            np.roll(layer.weight, 1, axis=1),
+            layer.weight_type,
+            layer.bias[::-1].copy(),
+            layer.rescale,
+        )
+        for layer in network.layers
+    )
+    twin = QuantGraph(network.bits, network.input_shape, network.input_type, other)
+    private = [compile_inference(g, weight_privacy="private").statement.digest for g in (network, twin)]
+    public = [compile_inference(g, weight_privacy="public").statement.digest for g in (network, twin)]
+    assert private[0] == private[1]
+    assert public[0] != public[1]
+
+
+def test_an_unknown_privacy_is_refused(digits: Digits) -> None:
+    with pytest.raises(StatementError) as caught:
+        compile_inference(digits.qgraph, weight_privacy="committed")  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.field) == ("statement.privacy", "weight_privacy")
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_constraint_counts_are_the_pinned_ones(digits: Digits, privacy: tuple[str, str]) -> None:
+    """A rise is a failure; a fall is an improvement to write into the file."""
+    pinned = json.loads((Path(__file__).parent / "constraint_counts.json").read_text())
+    counts = digits.circuits[privacy].describe()["constraints"]
+    assert {"total": counts["total"], **counts["by_layer"]} == pinned["input {}, weights {}".format(*privacy)]
+
+
+def test_compilation_is_deterministic(digits: Digits) -> None:
+    again = compile_inference(QuantGraph.from_bytes(digits.qgraph.to_bytes()))
+    assert again.statement.digest == digits.circuit.statement.digest
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_the_description_is_json_and_adds_up(digits: Digits, privacy: tuple[str, str]) -> None:
+    circuit = digits.circuits[privacy]
+    described = json.loads(json.dumps(circuit.describe()))
+    counts = described["constraints"]
+    assert counts["total"] == circuit.statement.constraints
+    assert sum(counts["by_layer"].values()) == sum(counts["by_gadget"].values()) == counts["total"]
+    assert sum(group["count"] for group in described["public_inputs"]) == circuit.statement.public
+    assert ("Nothing binds the weights" in described["meaning"]) == (privacy[1] == "private")
+    firsts = [group["first"] for group in described["public_inputs"]]
+    assert firsts == ([0, 64] if privacy[0] == "public" else [0])
+
+
+def prove_and_verify(circuit: Circuit, image: np.ndarray) -> tuple[prover.VerifyingKey, list[int], bytes]:
+    key = prover.setup(circuit.statement)
+    q = circuit.quantise_input(image)
+    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    return key.verifying_key, circuit.public_inputs(q, circuit.execute(q)), proof
+
+
+@pytest.mark.parametrize("input_privacy", ["private", "public"])
+def test_a_digit_is_proven_and_no_other_label_verifies(digits: Digits, input_privacy: str) -> None:
+    circuit = digits.circuits[input_privacy, "public"]
+    key, public, proof = prove_and_verify(circuit, digits.images[0])
+    assert prover.verify(key, public, proof).valid
+    for label in set(range(11)) - {public[-1]}:
+        assert not prover.verify(key, [*public[:-1], label], proof).valid
+    if input_privacy == "public":
+        assert not prover.verify(key, [public[0] + 1, *public[1:]], proof).valid

@@ -1,0 +1,390 @@
+"""The importer against onnxruntime on what it takes, and code by code on what it refuses."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.helper import make_node
+
+from circuits import Graph, load_onnx
+from circuits.graph import Dense
+from tests.circuits.conftest import Digits
+from tests.circuits.support import make_model
+from zenerrors import ModelError
+
+RNG = np.random.default_rng(3)
+
+
+def floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return RNG.normal(size=shape).astype(dtype)
+
+
+W, B, SHAPE64 = floats(4, 3), floats(3), np.array([0, 4], dtype=np.int64)
+GEMM = make_node("Gemm", ["x", "w", "b"], ["y"], name="fc")
+
+ACCEPTED = {
+    "gemm": make_model([GEMM], {"w": W, "b": B}),
+    "gemm without bias": make_model([make_node("Gemm", ["x", "w"], ["y"])], {"w": W}),
+    "gemm with every attribute": make_model(
+        [make_node("Gemm", ["x", "w", "b"], ["y"], transA=0, transB=1, alpha=0.5, beta=-2.0)],
+        {"w": floats(3, 4), "b": B},
+    ),
+    "gemm with a scalar bias": make_model([GEMM], {"w": W, "b": floats()}),
+    "gemm with a row bias": make_model([GEMM], {"w": W, "b": floats(1, 3)}),
+    "matmul and add": make_model(
+        [make_node("MatMul", ["x", "w"], ["m"]), make_node("Add", ["b", "m"], ["y"])], {"w": W, "b": B}
+    ),
+    "two adds": make_model(
+        [
+            make_node("MatMul", ["x", "w"], ["m"]),
+            make_node("Add", ["m", "b"], ["n"]),
+            make_node("Add", ["n", "b"], ["y"]),
+        ],
+        {"w": W, "b": B},
+    ),
+    "deep, with relu and identity": make_model(
+        [
+            make_node("Gemm", ["x", "w", "b"], ["h"]),
+            make_node("Relu", ["h"], ["r"]),
+            make_node("Identity", ["r"], ["i"]),
+            make_node("MatMul", ["i", "v"], ["y"]),
+        ],
+        {"w": W, "b": B, "v": floats(3, 5)},
+    ),
+    "flatten": make_model(
+        [make_node("Flatten", ["x"], ["f"]), make_node("Gemm", ["f", "w"], ["y"])],
+        {"w": floats(12, 3)},
+        ("batch", 2, 3, 2),
+    ),
+    "reshape by -1 and 0": make_model(
+        [
+            make_node("Reshape", ["x", "s"], ["f"]),
+            make_node("Reshape", ["f", "t"], ["g"]),
+            make_node("Gemm", ["g", "w"], ["y"]),
+        ],
+        {"s": np.array([0, 3, -1]), "t": np.array([-1, 12]), "w": floats(12, 3)},
+        ("batch", 2, 3, 2),
+    ),
+    "a batch of one": make_model(
+        [make_node("Reshape", ["x", "s"], ["f"]), make_node("Gemm", ["f", "w"], ["y"])],
+        {"s": np.array([1, -1]), "w": W},
+        (1, 2, 2),
+    ),
+    "a constant node": make_model(
+        [
+            make_node("Constant", [], ["w"], value=numpy_helper.from_array(W)),
+            make_node("MatMul", ["x", "w"], ["y"]),
+        ],
+        {},
+    ),
+    "an old operator set": make_model([GEMM], {"w": W, "b": B}, opset=7),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_the_float_network_agrees_with_onnxruntime(name: str) -> None:
+    session = onnxruntime.InferenceSession(ACCEPTED[name])
+    graph = load_onnx(ACCEPTED[name])
+    x = floats(1, *graph.input_shape)
+    np.testing.assert_allclose(graph.run(x.astype(np.float64)), session.run(None, {"x": x})[0], atol=1e-5)
+
+
+def test_the_digits_network_agrees_with_onnxruntime_on_every_held_out_image(digits: Digits) -> None:
+    images = digits.images.astype(np.float32)
+    expected = onnxruntime.InferenceSession(digits.onnx).run(None, {"image": images})[0]
+    actual = digits.graph.run(images.astype(np.float64))
+    np.testing.assert_allclose(actual, expected, atol=1e-4)
+    assert (actual.argmax(axis=1) == expected.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_other_float_widths_are_read(dtype: type) -> None:
+    graph = load_onnx(make_model([GEMM], {"w": W.astype(dtype), "b": B}))
+    assert isinstance(graph.nodes[0], Dense)
+    np.testing.assert_array_equal(graph.nodes[0].weight, W.astype(dtype).T.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        [make_node("Softmax", ["l"], ["y"], axis=-1)],
+        [make_node("LogSoftmax", ["l"], ["y"], axis=1)],
+        [make_node("ArgMax", ["l"], ["y"], axis=1, keepdims=0)],
+        [make_node("Softmax", ["l"], ["p"]), make_node("ArgMax", ["p"], ["y"], axis=-1)],
+    ],
+)
+def test_a_tail_that_keeps_the_order_is_left_out(tail: list) -> None:
+    data = make_model([make_node("Gemm", ["x", "w", "b"], ["l"]), *tail], {"w": W, "b": B})
+    plain = load_onnx(ACCEPTED["gemm"])
+    assert [type(node) for node in load_onnx(data).nodes] == [type(node) for node in plain.nodes]
+
+
+def holed(value: float) -> np.ndarray:
+    weight = W.copy()
+    weight[2, 1] = value
+    return weight
+
+
+def external() -> bytes:
+    model = ModelProto.FromString(ACCEPTED["gemm"])
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    return model.SerializeToString()
+
+
+def edited(name: str, **changes: object) -> bytes:
+    """An accepted model with fields of its first weight changed."""
+    model = ModelProto.FromString(ACCEPTED[name])
+    tensor = model.graph.initializer[0]
+    for field, value in changes.items():
+        if field == "dims":
+            tensor.dims[:] = value
+        else:
+            setattr(tensor, field, value)
+    return model.SerializeToString()
+
+
+def several(kind: str) -> bytes:
+    model = ModelProto.FromString(ACCEPTED["gemm"])
+    value = helper.make_tensor_value_info("extra", TensorProto.FLOAT, ["batch", 4])
+    (model.graph.input if kind == "inputs" else model.graph.output).append(value)
+    return model.SerializeToString()
+
+
+def without_opset() -> bytes:
+    model = ModelProto.FromString(ACCEPTED["gemm"])
+    del model.opset_import[:]
+    return model.SerializeToString()
+
+
+def duplicated() -> bytes:
+    model = ModelProto.FromString(ACCEPTED["gemm"])
+    model.graph.initializer.append(model.graph.initializer[0])
+    return model.SerializeToString()
+
+
+def one(*nodes: object, shape: tuple = ("batch", 4), **weights: np.ndarray) -> bytes:
+    return make_model(nodes, {"w": W, "b": B, **weights}, shape)
+
+
+REFUSED = {
+    "empty": (b"", "model.not_onnx", "no graph"),
+    "text": (b"this is no model at all", "model.not_onnx", "ONNX"),
+    "a cut model": (ACCEPTED["gemm"][:-9], "model.not_onnx", "ONNX"),
+    "no operator set": (without_opset(), "model.opset", "version 7"),
+    "an ancient operator set": (make_model([GEMM], {"w": W, "b": B}, opset=6), "model.opset", "version 7"),
+    "a sigmoid": (
+        one(make_node("Gemm", ["x", "w"], ["h"]), make_node("Sigmoid", ["h"], ["y"], name="squash")),
+        "model.unsupported_operator",
+        r"'squash' \(Sigmoid\)",
+    ),
+    "a foreign domain": (
+        one(make_node("Relu", ["x"], ["y"], domain="com.example")),
+        "model.unsupported_operator",
+        "Relu",
+    ),
+    "NaN in a weight": (
+        one(GEMM, w=holed(np.nan)),
+        "model.not_finite",
+        r"weight 'w' has nan at index \(2, 1\)",
+    ),
+    "infinity in a weight": (one(GEMM, w=holed(-np.inf)), "model.not_finite", r"-inf at index \(2, 1\)"),
+    "NaN in a bias": (
+        one(GEMM, b=np.full(3, np.nan, np.float32)),
+        "model.not_finite",
+        r"'b' has nan at index \(0,\)",
+    ),
+    "an infinite alpha": (
+        one(make_node("Gemm", ["x", "w"], ["y"], alpha=float("inf"))),
+        "model.not_finite",
+        "times inf",
+    ),
+    "a NaN beta": (
+        one(make_node("Gemm", ["x", "w", "b"], ["y"], beta=float("nan"))),
+        "model.not_finite",
+        "times nan",
+    ),
+    "a dynamic width": (one(GEMM, shape=("batch", "width")), "model.dynamic_shape", "dimension 1"),
+    "a batch of three": (one(GEMM, shape=(3, 4)), "model.shape", "symbolic"),
+    "no batch": (one(GEMM, shape=(4,)), "model.shape", "batch dimension"),
+    "a missing weight": (make_model([GEMM], {"b": B}), "model.missing_initialiser", "'w'"),
+    "a missing tensor": (one(make_node("Relu", ["ghost"], ["y"])), "model.missing_initialiser", "'ghost'"),
+    "two inputs": (several("inputs"), "model.inputs", "2 inputs"),
+    "two outputs": (several("outputs"), "model.outputs", "2 outputs"),
+    "an output in the middle": (
+        one(make_node("Gemm", ["x", "w"], ["y"]), make_node("Relu", ["y"], ["z"])),
+        "model.outputs",
+        "'y'",
+    ),
+    "a wrong width": (one(GEMM, w=floats(5, 3)), "model.shape", "5 inputs but reads 4"),
+    "a weight vector": (one(GEMM, w=floats(4)), "model.shape", "weight matrix"),
+    "a wrong bias": (one(GEMM, b=floats(4)), "model.shape", "bias of shape"),
+    "a tensor into gemm": (one(GEMM, shape=("batch", 2, 2)), "model.shape", "Flatten"),
+    "one class": (one(GEMM, w=floats(4, 1), b=floats(1)), "model.shape", "two classes"),
+    "no layer": (one(make_node("Relu", ["x"], ["y"])), "model.shape", "no Gemm"),
+    "a bad reshape": (
+        one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([0, 5])),
+        "model.shape",
+        "to \\[batch, 5\\]",
+    ),
+    "a reshape with two unknowns": (
+        one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([-1, -1])),
+        "model.shape",
+        "at most one",
+    ),
+    "a reshape of the batch": (
+        one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([4])),
+        "model.shape",
+        "the batch",
+    ),
+    "a reshape to very many dimensions": (
+        one(make_node("Reshape", ["x", "s"], ["y"]), s=np.ones(100, np.int64)),
+        "model.shape",
+        "100 dimensions",
+    ),
+    "an input of very many dimensions": (
+        one(GEMM, shape=("batch", *[1] * 9, 4)),
+        "model.shape",
+        "at most 8",
+    ),
+    "a reshape to nothing": (
+        one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([0, 0, -1, 0])),
+        "model.shape",
+        "copies",
+    ),
+    "a flatten of the batch": (
+        one(make_node("Flatten", ["x"], ["y"], axis=0)),
+        "model.unsupported_attribute",
+        "axis",
+    ),
+    "a transposed batch": (
+        one(make_node("Gemm", ["x", "w"], ["y"], transA=1)),
+        "model.unsupported_attribute",
+        "transA",
+    ),
+    "an unknown attribute": (
+        one(make_node("Relu", ["x"], ["y"], slope=2)),
+        "model.unsupported_attribute",
+        "'slope'",
+    ),
+    "an attribute of another type": (
+        one(make_node("Gemm", ["x", "w"], ["y"], alpha=[1.0])),
+        "model.unsupported_attribute",
+        "'alpha'",
+    ),
+    "an argmax over the batch": (
+        one(make_node("Gemm", ["x", "w"], ["l"]), make_node("ArgMax", ["l"], ["y"], axis=0)),
+        "model.unsupported_attribute",
+        "classes",
+    ),
+    "the last of equals": (
+        one(
+            make_node("Gemm", ["x", "w"], ["l"]),
+            make_node("ArgMax", ["l"], ["y"], axis=1, select_last_index=1),
+        ),
+        "model.unsupported_attribute",
+        "select_last_index",
+    ),
+    "a layer after softmax": (
+        one(
+            make_node("Gemm", ["x", "w"], ["l"]),
+            make_node("Softmax", ["l"], ["p"]),
+            make_node("Relu", ["p"], ["y"]),
+        ),
+        "model.unsupported_operator",
+        "at the end",
+    ),
+    "an add without a layer": (
+        one(make_node("Add", ["x", "c"], ["y"]), c=floats(4)),
+        "model.unsupported_operator",
+        "bias",
+    ),
+    "a skip connection": (
+        one(
+            make_node("Gemm", ["x", "v"], ["h"]),
+            make_node("Relu", ["h"], ["r"]),
+            make_node("Add", ["r", "x"], ["y"]),
+            v=floats(4, 4),
+        ),
+        "model.not_a_chain",
+        "computed",
+    ),
+    "a fork": (
+        one(make_node("Relu", ["x"], ["h"]), make_node("Gemm", ["x", "w"], ["y"])),
+        "model.not_a_chain",
+        "'x'",
+    ),
+    "weights on the left": (
+        one(make_node("MatMul", ["w", "x"], ["y"])),
+        "model.not_a_chain",
+        "'w'",
+    ),
+    "a tensor written twice": (
+        one(make_node("Relu", ["x"], ["x"])),
+        "model.duplicate_name",
+        "new tensor",
+    ),
+    "two weights of one name": (duplicated(), "model.duplicate_name", "same name"),
+    "integer weights": (one(GEMM, w=np.ones((4, 3), np.int32)), "model.tensor_type", "'w'"),
+    "external data": (external(), "model.external_data", "'w' lives in another file"),
+    "too little data": (edited("gemm", dims=[4, 300]), "model.bad_tensor", "'w'"),
+    "a negative dimension": (edited("gemm", dims=[4, -1]), "model.bad_tensor", "'w'"),
+    "a huge dimension": (edited("gemm", dims=[1 << 62, 3]), "model.bad_tensor", "'w'"),
+    "a type that does not exist": (edited("gemm", data_type=99), "model.tensor_type", "'w'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_circuit_is_refused_by_code(name: str) -> None:
+    data, code, words = REFUSED[name]
+    with pytest.raises(ModelError, match=words) as caught:
+        load_onnx(data)
+    assert caught.value.code == code
+
+
+def test_an_integer_input_is_refused() -> None:
+    model = ModelProto.FromString(ACCEPTED["gemm"])
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    with pytest.raises(ModelError) as caught:
+        load_onnx(model.SerializeToString())
+    assert caught.value.code == "model.tensor_type"
+
+
+def test_import_never_opens_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("the importer opened a file")
+
+    for module, name in ((builtins, "open"), (io, "open"), (os, "open")):
+        monkeypatch.setattr(module, name, refuse)
+    with pytest.raises(ModelError) as caught:
+        load_onnx(external())
+    code = caught.value.code
+    load_onnx(ACCEPTED["gemm"])
+    monkeypatch.undo()
+    assert code == "model.external_data"
+
+
+def test_mutated_files_give_a_graph_or_a_model_error(digits: Digits) -> None:
+    rng = np.random.default_rng(11)
+    sources = [*ACCEPTED.values(), digits.onnx]
+    refused: list[ModelError] = []
+    for _ in range(3000):
+        data = bytearray(sources[rng.integers(len(sources))])
+        for _ in range(rng.integers(1, 4)):
+            data[rng.integers(len(data))] = rng.integers(256)
+        if rng.random() < 0.2:
+            del data[rng.integers(len(data)) :]
+        try:
+            assert isinstance(load_onnx(bytes(data)), Graph)
+        except ModelError as error:
+            refused.append(error)
+    assert len(refused) > 100
+    assert all(error.code.startswith("model.") and len(error.message) < 500 for error in refused)
