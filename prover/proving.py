@@ -33,8 +33,9 @@ def prove(
     Every call draws fresh blinding factors: two proofs of one witness share no group element.
     Stages: "constraints", "quotient", "msm_quotient", "msm_private", "msm_a", "msm_b_g1", "msm_b_g2".
 
-    Peak memory beside key, statement and witness, for n rows (a power of two) and v variables: 96 n bytes up
-    to the quotient; then 32 n + 64 v bytes and what one multi-scalar multiplication takes.
+    Peak memory beside key, statement and witness, for n rows (a power of two) and v variables, in bytes:
+    96 n up to the quotient, and 96 a row of the largest block while blocks are evaluated; then 32 n + 64 v
+    and what one multi-scalar multiplication takes.
 
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.unsatisfied`` (the message names

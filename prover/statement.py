@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import kernels
 from kernels import FrArray
+from prover.randomness import Secrets
 from zenerrors import StatementError
 
 
@@ -98,7 +99,10 @@ class Block(Protocol):
         """A, B and C of these rows, over all variables of the statement."""
 
     def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
-        """A·z, B·z and C·z of these rows, each uint64[rows, 4] in Montgomery form."""
+        """A·z, B·z and C·z of these rows, each uint64[rows, 4] in Montgomery form.
+
+        New arrays, never views: they are erased once they have been read.
+        """
 
 
 @dataclass(frozen=True)
@@ -225,9 +229,10 @@ class Statement:
         a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
         start = 0
         for block in self.blocks:
-            end = start + block.rows
-            a[start:end], b[start:end], c[start:end] = block.evaluate(z, threads)
-            start = end
+            with Secrets() as secret:
+                for out, values in zip((a, b, c), block.evaluate(z, threads), strict=True):
+                    out[start : start + block.rows] = secret(values)
+            start += block.rows
         return a, b, c
 
     def row_name(self, row: int) -> str:

@@ -34,9 +34,9 @@ def setup(statement: Statement, *, threads: int = 1, progress: Progress | None =
     Stages: "lagrange", "columns", "key_a", "key_b_g1", "key_b_g2", "key_private", "key_quotient",
     "key_points".
 
-    Peak memory beside the statement, for v variables and n rows (a power of two), in bytes: 192 n while
-    the bases are computed, 64 n + 288 v with the columns, and 32 n + 192 v beside the key, which itself
-    takes at most 480 v + 96 n.
+    Peak memory beside the statement and the matrices of its largest block, for v variables and n rows (a
+    power of two), in bytes: 192 n while the bases are computed, 64 n + 288 v with the columns, and
+    32 n + 192 v beside the key, which itself takes at most 480 v + 96 n.
 
     Raises ``StatementError`` where the blocks do not fit the statement, and what ``progress`` raises.
     """
