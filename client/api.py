@@ -107,14 +107,23 @@ class Client:
 
     def wait(self, job: JobKind, timeout: float = 600.0) -> JobKind:
         """The model or proof once it is over. Raises ``JobError``, ``TimeoutError``; the job goes on."""
-        path = "models" if isinstance(job, Model) else "proofs"
         deadline = time.monotonic() + timeout
-        while not job.is_over:
+        for seen in self.follow(job):
+            if seen.is_over:
+                return succeeded(seen)
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{job.id} is still {job.state} after {timeout:g} seconds")
+                break
+        raise TimeoutError(f"{job.id} is still not over after {timeout:g} seconds")
+
+    def follow(self, job: JobKind) -> Iterator[JobKind]:
+        """The model or proof, asked for again and again until it is over."""
+        path = "models" if isinstance(job, Model) else "proofs"
+        while True:
+            yield job
+            if job.is_over:
+                return
             time.sleep(_POLL_SECONDS)
             job = read(type(job), self._send("GET", f"/v1/{path}/{job.id}"))
-        return succeeded(job)
 
     def _stream(self, path: str) -> Iterator[Proof]:
         with _reaching(), self._http.stream("GET", path) as response:

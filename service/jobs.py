@@ -138,7 +138,7 @@ class Jobs:
 
     def succeed(self, claim: Claim, timings: dict[str, float]) -> bool:
         """End well. False if the job was lost: the caller must then write nothing."""
-        return self._change(_held(claim), **_ended("succeeded"), percent=100.0, timings=timings)
+        return self._change(_held(claim), **_ended("succeeded"), stage="done", percent=100.0, timings=timings)
 
     def fail(self, claim: Claim, problem: dict[str, Any]) -> bool:
         """End for good: another attempt would fail the same way."""

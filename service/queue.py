@@ -23,7 +23,7 @@ class Queue:
             (folder / name).mkdir(parents=True, exist_ok=True)
         self.celery = Celery("zenserve", set_as_current=False)
         self.celery.conf.update(
-            broker_url="filesystem://",
+            broker_url="filesystem://localhost",
             broker_transport_options={
                 "data_folder_in": str(folder / "messages"),
                 "data_folder_out": str(folder / "messages"),

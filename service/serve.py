@@ -78,7 +78,10 @@ class Supervisor(threading.Thread):
                 return 0
             # Its own session: Ctrl-C reaches this process alone, which then stops the worker in order.
             self._process = subprocess.Popen(  # noqa: S603  a fixed command
-                [sys.executable, "-m", "service.worker", name], env=environment, start_new_session=True
+                [sys.executable, "-m", "service.worker", name],
+                env=environment,
+                stdout=subprocess.DEVNULL,  # Celery's farewell; logs go to standard error
+                start_new_session=True,
             )
         return self._process.wait()
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import resource
 import sys
+import warnings
 
+from celery.platforms import SecurityWarning  # type: ignore[import-untyped]
 from celery.signals import worker_shutting_down  # type: ignore[import-untyped]
 
 from service import log
@@ -72,12 +74,18 @@ def _unexpected(error: Exception) -> ResourceError:
 
 def main(name: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold witnesses and weights
+    # Celery warns a superuser, as in most containers, of options that this program does not have.
+    warnings.simplefilter("ignore", SecurityWarning)
     settings = Settings()
     log.configure(settings.log_level)
     runtime = Runtime.open(settings)
     heartbeat = Heartbeat(runtime, name)
     celery = runtime.queue.celery
-    celery.task(name=TASK)(lambda job_id: run_job(runtime, heartbeat, job_id))
+
+    @celery.task(name=TASK)  # type: ignore[untyped-decorator]
+    def run(job_id: str) -> None:
+        run_job(runtime, heartbeat, job_id)
+
     worker_shutting_down.connect(lambda **_: heartbeat.shut_down(), weak=False)
     heartbeat.start()
     try:

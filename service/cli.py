@@ -1,0 +1,226 @@
+"""The ``zenserve`` command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from client import Client
+from client.api import succeeded
+from client.errors import ClientError
+from service import statements, terminal
+from service.schemas import KeyView, ProofDocument
+from service.serve import serve as serve_forever
+from service.settings import Settings
+from zenerrors import ZenError
+
+app = typer.Typer(
+    help="Prove, in zero knowledge, what a neural network computed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+models = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
+proof = typer.Typer(help="Look at proofs and fetch them.", no_args_is_help=True)
+key = typer.Typer(help="Fetch verification keys.", no_args_is_help=True)
+for name, group in (("models", models), ("proof", proof), ("key", key)):
+    app.add_typer(group, name=name)
+
+out, err = Console(), Console(stderr=True)
+
+Url = Annotated[str, typer.Option(envvar="ZENSERVE_URL", help="Where the service is.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
+Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
+HERE = "http://127.0.0.1:8000"
+REFUSED, TROUBLE = 1, 2
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 a proof or job that is no good, 2 anything else."""
+    try:
+        app()
+    except (ClientError, ZenError, TimeoutError) as error:
+        err.print(f"[red]error[/] {error}", highlight=False)
+        sys.exit(TROUBLE)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 8000]")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Database, keys and artifacts. [default: zenserve-data]")
+    ] = None,
+) -> None:
+    """Run the service: the API and a worker. Ctrl-C stops both."""
+    given = {"host": host, "port": port, "data_dir": data_dir}
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    err.print(f"[bold]ZenServe[/] on http://{settings.host}:{settings.port}  (try /docs; Ctrl-C stops)")
+    if settings.host not in ("127.0.0.1", "::1", "localhost"):
+        err.print(
+            "[bold red]This service asks nobody for a password yet.[/] Whoever reaches this address can use"
+            " it, see every proof, and fill the disk. Listen on 127.0.0.1, or put a gateway in front."
+        )
+    serve_forever(settings)
+
+
+@models.command("add")
+def add_model(
+    file: File,
+    calibration: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
+    ],
+    name: Annotated[str | None, typer.Option(help="What to call it. [default: the file's name]")] = None,
+    input_privacy: Annotated[Literal["private", "public"], typer.Option()] = "private",
+    weight_privacy: Annotated[Literal["private", "public"], typer.Option()] = "public",
+    bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
+    wait: Annotated[bool, typer.Option(help="Wait until its keys are made.")] = True,
+    url: Url = HERE,
+) -> None:
+    """Register the network in an ONNX FILE and make its keys."""
+    with Client(url) as client:
+        model = client.create_model(
+            file.read_bytes(),
+            calibration.read_bytes(),
+            name=name or file.stem,
+            input_privacy=input_privacy,
+            weight_privacy=weight_privacy,
+            bits=bits,
+        )
+        if wait:
+            with _going_on(model.id):
+                model = terminal.show_progress(err, "preparing", client.follow(model))
+    terminal.print_job(out, model)
+    _exit_unless_good(model.state)
+
+
+@models.command("show")
+def show_model(model_id: str, as_json: Json = False, url: Url = HERE) -> None:
+    """Show a model."""
+    with Client(url) as client:
+        model = client.get_model(model_id)
+    if as_json:
+        _write(vars(model), None)
+    else:
+        terminal.print_job(out, model)
+
+
+@app.command()
+def prove(
+    model_id: Annotated[str, typer.Argument(metavar="MODEL")],
+    file: Annotated[Path, typer.Argument(metavar="INPUT", exists=True, help="One input: .npy or JSON.")],
+    wait: Annotated[bool, typer.Option(help="Wait for the proof.")] = True,
+    output: Output = None,
+    url: Url = HERE,
+) -> None:
+    """Prove what MODEL makes of INPUT."""
+    with Client(url) as client:
+        job = client.create_proof(model_id, _numbers(file))
+        if wait:
+            with _going_on(job.id):
+                job = terminal.show_progress(err, "proving", client.events(job.id))
+        terminal.print_job(out, job)
+        if output and wait:
+            _write(client.get_proof_document(succeeded(job).id), output)
+    _exit_unless_good(job.state)
+
+
+@proof.command("show")
+def show_proof(proof_id: str, url: Url = HERE) -> None:
+    """Show how far a proof is."""
+    with Client(url) as client:
+        terminal.print_job(out, client.get_proof(proof_id))
+
+
+@proof.command("get")
+def get_proof(proof_id: str, output: Output = None, url: Url = HERE) -> None:
+    """Fetch a finished proof, a JSON document to hand on."""
+    with Client(url) as client:
+        _write(client.get_proof_document(proof_id), output)
+
+
+@key.command("get")
+def get_key(key_id: str, output: Output = None, url: Url = HERE) -> None:
+    """Fetch a verification key by its id, the SHA-256 of the key."""
+    with Client(url) as client:
+        _write(client.get_verification_key(key_id), output)
+
+
+@app.command()
+def cancel(proof_id: str, url: Url = HERE) -> None:
+    """Cancel a proof that is queued or running."""
+    with Client(url) as client:
+        terminal.print_job(out, client.cancel(proof_id))
+
+
+@app.command()
+def verify(
+    file: File,
+    key_file: Annotated[
+        Path, typer.Option("--key", exists=True, dir_okay=False, help="The key you trust: zenserve key get.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Verify the proof in FILE, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
+    document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
+    verdict = statements.judge(document, trusted.key, trusted.circuit)
+    if as_json:
+        _write(verdict.model_dump(), None)
+    else:
+        terminal.print_verdict(out, verdict)
+    raise typer.Exit(0 if verdict.valid else REFUSED)
+
+
+def _read(kind: Any, file: Path) -> Any:
+    try:
+        return kind.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        err.print(f"[red]error[/] {file} is no {kind.__name__}: {place}: {first['msg']}", highlight=False)
+        raise typer.Exit(TROUBLE) from None
+
+
+def _numbers(file: Path) -> Any:
+    try:
+        if file.suffix == ".npy":
+            return np.load(file, allow_pickle=False).tolist()
+        return json.loads(file.read_bytes())
+    except ValueError:
+        err.print(f"[red]error[/] {file} is neither a .npy file nor JSON")
+        raise typer.Exit(TROUBLE) from None
+
+
+def _write(document: dict[str, Any], output: Path | None) -> None:
+    text = json.dumps(document, indent=2)
+    if output is None:
+        print(text)
+    else:
+        output.write_text(text + "\n")
+        err.print(f"[dim]written to[/] {output}")
+
+
+def _exit_unless_good(state: str) -> None:
+    if state in ("failed", "canceled"):
+        raise typer.Exit(REFUSED)
+
+
+@contextmanager
+def _going_on(job_id: str) -> Iterator[None]:
+    """Tell whoever stops waiting that the work has not stopped."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        err.print(f"\n{job_id} goes on without you; zenserve cancel {job_id} stops a proof")
+        raise

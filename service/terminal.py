@@ -1,0 +1,86 @@
+"""How the command line shows work and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from client import Model, Proof
+from client.api import JobKind
+from client.resources import Job
+from service.schemas import Verification
+
+
+def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> JobKind:
+    """A live bar, or one line per stage where nobody watches. The job as it was last seen."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+    seen: JobKind | None = None
+    with bar:
+        task = bar.add_task(what, total=100)
+        for job in changes:
+            if not console.is_terminal and (seen is None or _where(seen) != _where(job)):
+                console.print(f"{what}: {_where(job)}", highlight=False)
+            bar.update(task, description=f"{what}  [dim]{_where(job)}[/]", completed=job.percent)
+            seen = job
+    if seen is None:
+        raise ValueError("a job that was never seen")
+    return seen
+
+
+def print_job(console: Console, job: Model | Proof) -> None:
+    """What a person wants to know of a job."""
+    colour = {"succeeded": "green", "failed": "red", "canceled": "yellow"}.get(job.state, "cyan")
+    rows = {"id": job.id, "state": f"[{colour}]{job.state}[/]"}
+    if not job.is_over and job.stage:
+        rows["stage"] = f"{job.stage} ({job.percent:.0f} %)"
+    if isinstance(job, Model):
+        rows |= {"name": job.name, "privacy": f"input {job.input_privacy}, weights {job.weight_privacy}"}
+        if job.description:
+            rows["constraints"] = f"{job.description['constraints']['total']:,}"
+        rows["setup"] = f"{job.setup} (a single party made the keys)"
+    elif job.label is not None:
+        rows["label"] = str(job.label)
+    if job.verification_key_id:
+        rows["key"] = job.verification_key_id
+    if job.timings:
+        rows["seconds"] = f"{sum(job.timings.values()):.2f}"
+    if job.problem:
+        rows["problem"] = f"{job.problem['detail']} \\[{job.problem['code']}]"
+    for failure in job.failures:
+        rows[f"attempt {failure['attempt']}"] = f"{failure['detail']} \\[{failure['code']}]"
+    for name, value in rows.items():
+        console.print(f"[dim]{name:>12}[/]  {value}", highlight=False, soft_wrap=True)
+
+
+def print_verdict(console: Console, verdict: Verification) -> None:
+    """A verdict in words, with what the proof says and what it does not."""
+    word = "[bold green]valid[/]" if verdict.valid else "[bold red]NOT valid[/]"
+    console.print(f"{word}  {verdict.detail} \\[{verdict.reason}]", highlight=False)
+    key = verdict.verification_key
+    console.print(f"[dim]key[/]    {key.id} ({key.setup} setup)", highlight=False)
+    if verdict.valid and verdict.statement:
+        console.print(f"[dim]says[/]   {verdict.statement.claim}", highlight=False)
+        for line in verdict.statement.does_not_say:
+            console.print(f"[dim]not[/]    {line}", highlight=False)
+
+
+def _where(job: Job) -> str:
+    return job.stage or job.state if job.state == "running" else job.state
