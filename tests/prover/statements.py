@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import kernels
@@ -62,6 +63,9 @@ def csr(rows: Sequence[dict[int, int]]) -> Csr:
         pool,
     )
 
+
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For tests whose machine may be busy with others."""
 
 EDGES = [0, 1, 2, R - 1, R - 2, 2**64, 2**128 - 1, 2**254, -1, -(2**63)]
 elements = st.sampled_from(EDGES) | st.integers(-(2**8), 2**8) | st.integers(0, R - 1)

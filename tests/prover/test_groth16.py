@@ -14,7 +14,7 @@ from kernels import FrArray, fr, g1, g2
 from prover import Statement, proving, qap, reference, trusted_setup
 from prover.reference import Trapdoor
 from prover.statement import SparseBlock
-from tests.prover.statements import Example, R, csr, cubic_statement, satisfied
+from tests.prover.statements import Example, R, csr, cubic_statement, patient, satisfied
 from zenerrors import Cancelled, StatementError
 
 TRAPDOOR = Trapdoor(tau=0x1234567, alpha=R - 3, beta=2**200 + 1, gamma=77, delta=2**254 - 5)
@@ -34,7 +34,7 @@ def points(group: kernels.Group, exponents: Sequence[int]) -> np.ndarray:
     return group.mul(np.ascontiguousarray(base), fr.from_ints(exponents))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(patient, max_examples=20)
 @given(satisfied())
 def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[Statement, list[int]]) -> None:
     statement, z = case
@@ -70,7 +70,7 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[Statement, list[
     assert proof.c == g1.compress(points(g1, [c]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(patient, max_examples=30)
 @given(satisfied())
 def test_honest_witnesses_always_prove(case: tuple[Statement, list[int]]) -> None:
     statement, z = case

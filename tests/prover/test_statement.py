@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 import kernels
 from prover import Statement, reference
 from prover.statement import Csr, ProductBlock, SparseBlock
-from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, satisfied
+from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, patient, satisfied
 from zenerrors import StatementError
 
 
+@patient
 @given(satisfied())
 def test_evaluation_agrees_with_integers(case: tuple[Statement, list[int]]) -> None:
     statement, z = case
@@ -22,6 +23,7 @@ def test_evaluation_agrees_with_integers(case: tuple[Statement, list[int]]) -> N
     assert [x * y % R for x, y in zip(a, b, strict=True)] == c
 
 
+@patient
 @given(satisfied(), st.data())
 def test_a_wrong_value_is_found_by_both_or_by_neither(
     case: tuple[Statement, list[int]], data: st.DataObject

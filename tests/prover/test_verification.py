@@ -13,17 +13,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 import prover
 from prover import Proof, Reason, Verdict, VerifyingKey, reference
-from tests.prover.bad_points import bad_points
-from tests.prover.statements import Example, R
+from tests.prover.bad_points import bad_points, flip
+from tests.prover.statements import Example, R, patient
 from zenerrors import EncodingError
 
 Verifier = Callable[[VerifyingKey, Sequence[int], Any], Verdict]
 
 both = pytest.mark.parametrize("verify", [prover.verify, reference.verify], ids=["fast", "reference"])
+
+VECTORS = json.loads((Path(__file__).parent / "vectors" / "groth16.json").read_text())
+VECTOR_KEY = VerifyingKey.from_json(VECTORS["verifying_key"])
 
 ELEMENTS = {"a": slice(0, 48), "b": slice(48, 144), "c": slice(144, 192)}
 BAD_ENCODINGS = [
@@ -84,6 +89,19 @@ def test_an_element_of_another_proof_is_refused(example: Example, element: str) 
     other = prover.prove(example.key, example.statement, example.witness)
     changed = with_element(example.proof, element, getattr(other, element))
     assert prover.verify(example.verifying_key, example.public, changed).reason == "pairing_mismatch"
+
+
+def test_a_flipped_bit_anywhere_is_refused(example: Example) -> None:
+    data = example.proof.to_bytes()
+    for position in range(len(data)):
+        changed = flip(data, position, 1 << position % 8)
+        assert not prover.verify(example.verifying_key, example.public, changed).valid
+
+
+@patient
+@given(st.binary(max_size=400) | st.binary(min_size=192, max_size=192))
+def test_no_bytes_make_the_verifier_raise(data: bytes) -> None:
+    assert not prover.verify(VECTOR_KEY, [35, 4], data).valid
 
 
 def test_swapped_elements_are_refused(example: Example) -> None:
