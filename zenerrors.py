@@ -75,8 +75,9 @@ class ConflictError(ZenError):
 class Cancelled(ZenError):
     """Raised by a progress callback to stop a long computation at its next stage."""
 
-    def __init__(self, code: str = "cancelled", message: str = "cancelled by the caller", *,
-                 field: str | None = None) -> None:
+    def __init__(
+        self, code: str = "cancelled", message: str = "cancelled by the caller", *, field: str | None = None
+    ) -> None:
         super().__init__(code, message, field=field)
 
 

@@ -22,7 +22,9 @@ reaches the caller."""
 def as_elements(array: WordArray, shape: tuple[int, ...], name: str) -> WordArray:
     """``array`` as C-contiguous words of elements of the given trailing shape; ValueError otherwise."""
     if array.dtype != np.uint64 or array.shape[array.ndim - len(shape) :] != shape:
-        raise ValueError(f"{name} must be uint64[..., {', '.join(map(str, shape))}], not {array.dtype}{array.shape}")
+        raise ValueError(
+            f"{name} must be uint64[..., {', '.join(map(str, shape))}], not {array.dtype}{array.shape}"
+        )
     return np.ascontiguousarray(array)
 
 
@@ -35,5 +37,10 @@ def as_indices(array: NDArray[Any], dtype: type[np.generic], name: str) -> NDArr
 
 def require_in_place(array: WordArray, shape: tuple[int, ...], name: str) -> None:
     """ValueError unless the kernel can work in ``array``'s own memory and it has exactly this shape."""
-    if array.dtype != np.uint64 or array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+    if (
+        array.dtype != np.uint64
+        or array.shape != shape
+        or not array.flags.c_contiguous
+        or not array.flags.writeable
+    ):
         raise ValueError(f"{name} must be a writable C-contiguous uint64 array of shape {shape}")

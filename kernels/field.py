@@ -89,7 +89,7 @@ class PrimeField(Field):
         return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
 
     def multiply_repeatedly(self, values: WordArray, rounds: int) -> None:
-        """For benchmarks: ``values`` is uint64[9, words]; rounds times values[0..7] *= values[8], in place."""
+        """For benchmarks: ``rounds`` times values[0..7] *= values[8], in place; uint64[9, words]."""
         self._kernel.multiply_repeatedly(values, rounds)
 
 

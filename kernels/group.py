@@ -58,7 +58,7 @@ class Group:
     def msm(
         self, bases: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
     ) -> WordArray:
-        """The sum of scalars[i] * bases[i], one affine point. Fast where scalars are small or small negatives."""
+        """The sum of scalars[i] * bases[i], one affine point. Small scalars, negatives too, are cheap."""
         bases, scalars = self._pair(bases, scalars)
         out = np.empty(self.shape, dtype=np.uint64)
         self._kernel.msm(bases, scalars, out, threads, progress)
@@ -75,10 +75,10 @@ class Group:
 
     def is_infinity(self, points: WordArray) -> NDArray[np.bool_]:
         points = as_elements(points, self.shape, "points")
-        return ~points.reshape(*points.shape[: points.ndim - len(self.shape)], -1).any(axis=-1)
+        return np.logical_not(points.any(axis=tuple(range(points.ndim - len(self.shape), points.ndim))))
 
     def is_on_curve(self, points: WordArray) -> NDArray[np.bool_]:
-        """True where a point satisfies the curve's equation or is infinity. It may lie outside the subgroup."""
+        """True where a point satisfies the curve's equation or is infinity, in the subgroup or not."""
         return self._predicate(self._kernel.is_on_curve, points)
 
     def in_subgroup(self, points: WordArray) -> NDArray[np.bool_]:
@@ -119,6 +119,6 @@ class Group:
 
     def _pair(self, points: WordArray, scalars: FrArray) -> tuple[WordArray, FrArray]:
         points, scalars = as_elements(points, self.shape, "bases"), as_elements(scalars, (4,), "scalars")
-        if points.shape[:-len(self.shape)] != scalars.shape[:-1] or scalars.ndim != 2:
+        if points.shape[: -len(self.shape)] != scalars.shape[:-1] or scalars.ndim != 2:
             raise ValueError(f"{len(points)} points and scalars of shape {scalars.shape} do not pair up")
         return points, scalars

@@ -18,9 +18,10 @@ MAX_LOG_SIZE = 26
 
 
 class Domain:
-    """The multiplicative subgroup of size 2^log_size with its twiddles (32 bytes an element), 0 <= log_size <= 26.
+    """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 26, with its twiddles.
 
-    ``omega`` = 7^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. Instances may be shared by threads.
+    ``omega`` = 7^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. The twiddles take 32 bytes an
+    element. Instances may be shared by threads.
     """
 
     def __init__(self, extension: ModuleType, log_size: int) -> None:
@@ -41,7 +42,10 @@ class Domain:
         threads: int = 1,
         progress: Progress | None = None,
     ) -> None:
-        """In place: coefficients uint64[size, 4] become evaluations at coset * omega^i (coset: one unless given)."""
+        """In place: coefficients uint64[size, 4] become evaluations at coset * omega^i.
+
+        ``coset`` is uint64[4], one unless given.
+        """
         self._transform(values, coset, order, False, threads, progress)
 
     def intt(

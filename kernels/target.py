@@ -6,13 +6,11 @@ import importlib
 from functools import cache
 from types import ModuleType
 
-from kernels import _kernels_portable
-
 
 @cache
 def available_targets() -> tuple[str, ...]:
     """Names of the targets that this processor can run, fastest first; ``portable`` is always last."""
-    adx = ("x86_adx",) if _kernels_portable.cpu_has_adx() else ()
+    adx = ("x86_adx",) if extension("portable").cpu_has_adx() else ()
     return (*adx, "portable")
 
 

@@ -121,12 +121,13 @@ def main() -> None:
     radix = 1 << 384
     root = pow(FR_GENERATOR, (R - 1) >> TWO_ADICITY, R) * (1 << 256) % R
     print("// Made by kernels/scripts/derive_constants.py: change the script, not this file.")
-    print("// Words are 64 bits, least significant first; field elements are in Montgomery form (R = 2^(64 words)).")
+    print("// Words are 64 bits, least significant first; field elements are in Montgomery form.")
     print("#pragma once\n\nnamespace zen {\n\nusing u64 = unsigned long long;\n")
     print("\n".join(field("FrParameters", R, 4)), "\n", sep="")
     print("\n".join(field("FpParameters", P, 6)), "\n", sep="")
     print(f"inline constexpr int two_adicity = {TWO_ADICITY};")
-    print(f"inline constexpr u64 root_of_unity[4] = {limbs(root, 4)};  // {FR_GENERATOR}^((r-1)/2^{TWO_ADICITY})\n")
+    print(f"// {FR_GENERATOR}^((r-1) / 2^{TWO_ADICITY})")
+    print(f"inline constexpr u64 root_of_unity[4] = {limbs(root, 4)};\n")
     for name, point in (
         ("g1", generator((4, 0), G1_COFACTOR, True)),
         ("g2", generator((4, 4), G2_COFACTOR, False)),

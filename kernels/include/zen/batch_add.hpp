@@ -60,13 +60,14 @@ class BatchAdder {
   }
 
   static ZEN_FN Affine<F> sum(const Addition<F>& a, const F& inverse) {
-    const F x1 = a.left->x, y1 = left_y(a);
+    const F& x1 = a.left->x;
+    const F y1 = left_y(a);
     if (inverse.is_zero()) {
       if (!a.right || a.right->is_infinity()) return {x1, y1};
       if (a.left->is_infinity()) return {a.right->x, right_y(a)};
       return Affine<F>::infinity();  // opposite points
     }
-    const F x2 = a.right->x;
+    const F& x2 = a.right->x;
     const F slope = (x1 == x2 ? tangent(x1) : right_y(a) - y1) * inverse;
     const F x3 = slope.square() - x1 - x2;
     return {x3, slope * (x1 - x3) - y1};

@@ -17,7 +17,7 @@ struct Prime {
   static ZEN_FN Prime one() { return from_words(P::one); }
   static ZEN_FN Prime from_words(const u64* w) {
     Prime r;
-    for (int i = 0; i < words; i++) r.v[i] = w[i];
+    ZEN_UNROLL for (int i = 0; i < words; i++) r.v[i] = w[i];
     return r;
   }
 
@@ -38,13 +38,17 @@ struct Prime {
   }
   friend ZEN_FN bool operator==(const Prime& a, const Prime& b) {
     limb difference = 0;
-    for (int i = 0; i < words; i++) difference |= a.v[i] ^ b.v[i];
+    ZEN_UNROLL for (int i = 0; i < words; i++) difference |= a.v[i] ^ b.v[i];
     return difference == 0;
   }
   ZEN_FN Prime operator-() const { return zero() - *this; }
   ZEN_FN Prime square() const { return *this * *this; }
   ZEN_FN Prime doubled() const { return *this + *this; }
-  ZEN_FN bool is_zero() const { return *this == zero(); }
+  ZEN_FN bool is_zero() const {
+    limb any = 0;
+    ZEN_UNROLL for (int i = 0; i < words; i++) any |= v[i];
+    return any == 0;
+  }
 
   // The integer's words in plain representation; and back (the integer must be < modulus).
   ZEN_FN Prime to_canonical() const {

@@ -27,7 +27,7 @@ void parallel_for(long count, int threads, const Progress& progress, Task task) 
       for (long i; !stop && (i = next++) < count;) {
         task(i, thread);
         const long finished = ++done;
-        if (thread == 0 && progress) progress(double(finished) / double(count));
+        if (thread == 0 && progress && finished < count) progress(double(finished) / double(count));
       }
     } catch (...) {
       stop = true;
@@ -41,6 +41,7 @@ void parallel_for(long count, int threads, const Progress& progress, Task task) 
     work(0);
   }
   if (failure) std::rethrow_exception(failure);
+  if (progress) progress(1);
 }
 
 // Split [0, n) into pieces of at most `grain` and run task(begin, end) over them.

@@ -2,6 +2,7 @@
 // Every formula above (fields, curves, transforms) is written once against these few names.
 //
 //   ZEN_FN                      specifiers of a function that formulas call in their innermost loops
+//   ZEN_UNROLL                  before a loop over limbs
 //   limb                        the machine word of field elements; memory layout is little-endian words,
 //                               so that 32- and 64-bit limbs read the same bytes
 //   add_mod<P>(out, a, b)       out = a + b mod P::modulus         (a, b and out canonical, < modulus)

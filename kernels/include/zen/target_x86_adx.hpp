@@ -3,6 +3,7 @@
 #pragma once
 
 #define ZEN_FN inline __attribute__((always_inline))
+#define ZEN_UNROLL _Pragma("GCC unroll 8")
 
 namespace zen {
 
@@ -98,8 +99,7 @@ template <class P>
 ZEN_FN void add_mod(limb* out, const limb* a, const limb* b) {
   limb t[P::words];
   unsigned char carry = 0;
-#pragma GCC unroll 8
-  for (int i = 0; i < P::words; i++) carry = __builtin_ia32_addcarryx_u64(carry, a[i], b[i], &t[i]);
+  ZEN_UNROLL for (int i = 0; i < P::words; i++) carry = __builtin_ia32_addcarryx_u64(carry, a[i], b[i], &t[i]);
   reduce_once<P>(out, t);
 }
 
@@ -107,12 +107,10 @@ template <class P>
 ZEN_FN void sub_mod(limb* out, const limb* a, const limb* b) {
   limb t[P::words];
   unsigned char borrow = 0;
-#pragma GCC unroll 8
-  for (int i = 0; i < P::words; i++) borrow = __builtin_ia32_sbb_u64(borrow, a[i], b[i], &t[i]);
+  ZEN_UNROLL for (int i = 0; i < P::words; i++) borrow = __builtin_ia32_sbb_u64(borrow, a[i], b[i], &t[i]);
   const limb mask = -limb(borrow);
   unsigned char carry = 0;
-#pragma GCC unroll 8
-  for (int i = 0; i < P::words; i++) carry = __builtin_ia32_addcarryx_u64(carry, t[i], P::modulus[i] & mask, &out[i]);
+  ZEN_UNROLL for (int i = 0; i < P::words; i++) carry = __builtin_ia32_addcarryx_u64(carry, t[i], P::modulus[i] & mask, &out[i]);
 }
 
 template <class P>

@@ -1,0 +1,143 @@
+"""Fr, Fp and Fp2 against Python integers, and the laws of fields."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+from kernels import Field, Kernels, PrimeField, WordArray
+from tests.kernels.strategies import P, R, edge_values, vectors
+
+
+def prime(k: Kernels, name: str) -> PrimeField:
+    return {"fr": k.fr, "fp": k.fp}[name]
+
+
+@pytest.mark.parametrize("name", ["fr", "fp"])
+def test_every_pair_of_edge_values_agrees_with_python_integers(k: Kernels, name: str) -> None:
+    f, p = prime(k, name), prime(k, name).modulus
+    pairs = list(itertools.product(edge_values(p), repeat=2))
+    a, b = f.from_ints(x for x, _ in pairs), f.from_ints(y for _, y in pairs)
+    assert f.to_ints(f.add(a, b)) == [(x + y) % p for x, y in pairs]
+    assert f.to_ints(f.sub(a, b)) == [(x - y) % p for x, y in pairs]
+    assert f.to_ints(f.mul(a, b)) == [x * y % p for x, y in pairs]
+    assert f.to_ints(f.neg(a)) == [-x % p for x, _ in pairs]
+    assert f.to_ints(f.square(a)) == [x * x % p for x, _ in pairs]
+    assert f.to_ints(f.inverse(a)) == [pow(x, -1, p) if x else 0 for x, _ in pairs]
+
+
+@pytest.mark.parametrize("name", ["fr", "fp"])
+def test_random_values_agree_with_python_integers(k: Kernels, name: str) -> None:
+    f, p = prime(k, name), prime(k, name).modulus
+
+    @given(vectors(p, 3))
+    def check(values: list[int]) -> None:
+        a = f.from_ints(values)
+        b = a[::-1].copy()
+        turned = values[::-1]
+        assert f.to_ints(a) == values
+        assert f.to_ints(f.mul(a, b)) == [x * y % p for x, y in zip(values, turned, strict=True)]
+        assert f.to_ints(f.add(a, b)) == [(x + y) % p for x, y in zip(values, turned, strict=True)]
+        assert f.to_ints(f.sub(a, b)) == [(x - y) % p for x, y in zip(values, turned, strict=True)]
+
+    check()
+
+
+def elements_of(k: Kernels, f: Field, values: list[int]) -> WordArray:
+    return k.fr.from_ints(values) if f is k.fr else k.fp.from_ints(values).reshape(-1, *f.shape)
+
+
+@pytest.mark.parametrize("name", ["fr", "fp", "fp2"])
+def test_field_laws(k: Kernels, name: str) -> None:
+    f: Field = getattr(k, name)
+    size = 6 if name == "fp2" else 3
+
+    @given(vectors(R if name == "fr" else P, size))
+    def check(values: list[int]) -> None:
+        a, b, c = (x[None] for x in elements_of(k, f, values))
+        assert_equal(f.add(a, b), f.add(b, a))
+        assert_equal(f.add(f.add(a, b), c), f.add(a, f.add(b, c)))
+        assert_equal(f.mul(a, b), f.mul(b, a))
+        assert_equal(f.mul(f.mul(a, b), c), f.mul(a, f.mul(b, c)))
+        assert_equal(f.mul(a, f.add(b, c)), f.add(f.mul(a, b), f.mul(a, c)))
+        assert_equal(f.add(a, f.neg(a)), np.zeros_like(a))
+        assert_equal(f.sub(a, b), f.add(a, f.neg(b)))
+        assert_equal(f.square(a), f.mul(a, a))
+        if a.any():
+            assert_equal(f.mul(f.mul(a, f.inverse(a)), b), b)
+
+    check()
+
+
+def assert_equal(left: WordArray, right: WordArray) -> None:
+    np.testing.assert_array_equal(left, right)
+
+
+def test_fp2_has_a_square_root_of_minus_one(k: Kernels) -> None:
+    u = k.fp.from_ints([0, 1])[None]
+    assert k.fp.to_ints(k.fp2.square(u)[0]) == [P - 1, 0]
+
+
+def test_fp2_agrees_with_integers(k: Kernels) -> None:
+    @given(vectors(P, 4))
+    def check(values: list[int]) -> None:
+        a0, a1, b0, b1 = values
+        a, b = k.fp.from_ints(values).reshape(2, 1, 2, 6)
+        assert k.fp.to_ints(k.fp2.mul(a, b)) == [(a0 * b0 - a1 * b1) % P, (a0 * b1 + a1 * b0) % P]
+
+    check()
+
+
+def test_batch_inverse_skips_zeros_wherever_they_stand(k: Kernels) -> None:
+    values = [0, 5, 0, 0, R - 1, 7, 0]
+    assert k.fr.to_ints(k.fr.inverse(k.fr.from_ints(values))) == [pow(x, -1, R) if x else 0 for x in values]
+    assert len(k.fr.inverse(k.fr.from_ints([]))) == 0
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5))
+def test_from_int64_takes_negatives_modulo_r(values: list[int]) -> None:
+    for target in kernels.available_targets():
+        fr = kernels.load(target).fr
+        assert fr.to_ints(fr.from_int64(np.array(values, dtype=np.int64))) == [value % R for value in values]
+
+
+def test_powers(k: Kernels) -> None:
+    base, first = k.fr.from_ints([3, 5])
+    assert k.fr.to_ints(k.fr.powers(base, 5)) == [1, 3, 9, 27, 81]
+    assert k.fr.to_ints(k.fr.powers(base, 3, first)) == [5, 15, 45]
+
+
+def test_canonical_form_is_the_plain_integer(k: Kernels) -> None:
+    assert k.fr.to_canon(k.fr.from_ints([2**64 + 3]))[0].tolist() == [3, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros((3, 4), dtype=np.int64),
+        np.zeros((3, 5), dtype=np.uint64),
+        np.zeros(4, dtype=np.float64),
+    ],
+)
+def test_arrays_of_another_kind_are_refused(k: Kernels, wrong: WordArray) -> None:
+    with pytest.raises(ValueError, match="must be uint64"):
+        k.fr.neg(wrong)
+
+
+def test_operands_that_do_not_pair_up_are_refused(k: Kernels) -> None:
+    with pytest.raises(ValueError, match="shape of a"):
+        k.fr.add(k.fr.from_ints([1, 2, 3]), k.fr.from_ints([1, 2]))
+
+
+def transposed(values: Iterable[int], k: Kernels) -> WordArray:
+    return np.asfortranarray(k.fr.from_ints(values))
+
+
+def test_memory_layout_does_not_matter(k: Kernels) -> None:
+    assert k.fr.to_ints(k.fr.add(transposed([1, 2, 3], k), transposed([4, 5, 6], k))) == [5, 7, 9]

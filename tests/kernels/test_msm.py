@@ -1,0 +1,111 @@
+"""Multi-scalar and fixed-base multiplication against sums that are too simple to be wrong."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import py_ecc.optimized_bls12_381 as reference
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import Group, Kernels, WordArray
+from tests.kernels.strategies import R, edge_values, scalars
+
+
+@pytest.fixture(params=["g1", "g2"])
+def group(request: pytest.FixtureRequest, k: Kernels) -> Group:
+    return k.g1 if request.param == "g1" else k.g2
+
+
+def naive(k: Kernels, group: Group, bases: WordArray, values: list[int]) -> WordArray:
+    """One scalar multiplication and one addition at a time."""
+    total = np.zeros(group.shape, dtype=np.uint64)
+    for product in group.mul(bases, k.fr.from_ints(values)) if values else []:
+        total = group.add(total, product)
+    return total
+
+
+def some_points(k: Kernels, group: Group, count: int) -> WordArray:
+    return group.fixed_base(group.generator, k.fr.from_ints(range(3, 3 + 7 * count, 7)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 17, 100])
+def test_random_scalars_and_every_small_size(k: Kernels, group: Group, count: int) -> None:
+    values = [random.Random(count).randrange(R) for _ in range(count)]
+    bases = some_points(k, group, count)
+    expected = naive(k, group, bases, values)
+    for threads in (1, 2, 5):
+        np.testing.assert_array_equal(group.msm(bases, k.fr.from_ints(values), threads=threads), expected)
+
+
+def test_edge_scalars_of_every_size_at_once(k: Kernels, group: Group) -> None:
+    values = edge_values(R) + [R - (1 << shift) for shift in range(0, 254, 13)]
+    bases = some_points(k, group, len(values))
+    np.testing.assert_array_equal(group.msm(bases, k.fr.from_ints(values)), naive(k, group, bases, values))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.one_of(st.integers(-3, 3), scalars)), max_size=40))
+@settings(max_examples=40)
+def test_duplicates_opposites_and_infinity(pairs: list[tuple[int, int]]) -> None:
+    """Bases drawn from {0, G, -G, 2G, 3G}: buckets meet doublings, cancellations and infinity."""
+    import kernels
+
+    for target in kernels.available_targets():
+        k = kernels.load(target)
+        multiples = [0, 1, R - 1, 2, 3]
+        table = k.g1.fixed_base(k.g1.generator, k.fr.from_ints(multiples))
+        bases = table[[choice for choice, _ in pairs]]
+        total = sum(multiples[choice] * value for choice, value in pairs) % R
+        result = k.g1.msm(bases, k.fr.from_ints(value for _, value in pairs))
+        np.testing.assert_array_equal(result, k.g1.mul(k.g1.generator[None], k.fr.from_ints([total]))[0])
+
+
+@pytest.mark.parametrize("kind", ["random", "bytes", "bits", "all equal", "small negatives", "mixed"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_large_against_known_logarithms(k: Kernels, group: Group, kind: str, threads: int) -> None:
+    """With bases e_i G the result must be (sum of e_i s_i) G."""
+    count, rng = 3000, random.Random(kind)
+    draw = {
+        "random": lambda: rng.randrange(R),
+        "bytes": lambda: rng.randrange(256),
+        "bits": lambda: rng.randrange(2),
+        "all equal": lambda: R // 3,
+        "small negatives": lambda: -rng.randrange(1 << 20),
+        "mixed": lambda: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
+    }[kind]
+    logarithms = [rng.randrange(R) for _ in range(count)]
+    values = [draw() for _ in range(count)]
+    bases = group.fixed_base(group.generator, k.fr.from_ints(logarithms), threads=threads)
+    total = sum(e * s for e, s in zip(logarithms, values, strict=True)) % R
+    expected = group.mul(group.generator[None], k.fr.from_ints([total]))[0]
+    np.testing.assert_array_equal(group.msm(bases, k.fr.from_ints(values), threads=threads), expected)
+
+
+def test_fixed_base_agrees_with_one_by_one(k: Kernels, group: Group) -> None:
+    values = k.fr.from_ints(edge_values(R))
+    base = group.mul(group.generator[None], k.fr.from_ints([123456789]))[0]
+    many = group.fixed_base(base, values, threads=2)
+    np.testing.assert_array_equal(many, group.mul(np.broadcast_to(base, (len(values), *group.shape)), values))
+
+
+def test_fixed_base_of_infinity_and_of_nothing(k: Kernels, group: Group) -> None:
+    infinity = np.zeros(group.shape, dtype=np.uint64)
+    assert group.is_infinity(group.fixed_base(infinity, k.fr.from_ints([0, 1, R - 1]))).all()
+    assert group.fixed_base(group.generator, k.fr.from_ints([])).shape == (0, *group.shape)
+
+
+def test_a_small_msm_agrees_with_py_ecc(k: Kernels) -> None:
+    values = [5, R - 7, 1 << 200]
+    bases = some_points(k, k.g1, 3)
+    total = reference.Z1
+    for i, value in enumerate(values):
+        total = reference.add(total, reference.multiply(reference.multiply(reference.G1, 3 + 7 * i), value))
+    x, y = reference.normalize(total)
+    assert k.fp.to_ints(k.g1.msm(bases, k.fr.from_ints(values))) == [x.n, y.n]
+
+
+def test_points_and_scalars_must_pair_up(k: Kernels, group: Group) -> None:
+    with pytest.raises(ValueError, match="do not pair up"):
+        group.msm(some_points(k, group, 3), k.fr.from_ints([1, 2]))

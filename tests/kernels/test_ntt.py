@@ -1,0 +1,119 @@
+"""Transforms against galois and against Horner's rule."""
+
+from __future__ import annotations
+
+import random
+
+import galois
+import numpy as np
+import pytest
+
+from kernels import Kernels
+from kernels.ntt import Order
+from tests.kernels.strategies import R
+
+GF = galois.GF(R, primitive_element=7, verify=False)
+
+
+def bit_reversal(log_size: int) -> list[int]:
+    return [int(format(i, f"0{log_size}b")[::-1], 2) if log_size else 0 for i in range(1 << log_size)]
+
+
+def horner(coefficients: list[int], x: int) -> int:
+    value = 0
+    for coefficient in reversed(coefficients):
+        value = (value * x + coefficient) % R
+    return value
+
+
+def coefficients_of(log_size: int) -> list[int]:
+    rng = random.Random(log_size)
+    return [rng.choice([0, 1, R - 1, rng.randrange(R)]) for _ in range(1 << log_size)]
+
+
+@pytest.mark.parametrize("log_size", [1, 2, 3, 6, 8])
+def test_natural_order_is_the_product_with_galois_vandermonde_matrix(k: Kernels, log_size: int) -> None:
+    # galois.ntt itself would first factor r - 1 to find a root of unity; the root is given here.
+    size = 1 << log_size
+    matrix = GF.Vandermonde(GF(pow(7, (R - 1) // size, R)), size, size)
+    values = coefficients_of(log_size)
+    array = k.fr.from_ints(values)
+    k.domain(log_size).ntt(array)
+    assert k.fr.to_ints(array) == [int(x) for x in matrix @ GF(values)]
+
+
+@pytest.mark.parametrize("log_size", [0, 1, 4, 7])
+@pytest.mark.parametrize("shift", [1, 7, R - 2])
+def test_coset_evaluations_by_horner(k: Kernels, log_size: int, shift: int) -> None:
+    domain = k.domain(log_size)
+    values = coefficients_of(log_size)
+    omega = k.fr.to_ints(domain.omega)[0]
+    expected = [horner(values, shift * pow(omega, i, R) % R) for i in range(domain.size)]
+    array = k.fr.from_ints(values)
+    domain.ntt(array, coset=k.fr.from_ints([shift])[0])
+    assert k.fr.to_ints(array) == expected
+
+
+@pytest.mark.parametrize("log_size", [0, 1, 5, 13, 15])
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("with_coset", [False, True])
+def test_orders_differ_by_the_bit_reversal_alone(
+    k: Kernels, log_size: int, threads: int, with_coset: bool
+) -> None:
+    domain = k.domain(log_size)
+    coset = k.fr.from_ints([5])[0] if with_coset else None
+    reversal = bit_reversal(log_size)
+    start = k.fr.mul(k.fr.powers(k.fr.from_ints([3])[0], domain.size), k.fr.from_ints([11])[0])
+    for transform in (domain.ntt, domain.intt):
+        natural = start.copy()
+        transform(natural, coset=coset)
+        scattered = start.copy()
+        transform(scattered, coset=coset, order="to_bit_reversed", threads=threads)
+        np.testing.assert_array_equal(scattered, natural[reversal])
+        gathered = start[reversal].copy()
+        transform(gathered, coset=coset, order="from_bit_reversed", threads=threads)
+        np.testing.assert_array_equal(gathered, natural)
+
+
+@pytest.mark.parametrize("orders", [("natural", "natural"), ("to_bit_reversed", "from_bit_reversed")])
+@pytest.mark.parametrize("log_size", [0, 3, 16])
+def test_inverse_undoes_forward(k: Kernels, log_size: int, orders: tuple[Order, Order]) -> None:
+    domain = k.domain(log_size)
+    coset = k.fr.from_ints([R - 5])[0]
+    start = k.fr.powers(k.fr.from_ints([1234567])[0], domain.size)
+    values = start.copy()
+    domain.ntt(values, coset=coset, order=orders[0], threads=2)
+    domain.intt(values, coset=coset, order=orders[1], threads=2)
+    np.testing.assert_array_equal(values, start)
+
+
+def test_a_large_transform_at_sampled_points(k: Kernels) -> None:
+    domain = k.domain(15)
+    values = coefficients_of(15)
+    array = k.fr.from_ints(values)
+    domain.ntt(array, threads=2)
+    omega = k.fr.to_ints(domain.omega)[0]
+    for index in (0, 1, 12345, domain.size - 1):
+        assert k.fr.to_ints(array[index])[0] == horner(values, pow(omega, index, R))
+
+
+def test_omega_has_exactly_the_domain_size_as_order(k: Kernels) -> None:
+    for log_size in (1, 10, 16):
+        domain = k.domain(log_size)
+        omega = k.fr.to_ints(domain.omega)[0]
+        assert pow(omega, domain.size // 2, R) == R - 1
+
+
+@pytest.mark.parametrize("log_size", [-1, 27])
+def test_sizes_out_of_range_are_refused(k: Kernels, log_size: int) -> None:
+    with pytest.raises(ValueError, match="log_size"):
+        k.domain(log_size)
+
+
+def test_arrays_that_cannot_be_changed_in_place_are_refused(k: Kernels) -> None:
+    domain = k.domain(3)
+    frozen = k.fr.from_ints(range(8))
+    frozen.flags.writeable = False
+    for wrong in (k.fr.from_ints(range(4)), k.fr.from_ints(range(16))[::2], frozen):
+        with pytest.raises(ValueError, match="writable C-contiguous"):
+            domain.ntt(wrong)

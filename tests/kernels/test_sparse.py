@@ -1,0 +1,65 @@
+"""Sparse products against Python integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+from tests.kernels.strategies import R, elements
+
+entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 3)), max_size=30)
+
+
+@given(entries, st.lists(elements(R), min_size=7, max_size=7), st.lists(elements(R), min_size=5, max_size=5))
+def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list[int]) -> None:
+    pool = [0, 1, R - 1, 3 << 200]
+    matrix = sorted(matrix, key=lambda entry: entry[0])
+    offsets = np.searchsorted([row for row, _, _ in matrix], range(6)).astype(np.int64)
+    columns = np.array([column for _, column, _ in matrix], dtype=np.uint32)
+    coefficients = np.array([c for _, _, c in matrix], dtype=np.uint32)
+    forward = [sum(pool[c] * z[j] for i, j, c in matrix if i == row) % R for row in range(5)]
+    backward = [(1 + sum(pool[c] * y[i] for i, j, c in matrix if j == column)) % R for column in range(7)]
+    for target in kernels.available_targets():
+        k = kernels.load(target)
+        arrays = offsets, columns, coefficients, k.fr.from_ints(pool)
+        assert k.fr.to_ints(k.csr_multiply(*arrays, k.fr.from_ints(z), threads=2)) == forward
+        out = k.fr.from_ints([1] * 7)
+        k.csr_multiply_transposed(*arrays, k.fr.from_ints(y), out)
+        assert k.fr.to_ints(out) == backward
+
+
+def test_many_rows_on_several_threads(k: kernels.Kernels) -> None:
+    rows = 5000
+    columns = np.arange(rows, dtype=np.uint32)[::-1].copy()
+    z = k.fr.from_int64(np.arange(rows))
+    out = k.csr_multiply(
+        np.arange(rows + 1), columns, np.zeros(rows, np.uint32), k.fr.from_ints([2]), z, threads=3
+    )
+    np.testing.assert_array_equal(out, k.fr.from_int64(2 * np.arange(rows)[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "columns", "coefficients", "message"),
+    [
+        ([0, 1], [7], [0], "out of range"),
+        ([0, 1], [0], [1], "out of range"),
+        ([0, 2], [0], [0], "offsets"),
+        ([1, 1], [0], [0], "offsets"),
+        ([0, 2, 1], [0], [0], "offsets"),
+        ([0, 1], [0], [0, 0], "equally long"),
+    ],
+)
+def test_malformed_matrices_are_refused(
+    k: kernels.Kernels, offsets: list[int], columns: list[int], coefficients: list[int], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        k.csr_multiply(
+            np.array(offsets, dtype=np.int64),
+            np.array(columns, dtype=np.uint32),
+            np.array(coefficients, dtype=np.uint32),
+            k.fr.from_ints([1]),
+            k.fr.from_ints(range(7)),
+        )
