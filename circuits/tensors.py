@@ -1,4 +1,7 @@
-"""What callers hand in as tensors, checked at the door. Messages name indices, never values: those are secret."""
+"""What callers hand in as tensors, checked at the door.
+
+Messages name indices, never values: those may be secret.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_honest_provers_never_fail(seed: int, privacy: tuple[str, str], bits: in
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
 def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[str, str]) -> None:
-    """Wires moved by one, flipped and negated: all of them, or a sample of each group with private weights."""
+    """Wires moved by one, flipped, negated: all of them, or a sample of each group with private weights."""
     circuit = digits.circuits[privacy]
     rng = np.random.default_rng(1)
     z = circuit.assign(circuit.quantise_input(digits.images[3]))
