@@ -102,7 +102,7 @@ def _main(operation: str) -> None:
                 "kind": type(failure).__name__,
                 "code": failure.code,
                 "message": failure.message,
-                "field": failure.field,
+                "field": failure.field or "model",
             }
         ).encode()
     except MemoryError:

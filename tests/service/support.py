@@ -1,0 +1,95 @@
+"""A tiny network, and workers that run in the test itself."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import onnx
+import uvicorn
+from onnx import helper, numpy_helper
+
+from service.app import create_app
+from service.heartbeat import Heartbeat
+from service.jobs import Jobs
+from service.runtime import Runtime
+from service.worker import run_job
+
+SHAPE = (4,)
+# A value that is easy to search for, in the clear and as bytes, and inside the calibrated range.
+SECRET = 0.7234567890123
+
+
+def tiny_onnx(hidden: int = 5, inputs: int = 4, operator: str = "Relu", poison: float | None = None) -> bytes:
+    """Dense, activation, dense: ``inputs`` -> ``hidden`` -> 3. ``poison`` replaces one weight."""
+    random = np.random.default_rng(7)
+    first = random.normal(size=(hidden, inputs)).astype(np.float32)
+    second = random.normal(size=(3, hidden)).astype(np.float32)
+    if poison is not None:
+        first[1, 2] = poison
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gemm", ["x", "w1"], ["h"], name="first", transB=1),
+            helper.make_node(operator, ["h"], ["a"], name="activation"),
+            helper.make_node("Gemm", ["a", "w2"], ["y"], name="second", transB=1),
+        ],
+        "tiny",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", inputs])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 3])],
+        [numpy_helper.from_array(first, "w1"), numpy_helper.from_array(second, "w2")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    return model.SerializeToString()
+
+
+def tiny_calibration(inputs: int = 4) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.random.default_rng(8).uniform(0, 1, size=(32, inputs)))
+    return buffer.getvalue()
+
+
+@contextmanager
+def serving(runtime: Runtime) -> Iterator[str]:
+    """An API server in a thread, without any worker. Its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(
+            uvicorn.Config(create_app(runtime), log_config=None, timeout_graceful_shutdown=1)
+        )
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def heart(runtime: Runtime, worker: str = "worker_test") -> Iterator[Heartbeat]:
+    """A worker's heartbeat, without the worker."""
+    heartbeat = Heartbeat(runtime, worker)
+    heartbeat.start()
+    try:
+        yield heartbeat
+    finally:
+        heartbeat.finish()
+
+
+def work_on(runtime: Runtime, job_id: str) -> None:
+    """Run a queued job here and now, as a worker would."""
+    with heart(runtime) as heartbeat:
+        run_job(runtime, heartbeat, job_id)
+
+
+def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake") -> str:
+    """A queued job without model or proof."""
+    with runtime.database.write() as session:
+        Jobs(session).create(job_id, kind, None, b"")
+    return job_id

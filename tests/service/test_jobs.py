@@ -1,0 +1,172 @@
+"""The state machine: what each transition allows, and that a stale worker can write nothing."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from service.jobs import LOST_WORKER, Claim, Jobs, now
+from service.runtime import Runtime
+from service.tables import Job
+from tests.service.support import add_job
+from zenerrors import ConflictError, NotFoundError
+
+
+def claim(runtime: Runtime, job_id: str = "job_1", worker: str = "a", lease: float = 60.0) -> Claim | None:
+    with runtime.database.write() as session:
+        return Jobs(session).claim(job_id, worker, lease)
+
+
+def claimed(runtime: Runtime, **options: float) -> Claim:
+    taken = claim(runtime, add_job(runtime), **options)
+    assert taken is not None
+    return taken
+
+
+def load(runtime: Runtime, job_id: str = "job_1") -> Job:
+    with runtime.database.read() as session:
+        job = session.get(Job, job_id)
+        assert job is not None
+        return job
+
+
+def let_lease_expire(runtime: Runtime) -> None:
+    with runtime.database.write() as session:
+        session.execute(update(Job).values(lease_expires_at=now() - timedelta(seconds=1)))
+
+
+def take_back(runtime: Runtime, max_attempts: int = 3) -> list[str]:
+    with runtime.database.write() as session:
+        return Jobs(session).release_lost(max_attempts)
+
+
+def test_of_many_workers_one_claims_a_job(runtime: Runtime) -> None:
+    add_job(runtime)
+    start, claims = threading.Barrier(8), []
+
+    def compete(worker: int) -> None:
+        start.wait()
+        claims.append(claim(runtime, worker=f"w{worker}"))
+
+    threads = [threading.Thread(target=compete, args=(worker,)) for worker in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken is not None for taken in claims) == 1
+    assert load(runtime).attempt == 1
+
+
+@pytest.mark.parametrize("state", ["running", "succeeded", "failed", "canceled"])
+def test_only_a_queued_job_can_be_claimed(runtime: Runtime, state: str) -> None:
+    add_job(runtime)
+    with runtime.database.write() as session:
+        session.execute(update(Job).values(state=state))
+    assert claim(runtime) is None
+
+
+def test_every_write_of_a_worker_that_lost_its_job_is_refused(runtime: Runtime) -> None:
+    stale = claimed(runtime)
+    let_lease_expire(runtime)
+    assert take_back(runtime) == ["job_1"]
+    fresh = claim(runtime, worker="b")
+    assert fresh is not None
+    assert fresh.fence > stale.fence
+    with runtime.database.write() as session:
+        jobs = Jobs(session)
+        assert jobs.renew(stale, "late", 50.0, 60.0) is None
+        assert not jobs.succeed(stale, {})
+        assert not jobs.fail(stale, {"code": "x", "detail": "x"})
+        assert not jobs.canceled(stale)
+        assert not jobs.give_back(stale, None, 3)
+    job = load(runtime)
+    assert (job.state, job.worker, job.stage, job.attempt) == ("running", "b", "starting", 2)
+    with runtime.database.write() as session:
+        assert Jobs(session).succeed(fresh, {"work": 1.0})
+    assert load(runtime).state == "succeeded"
+
+
+def test_a_second_end_changes_nothing(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    with runtime.database.write() as session:
+        assert Jobs(session).succeed(taken, {})
+        assert not Jobs(session).succeed(taken, {})
+        assert not Jobs(session).fail(taken, {"code": "x", "detail": "x"})
+    assert load(runtime).state == "succeeded"
+
+
+def test_a_lost_job_keeps_the_cause_of_every_attempt_and_fails_after_the_last(runtime: Runtime) -> None:
+    add_job(runtime)
+    for attempt in (1, 2):
+        assert claim(runtime) is not None
+        let_lease_expire(runtime)
+        assert take_back(runtime, max_attempts=2) == (["job_1"] if attempt == 1 else [])
+    job = load(runtime)
+    assert job.state == "failed"
+    assert [(f["attempt"], f["code"]) for f in job.failures] == [(1, LOST_WORKER), (2, LOST_WORKER)]
+    assert job.problem is not None
+    assert job.problem["code"] == LOST_WORKER
+
+
+def test_a_live_lease_is_left_alone(runtime: Runtime) -> None:
+    claimed(runtime)
+    assert take_back(runtime) == []
+
+
+def test_a_worker_that_stops_in_good_order_gives_the_job_back_uncounted(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    with runtime.database.write() as session:
+        assert Jobs(session).give_back(taken, None, 1)
+    job = load(runtime)
+    assert (job.state, job.attempt, job.failures) == ("queued", 0, [])
+    assert claim(runtime) is not None
+
+
+def test_cancel_ends_a_queued_job_at_once(runtime: Runtime) -> None:
+    add_job(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).cancel("job_1")
+    assert load(runtime).state == "canceled"
+    assert claim(runtime) is None
+
+
+def test_cancel_reaches_the_worker_with_its_next_heartbeat(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    with runtime.database.write() as session:
+        assert Jobs(session).renew(taken, "msm", 10.0, 60.0) is False
+        Jobs(session).cancel("job_1")
+        assert Jobs(session).renew(taken, "msm", 20.0, 60.0) is True
+    assert load(runtime).state == "running"
+
+
+def test_a_canceled_job_whose_worker_died_is_not_run_again(runtime: Runtime) -> None:
+    claimed(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).cancel("job_1")
+    let_lease_expire(runtime)
+    assert take_back(runtime) == []
+    assert load(runtime).state == "canceled"
+
+
+def test_cancel_of_what_is_over(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).succeed(taken, {})
+        with pytest.raises(ConflictError, match="succeeded"):
+            Jobs(session).cancel("job_1")
+        with pytest.raises(NotFoundError):
+            Jobs(session).cancel("job_2")
+
+
+def test_the_revision_grows_with_what_readers_see_and_only_then(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    revisions = [load(runtime).revision]
+    for stage, percent in (("a", 10.0), ("a", 10.0), ("a", 20.0), ("b", 20.0)):
+        with runtime.database.write() as session:
+            Jobs(session).renew(taken, stage, percent, 60.0)
+        revisions.append(load(runtime).revision)
+    steps = [after - before for before, after in zip(revisions, revisions[1:], strict=False)]
+    assert steps == [1, 0, 1, 1]

@@ -1,0 +1,141 @@
+"""Registering models: what is answered, and each way in which it is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from client import Client, Model
+from service import sandbox
+from service.runtime import Runtime
+from service.sandbox import CPU_SECONDS
+from tests.service.support import tiny_calibration, tiny_onnx, work_on
+from zenerrors import ModelError, ResourceError
+
+
+def post(url: str, onnx: bytes, calibration: bytes, **options: str) -> httpx.Response:
+    files = {"model": ("m.onnx", onnx), "calibration": ("c.npy", calibration)}
+    return httpx.post(f"{url}/v1/models", files=files, data=options, timeout=60)
+
+
+def npy(array: Any, allow_pickle: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=allow_pickle)
+    return buffer.getvalue()
+
+
+def test_a_model_is_prepared_by_a_job(api: Client, with_model: Runtime) -> None:
+    calibration = json.dumps(np.full((3, 4), 0.5).tolist()).encode()
+    model = api.create_model(
+        tiny_onnx(), calibration, name="mine", input_privacy="public", weight_privacy="private", bits=6
+    )
+    assert (model.state, model.name, model.bits) == ("queued", "mine", 6)
+    assert (model.input_privacy, model.weight_privacy) == ("public", "private")
+    assert (model.verification_key_id, model.description) == (None, None)
+    work_on(with_model, model.id)
+    model = api.get_model(model.id)
+    assert (model.state, model.setup) == ("succeeded", "development")
+    assert model.description is not None
+    assert model.description["privacy"] == {"input": "public", "weights": "private"}
+    assert model.description["constraints"]["total"] > 0
+    assert model.verification_key_id is not None
+    assert api.get_verification_key(model.verification_key_id)["key"]["setup"] == "development"
+    assert model.timings["compile"] >= 0
+
+
+def test_the_answer_to_a_new_model_says_where_it_is(url: str) -> None:
+    response = post(url, tiny_onnx(), tiny_calibration())
+    assert response.status_code == 202
+    assert response.headers["Location"] == f"/v1/models/{response.json()['id']}"
+
+
+REFUSALS = {
+    "not ONNX": (b"hello", tiny_calibration(), {}, "model.not_onnx", "model"),
+    "empty": (b"", tiny_calibration(), {}, "model.not_onnx", "model"),
+    "operator": (tiny_onnx(operator="Tanh"), tiny_calibration(), {}, "model.unsupported_operator", "model"),
+    "NaN weight": (tiny_onnx(poison=float("nan")), tiny_calibration(), {}, "model.not_finite", "model"),
+    "infinite weight": (tiny_onnx(poison=float("inf")), tiny_calibration(), {}, "model.not_finite", "model"),
+    "calibration shape": (tiny_onnx(), tiny_calibration(5), {}, "input.shape", "calibration"),
+    "calibration NaN": (
+        tiny_onnx(),
+        npy(np.array([[0, 1, np.nan, 0]])),
+        {},
+        "input.not_finite",
+        "calibration",
+    ),
+    "calibration pickle": (
+        tiny_onnx(),
+        npy(np.array([{}], dtype=object), allow_pickle=True),
+        {},
+        "input.unreadable",
+        "calibration",
+    ),
+    "calibration text": (tiny_onnx(), b"0.1, 0.2", {}, "input.unreadable", "calibration"),
+    "calibration words": (tiny_onnx(), b'["a", "b"]', {}, "input.not_numeric", "calibration"),
+    "calibration ragged": (tiny_onnx(), b"[[1], [1, 2]]", {}, "input.not_numeric", "calibration"),
+    "bits": (tiny_onnx(), tiny_calibration(), {"bits": "9"}, "request.invalid", "bits"),
+    "privacy": (tiny_onnx(), tiny_calibration(), {"input_privacy": "x"}, "request.invalid", "input_privacy"),
+    "name": (tiny_onnx(), tiny_calibration(), {"name": "x" * 201}, "request.invalid", "name"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_bad_model_is_refused_at_the_door(url: str, case: str) -> None:
+    onnx, calibration, options, code, field = REFUSALS[case]
+    response = post(url, onnx, calibration, **options)
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert (response.status_code, problem["code"], problem.get("field")) == (422, code, field)
+    if case == "operator":
+        assert "Tanh" in problem["detail"]
+        assert "activation" in problem["detail"]
+    if case == "NaN weight":
+        assert "1, 2" in problem["detail"]
+    if case == "calibration NaN":
+        assert "[0, 2]" in problem["detail"]
+
+
+def test_a_forgotten_file_is_named(url: str) -> None:
+    response = httpx.post(f"{url}/v1/models", files={"model": ("m.onnx", tiny_onnx())})
+    assert (response.status_code, response.json()["field"]) == (422, "calibration")
+
+
+def test_the_same_request_with_the_same_key_makes_one_model(api: Client) -> None:
+    first, second = (
+        api.create_model(tiny_onnx(), tiny_calibration(), idempotency_key="once") for _ in range(2)
+    )
+    assert first.id == second.id
+
+
+def test_a_parser_that_takes_too_long_or_too_much_or_crashes_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.05)
+    with pytest.raises(ResourceError, match=f"{CPU_SECONDS} seconds"):
+        sandbox.run("quantise", tiny_onnx(), tiny_calibration(), b"8")
+    monkeypatch.undo()
+    with pytest.raises(ModelError, match="broke down"):
+        sandbox.run("no such operation")
+    huge = npy(np.zeros(1)).replace(b"(1,)", b"(1%s,)" % (b"0" * 10)).replace(b" " * 10 + b"\n", b"\n")
+    with pytest.raises(ResourceError, match="GiB"):
+        sandbox.run("quantise", tiny_onnx(), huge, b"8")
+
+
+def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+    monkeypatch.setenv("ZENSERVE_SECRET_KEY", "x" * 32)
+    monkeypatch.setattr(sandbox.subprocess, "run", lambda *_, env, **__: seen.update(env) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sandbox.run("quantise")
+    assert not [name for name in seen if name.startswith("ZENSERVE_")]
+
+
+def test_an_unknown_model(url: str, model: Model) -> None:
+    response = httpx.get(f"{url}/v1/models/mdl_nope")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+    assert httpx.get(f"{url}/v1/models/{model.id}").status_code == 200

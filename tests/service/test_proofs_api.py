@@ -1,0 +1,249 @@
+"""Proofs over HTTP: the whole way, waiting, events, cancellation, and each bad input."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+from client import ApiError, Client, Model
+from prover import VerifyingKey, reference
+from service.jobs import Jobs
+from service.runtime import Runtime
+from tests.service.support import heart, tiny_calibration, tiny_onnx, work_on
+
+INPUT = [0.1, 0.2, 0.3, 0.4]
+
+
+def later(seconds: float, action: Any, *arguments: Any) -> threading.Timer:
+    timer = threading.Timer(seconds, action, arguments)
+    timer.start()
+    return timer
+
+
+def read_events(lines: list[str]) -> list[tuple[str, dict[str, Any]]]:
+    names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    return list(zip(names, data, strict=True))
+
+
+def test_a_proof_from_request_to_document(api: Client, with_model: Runtime, model: Model) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    assert (proof.state, proof.model_id, proof.label) == ("queued", model.id, None)
+    work_on(with_model, proof.id)
+    proof = api.get_proof(proof.id)
+    assert (proof.state, proof.attempt, proof.percent) == ("succeeded", 1, 100.0)
+    assert {"load model", "witness", "self-check"} <= set(proof.timings)
+    document = api.get_proof_document(proof.id)
+    assert (document["format"], document["version"]) == ("zenserve proof", 1)
+    assert len(bytes.fromhex(document["proof"])) == 192
+    assert document["public_inputs"] == [str(proof.label)]
+    assert document["verification_key"] == {"id": model.verification_key_id, "setup": "development"}
+    assert document["statement"]["claim"].startswith(f"The label is {proof.label}.")
+    assert any("development setup" in line for line in document["statement"]["does_not_say"])
+    assert "timings" not in document
+    key = api.get_verification_key(document["verification_key"]["id"])["key"]
+    assert reference.verify(
+        VerifyingKey.from_json(key), [proof.label], bytes.fromhex(document["proof"])
+    ).valid
+
+
+def test_public_inputs_are_shown_by_name(api: Client, with_model: Runtime) -> None:
+    model = api.create_model(
+        tiny_onnx(), tiny_calibration(), input_privacy="public", weight_privacy="private"
+    )
+    work_on(with_model, model.id)
+    proof = api.create_proof(model.id, INPUT)
+    work_on(with_model, proof.id)
+    document = api.get_proof_document(proof.id)
+    fields = {field["name"]: field for field in document["statement"]["fields"]}
+    pixels = fields["input"]
+    assert [str(v) for v in [*pixels["value"], fields["label"]["value"]]] == document["public_inputs"]
+    real = [pixels["scale"] * (value - pixels["zero_point"]) for value in pixels["value"]]
+    assert real == pytest.approx(INPUT, abs=pixels["scale"])
+    assert "Which weights were used" in document["statement"]["does_not_say"][0]
+    assert api.verify(document).valid
+
+
+def test_prefer_wait_answers_when_the_proof_is_done(url: str, with_model: Runtime, model: Model) -> None:
+    with heart(with_model):
+        body = {"model_id": model.id, "input": INPUT}
+        headers = {"Prefer": "wait=30", "Idempotency-Key": "k"}
+        created = httpx.post(f"{url}/v1/proofs", json=body, headers={"Idempotency-Key": "k"}).json()
+        timer = later(0.3, work_on, with_model, created["id"])
+        response = httpx.post(f"{url}/v1/proofs", json=body, headers=headers, timeout=30)
+        timer.join()
+    assert response.json()["id"] == created["id"]
+    assert response.json()["state"] == "succeeded"
+    assert response.headers["Preference-Applied"] == "wait=30"
+
+
+def test_prefer_wait_is_not_a_deadline(url: str, model: Model) -> None:
+    body = {"model_id": model.id, "input": INPUT}
+    response = httpx.post(f"{url}/v1/proofs", json=body, headers={"Prefer": "wait=1"}, timeout=30)
+    assert (response.status_code, response.json()["state"]) == (202, "queued")
+    assert response.headers["Location"] == f"/v1/proofs/{response.json()['id']}"
+
+
+def test_an_idempotency_key_gives_one_proof_for_one_request(api: Client, model: Model) -> None:
+    first = api.create_proof(model.id, INPUT, idempotency_key="once")
+    assert api.create_proof(model.id, INPUT, idempotency_key="once").id == first.id
+    assert api.create_proof(model.id, INPUT).id != first.id
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof(model.id, [0.1, 0.2, 0.3, 0.5], idempotency_key="once")
+    assert (refusal.value.status, refusal.value.code) == (409, "conflict.idempotency_key")
+
+
+def test_events_tell_the_whole_story_and_end(
+    url: str, api: Client, with_model: Runtime, model: Model
+) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    timer = later(0.3, work_on, with_model, proof.id)
+    with httpx.stream("GET", f"{url}/v1/proofs/{proof.id}/events", timeout=30) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = read_events(list(response.iter_lines()))
+    timer.join()
+    assert events[0][0] == "progress"
+    assert events[0][1]["state"] == "queued"
+    assert [name for name, _ in events].index("end") == len(events) - 1
+    assert events[-1][1]["state"] == "succeeded"
+    revisions = [data["revision"] for _, data in events]
+    assert revisions == sorted(set(revisions))
+
+
+def test_events_of_a_proof_that_is_over_are_its_end(url: str, api: Client, model: Model) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    api.cancel(proof.id)
+    for headers in ({}, {"Last-Event-ID": "7"}, {"Last-Event-ID": "rubbish"}):
+        answer = httpx.get(f"{url}/v1/proofs/{proof.id}/events", headers=headers)
+        assert [(name, data["state"]) for name, data in read_events(answer.text.splitlines())] == [
+            ("end", "canceled")
+        ]
+
+
+def test_a_quiet_event_stream_carries_heartbeats(
+    url: str, api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fastapi.routing._PING_INTERVAL", 0.1)
+    proof = api.create_proof(model.id, INPUT)
+    timer = later(0.6, lambda: httpx.post(f"{url}/v1/proofs/{proof.id}/cancel"))
+    answer = httpx.get(f"{url}/v1/proofs/{proof.id}/events", timeout=30)
+    timer.join()
+    assert answer.text.count(": ping") >= 2
+
+
+def test_cancel(api: Client, with_model: Runtime, model: Model) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    assert api.cancel(proof.id).state == "canceled"
+    assert api.cancel(proof.id).state == "canceled"
+    work_on(with_model, proof.id)
+    assert api.get_proof(proof.id).attempt == 0
+    with pytest.raises(ApiError) as refusal:
+        api.get_proof_document(proof.id)
+    assert (refusal.value.status, refusal.value.code) == (409, "conflict.proof_not_ready")
+
+
+def test_cancel_of_a_finished_proof_is_a_conflict(api: Client, with_model: Runtime, model: Model) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    work_on(with_model, proof.id)
+    with pytest.raises(ApiError) as refusal:
+        api.cancel(proof.id)
+    assert (refusal.value.status, refusal.value.code) == (409, "conflict.finished")
+    assert api.get_proof_document(proof.id)["public_inputs"]
+
+
+def test_cancel_of_a_running_proof_waits_for_its_worker(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    with with_model.database.write() as session:
+        assert Jobs(session).claim(proof.id, "w", 60.0)
+    asked = api.cancel(proof.id)
+    assert (asked.state, asked.cancel_requested) == ("running", True)
+
+
+INPUTS = {
+    "shape": ([0.1, 0.2, 0.3], "input.shape", "[3]"),
+    "nesting": ([INPUT], "input.shape", "[1, 4]"),
+    "ragged": ([[0.1], 0.2], "input.not_numeric", "rectangular"),
+    "words": (["a", "b", "c", "d"], "input.not_numeric", "numbers"),
+    "numbers in quotes": (["1", "0", "0", "0"], "input.not_numeric", "numbers"),
+    "null": ([None, 0, 0, 0], "input.not_numeric", "numbers"),
+    "empty": ([], "input.shape", "[0]"),
+    "NaN": ([0.1, 0.2, float("nan"), 0.4], "input.not_finite", "[2]"),
+    "infinity": ([0.1, float("-inf"), 0.2, 0.4], "input.not_finite", "[1]"),
+    "beyond floats": ([0.1, 10**400, 0.2, 0.4], "input.not_numeric", "numbers"),
+    "out of range": ([0.1, 0.2, 0.3, 55.0], "input.out_of_range", "[3]"),
+}
+
+
+@pytest.mark.parametrize("case", INPUTS)
+def test_a_bad_input_is_refused_at_the_door(url: str, model: Model, case: str) -> None:
+    values, code, hint = INPUTS[case]
+    response = httpx.post(
+        f"{url}/v1/proofs",
+        content=json.dumps({"model_id": model.id, "input": values}),
+        headers={"Content-Type": "application/json"},
+    )
+    problem = response.json()
+    assert (response.status_code, problem["code"], problem["field"]) == (422, code, "input")
+    assert hint in problem["detail"]
+
+
+def test_a_model_that_is_not_ready_or_not_there(api: Client) -> None:
+    unready = api.create_model(tiny_onnx(), tiny_calibration())
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof(unready.id, INPUT)
+    assert (refusal.value.status, refusal.value.code) == (409, "conflict.model_not_ready")
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof("mdl_nope", INPUT)
+    assert (refusal.value.status, refusal.value.code) == (404, "not_found")
+
+
+@pytest.mark.parametrize("path", ["", "/proof", "/events"])
+def test_an_unknown_proof(url: str, path: str) -> None:
+    response = httpx.get(f"{url}/v1/proofs/prf_nope{path}")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+    response = httpx.post(f"{url}/v1/proofs/prf_nope/cancel")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def test_two_workers_make_one_proof(api: Client, with_model: Runtime, model: Model) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    threads = [threading.Thread(target=work_on, args=(with_model, proof.id)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done = api.get_proof(proof.id)
+    assert (done.state, done.attempt, done.failures) == ("succeeded", 1, [])
+
+
+def test_a_worker_that_comes_too_late_cannot_publish(
+    api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is lost between the proving and the writing: the first worker's proof is thrown away."""
+    from service import engine
+
+    prove, proofs = engine.prove, []
+
+    def slow(*arguments: Any) -> engine.Result:
+        result = prove(*arguments)
+        proofs.append(result.proof)
+        if len(proofs) == 1:
+            with with_model.database.write() as session:
+                Jobs(session).expire("worker_test")
+                Jobs(session).release_lost(3)
+            work_on(with_model, proof.id)
+        return result
+
+    monkeypatch.setattr(engine, "prove", slow)
+    proof = api.create_proof(model.id, INPUT)
+    work_on(with_model, proof.id)
+    assert len(proofs) == 2
+    done = api.get_proof(proof.id)
+    assert (done.state, done.attempt) == ("succeeded", 2)
+    assert bytes.fromhex(api.get_proof_document(proof.id)["proof"]) == proofs[1]

@@ -1,0 +1,83 @@
+"""Messages and inputs that a crash left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from client import Client, Model
+from service.jobs import Jobs
+from service.queue import Queue
+from service.reaper import reap
+from service.runtime import Runtime
+from service.tables import Proof
+from tests.service.support import add_job, work_on
+
+
+def messages(runtime: Runtime) -> list[Path]:
+    return list((runtime.settings.data_dir / "broker" / "messages").iterdir())
+
+
+def test_a_job_whose_message_was_lost_is_enqueued_again(runtime: Runtime) -> None:
+    add_job(runtime)
+    reap(runtime, pick_up_seconds=60.0)
+    assert messages(runtime) == []
+    reap(runtime, pick_up_seconds=0.0)
+    assert len(messages(runtime)) == 1
+
+
+def test_waiting_messages_are_not_multiplied(runtime: Runtime) -> None:
+    for number in range(3):
+        add_job(runtime, f"job_{number}")
+    for _ in range(4):
+        reap(runtime, pick_up_seconds=0.0)
+    assert len(messages(runtime)) == 3
+
+
+def test_an_expired_lease_puts_the_job_back_into_the_queue(runtime: Runtime) -> None:
+    add_job(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).claim("job_1", "dead", 60.0)
+        Jobs(session).expire("dead")
+    reap(runtime)
+    assert len(messages(runtime)) == 1
+    with runtime.database.read() as session:
+        assert Jobs(session).state("job_1") == "queued"
+
+
+def test_a_broker_that_is_down_costs_nothing_but_time(
+    with_model: Runtime, api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(self: Queue, job_id: str) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Queue, "send", down)
+        proof = api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
+    assert proof.state == "queued"
+    assert messages(with_model) == []
+    reap(with_model, pick_up_seconds=0.0)
+    assert len(messages(with_model)) == 1
+
+
+@pytest.mark.parametrize("end", ["succeeded", "canceled"])
+def test_the_input_is_deleted_when_the_proof_is_over(
+    with_model: Runtime, api: Client, model: Model, end: str
+) -> None:
+    proof = api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
+    with with_model.database.read() as session:
+        row = session.get(Proof, proof.id)
+        assert row is not None
+        assert row.input is not None
+        sealed = with_model.store.path(row.input)
+    assert sealed.exists()
+    reap(with_model)
+    assert sealed.exists()
+    if end == "succeeded":
+        work_on(with_model, proof.id)
+    else:
+        api.cancel(proof.id)
+    reap(with_model)
+    assert not sealed.exists()
+    assert api.get_proof(proof.id).state == end

@@ -1,0 +1,183 @@
+"""What a worker makes of jobs that go well, go wrong, are canceled, or are taken away from it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from service import work
+from service.heartbeat import Hold
+from service.jobs import Jobs
+from service.reaper import reap
+from service.runtime import Runtime
+from service.tables import Job, Worker
+from service.worker import run_job
+from tests.service.support import add_job, heart, work_on
+from zenerrors import TensorError
+
+Work = Callable[[Runtime, Hold], None]
+
+
+@pytest.fixture
+def does(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], None]:
+    """Say what jobs of kind ``fake`` do."""
+    return lambda fake: monkeypatch.setitem(work.WORK, "fake", fake)
+
+
+def load(runtime: Runtime) -> Job:
+    with runtime.database.read() as session:
+        job = session.get(Job, "job_1")
+        assert job is not None
+        return job
+
+
+def succeed(runtime: Runtime, hold: Hold) -> None:
+    with runtime.database.write() as session:
+        assert Jobs(session).succeed(hold.claim, hold.timings())
+
+
+def busy_until_stopped(runtime: Runtime, hold: Hold) -> None:
+    """Like a kernel: nothing but progress reports."""
+    for step in range(2000):
+        hold.progress("busy", step / 2000)
+        time.sleep(0.005)
+    raise AssertionError("nobody stopped this")
+
+
+def in_background(runtime: Runtime) -> threading.Thread:
+    thread = threading.Thread(target=work_on, args=(runtime, "job_1"))
+    thread.start()
+    while load(runtime).stage != "busy":
+        time.sleep(0.01)
+    return thread
+
+
+def test_a_job_that_goes_well(runtime: Runtime, does: Callable[[Work], None]) -> None:
+    does(succeed)
+    work_on(runtime, add_job(runtime))
+    job = load(runtime)
+    assert (job.state, job.attempt, job.percent) == ("succeeded", 1, 100.0)
+    assert "starting" in job.timings
+
+
+def test_a_message_delivered_again_does_nothing(runtime: Runtime, does: Callable[[Work], None]) -> None:
+    runs = []
+    does(lambda runtime, hold: (runs.append(hold), succeed(runtime, hold))[0])
+    add_job(runtime)
+    for _ in range(3):
+        work_on(runtime, "job_1")
+    work_on(runtime, "job_that_never_was")
+    assert len(runs) == 1
+    assert load(runtime).attempt == 1
+
+
+def test_bad_input_fails_at_once_with_its_code(runtime: Runtime, does: Callable[[Work], None]) -> None:
+    def refuse(runtime: Runtime, hold: Hold) -> None:
+        raise TensorError("input.shape", "input has shape [3]", field="input")
+
+    does(refuse)
+    work_on(runtime, add_job(runtime))
+    job = load(runtime)
+    assert (job.state, job.attempt) == ("failed", 1)
+    assert job.problem == {"code": "input.shape", "detail": "input has shape [3]", "field": "input"}
+
+
+def test_an_accident_is_tried_again_and_every_cause_kept(
+    runtime: Runtime, does: Callable[[Work], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    accidents = [MemoryError(), OSError("disk full at /secret/path"), None]
+
+    def stumble(runtime: Runtime, hold: Hold) -> None:
+        if accident := accidents[hold.claim.attempt - 1]:
+            raise accident
+        succeed(runtime, hold)
+
+    does(stumble)
+    add_job(runtime)
+    for _ in range(3):
+        work_on(runtime, "job_1")
+    job = load(runtime)
+    assert (job.state, job.attempt) == ("succeeded", 3)
+    assert [failure["code"] for failure in job.failures] == ["resource.memory", "resource.internal"]
+    assert "OSError" in job.failures[1]["detail"]
+    assert "/secret/path" not in str(job.failures) + "".join(capfd.readouterr())
+
+
+def test_an_accident_on_every_attempt_fails_the_job(runtime: Runtime, does: Callable[[Work], None]) -> None:
+    def break_down(runtime: Runtime, hold: Hold) -> None:
+        raise OSError
+
+    does(break_down)
+    add_job(runtime)
+    for _ in range(5):
+        work_on(runtime, "job_1")
+    job = load(runtime)
+    assert (job.state, job.attempt, len(job.failures)) == ("failed", 3, 3)
+
+
+def test_cancel_stops_running_work(runtime: Runtime, does: Callable[[Work], None]) -> None:
+    does(busy_until_stopped)
+    add_job(runtime)
+    thread = in_background(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).cancel("job_1")
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    job = load(runtime)
+    assert (job.state, job.failures) == ("canceled", [])
+
+
+def test_work_whose_job_was_taken_away_stops_and_writes_nothing(
+    runtime: Runtime, does: Callable[[Work], None]
+) -> None:
+    does(busy_until_stopped)
+    add_job(runtime)
+    thread = in_background(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).expire("worker_test")
+        Jobs(session).release_lost(3)
+        assert Jobs(session).claim("job_1", "other", 60.0)
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    job = load(runtime)
+    assert (job.state, job.worker, job.attempt) == ("running", "other", 2)
+
+
+def test_a_worker_told_to_stop_gives_its_job_back(runtime: Runtime, does: Callable[[Work], None]) -> None:
+    does(busy_until_stopped)
+    add_job(runtime)
+    with heart(runtime) as heartbeat:
+        stop = threading.Timer(0.5, heartbeat.shut_down)
+        stop.start()
+        run_job(runtime, heartbeat, "job_1")
+    job = load(runtime)
+    assert (job.state, job.attempt, job.worker) == ("queued", 0, None)
+
+
+def test_the_heartbeat_outlasts_work_that_reports_nothing(
+    tmp_path: object, runtime: Runtime, does: Callable[[Work], None]
+) -> None:
+    settings = runtime.settings.model_copy(update={"lease_seconds": 0.6})
+    runtime = Runtime(settings, runtime.database, runtime.store, runtime.vault, runtime.queue)
+
+    def silent(runtime: Runtime, hold: Hold) -> None:
+        for _ in range(8):
+            time.sleep(0.2)
+            reap(runtime)
+        succeed(runtime, hold)
+
+    does(silent)
+    work_on(runtime, add_job(runtime))
+    assert (load(runtime).state, load(runtime).attempt) == ("succeeded", 1)
+
+
+def test_a_worker_shows_life_while_it_has_nothing_to_do_and_leaves_no_trace(runtime: Runtime) -> None:
+    with heart(runtime, "idle") as heartbeat:
+        heartbeat.tick()
+        with runtime.database.read() as session:
+            assert session.get(Worker, "idle") is not None
+    with runtime.database.read() as session:
+        assert session.get(Worker, "idle") is None
