@@ -21,6 +21,16 @@ this service.
 Every error is a problem document (RFC 9457) with a stable `code`.
 """
 
+_EVENTS = """\
+event: progress
+data: {"id": "prf_5d1f…", "state": "running", "stage": "msm_a", "percent": 62.5, …}
+id: 7
+
+event: end
+data: {"id": "prf_5d1f…", "state": "succeeded", "label": 7, …}
+id: 9
+"""
+
 
 def create_app(runtime: Runtime) -> FastAPI:
     """The application over an open runtime. It starts no threads and no processes."""
@@ -55,5 +65,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
         )
         schema["components"]["schemas"]["Problem"] = problems.Problem.model_json_schema()
+        # FastAPI describes event streams in words of OpenAPI 3.2, under the heading of 3.1.
+        stream = schema["paths"]["/v1/proofs/{proof_id}/events"]["get"]["responses"]["200"]["content"]
+        stream["text/event-stream"] = {"schema": {"type": "string"}, "example": _EVENTS}
         app.openapi_schema = schema
     return app.openapi_schema

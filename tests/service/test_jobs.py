@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from datetime import timedelta
 
@@ -168,5 +169,5 @@ def test_the_revision_grows_with_what_readers_see_and_only_then(runtime: Runtime
         with runtime.database.write() as session:
             Jobs(session).renew(taken, stage, percent, 60.0)
         revisions.append(load(runtime).revision)
-    steps = [after - before for before, after in zip(revisions, revisions[1:], strict=False)]
+    steps = [after - before for before, after in itertools.pairwise(revisions)]
     assert steps == [1, 0, 1, 1]

@@ -1,0 +1,174 @@
+"""What holds for every endpoint: problems, limits, health, and the OpenAPI description."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openapi_spec_validator import validate
+from sqlalchemy import text, update
+
+from service import engine
+from service.app import create_app
+from service.jobs import now
+from service.runtime import Runtime
+from service.tables import Worker
+from tests.service.conftest import MAX_BODY_BYTES
+from tests.service.support import heart, serving
+
+JSON = {"Content-Type": "application/json"}
+
+
+def problem(response: httpx.Response) -> tuple[int, str]:
+    assert response.headers["content-type"] == "application/problem+json"
+    document = response.json()
+    assert document["status"] == response.status_code
+    assert document["type"] == f"urn:zenserve:problem:{document['code']}"
+    assert document["title"]
+    assert document["detail"]
+    return response.status_code, document["code"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "expected"),
+    [
+        ("GET", "/v1/nothing", b"", {}, (404, "not_found")),
+        ("GET", "/", b"", {}, (404, "not_found")),
+        ("DELETE", "/v1/proofs/x", b"", {}, (405, "request.method")),
+        ("GET", "/v1/proofs/x/cancel", b"", {}, (405, "request.method")),
+        ("POST", "/v1/proofs", b"{", JSON, (400, "request.invalid_json")),
+        ("POST", "/v1/proofs", b"\xff\xfe\x00", JSON, (400, "request.malformed")),
+        (
+            "POST",
+            "/v1/proofs",
+            b'{"model_id": "m", "input": ' + b"[" * 90_000,
+            JSON,
+            (400, "request.malformed"),
+        ),
+        ("POST", "/v1/proofs", b"[]", JSON, (422, "request.invalid")),
+        ("POST", "/v1/proofs", b"", JSON, (422, "request.invalid")),
+        ("POST", "/v1/proofs", b'{"model_id": 1, "input": [1]}', JSON, (422, "request.invalid")),
+        ("POST", "/v1/proofs", b'{"model_id": "m", "input": [1], "x": 1}', JSON, (422, "request.invalid")),
+        ("POST", "/v1/proofs", b"a=1", {"Content-Type": "text/plain"}, (415, "request.media_type")),
+        ("POST", "/v1/proofs", b"{}", {}, (415, "request.media_type")),
+        ("POST", "/v1/models", b"{}", JSON, (415, "request.media_type")),
+        ("POST", "/v1/models", b"x", {"Content-Type": "multipart/form-data"}, (400, "request.malformed")),
+        ("POST", "/v1/verify", b"null", JSON, (422, "request.invalid")),
+    ],
+)
+def test_whatever_is_wrong_the_answer_is_a_problem(
+    url: str, method: str, path: str, body: bytes, headers: dict[str, str], expected: tuple[int, str]
+) -> None:
+    assert problem(httpx.request(method, url + path, content=body, headers=headers)) == expected
+
+
+def test_a_wrong_method_names_the_right_ones(url: str) -> None:
+    assert httpx.delete(f"{url}/v1/proofs/x").headers["Allow"] == "GET"
+
+
+def test_a_refusal_does_not_echo_the_input(url: str) -> None:
+    answer = httpx.post(f"{url}/v1/proofs", json={"model_id": "m", "input": {"my secret": 0.7234567}})
+    assert problem(answer) == (422, "request.invalid")
+    assert "secret" not in answer.text
+    assert "0.7234567" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/proofs", "/v1/verify"])
+def test_a_body_too_large_is_refused_by_its_announced_size(url: str, path: str) -> None:
+    answer = httpx.post(url + path, content=b"x" * (MAX_BODY_BYTES + 1), headers=JSON)
+    assert problem(answer) == (413, "request.too_large")
+    assert str(MAX_BODY_BYTES) in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/v1/proofs", JSON),
+        ("/v1/models", {"Content-Type": "multipart/form-data; boundary=b"}),
+    ],
+)
+def test_a_body_too_large_is_refused_by_what_arrives(url: str, path: str, headers: dict[str, str]) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b'--b\r\nContent-Disposition: form-data; name="model"; filename="m"\r\n\r\n'
+        for _ in range(30):
+            yield b"x" * 10_000
+
+    answer = httpx.post(url + path, content=chunks(), headers=headers)
+    assert problem(answer) == (413, "request.too_large")
+    assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def test_a_body_of_the_largest_size_is_read(url: str) -> None:
+    answer = httpx.post(f"{url}/v1/proofs", content=b" " * MAX_BODY_BYTES, headers=JSON)
+    assert problem(answer) == (400, "request.invalid_json")
+
+
+def test_a_bug_is_answered_without_its_details(
+    url: str, model: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def bug(*_: object) -> None:
+        raise RuntimeError("secret 0.7234567")
+
+    monkeypatch.setattr(engine, "check_input", bug)
+    with caplog.at_level(logging.ERROR, "zenserve"):
+        answer = httpx.post(f"{url}/v1/proofs", json={"model_id": model.id, "input": [0, 0, 0, 0]})
+    assert problem(answer) == (500, "internal")
+    assert "secret" not in answer.text
+    assert answer.json()["request_id"] in str(caplog.records[0].__dict__["fields"])
+
+
+def test_healthz_needs_nothing_but_the_process(url: str) -> None:
+    assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+
+
+def test_readyz_says_what_fails(url: str, with_model: Runtime) -> None:
+    def ready() -> tuple[int, list[str]]:
+        answer = httpx.get(f"{url}/readyz")
+        return answer.status_code, list(answer.json()["failing"])
+
+    assert ready() == (503, ["worker"])
+    with heart(with_model) as heartbeat:
+        heartbeat.tick()
+        assert ready() == (200, [])
+        with with_model.database.write() as session:
+            session.execute(update(Worker).values(heartbeat_at=now() - timedelta(minutes=1)))
+        assert ready() == (503, ["worker"])
+        with with_model.database.write() as session:
+            session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+        assert ready() == (503, ["migrations"])
+
+
+def test_readyz_without_a_database(runtime: Runtime) -> None:
+    runtime.database.close()
+    for file in Path(runtime.settings.data_dir).glob("zenserve.sqlite*"):
+        file.unlink()
+    runtime.settings.data_dir.joinpath("zenserve.sqlite").mkdir()
+    with serving(runtime) as url:
+        assert httpx.get(f"{url}/readyz").json()["failing"].keys() == {"database"}
+        assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def test_the_openapi_description_is_valid_and_tells_of_errors(runtime: Runtime) -> None:
+    schema = create_app(runtime).openapi()
+    validate(schema)
+    posts_and_gets = [
+        operation
+        for path, item in schema["paths"].items()
+        for operation in item.values()
+        if path.startswith("/v1/")
+    ]
+    assert len(posts_and_gets) == 9
+    for operation in posts_and_gets:
+        assert operation["summary"]
+        assert operation["description"]
+        errors = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+        assert errors.keys() >= {"422", "500"}
+        for answer in errors.values():
+            assert list(answer["content"]) == ["application/problem+json"]
+    assert "HTTPValidationError" not in schema["components"]["schemas"]
+    assert schema["components"]["schemas"]["ProofRequest"]["examples"]

@@ -1,0 +1,128 @@
+"""Vault, store and database: what is kept, and how it is protected."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from service.runtime import Runtime
+from service.settings import Settings
+from service.store import Store
+from service.tables import Base, Job, Model
+from service.vault import Vault
+from tests.service.support import add_job
+from zenerrors import FileFormatError
+
+
+def test_a_sealed_blob_opens_in_its_place_only() -> None:
+    vault = Vault(b"secret")
+    sealed = vault.seal(b"plaintext", "input:prf_1")
+    assert b"plaintext" not in sealed
+    assert vault.open(sealed, "input:prf_1") == b"plaintext"
+    assert vault.seal(b"plaintext", "input:prf_1") != sealed
+    for wrong in (sealed[:-1], sealed[:5], bytes([sealed[0] ^ 1]) + sealed[1:], b""):
+        with pytest.raises(FileFormatError, match="cannot be decrypted"):
+            vault.open(wrong, "input:prf_1")
+    with pytest.raises(FileFormatError):
+        vault.open(sealed, "input:prf_2")
+    with pytest.raises(FileFormatError):
+        Vault(b"other").open(sealed, "input:prf_1")
+
+
+def test_macs_depend_on_key_and_on_where_parts_end() -> None:
+    vault = Vault(b"secret")
+    assert vault.mac(b"ab", b"c") == vault.mac(b"ab", b"c")
+    assert vault.mac(b"ab", b"c") != vault.mac(b"a", b"bc")
+    assert vault.mac(b"ab", b"c") != Vault(b"other").mac(b"ab", b"c")
+
+
+def test_the_key_file_is_made_once_for_the_owner_only(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    sealed = Vault.from_settings(settings).seal(b"x", "place")
+    assert Vault.from_settings(settings).open(sealed, "place") == b"x"
+    assert stat.S_IMODE((tmp_path / "secret.key").stat().st_mode) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["secret.key"]
+
+
+def test_a_key_from_the_environment_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZENSERVE_SECRET_KEY", "correct horse battery staple")
+    settings = Settings(data_dir=tmp_path)
+    Vault.from_settings(settings)
+    assert not list(tmp_path.iterdir())
+    assert "horse" not in repr(settings)
+
+
+def test_the_data_directory_is_the_owner_s(runtime: Runtime) -> None:
+    assert stat.S_IMODE(runtime.settings.data_dir.stat().st_mode) == 0o700
+
+
+def test_the_store_keeps_and_checks(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    digest = store.put(b"data")
+    assert store.get(digest) == b"data"
+    assert store.put(b"data") == digest
+    assert not list((tmp_path / "incoming").iterdir())
+    store.path(digest).write_bytes(b"date")
+    with pytest.raises(FileFormatError, match="changed on disk"):
+        store.get(digest)
+    store.delete(digest)
+    store.delete(digest)
+    with pytest.raises(FileFormatError, match="not in the store"):
+        store.get(digest)
+
+
+def test_the_migrations_make_the_tables_of_the_code(runtime: Runtime) -> None:
+    assert runtime.database.at_head()
+    runtime.database.migrate()
+    with runtime.database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_foreign_keys_hold_and_the_journal_is_a_wal(runtime: Runtime) -> None:
+    with runtime.database.read() as session:
+        assert session.scalar(text("PRAGMA journal_mode")) == "wal"
+    orphan = Model(
+        id="mdl_1", name="x", input_privacy="public", weight_privacy="public", bits=8, quantised="0" * 64
+    )
+    with pytest.raises(IntegrityError), runtime.database.write() as session:
+        session.add(orphan)
+
+
+def test_a_failed_transaction_leaves_nothing(runtime: Runtime) -> None:
+    with pytest.raises(ZeroDivisionError), runtime.database.write() as session:
+        session.add(Job(id="job_2", kind="x", created_at=None))
+        raise ZeroDivisionError
+    with runtime.database.read() as session:
+        assert session.get(Job, "job_2") is None
+
+
+def test_many_writers_wait_for_each_other(runtime: Runtime) -> None:
+    """Read, then write, in one transaction: without BEGIN IMMEDIATE some of these would fail or be lost."""
+    add_job(runtime)
+    errors: list[Exception] = []
+
+    def count_up() -> None:
+        try:
+            for _ in range(10):
+                with runtime.database.write() as session:
+                    job = session.get_one(Job, "job_1")
+                    job.fence += 1
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=count_up) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    with runtime.database.read() as session:
+        assert session.get_one(Job, "job_1").fence == 80

@@ -1,0 +1,161 @@
+"""The public verifier: each change to a document is refused by name, each malformed request is a problem."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from client import Client, Model
+from prover.points import SCALAR_MODULUS
+from service import engine
+from service.runtime import Runtime
+from tests.service.support import tiny_calibration, tiny_onnx, work_on
+
+Document = dict[str, Any]
+INFINITY_G1 = "c0" + 47 * "00"
+
+
+@pytest.fixture
+def document(api: Client, with_model: Runtime, model: Model) -> Document:
+    proof = api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
+    work_on(with_model, proof.id)
+    return api.get_proof_document(proof.id)
+
+
+@pytest.fixture
+def key(api: Client, document: Document) -> Document:
+    key: Document = api.get_verification_key(document["verification_key"]["id"])["key"]
+    return key
+
+
+def other_label(document: Document) -> str:
+    return str((int(document["public_inputs"][0]) + 1) % 3)
+
+
+REFUSALS: dict[str, tuple[Callable[[Document], Document], str]] = {
+    "label": (lambda d: {"public_inputs": [other_label(d)]}, "pairing_mismatch"),
+    "label and words": (
+        lambda d: {
+            "public_inputs": [other_label(d)],
+            "statement": d["statement"] | {"claim": f"The label is {other_label(d)}."},
+        },
+        "pairing_mismatch",
+    ),
+    "label + r": (
+        lambda d: {"public_inputs": [str(int(d["public_inputs"][0]) + SCALAR_MODULUS)]},
+        "public_input_not_canonical",
+    ),
+    "one input too many": (lambda d: {"public_inputs": [*d["public_inputs"], "0"]}, "public_input_count"),
+    "no inputs": (lambda d: {"public_inputs": []}, "public_input_count"),
+    "truncated": (lambda d: {"proof": d["proof"][:-2]}, "proof_length"),
+    "empty proof": (lambda d: {"proof": ""}, "proof_length"),
+    "extended": (lambda d: {"proof": d["proof"] + "00"}, "proof_length"),
+    "A at infinity": (lambda d: {"proof": INFINITY_G1 + d["proof"][96:]}, "a_at_infinity"),
+    "A for C": (lambda d: {"proof": d["proof"][:288] + d["proof"][:96]}, "pairing_mismatch"),
+    "claim": (lambda d: {"statement": d["statement"] | {"claim": "All is well."}}, "statement_mismatch"),
+    "field": (lambda d: {"statement": d["statement"] | {"fields": []}}, "statement_mismatch"),
+    "unsaid": (lambda d: {"statement": d["statement"] | {"does_not_say": []}}, "statement_mismatch"),
+    "setup label": (
+        lambda d: {"verification_key": d["verification_key"] | {"setup": "ceremony"}},
+        "key_mismatch",
+    ),
+}
+
+
+def test_a_valid_proof_under_the_key_it_names_by_id_or_inline(
+    url: str, api: Client, document: Document, key: Document
+) -> None:
+    by_name, inline = api.verify(document), api.verify(document, key)
+    assert by_name == inline
+    assert (by_name.valid, by_name.reason) == (True, "ok")
+    assert by_name.verification_key == document["verification_key"]
+    assert by_name.statement == document["statement"]
+    body = {"proof": document, "verification_key_id": key["digest"]}
+    assert httpx.post(f"{url}/v1/verify", json=body).json()["valid"] is True
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_each_change_is_refused_by_name(url: str, document: Document, case: str) -> None:
+    change, reason = REFUSALS[case]
+    response = httpx.post(f"{url}/v1/verify", json={"proof": document | change(copy.deepcopy(document))})
+    assert response.status_code == 200
+    assert (response.json()["valid"], response.json()["reason"]) == (False, reason)
+    assert response.json()["detail"]
+
+
+def test_a_proof_for_another_key_is_refused(api: Client, with_model: Runtime, document: Document) -> None:
+    other = api.create_model(tiny_onnx(hidden=4), tiny_calibration())
+    work_on(with_model, other.id)
+    other = api.get_model(other.id)
+    assert other.verification_key_id is not None
+    other_key = api.get_verification_key(other.verification_key_id)["key"]
+    assert api.verify(document, other_key).reason == "key_mismatch"
+    renamed = document | {"verification_key": {"id": other_key["digest"], "setup": "development"}}
+    assert api.verify(renamed).reason == "pairing_mismatch"
+
+
+def test_a_key_that_the_service_never_saw_has_no_statement(
+    api: Client, document: Document, key: Document, with_model: Runtime
+) -> None:
+    from sqlalchemy import delete, update
+
+    from service.tables import Model as ModelRow
+    from service.tables import VerificationKey
+
+    with with_model.database.write() as session:
+        session.execute(update(ModelRow).values(verification_key_id=None))
+        session.execute(delete(VerificationKey))
+    verdict = api.verify(document, key)
+    assert (verdict.valid, verdict.statement) == (True, None)
+
+
+MALFORMED: dict[str, tuple[Callable[[Document, Document], Document], int, str]] = {
+    "no proof": (lambda d, k: {}, 422, "request.invalid"),
+    "not hex": (lambda d, k: {"proof": d | {"proof": "xyz"}}, 422, "request.invalid"),
+    "odd hex": (lambda d, k: {"proof": d | {"proof": "abc"}}, 422, "request.invalid"),
+    "version": (lambda d, k: {"proof": d | {"version": 2}}, 422, "request.invalid"),
+    "format": (lambda d, k: {"proof": d | {"format": "other"}}, 422, "request.invalid"),
+    "negative input": (lambda d, k: {"proof": d | {"public_inputs": ["-1"]}}, 422, "request.invalid"),
+    "padded input": (lambda d, k: {"proof": d | {"public_inputs": ["01"]}}, 422, "request.invalid"),
+    "numeric input": (lambda d, k: {"proof": d | {"public_inputs": [1]}}, 422, "request.invalid"),
+    "endless input": (lambda d, k: {"proof": d | {"public_inputs": ["1" * 81]}}, 422, "request.invalid"),
+    "more": (lambda d, k: {"proof": d | {"more": 1}}, 422, "request.invalid"),
+    "unknown key": (lambda d, k: {"proof": d, "verification_key_id": "0" * 64}, 404, "not_found"),
+    "key digest": (lambda d, k: {"proof": d, "verification_key": k | {"digest": "0" * 64}}, 422, "file.hash"),
+    "key point": (
+        lambda d, k: {"proof": d, "verification_key": k | {"alpha_g1": INFINITY_G1}},
+        422,
+        "file.point_at_infinity",
+    ),
+    "key rubbish": (lambda d, k: {"proof": d, "verification_key": {"a": 1}}, 422, "file.json"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_request_is_a_problem_and_no_verdict(
+    url: str, document: Document, key: Document, case: str
+) -> None:
+    change, status, code = MALFORMED[case]
+    response = httpx.post(f"{url}/v1/verify", json=change(copy.deepcopy(document), copy.deepcopy(key)))
+    assert (response.status_code, response.json()["code"]) == (status, code), response.text
+    assert "valid" not in response.json()
+
+
+def test_a_verification_key_can_be_cached_for_ever(url: str, model: Model) -> None:
+    response = httpx.get(f"{url}/v1/verification-keys/{model.verification_key_id}")
+    assert response.json()["id"] == response.json()["key"]["digest"] == model.verification_key_id
+    assert "immutable" in response.headers["Cache-Control"]
+    etag = response.headers["ETag"]
+    again = httpx.get(response.request.url, headers={"If-None-Match": etag})
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", etag)
+    assert httpx.get(response.request.url, headers={"If-None-Match": '"x"'}).status_code == 200
+    engine.check_key(response.json()["key"])
+
+
+def test_an_unknown_verification_key(url: str) -> None:
+    response = httpx.get(f"{url}/v1/verification-keys/{'0' * 64}")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
