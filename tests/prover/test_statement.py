@@ -59,6 +59,23 @@ def test_product_block_says_what_its_matrices_say() -> None:
         assert np.array_equal(values, matrix.multiply(z))
 
 
+def test_what_blocks_computed_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[np.ndarray] = []
+    evaluate = ProductBlock.evaluate
+
+    def spy(*args: object) -> object:
+        made.extend(evaluate(*args))  # type: ignore[arg-type]
+        return tuple(made)
+
+    monkeypatch.setattr(ProductBlock, "evaluate", spy)
+    z = kernels.fr.from_ints(CUBIC_Z)
+    a, _, _ = cubic_statement().evaluate(z)
+    assert len(made) == 3
+    assert not any(array.any() for array in made)
+    assert kernels.fr.to_ints(z) == CUBIC_Z
+    assert kernels.fr.to_ints(a[:1]) == [3]
+
+
 def test_rows_are_named_by_block_and_offset() -> None:
     statement = cubic_statement()
     assert [statement.row_name(row) for row in range(4)] == ["square[0]", "cube[0]", "sums[0]", "sums[1]"]
