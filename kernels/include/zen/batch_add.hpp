@@ -21,8 +21,8 @@ struct Addition {
 template <class F>
 class BatchAdder {
  public:
-  // At 2048 the Fermat inversion of a batch costs about 4 % of its products; the scratch fits a 512 KiB L2.
-  static constexpr int capacity = 2048;
+  // At 1024 the inversion of a batch costs about 2 % of its products; the scratch fits a 512 KiB L2.
+  static constexpr int capacity = 1024;
 
   BatchAdder() : denominators_(capacity), prefix_(capacity) { pending_.reserve(capacity); }
 

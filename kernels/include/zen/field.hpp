@@ -72,14 +72,11 @@ struct Prime {
     return r;
   }
 
-  // Fermat: this^(modulus - 2); zero goes to zero.
+  // Zero goes to zero.
   Prime inverse() const {
-    u64 exponent[words];
-    for (int i = 0; i < words; i++) exponent[i] = P::modulus[i];
-    const u64 borrow = exponent[0] < 2;
-    exponent[0] -= 2;
-    exponent[1] -= borrow;
-    return power(exponent, words);
+    Prime r;
+    invert<P>(r.v, v);
+    return r.to_montgomery().to_montgomery();
   }
 };
 

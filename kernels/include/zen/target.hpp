@@ -7,6 +7,7 @@
 //                               so that 32- and 64-bit limbs read the same bytes
 //   add_mod<P>(out, a, b)       out = a + b mod P::modulus         (a, b and out canonical, < modulus)
 //   sub_mod<P>(out, a, b)       out = a - b mod P::modulus
+//   invert<P>(out, a)           out = 1 / a mod P::modulus for plain integers; zero goes to zero
 //   mont_mul<P>(out, a, b)      out = a b / R mod P::modulus, R = 2^(64 P::words)
 //
 // `out` may be `a` or `b` themselves.

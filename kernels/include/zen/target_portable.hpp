@@ -1,6 +1,8 @@
 // Target: any CPU with 64-bit integers and a compiler that has unsigned __int128.
 #pragma once
 
+#include "safegcd.hpp"
+
 #define ZEN_FN inline __attribute__((always_inline))
 #define ZEN_UNROLL _Pragma("GCC unroll 8")
 
@@ -9,6 +11,7 @@ namespace zen {
 inline constexpr const char* target_name = "portable";
 
 using limb = u64;
+using safegcd::invert;
 using wide = unsigned __int128;
 
 // t < 2 modulus  ->  out = t mod modulus

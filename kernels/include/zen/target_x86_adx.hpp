@@ -2,6 +2,8 @@
 // and ADCX / ADOX keep two carry chains apart, which compilers do not generate from C++.
 #pragma once
 
+#include "safegcd.hpp"
+
 #define ZEN_FN inline __attribute__((always_inline))
 #define ZEN_UNROLL _Pragma("GCC unroll 8")
 
@@ -10,6 +12,7 @@ namespace zen {
 inline constexpr const char* target_name = "x86_adx";
 
 using limb = u64;
+using safegcd::invert;
 
 // One row of the product: (t, hi) += a * b[i], both carry chains running.
 #define ZEN_PRODUCT_STEP(j, offset)  \

@@ -1,0 +1,128 @@
+"""How every benchmark times, compares and reports."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass
+class Row:
+    """One measured figure. ``ratio`` is the peer's time over ours in the same run: above 1, ours is faster.
+
+    ``spread`` is (slowest - fastest) / median over the repetitions; ``peak_mb`` the peak resident set of a
+    process that did nothing else.
+    """
+
+    name: str
+    size: int
+    threads: int
+    scalars: str | None
+    median_s: float
+    spread: float
+    peer: str | None = None
+    ratio: float | None = None
+    peak_mb: float | None = None
+
+
+@dataclass
+class Timing:
+    median: float
+    spread: float
+    ratio: float | None
+
+
+def measure(
+    ours: Callable[[], object], peer: Callable[[], object] | None = None, *, repetitions: int = 5
+) -> Timing:
+    """Median and spread after one warm-up; with a peer, both in turn and the median of the paired ratios."""
+    ours()
+    times, ratios = [], []
+    for _ in range(repetitions):
+        mine = seconds(ours)
+        times.append(mine)
+        if peer is not None:
+            ratios.append(seconds(peer) / mine)
+    median = statistics.median(times)
+    spread = (max(times) - min(times)) / median
+    return Timing(median, spread, statistics.median(ratios) if ratios else None)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def alone(work: Callable[..., Any], *arguments: object) -> tuple[Any, float]:
+    """Run ``work`` in a fresh process: its result and that process' peak resident set in MB."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        result: tuple[Any, float] = pool.apply(_with_peak, (work, arguments))
+        return result
+
+
+def _with_peak(work: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, float]:
+    result = work(*arguments)
+    return result, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def machine() -> str:
+    """Processor, usable cores, system: what a figure means little without."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}"
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
+    parser.add_argument("--quick", action="store_true", help="smallest sizes, one repetition: does it run?")
+    return parser.parse_args()
+
+
+class Report:
+    """Collects rows, printing a table a topic as they come."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self._console = Console(width=100)
+
+    def show(self, title: str, rows: list[Row], *, unit: tuple[str, float] = ("ms", 1e3)) -> None:
+        peers = {row.peer for row in rows if row.peer}
+        table = Table(title=" vs ".join([title, *sorted(peers)]), title_justify="left")
+        for heading in ("name", "size", "threads", "scalars", unit[0], "spread", "vs peer", "peak MB"):
+            table.add_column(heading, justify="left" if heading in ("name", "scalars") else "right")
+        for row in rows:
+            table.add_row(
+                row.name,
+                str(row.size),
+                str(row.threads),
+                row.scalars or "",
+                f"{row.median_s * unit[1]:.4g}",
+                f"{row.spread:.0%}",
+                f"{row.ratio:.2f}x" if row.ratio else "",
+                f"{row.peak_mb:.0f}" if row.peak_mb else "",
+            )
+        self._console.print(table)
+        self.rows += rows
+
+    def write(self, path: Path | None) -> None:
+        if path is not None:
+            path.write_text(json.dumps([asdict(row) for row in self.rows], indent=1) + "\n")
