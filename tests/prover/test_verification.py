@@ -279,7 +279,7 @@ print(verify(key, json.loads(sys.argv[2]), bytes.fromhex(sys.argv[3])).reason)
 def test_a_verifier_needs_neither_kernels_nor_numpy(example: Example) -> None:
 
     key, inputs = json.dumps(example.verifying_key.to_json()), json.dumps(example.public)
-    result = subprocess.run(  # noqa: S603
+    result = subprocess.run(
         [sys.executable, "-c", WITHOUT_KERNELS, key, inputs, example.proof.to_bytes().hex()],
         cwd=Path(prover.__file__).parent.parent,
         env={**os.environ, "PYTHONPATH": "."},
