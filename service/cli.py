@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 
 from client import Client
 from client.api import succeeded
@@ -48,8 +49,11 @@ def main() -> None:
     """Run the command line: 0 done, 1 a proof or job that is no good, 2 anything else."""
     try:
         app()
-    except (ClientError, ZenError, TimeoutError) as error:
-        err.print(f"[red]error[/] {error}", highlight=False)
+    except ZenError as error:
+        _complain(f"{error.message} [{error.code}]")
+        sys.exit(TROUBLE)
+    except (ClientError, TimeoutError) as error:
+        _complain(str(error))
         sys.exit(TROUBLE)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -188,7 +192,7 @@ def _read(kind: Any, file: Path) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
-        err.print(f"[red]error[/] {file} is no {kind.__name__}: {place}: {first['msg']}", highlight=False)
+        _complain(f"{file} is no {kind.__name__}: {place}: {first['msg']}")
         raise typer.Exit(TROUBLE) from None
 
 
@@ -198,8 +202,12 @@ def _numbers(file: Path) -> Any:
             return np.load(file, allow_pickle=False).tolist()
         return json.loads(file.read_bytes())
     except ValueError:
-        err.print(f"[red]error[/] {file} is neither a .npy file nor JSON")
+        _complain(f"{file} is neither a .npy file nor JSON")
         raise typer.Exit(TROUBLE) from None
+
+
+def _complain(text: str) -> None:
+    err.print(f"[red]error[/] {escape(text)}", highlight=False, soft_wrap=True)
 
 
 def _write(document: dict[str, Any], output: Path | None) -> None:
@@ -208,7 +216,7 @@ def _write(document: dict[str, Any], output: Path | None) -> None:
         print(text)
     else:
         output.write_text(text + "\n")
-        err.print(f"[dim]written to[/] {output}")
+        err.print(f"[dim]written to[/] {escape(str(output))}", highlight=False, soft_wrap=True)
 
 
 def _exit_unless_good(state: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -52,7 +54,10 @@ def print_job(console: Console, job: Model | Proof) -> None:
     if not job.is_over and job.stage:
         rows["stage"] = f"{job.stage} ({job.percent:.0f} %)"
     if isinstance(job, Model):
-        rows |= {"name": job.name, "privacy": f"input {job.input_privacy}, weights {job.weight_privacy}"}
+        rows |= {
+            "name": escape(job.name),
+            "privacy": f"input {job.input_privacy}, weights {job.weight_privacy}",
+        }
         if job.description:
             rows["constraints"] = f"{job.description['constraints']['total']:,}"
         rows["setup"] = f"{job.setup} (a single party made the keys)"
@@ -63,9 +68,9 @@ def print_job(console: Console, job: Model | Proof) -> None:
     if job.timings:
         rows["seconds"] = f"{sum(job.timings.values()):.2f}"
     if job.problem:
-        rows["problem"] = f"{job.problem['detail']} \\[{job.problem['code']}]"
+        rows["problem"] = _cause(job.problem)
     for failure in job.failures:
-        rows[f"attempt {failure['attempt']}"] = f"{failure['detail']} \\[{failure['code']}]"
+        rows[f"attempt {failure['attempt']}"] = _cause(failure)
     for name, value in rows.items():
         console.print(f"[dim]{name:>12}[/]  {value}", highlight=False, soft_wrap=True)
 
@@ -73,13 +78,20 @@ def print_job(console: Console, job: Model | Proof) -> None:
 def print_verdict(console: Console, verdict: Verification) -> None:
     """A verdict in words, with what the proof says and what it does not."""
     word = "[bold green]valid[/]" if verdict.valid else "[bold red]NOT valid[/]"
-    console.print(f"{word}  {verdict.detail} \\[{verdict.reason}]", highlight=False)
     key = verdict.verification_key
-    console.print(f"[dim]key[/]    {key.id} ({key.setup} setup)", highlight=False)
+    lines = [
+        f"{word}  {escape(f'{verdict.detail} [{verdict.reason}]')}",
+        f"[dim]key[/]    {escape(key.id)} ({escape(key.setup)} setup)",
+    ]
     if verdict.valid and verdict.statement:
-        console.print(f"[dim]says[/]   {verdict.statement.claim}", highlight=False)
-        for line in verdict.statement.does_not_say:
-            console.print(f"[dim]not[/]    {line}", highlight=False)
+        lines.append(f"[dim]says[/]   {escape(verdict.statement.claim)}")
+        lines += [f"[dim]not[/]    {escape(line)}" for line in verdict.statement.does_not_say]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _cause(problem: dict[str, Any]) -> str:
+    return escape(f"{problem['detail']} [{problem['code']}]")
 
 
 def _where(job: Job) -> str:

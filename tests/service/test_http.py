@@ -21,6 +21,7 @@ from service.tables import Worker
 from tests.service.conftest import MAX_BODY_BYTES
 from tests.service.support import heart, serving
 
+NESTED = b'{"model_id": "m", "input": ' + b"[" * 90_000
 JSON = {"Content-Type": "application/json"}
 
 
@@ -46,7 +47,7 @@ def problem(response: httpx.Response) -> tuple[int, str]:
         (
             "POST",
             "/v1/proofs",
-            b'{"model_id": "m", "input": ' + b"[" * 90_000,
+            NESTED,
             JSON,
             (400, "request.malformed"),
         ),

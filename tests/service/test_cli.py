@@ -1,0 +1,128 @@
+"""The command line, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client import Client, Model
+from service import cli
+from service.runtime import Runtime
+from tests.service.support import tiny_calibration, tiny_onnx, work_on
+
+
+@pytest.fixture
+def run(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command: its exit code, standard output and standard error."""
+    monkeypatch.setenv("ZENSERVE_URL", url)
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["zenserve", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def files(tmp_path: Path, api: Client, with_model: Runtime, model: Model) -> tuple[Path, Path]:
+    """A proof document and its key, as files."""
+    proof = api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
+    work_on(with_model, proof.id)
+    document = api.get_proof_document(proof.id)
+    key = api.get_verification_key(document["verification_key"]["id"])
+    for name, content in (("proof.json", document), ("key.json", key)):
+        (tmp_path / name).write_text(json.dumps(content))
+    return tmp_path / "proof.json", tmp_path / "key.json"
+
+
+def test_help_names_every_command(run: Any) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert all(word in out for word in ("serve", "models", "prove", "proof", "key", "verify", "cancel"))
+
+
+def test_models(run: Any, tmp_path: Path, model: Model) -> None:
+    (tmp_path / "m.onnx").write_bytes(tiny_onnx())
+    (tmp_path / "c.npy").write_bytes(tiny_calibration())
+    code, out, _ = run("models", "add", tmp_path / "m.onnx", "--calibration", tmp_path / "c.npy", "--no-wait")
+    assert code == 0
+    assert "mdl_" in out
+    assert "queued" in out
+    code, out, _ = run("models", "show", model.id)
+    assert code == 0
+    assert "succeeded" in out
+    assert "single party" in out
+    code, out, _ = run("models", "show", model.id, "--json")
+    assert json.loads(out)["id"] == model.id
+
+
+@pytest.mark.parametrize("kind", ["json", "npy"])
+def test_prove_and_cancel(run: Any, tmp_path: Path, model: Model, kind: str) -> None:
+    file = tmp_path / f"input.{kind}"
+    if kind == "json":
+        file.write_text("[0.1, 0.2, 0.3, 0.4]")
+    else:
+        np.save(file, np.array([0.1, 0.2, 0.3, 0.4]))
+    code, out, _ = run("prove", model.id, file, "--no-wait")
+    assert code == 0
+    proof_id = next(word for word in out.split() if word.startswith("prf_"))
+    assert "canceled" in run("cancel", proof_id)[1]
+    assert "canceled" in run("proof", "show", proof_id)[1]
+    code, _, err = run("proof", "get", proof_id)
+    assert code == 2
+    assert "conflict.proof_not_ready" in err
+
+
+def test_verify_needs_no_service_and_tells_by_its_exit_code(
+    run: Any, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof, key = files
+    monkeypatch.setenv("ZENSERVE_URL", "http://127.0.0.1:1")
+    code, out, _ = run("verify", proof, "--key", key)
+    assert code == 0
+    assert out.startswith("valid")
+    assert "development setup" in out
+    document = json.loads(proof.read_text())
+    document["public_inputs"] = ["2" if document["public_inputs"] != ["2"] else "1"]
+    proof.write_text(json.dumps(document))
+    code, out, _ = run("verify", proof, "--key", key)
+    assert code == 1
+    assert out.startswith("NOT valid")
+    code, out, _ = run("verify", proof, "--key", key, "--json")
+    assert code == 1
+    assert json.loads(out)["reason"] == "pairing_mismatch"
+
+
+def test_verify_without_a_key_or_with_rubbish_is_trouble_and_no_verdict(
+    run: Any, files: tuple[Path, Path]
+) -> None:
+    proof, key = files
+    assert run("verify", proof)[0] == 2
+    proof.write_text("{}")
+    code, out, err = run("verify", proof, "--key", key)
+    assert (code, out) == (2, "")
+    assert "proof.json" in err
+
+
+def test_errors_are_one_line_with_a_code(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = run("models", "show", "mdl_nope")
+    assert (code, out) == (2, "")
+    assert "[not_found]" in err
+    assert "Traceback" not in err
+    monkeypatch.setenv("ZENSERVE_URL", "http://127.0.0.1:1")
+    code, _, err = run("models", "show", "mdl_nope")
+    assert code == 2
+    assert "no service answers" in err
+
+
+def test_serving_beyond_this_host_comes_with_a_warning(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "serve_forever", lambda settings: None)
+    assert "asks nobody for a password" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104
+    assert "password" not in run("serve")[2]

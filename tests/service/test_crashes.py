@@ -1,0 +1,194 @@
+"""The real thing: ``zenserve serve`` with its worker process, real proofs, real kills (docs/service.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from client import Client, Model
+from tests.service.support import SECRET, tiny_calibration, tiny_onnx
+
+# Private weights cost a constraint or more per bit: a proof of this network takes long enough to be killed.
+INPUTS, HIDDEN = 32, 48
+_ARTIFACTS = "SELECT quantised FROM models UNION SELECT proving_key FROM models"
+VALUES = [SECRET] + [round(0.1 + 0.02 * index, 6) for index in range(INPUTS - 1)]
+
+
+class Service:
+    """A running ``zenserve serve``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.log = folder / "log.txt"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.start()
+
+    def start(self) -> None:
+        command = "from service.cli import main; main()"
+        options = ["serve", "--port", str(self.port), "--data-dir", str(self.data)]
+        with self.log.open("a") as log:
+            self.process = psutil.Popen(
+                [sys.executable, "-c", command, *options], stdout=log, stderr=log, start_new_session=True
+            )
+        self.client = Client(f"http://127.0.0.1:{self.port}")
+        until(self.client.is_ready, "the service to be ready", seconds=60)
+
+    def workers(self) -> list[psutil.Process]:
+        return [child for child in self.process.children() if "service.worker" in child.cmdline()]
+
+    def query(self, sql: str) -> list[tuple[object, ...]]:
+        connection = sqlite3.connect(f"file:{self.data}/zenserve.sqlite?mode=ro", uri=True)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def wait_until_proving(self, proof_id: str) -> None:
+        """Until the proof is in the midst of its computation, past the loading of its model."""
+        sql = f"SELECT state, stage FROM jobs WHERE id = '{proof_id}'"  # noqa: S608
+
+        def proving() -> bool:
+            state, stage = self.query(sql)[0]
+            assert state in ("queued", "running"), "the proof was over before it could be disturbed"
+            return state == "running" and stage not in ("starting", "load model", "load key")
+
+        until(proving, "the proof to be under way")
+
+    def kill(self) -> None:
+        self.client.__exit__(None, None, None)
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        self.client.__exit__(None, None, None)
+        family = [self.process, *self.process.children(recursive=True)]
+        self.process.send_signal(signal.SIGTERM)
+        _, alive = psutil.wait_procs(family, timeout=30)
+        for process in alive:
+            process.kill()
+        assert not alive, "the service left processes behind"
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(tmp_path_factory.mktemp("service"))
+    try:
+        yield service
+    finally:
+        service.stop()
+
+
+@pytest.fixture(scope="module")
+def model(service: Service) -> Model:
+    onnx, calibration = tiny_onnx(HIDDEN, INPUTS), tiny_calibration(INPUTS)
+    return service.client.wait(
+        service.client.create_model(onnx, calibration, name="slow", weight_privacy="private")
+    )
+
+
+def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
+    proof = service.client.create_proof(model.id, VALUES)
+    service.wait_until_proving(proof.id)
+    (worker,) = service.workers()
+    worker.send_signal(signal.SIGKILL)
+    states = [(seen.state, seen.attempt) for seen in service.client.events(proof.id)]
+    done = service.client.get_proof(proof.id)
+    assert (done.state, done.attempt) == ("succeeded", 2)
+    assert [failure["code"] for failure in done.failures] == ["resource.worker_lost"]
+    assert ("queued", 1) in states
+    assert ("running", 2) in states
+    assert service.query("SELECT count(*) FROM proofs WHERE proof IS NOT NULL") == [(1,)]
+    assert service.client.verify(service.client.get_proof_document(proof.id)).valid
+    until(lambda: len(service.workers()) == 1, "one new worker")
+    assert service.workers()[0].pid != worker.pid
+
+
+def test_stop_in_the_middle_of_a_proof_gives_it_back_and_a_restart_finishes_it(
+    service: Service, model: Model
+) -> None:
+    proof = service.client.create_proof(model.id, VALUES)
+    service.wait_until_proving(proof.id)
+    service.stop()
+    state = service.query(f"SELECT state, attempt, worker FROM jobs WHERE id = '{proof.id}'")  # noqa: S608
+    assert state == [("queued", 0, None)]
+    service.start()
+    done = service.client.wait(service.client.get_proof(proof.id))
+    assert (done.state, done.attempt, done.failures) == ("succeeded", 1, [])
+
+
+def test_cancel_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
+    proof = service.client.create_proof(model.id, VALUES)
+    service.wait_until_proving(proof.id)
+    service.client.cancel(proof.id)
+    until(lambda: service.client.get_proof(proof.id).is_over, "the proof to be over")
+    assert service.client.get_proof(proof.id).state == "canceled"
+
+
+def test_kill_of_the_whole_service_leaves_no_orphan_and_loses_no_proof(
+    service: Service, model: Model
+) -> None:
+    proof = service.client.create_proof(model.id, VALUES)
+    service.wait_until_proving(proof.id)
+    (worker,) = service.workers()
+    service.kill()
+    until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, "the worker to leave")
+    service.start()
+    assert service.client.wait(service.client.get_proof(proof.id)).state == "succeeded"
+
+
+def test_nothing_secret_is_left_in_the_clear(service: Service, model: Model) -> None:
+    """After everything above: no input in any file, and none sealed either, once its proof is over."""
+    proof = service.client.wait(service.client.create_proof(model.id, VALUES))
+    assert proof.state == "succeeded"
+    until(lambda: service.query("SELECT count(*) FROM proofs WHERE input IS NOT NULL") == [(0,)], "deletion")
+    weights = np.random.default_rng(7).normal(size=(HIDDEN, INPUTS)).astype(np.float32)
+    secrets = {
+        "input as text": str(SECRET).encode(),
+        "input in JSON": json.dumps(VALUES[1:5])[1:-1].encode(),
+        "input as doubles": np.array(VALUES[:2]).tobytes(),
+        "input as floats": np.array(VALUES[:2], dtype=np.float32).tobytes(),
+        "weights as floats": weights[0, :4].tobytes(),
+    }
+    files = [path for path in service.data.rglob("*") if path.is_file()] + [service.log]
+    assert len(files) > 5
+    for file in files:
+        content = file.read_bytes()
+        for name, secret in secrets.items():
+            assert secret not in content, f"{name} in {file}"
+    stored = {row[0] for row in service.query(_ARTIFACTS)}
+    assert {path.name for path in (service.data / "artifacts").glob("??/*")} == stored
+
+
+def test_a_second_service_on_the_same_data_is_refused(service: Service) -> None:
+    command = ["-c", "from service.cli import main; main()", "serve", "--data-dir", str(service.data)]
+    second = subprocess.run(
+        [sys.executable, *command, "--port", "1"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        text=True,
+        env=os.environ,
+    )
+    assert second.returncode == 2
+    assert "conflict" in second.stderr or "another zenserve serve" in second.stderr
+    assert service.client.is_ready()
