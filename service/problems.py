@@ -132,7 +132,7 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     known: dict[int, ZenError] = {
         404: NotFoundError("not_found", f"there is nothing at {path}; see /docs"),
         405: RequestError("request.method", f"{request.method} does not work on {path}; see /docs"),
-        413: too_large(),
+        413: too_large(request.app.state.runtime.settings.max_body_bytes),
     }
     malformed = RequestError("request.malformed", "the body could not be read", field="body")
     if error.status_code >= 500:
@@ -142,9 +142,8 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-def too_large(limit: int | None = None) -> RequestError:
-    size = f" than {limit} bytes" if limit else ""
-    return RequestError("request.too_large", f"the body is larger{size}; send a smaller one", field="body")
+def too_large(limit: int) -> RequestError:
+    return RequestError("request.too_large", f"the body is larger than {limit} bytes", field="body")
 
 
 async def _on_bug(_request: Request, error: Exception) -> JSONResponse:

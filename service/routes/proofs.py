@@ -22,7 +22,12 @@ from zenerrors import ConflictError
 router = APIRouter(tags=["proofs"])
 
 
-@router.post("/proofs", status_code=202, responses=problems.responses(400, 404, 409, 415))
+@router.post(
+    "/proofs",
+    status_code=202,
+    responses={201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}}
+    | problems.responses(400, 404, 409, 415),
+)
 async def create_proof(
     runtime: RuntimeDep,
     body: ProofRequest,
@@ -40,7 +45,10 @@ async def create_proof(
     response.headers["Location"] = f"/v1/proofs/{proof_id}"
     if wait:
         response.headers["Preference-Applied"] = f"wait={wait}"
-    return await settled(lambda: get_proof(runtime, proof_id), wait)
+    proof = await settled(lambda: get_proof(runtime, proof_id), wait)
+    if proof.state in TERMINAL:
+        response.status_code = 201
+    return proof
 
 
 @router.get("/proofs/{proof_id}", responses=problems.responses(404))

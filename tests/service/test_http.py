@@ -101,6 +101,7 @@ def test_a_body_too_large_is_refused_by_what_arrives(url: str, path: str, header
 
     answer = httpx.post(url + path, content=chunks(), headers=headers)
     assert problem(answer) == (413, "request.too_large")
+    assert str(MAX_BODY_BYTES) in answer.json()["detail"]
     assert httpx.get(f"{url}/healthz").status_code == 200
 
 

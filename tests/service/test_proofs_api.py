@@ -76,7 +76,7 @@ def test_prefer_wait_answers_when_the_proof_is_done(url: str, with_model: Runtim
         timer = later(0.3, work_on, with_model, created["id"])
         response = httpx.post(f"{url}/v1/proofs", json=body, headers=headers, timeout=30)
         timer.join()
-    assert response.json()["id"] == created["id"]
+    assert (response.status_code, response.json()["id"]) == (201, created["id"])
     assert response.json()["state"] == "succeeded"
     assert response.headers["Preference-Applied"] == "wait=30"
 
