@@ -20,7 +20,7 @@ from __future__ import annotations
 
 
 class ZenError(Exception):
-    """Base of the tree. ``code`` is stable and machine-readable; ``field`` names the offending input, if any."""
+    """Base of the tree. ``code`` is stable and machine-readable; ``field`` names the input at fault."""
 
     def __init__(self, code: str, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class ConflictError(ZenError):
     """The resource's present state does not allow the operation."""
 
 
-class Cancelled(ZenError):
+class Cancelled(ZenError):  # noqa: N818 - an outcome that was asked for
     """Raised by a progress callback to stop a long computation at its next stage."""
 
     def __init__(

@@ -68,7 +68,16 @@ def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int) -> list[
             timing = measure(ours, peer if threads == 1 else None, repetitions=repetitions)
             named = PEER if threads == 1 else None
             rows.append(
-                Row(f"msm_{group.name}", size, threads, kind, timing.median, timing.spread, named, timing.ratio)
+                Row(
+                    f"msm_{group.name}",
+                    size,
+                    threads,
+                    kind,
+                    timing.median,
+                    timing.spread,
+                    named,
+                    timing.ratio,
+                )
             )
         assert bytes(peer().to_compressed_bytes()) == group.compress(ours())
     return rows
@@ -122,7 +131,8 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
     circuit, key = _circuit(weight_privacy), prover.ProvingKey.load(path)
     q = _image(circuit)
     timing = measure(
-        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads), repetitions=repetitions
+        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
+        repetitions=repetitions,
     )
     return timing.median, timing.spread
 
@@ -134,9 +144,7 @@ def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[floa
     inputs = circuit.public_inputs(q, circuit.execute(q))
     verdict = prover.verify(key.verifying_key, inputs, proof)
     assert verdict.valid, verdict
-    timing = measure(
-        lambda: prover.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions
-    )
+    timing = measure(lambda: prover.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions)
     return timing.median, timing.spread
 
 

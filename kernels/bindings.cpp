@@ -132,7 +132,7 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
     nb::gil_scoped_release release;
     for (long i = 0; i < count<Point>(points); i++) {
       const Fr scalar = read<Fr>(scalars)[i].to_canonical();
-      write<Point>(out)[i] = scalar_multiply(read<Point>(points)[i], scalar.v, Fr::words).to_affine();
+      write<Point>(out)[i] = scalar_multiply(read<Point>(points)[i], scalar.v, FrParameters::words).to_affine();
     }
   });
   m.def("is_on_curve", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), is_on_curve<F>); });

@@ -21,7 +21,7 @@ inline void write_big_endian(const Fp& value, uint8_t* out) {
 inline bool read_big_endian(const uint8_t* in, Fp& out) {
   Fp canonical = Fp::zero();
   for (int i = 0; i < fp_bytes; i++) canonical.v[i / 8] |= u64(in[fp_bytes - 1 - i]) << (8 * (i % 8));
-  for (int i = Fp::words - 1; i >= 0; i--) {
+  for (int i = FpParameters::words - 1; i >= 0; i--) {
     if (canonical.v[i] > FpParameters::modulus[i]) return false;
     if (canonical.v[i] < FpParameters::modulus[i]) {
       out = canonical.to_montgomery();
@@ -34,7 +34,7 @@ inline bool read_big_endian(const uint8_t* in, Fp& out) {
 // Is y the greater of y and -y? For Fp2 the order is by c1, then c0.
 inline bool is_greater(const Fp& y) {
   const Fp canonical = y.to_canonical();
-  for (int i = Fp::words - 1; i >= 0; i--)
+  for (int i = FpParameters::words - 1; i >= 0; i--)
     if (canonical.v[i] != FpParameters::half[i]) return canonical.v[i] > FpParameters::half[i];
   return false;
 }
@@ -42,11 +42,11 @@ inline bool is_greater(const Fp2& y) { return is_greater(y.c1.is_zero() ? y.c0 :
 
 // A square root, or false. p = 3 mod 4, so a^((p+1)/4) is one wherever there is one.
 inline bool square_root(const Fp& a, Fp& root) {
-  u64 exponent[Fp::words];  // (p + 1) / 4 = (p - 3) / 4 + 1
-  for (int i = 0; i < Fp::words; i++)
-    exponent[i] = FpParameters::modulus[i] >> 2 | (i + 1 < Fp::words ? FpParameters::modulus[i + 1] << 62 : 0);
+  u64 exponent[FpParameters::words];  // (p + 1) / 4 = (p - 3) / 4 + 1
+  for (int i = 0; i < FpParameters::words; i++)
+    exponent[i] = FpParameters::modulus[i] >> 2 | (i + 1 < FpParameters::words ? FpParameters::modulus[i + 1] << 62 : 0);
   exponent[0] += 1;
-  root = a.power(exponent, Fp::words);
+  root = a.power(exponent, FpParameters::words);
   return root.square() == a;
 }
 

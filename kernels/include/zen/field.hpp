@@ -6,18 +6,19 @@
 
 namespace zen {
 
-// An element of a prime field: a R mod modulus, canonical (< modulus), as little-endian words.
+// An element of a prime field: a R mod modulus, canonical (< modulus), as little-endian limbs.
 template <class P>
 struct Prime {
   using Parameters = P;
-  static constexpr int words = P::words;
-  limb v[words];
+  static constexpr int limbs = P::words * int(sizeof(u64) / sizeof(limb));
+  limb v[limbs];
 
   static ZEN_FN Prime zero() { return Prime{}; }
   static ZEN_FN Prime one() { return from_words(P::one); }
   static ZEN_FN Prime from_words(const u64* w) {
+    constexpr int per_word = sizeof(u64) / sizeof(limb), bits = 8 * sizeof(limb);
     Prime r;
-    ZEN_UNROLL for (int i = 0; i < words; i++) r.v[i] = w[i];
+    ZEN_UNROLL for (int i = 0; i < limbs; i++) r.v[i] = limb(w[i / per_word] >> (bits * (i % per_word)));
     return r;
   }
 
@@ -38,7 +39,7 @@ struct Prime {
   }
   friend ZEN_FN bool operator==(const Prime& a, const Prime& b) {
     limb difference = 0;
-    ZEN_UNROLL for (int i = 0; i < words; i++) difference |= a.v[i] ^ b.v[i];
+    ZEN_UNROLL for (int i = 0; i < limbs; i++) difference |= a.v[i] ^ b.v[i];
     return difference == 0;
   }
   ZEN_FN Prime operator-() const { return zero() - *this; }
@@ -46,7 +47,7 @@ struct Prime {
   ZEN_FN Prime doubled() const { return *this + *this; }
   ZEN_FN bool is_zero() const {
     limb any = 0;
-    ZEN_UNROLL for (int i = 0; i < words; i++) any |= v[i];
+    ZEN_UNROLL for (int i = 0; i < limbs; i++) any |= v[i];
     return any == 0;
   }
 
