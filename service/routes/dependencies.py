@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import Callable
-from typing import Annotated, TypeVar, cast
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, TypeVar, cast
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header, Request, Response
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
 from service.runtime import Runtime
@@ -18,6 +21,30 @@ POLL_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 60
 
 View = TypeVar("View", bound=JobView)
+
+
+class JsonRoute(APIRoute):
+    """Reads JSON with a parser whose depth is bounded.
+
+    Python's own is bounded by the recursion limit only, which some libraries raise (py_ecc: to 100 000), and
+    then a body of nothing but brackets overflows the stack and kills the process.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def read_and_handle(request: Request) -> Response:
+            return await handle(_JsonRequest(request.scope, request.receive))
+
+        return read_and_handle
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        try:
+            return from_json(await self.body())
+        except ValueError as error:
+            raise json.JSONDecodeError(str(error), "", 0) from None
 
 
 def _runtime(request: Request) -> Runtime:

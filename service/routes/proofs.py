@@ -13,20 +13,20 @@ from starlette.concurrency import run_in_threadpool
 from service import engine, problems, statements, work
 from service.jobs import Jobs, new_id
 from service.repositories import Models, Proofs, VerificationKeys
-from service.routes.dependencies import POLL_SECONDS, IdempotencyKey, RuntimeDep, WaitDep, settled
+from service.routes.dependencies import POLL_SECONDS, IdempotencyKey, JsonRoute, RuntimeDep, WaitDep, settled
 from service.runtime import Runtime
 from service.schemas import ProofDocument, ProofRequest, ProofView, proof_view
 from service.tables import TERMINAL, Proof
 from zenerrors import ConflictError
 
-router = APIRouter(tags=["proofs"])
+router = APIRouter(tags=["proofs"], route_class=JsonRoute)
 
 
 @router.post(
     "/proofs",
     status_code=202,
-    responses={201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}}
-    | problems.responses(400, 404, 409, 415),
+    responses=problems.responses(400, 404, 409, 415)
+    | {201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}},
 )
 async def create_proof(
     runtime: RuntimeDep,

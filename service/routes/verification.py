@@ -8,10 +8,10 @@ from fastapi import APIRouter, Header, Response
 
 from service import engine, problems, statements
 from service.repositories import VerificationKeys
-from service.routes.dependencies import RuntimeDep
+from service.routes.dependencies import JsonRoute, RuntimeDep
 from service.schemas import KeyView, Verification, VerifyRequest
 
-router = APIRouter(tags=["verification"])
+router = APIRouter(tags=["verification"], route_class=JsonRoute)
 
 
 @router.get("/verification-keys/{key_id}", responses=problems.responses(404))

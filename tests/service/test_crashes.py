@@ -21,9 +21,9 @@ from client import Client, Model
 from tests.service.support import SECRET, tiny_calibration, tiny_onnx
 
 # Private weights cost a constraint or more per bit: a proof of this network takes long enough to be killed.
-INPUTS, HIDDEN = 32, 48
+INPUTS, HIDDEN = 64, 128
 _ARTIFACTS = "SELECT quantised FROM models UNION SELECT proving_key FROM models"
-VALUES = [SECRET] + [round(0.1 + 0.02 * index, 6) for index in range(INPUTS - 1)]
+VALUES = [SECRET] + [round(0.1 + 0.01 * index, 6) for index in range(INPUTS - 1)]
 
 
 class Service:

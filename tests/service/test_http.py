@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -43,13 +44,13 @@ def problem(response: httpx.Response) -> tuple[int, str]:
         ("DELETE", "/v1/proofs/x", b"", {}, (405, "request.method")),
         ("GET", "/v1/proofs/x/cancel", b"", {}, (405, "request.method")),
         ("POST", "/v1/proofs", b"{", JSON, (400, "request.invalid_json")),
-        ("POST", "/v1/proofs", b"\xff\xfe\x00", JSON, (400, "request.malformed")),
+        ("POST", "/v1/proofs", b"\xff\xfe\x00", JSON, (400, "request.invalid_json")),
         (
             "POST",
             "/v1/proofs",
             NESTED,
             JSON,
-            (400, "request.malformed"),
+            (400, "request.invalid_json"),
         ),
         ("POST", "/v1/proofs", b"[]", JSON, (422, "request.invalid")),
         ("POST", "/v1/proofs", b"", JSON, (422, "request.invalid")),
@@ -66,6 +67,16 @@ def test_whatever_is_wrong_the_answer_is_a_problem(
     url: str, method: str, path: str, body: bytes, headers: dict[str, str], expected: tuple[int, str]
 ) -> None:
     assert problem(httpx.request(method, url + path, content=body, headers=headers)) == expected
+
+
+def test_json_nested_without_end_does_not_kill_the_process(url: str) -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)  # as py_ecc does
+    try:
+        answer = httpx.post(f"{url}/v1/proofs", content=NESTED, headers=JSON)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert problem(answer) == (400, "request.invalid_json")
 
 
 def test_a_wrong_method_names_the_right_ones(url: str) -> None:

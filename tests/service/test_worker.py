@@ -158,7 +158,7 @@ def test_a_worker_told_to_stop_gives_its_job_back(runtime: Runtime, does: Callab
 
 
 def test_the_heartbeat_outlasts_work_that_reports_nothing(
-    tmp_path: object, runtime: Runtime, does: Callable[[Work], None]
+    runtime: Runtime, does: Callable[[Work], None]
 ) -> None:
     settings = runtime.settings.model_copy(update={"lease_seconds": 0.6})
     runtime = Runtime(settings, runtime.database, runtime.store, runtime.vault, runtime.queue)
