@@ -41,7 +41,8 @@ class BodyLimit:
             message = await receive()
             size += len(message.get("body", b""))
             if size > self._limit:
-                await _drain(receive)
+                if message.get("more_body"):
+                    await _drain(receive)
                 raise HTTPException(413, headers={"Connection": "close"})
             return message
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +58,33 @@ def with_model(prepared: tuple[Path, Model], tmp_path: Path) -> Iterator[Runtime
     runtime = open_runtime(tmp_path / "data")
     yield runtime
     runtime.close()
+
+
+@pytest.fixture(scope="session")
+def shared(
+    prepared: tuple[Path, Model], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One server for all tests that change nothing, and a proof document that it made."""
+    folder = tmp_path_factory.mktemp("shared") / "data"
+    shutil.copytree(prepared[0], folder)
+    runtime = open_runtime(folder)
+    with serving(runtime) as url, Client(url) as client:
+        proof = client.create_proof(prepared[1].id, [0.1, 0.2, 0.3, 0.4])
+        work_on(runtime, proof.id)
+        yield url, client.get_proof_document(proof.id)
+    runtime.close()
+
+
+@pytest.fixture
+def shared_url(shared: tuple[str, dict[str, Any]]) -> str:
+    """The server for tests that change nothing."""
+    return shared[0]
+
+
+@pytest.fixture
+def document(shared: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """A proof document that the shared server made."""
+    return copy.deepcopy(shared[1])
 
 
 @pytest.fixture

@@ -64,35 +64,35 @@ def problem(response: httpx.Response) -> tuple[int, str]:
     ],
 )
 def test_whatever_is_wrong_the_answer_is_a_problem(
-    url: str, method: str, path: str, body: bytes, headers: dict[str, str], expected: tuple[int, str]
+    shared_url: str, method: str, path: str, body: bytes, headers: dict[str, str], expected: tuple[int, str]
 ) -> None:
-    assert problem(httpx.request(method, url + path, content=body, headers=headers)) == expected
+    assert problem(httpx.request(method, shared_url + path, content=body, headers=headers)) == expected
 
 
-def test_json_nested_without_end_does_not_kill_the_process(url: str) -> None:
+def test_json_nested_without_end_does_not_kill_the_process(shared_url: str) -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)  # as py_ecc does
     try:
-        answer = httpx.post(f"{url}/v1/proofs", content=NESTED, headers=JSON)
+        answer = httpx.post(f"{shared_url}/v1/proofs", content=NESTED, headers=JSON)
     finally:
         sys.setrecursionlimit(limit)
     assert problem(answer) == (400, "request.invalid_json")
 
 
-def test_a_wrong_method_names_the_right_ones(url: str) -> None:
-    assert httpx.delete(f"{url}/v1/proofs/x").headers["Allow"] == "GET"
+def test_a_wrong_method_names_the_right_ones(shared_url: str) -> None:
+    assert httpx.delete(f"{shared_url}/v1/proofs/x").headers["Allow"] == "GET"
 
 
-def test_a_refusal_does_not_echo_the_input(url: str) -> None:
-    answer = httpx.post(f"{url}/v1/proofs", json={"model_id": "m", "input": {"my secret": 0.7234567}})
+def test_a_refusal_does_not_echo_the_input(shared_url: str) -> None:
+    answer = httpx.post(f"{shared_url}/v1/proofs", json={"model_id": "m", "input": {"my secret": 0.7234567}})
     assert problem(answer) == (422, "request.invalid")
     assert "secret" not in answer.text
     assert "0.7234567" not in answer.text
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/proofs", "/v1/verify"])
-def test_a_body_too_large_is_refused_by_its_announced_size(url: str, path: str) -> None:
-    answer = httpx.post(url + path, content=b"x" * (MAX_BODY_BYTES + 1), headers=JSON)
+def test_a_body_too_large_is_refused_by_its_announced_size(shared_url: str, path: str) -> None:
+    answer = httpx.post(shared_url + path, content=b"x" * (MAX_BODY_BYTES + 1), headers=JSON)
     assert problem(answer) == (413, "request.too_large")
     assert str(MAX_BODY_BYTES) in answer.json()["detail"]
 
@@ -104,20 +104,22 @@ def test_a_body_too_large_is_refused_by_its_announced_size(url: str, path: str) 
         ("/v1/models", {"Content-Type": "multipart/form-data; boundary=b"}),
     ],
 )
-def test_a_body_too_large_is_refused_by_what_arrives(url: str, path: str, headers: dict[str, str]) -> None:
+def test_a_body_too_large_is_refused_by_what_arrives(
+    shared_url: str, path: str, headers: dict[str, str]
+) -> None:
     def chunks() -> Iterator[bytes]:
         yield b'--b\r\nContent-Disposition: form-data; name="model"; filename="m"\r\n\r\n'
         for _ in range(30):
             yield b"x" * 10_000
 
-    answer = httpx.post(url + path, content=chunks(), headers=headers)
+    answer = httpx.post(shared_url + path, content=chunks(), headers=headers)
     assert problem(answer) == (413, "request.too_large")
     assert str(MAX_BODY_BYTES) in answer.json()["detail"]
-    assert httpx.get(f"{url}/healthz").status_code == 200
+    assert httpx.get(f"{shared_url}/healthz").status_code == 200
 
 
-def test_a_body_of_the_largest_size_is_read(url: str) -> None:
-    answer = httpx.post(f"{url}/v1/proofs", content=b" " * MAX_BODY_BYTES, headers=JSON)
+def test_a_body_of_the_largest_size_is_read(shared_url: str) -> None:
+    answer = httpx.post(f"{shared_url}/v1/proofs", content=b" " * MAX_BODY_BYTES, headers=JSON)
     assert problem(answer) == (400, "request.invalid_json")
 
 
@@ -135,8 +137,8 @@ def test_a_bug_is_answered_without_its_details(
     assert answer.json()["request_id"] in str(caplog.records[0].__dict__["fields"])
 
 
-def test_healthz_needs_nothing_but_the_process(url: str) -> None:
-    assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+def test_healthz_needs_nothing_but_the_process(shared_url: str) -> None:
+    assert httpx.get(f"{shared_url}/healthz").json() == {"status": "ok"}
 
 
 def test_readyz_says_what_fails(url: str, with_model: Runtime) -> None:

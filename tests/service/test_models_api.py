@@ -85,9 +85,9 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_a_bad_model_is_refused_at_the_door(url: str, case: str) -> None:
+def test_a_bad_model_is_refused_at_the_door(shared_url: str, case: str) -> None:
     onnx, calibration, options, code, field = REFUSALS[case]
-    response = post(url, onnx, calibration, **options)
+    response = post(shared_url, onnx, calibration, **options)
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
     assert (response.status_code, problem["code"], problem.get("field")) == (422, code, field)
@@ -100,8 +100,8 @@ def test_a_bad_model_is_refused_at_the_door(url: str, case: str) -> None:
         assert "[0, 2]" in problem["detail"]
 
 
-def test_a_forgotten_file_is_named(url: str) -> None:
-    response = httpx.post(f"{url}/v1/models", files={"model": ("m.onnx", tiny_onnx())})
+def test_a_forgotten_file_is_named(shared_url: str) -> None:
+    response = httpx.post(f"{shared_url}/v1/models", files={"model": ("m.onnx", tiny_onnx())})
     assert (response.status_code, response.json()["field"]) == (422, "calibration")
 
 
@@ -135,7 +135,7 @@ def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.Monk
     assert not [name for name in seen if name.startswith("ZENSERVE_")]
 
 
-def test_an_unknown_model(url: str, model: Model) -> None:
-    response = httpx.get(f"{url}/v1/models/mdl_nope")
+def test_an_unknown_model(shared_url: str, model: Model) -> None:
+    response = httpx.get(f"{shared_url}/v1/models/mdl_nope")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
-    assert httpx.get(f"{url}/v1/models/{model.id}").status_code == 200
+    assert httpx.get(f"{shared_url}/v1/models/{model.id}").status_code == 200

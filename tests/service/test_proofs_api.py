@@ -181,10 +181,10 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("case", INPUTS)
-def test_a_bad_input_is_refused_at_the_door(url: str, model: Model, case: str) -> None:
+def test_a_bad_input_is_refused_at_the_door(shared_url: str, model: Model, case: str) -> None:
     values, code, hint = INPUTS[case]
     response = httpx.post(
-        f"{url}/v1/proofs",
+        f"{shared_url}/v1/proofs",
         content=json.dumps({"model_id": model.id, "input": values}),
         headers={"Content-Type": "application/json"},
     )
@@ -204,10 +204,10 @@ def test_a_model_that_is_not_ready_or_not_there(api: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/proof", "/events"])
-def test_an_unknown_proof(url: str, path: str) -> None:
-    response = httpx.get(f"{url}/v1/proofs/prf_nope{path}")
+def test_an_unknown_proof(shared_url: str, path: str) -> None:
+    response = httpx.get(f"{shared_url}/v1/proofs/prf_nope{path}")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
-    response = httpx.post(f"{url}/v1/proofs/prf_nope/cancel")
+    response = httpx.post(f"{shared_url}/v1/proofs/prf_nope/cancel")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -13,17 +13,16 @@ from client import Client, Model
 from prover.points import SCALAR_MODULUS
 from service import engine
 from service.runtime import Runtime
-from tests.service.support import tiny_calibration, tiny_onnx, work_on
+from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
 Document = dict[str, Any]
 INFINITY_G1 = "c0" + 47 * "00"
 
 
 @pytest.fixture
-def document(api: Client, with_model: Runtime, model: Model) -> Document:
-    proof = api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
-    work_on(with_model, proof.id)
-    return api.get_proof_document(proof.id)
+def api(shared_url: str) -> Iterator[Client]:
+    with Client(shared_url) as client:
+        yield client
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ REFUSALS: dict[str, tuple[Callable[[Document], Document], str]] = {
 
 
 def test_a_valid_proof_under_the_key_it_names_by_id_or_inline(
-    url: str, api: Client, document: Document, key: Document
+    shared_url: str, api: Client, document: Document, key: Document
 ) -> None:
     by_name, inline = api.verify(document), api.verify(document, key)
     assert by_name == inline
@@ -75,41 +74,39 @@ def test_a_valid_proof_under_the_key_it_names_by_id_or_inline(
     assert by_name.verification_key == document["verification_key"]
     assert by_name.statement == document["statement"]
     body = {"proof": document, "verification_key_id": key["digest"]}
-    assert httpx.post(f"{url}/v1/verify", json=body).json()["valid"] is True
+    assert httpx.post(f"{shared_url}/v1/verify", json=body).json()["valid"] is True
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_each_change_is_refused_by_name(url: str, document: Document, case: str) -> None:
+def test_each_change_is_refused_by_name(shared_url: str, document: Document, case: str) -> None:
     change, reason = REFUSALS[case]
-    response = httpx.post(f"{url}/v1/verify", json={"proof": document | change(copy.deepcopy(document))})
+    response = httpx.post(
+        f"{shared_url}/v1/verify", json={"proof": document | change(copy.deepcopy(document))}
+    )
     assert response.status_code == 200
     assert (response.json()["valid"], response.json()["reason"]) == (False, reason)
     assert response.json()["detail"]
 
 
-def test_a_proof_for_another_key_is_refused(api: Client, with_model: Runtime, document: Document) -> None:
-    other = api.create_model(tiny_onnx(hidden=4), tiny_calibration())
-    work_on(with_model, other.id)
-    other = api.get_model(other.id)
-    assert other.verification_key_id is not None
-    other_key = api.get_verification_key(other.verification_key_id)["key"]
-    assert api.verify(document, other_key).reason == "key_mismatch"
-    renamed = document | {"verification_key": {"id": other_key["digest"], "setup": "development"}}
-    assert api.verify(renamed).reason == "pairing_mismatch"
+def test_a_proof_for_another_key_is_refused(
+    url: str, shared_url: str, with_model: Runtime, document: Document
+) -> None:
+    with Client(url) as own, Client(shared_url) as shared:
+        other = own.create_model(tiny_onnx(hidden=4), tiny_calibration())
+        work_on(with_model, other.id)
+        other = own.get_model(other.id)
+        assert other.verification_key_id is not None
+        other_key = own.get_verification_key(other.verification_key_id)["key"]
+        assert shared.verify(document, other_key).reason == "key_mismatch"
+        renamed = document | {"verification_key": {"id": other_key["digest"], "setup": "development"}}
+        assert own.verify(renamed).reason == "pairing_mismatch"
 
 
 def test_a_key_that_the_service_never_saw_has_no_statement(
-    api: Client, document: Document, key: Document, with_model: Runtime
+    document: Document, key: Document, runtime: Runtime
 ) -> None:
-    from sqlalchemy import delete, update
-
-    from service.tables import Model as ModelRow
-    from service.tables import VerificationKey
-
-    with with_model.database.write() as session:
-        session.execute(update(ModelRow).values(verification_key_id=None))
-        session.execute(delete(VerificationKey))
-    verdict = api.verify(document, key)
+    with serving(runtime) as empty, Client(empty) as api:
+        verdict = api.verify(document, key)
     assert (verdict.valid, verdict.statement) == (True, None)
 
 
@@ -137,16 +134,16 @@ MALFORMED: dict[str, tuple[Callable[[Document, Document], Document], int, str]] 
 
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_request_is_a_problem_and_no_verdict(
-    url: str, document: Document, key: Document, case: str
+    shared_url: str, document: Document, key: Document, case: str
 ) -> None:
     change, status, code = MALFORMED[case]
-    response = httpx.post(f"{url}/v1/verify", json=change(copy.deepcopy(document), copy.deepcopy(key)))
+    response = httpx.post(f"{shared_url}/v1/verify", json=change(copy.deepcopy(document), copy.deepcopy(key)))
     assert (response.status_code, response.json()["code"]) == (status, code), response.text
     assert "valid" not in response.json()
 
 
-def test_a_verification_key_can_be_cached_for_ever(url: str, model: Model) -> None:
-    response = httpx.get(f"{url}/v1/verification-keys/{model.verification_key_id}")
+def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model) -> None:
+    response = httpx.get(f"{shared_url}/v1/verification-keys/{model.verification_key_id}")
     assert response.json()["id"] == response.json()["key"]["digest"] == model.verification_key_id
     assert "immutable" in response.headers["Cache-Control"]
     etag = response.headers["ETag"]
@@ -156,6 +153,6 @@ def test_a_verification_key_can_be_cached_for_ever(url: str, model: Model) -> No
     engine.check_key(response.json()["key"])
 
 
-def test_an_unknown_verification_key(url: str) -> None:
-    response = httpx.get(f"{url}/v1/verification-keys/{'0' * 64}")
+def test_an_unknown_verification_key(shared_url: str) -> None:
+    response = httpx.get(f"{shared_url}/v1/verification-keys/{'0' * 64}")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
