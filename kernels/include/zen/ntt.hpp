@@ -79,11 +79,15 @@ class Domain {
   }
 
  private:
+  // root^reverse_bits(i) for i < size / 2: the upper half of each prefix is its lower half times one power.
   std::vector<Fr> twiddles(const Fr& root) const {
     const int bits = std::max(log_size_ - 1, 0);
+    std::vector<Fr> squares(bits);
+    for (int i = 0; i < bits; i++) squares[i] = i ? squares[i - 1].square() : root;
     std::vector<Fr> table(1l << bits);
-    Fr power = Fr::one();
-    for (long i = 0; i < 1l << bits; i++, power = power * root) table[reverse_bits(i, bits)] = power;
+    table[0] = Fr::one();
+    for (int bit = 0; bit < bits; bit++)
+      for (long i = 0, half = 1l << bit; i < half; i++) table[half + i] = table[i] * squares[bits - 1 - bit];
     return table;
   }
 
