@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import cpuinfo
 from rich.console import Console
 from rich.table import Table
 
@@ -82,13 +83,7 @@ def _with_peak(work: Callable[..., Any], arguments: tuple[object, ...]) -> tuple
 
 def machine() -> str:
     """Processor, usable cores, system: what a figure means little without."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
-        ]
-        model = names[0] if names else model
+    model = cpuinfo.get_cpu_info()["brand_raw"]
     return f"{model}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}"
 
 
