@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import cpuinfo
+import cpuinfo  # type: ignore[import-untyped]
 from rich.console import Console
 from rich.table import Table
 
