@@ -8,7 +8,7 @@ while they work, and never print.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from kernels.arrays import FrArray, Progress, WordArray
 from kernels.field import Field, PrimeField, ScalarField
@@ -29,9 +29,9 @@ csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
 
 
-@cache
+@lru_cache(maxsize=2)
 def Domain(log_size: int) -> _Domain:  # noqa: N802 - reads as the class it returns
-    """The subgroup of size 2^log_size, its twiddles computed once in each process and shared."""
+    """The subgroup of size 2^log_size, its twiddles shared; the two used last are kept."""
     return _fastest.domain(log_size)
 
 

@@ -1,60 +1,82 @@
-// Target: any CPU with 64-bit integers and a compiler that has unsigned __int128.
+// Target: any CPU and compiler. Limbs have 64 bits, or 32 with ZEN_LIMB_BITS=32, which a test uses to show
+// that the formulas above do not depend on the width.
 #pragma once
+
+#include <cstdint>
+#include <cstring>
 
 #include "safegcd.hpp"
 
 #define ZEN_FN inline __attribute__((always_inline))
-#define ZEN_UNROLL _Pragma("GCC unroll 8")
+#define ZEN_UNROLL _Pragma("GCC unroll 12")
+
+#if !defined(ZEN_LIMB_BITS)
+#define ZEN_LIMB_BITS 64
+#endif
 
 namespace zen {
 
 inline constexpr const char* target_name = "portable";
 
+#if ZEN_LIMB_BITS == 64
 using limb = u64;
-using safegcd::invert;
 using wide = unsigned __int128;
+#else
+using limb = uint32_t;
+using wide = u64;
+#endif
+
+inline constexpr int limb_bits = ZEN_LIMB_BITS;
+
+template <class P>
+inline constexpr int limb_count = P::words * 64 / limb_bits;
+
+template <class P>
+constexpr limb modulus_limb(int i) {
+  return limb(P::modulus[i * limb_bits / 64] >> (i * limb_bits % 64));
+}
 
 // t < 2 modulus  ->  out = t mod modulus
 template <class P>
 ZEN_FN void reduce_once(limb* out, const limb* t) {
-  limb reduced[P::words];
+  limb reduced[limb_count<P>];
   limb borrow = 0;
-  ZEN_UNROLL for (int i = 0; i < P::words; i++) {
-    const wide difference = wide(t[i]) - P::modulus[i] - borrow;
+  ZEN_UNROLL for (int i = 0; i < limb_count<P>; i++) {
+    const wide difference = wide(t[i]) - modulus_limb<P>(i) - borrow;
     reduced[i] = limb(difference);
-    borrow = limb(difference >> 64) & 1;
+    borrow = limb(difference >> limb_bits) & 1;
   }
   const limb keep = -borrow;
-  ZEN_UNROLL for (int i = 0; i < P::words; i++) out[i] = (t[i] & keep) | (reduced[i] & ~keep);
+  ZEN_UNROLL for (int i = 0; i < limb_count<P>; i++) out[i] = (t[i] & keep) | (reduced[i] & ~keep);
 }
 
 template <class P>
 ZEN_FN void add_mod(limb* out, const limb* a, const limb* b) {
-  limb sum[P::words];
+  limb sum[limb_count<P>];
   limb carry = 0;
-  ZEN_UNROLL for (int i = 0; i < P::words; i++) {
+  ZEN_UNROLL for (int i = 0; i < limb_count<P>; i++) {
     const wide word = wide(a[i]) + b[i] + carry;
     sum[i] = limb(word);
-    carry = limb(word >> 64);
+    carry = limb(word >> limb_bits);
   }
   reduce_once<P>(out, sum);
 }
 
 template <class P>
 ZEN_FN void sub_mod(limb* out, const limb* a, const limb* b) {
-  limb difference[P::words];
+  limb difference[limb_count<P>];
   limb borrow = 0;
-  ZEN_UNROLL for (int i = 0; i < P::words; i++) {
+  ZEN_UNROLL for (int i = 0; i < limb_count<P>; i++) {
     const wide word = wide(a[i]) - b[i] - borrow;
     difference[i] = limb(word);
-    borrow = limb(word >> 64) & 1;
+    borrow = limb(word >> limb_bits) & 1;
   }
   const limb mask = -borrow;
   limb carry = 0;
-  ZEN_UNROLL for (int i = 0; i < P::words; i++) {
-    const wide word = wide(difference[i]) + (P::modulus[i] & mask) + carry;
+  ZEN_UNROLL for (int i = 0; i < limb_count<P>; i++) {
+    const wide word = wide(difference[i]) + (modulus_limb<P>(i) & mask) + carry;
     out[i] = limb(word);
-    carry = limb(word >> 64);
+    carry = limb(word >> limb_bits);
   }
 }
 
@@ -63,24 +85,32 @@ ZEN_FN void sub_mod(limb* out, const limb* a, const limb* b) {
 // moduli", hackmd.io/@gnark/modular_multiplication, 2020).
 template <class P>
 inline void mont_mul(limb* out, const limb* a, const limb* b) {
-  constexpr int n = P::words;
+  constexpr int n = limb_count<P>;
   limb t[n] = {};
   ZEN_UNROLL for (int i = 0; i < n; i++) {
     wide product = wide(a[0]) * b[i] + t[0];
-    limb carry_product = limb(product >> 64);
-    const limb m = limb(product) * P::negative_inverse;
-    wide reduction = wide(m) * P::modulus[0] + limb(product);
-    limb carry_reduction = limb(reduction >> 64);
+    limb carry_product = limb(product >> limb_bits);
+    const limb m = limb(product) * limb(P::negative_inverse);
+    wide reduction = wide(m) * modulus_limb<P>(0) + limb(product);
+    limb carry_reduction = limb(reduction >> limb_bits);
     ZEN_UNROLL for (int j = 1; j < n; j++) {
       product = wide(a[j]) * b[i] + t[j] + carry_product;
-      carry_product = limb(product >> 64);
-      reduction = wide(m) * P::modulus[j] + limb(product) + carry_reduction;
-      carry_reduction = limb(reduction >> 64);
+      carry_product = limb(product >> limb_bits);
+      reduction = wide(m) * modulus_limb<P>(j) + limb(product) + carry_reduction;
+      carry_reduction = limb(reduction >> limb_bits);
       t[j - 1] = limb(reduction);
     }
     t[n - 1] = carry_product + carry_reduction;
   }
   reduce_once<P>(out, t);
+}
+
+template <class P>
+inline void invert(limb* out, const limb* a) {
+  u64 words[P::words];
+  std::memcpy(words, a, sizeof words);
+  safegcd::invert<P>(words, words);
+  std::memcpy(out, words, sizeof words);
 }
 
 }  // namespace zen
