@@ -3,7 +3,8 @@
     python -m bench.cpu [--json FILE] [--quick]
 
 The peer is py_arkworks_bls12381 (arkworks), on the same points and scalars, in turn with ours. It uses one
-thread, so ratios are given for one thread. "bytes" are scalars below 256, as most of a witness is.
+thread, so ratios are given for one thread. "bytes" are scalars below 256, as most of a witness is. "vs peer"
+is the peer's time over ours, "vs floor" ours over the field products alone (docs/performance.md).
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ def products(field: PrimeField, target: str) -> Row:
     return Row(f"{field.name}_product_{target}", 1, 1, None, timing.median / (8 * rounds), timing.spread)
 
 
-def transform(k: Kernels, log_size: int, threads: int, repetitions: int) -> Row:
+def transform(k: Kernels, log_size: int, threads: int, repetitions: int, product_s: float) -> Row:
     domain = k.domain(log_size)
     values = random_elements(k, domain.size)
     timing = measure(
         lambda: domain.ntt(values, order="to_bit_reversed", threads=threads), repetitions=repetitions
     )
-    return Row("ntt", domain.size, threads, None, timing.median, timing.spread)
+    floor = domain.size // 2 * log_size * product_s / threads
+    return Row("ntt", domain.size, threads, None, timing.median, timing.spread, floor_s=floor)
 
 
 def random_elements(k: Kernels, count: int) -> FrArray:
@@ -53,20 +55,29 @@ def random_elements(k: Kernels, count: int) -> FrArray:
     return words
 
 
-def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int) -> list[Row]:
+def msm_products(group: Group, size: int, bits: int) -> int:
+    """Products in Fp that Pippenger's method needs at its best window.
+
+    For each window an affine addition a point, and for each bucket a mixed and a full XYZZ addition. A
+    product in Fp2 is three in Fp, a square two.
+    """
+    addition, bucket = (6, 10 + 14) if group.name == "g1" else (5 * 3 + 2, 28 + 40)
+    return min((bits // c + 1) * (addition * size + bucket * 2 ** (c - 1)) for c in range(2, 19))
+
+
+def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int, product_s: float) -> list[Row]:
     size = 1 << log_size
     bases = group.fixed_base(group.generator, random_elements(k, size), threads=max(THREADS))
     peer_bases = peer_points(k, group, bases)
     rows = []
-    for kind, scalars in (
-        ("random", random_elements(k, size)),
-        ("bytes", k.fr.from_int64(np.random.default_rng(2).integers(0, 256, size))),
+    for kind, bits, scalars in (
+        ("random", 254, random_elements(k, size)),
+        ("bytes", 8, k.fr.from_int64(np.random.default_rng(2).integers(0, 256, size))),
     ):
         peer = peer_msm(group, peer_bases, k.fr.to_ints(scalars))
         for threads in THREADS:
             ours = partial(group.msm, bases, scalars, threads=threads)
             timing = measure(ours, peer if threads == 1 else None, repetitions=repetitions)
-            named = PEER if threads == 1 else None
             rows.append(
                 Row(
                     f"msm_{group.name}",
@@ -75,8 +86,9 @@ def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int) -> list[
                     kind,
                     timing.median,
                     timing.spread,
-                    named,
-                    timing.ratio,
+                    peer=PEER if threads == 1 else None,
+                    ratio=timing.ratio,
+                    floor_s=msm_products(group, size, bits) * product_s / threads,
                 )
             )
         assert bytes(peer().to_compressed_bytes()) == group.compress(ours())
@@ -159,16 +171,17 @@ def main() -> None:
     targets = [(load(target), target) for target in available_targets()]
     rows = [products(field, name) for each, name in targets for field in (each.fp, each.fr)]
     report.show("Field products", rows, unit=("ns", 1e9))
+    fp_s, fr_s = rows[0].median_s, rows[1].median_s
 
     sizes = (12,) if options.quick else (16, 18, 20)
-    rows = [transform(k, size, threads, repetitions) for size in sizes for threads in THREADS]
+    rows = [transform(k, size, threads, repetitions, fr_s) for size in sizes for threads in THREADS]
     report.show("NTT over Fr, natural to bit-reversed order", rows)
 
     for group in (k.g1, k.g2):
         for size in (8,) if options.quick else (14, 16, 18):
             report.show(
                 f"MSM over {group.name.upper()}, 2^{size} points",
-                msm_rows(k, group, size, min(repetitions, 3) if size > 16 else repetitions),
+                msm_rows(k, group, size, min(repetitions, 3) if size > 16 else repetitions, fp_s),
             )
 
     with tempfile.TemporaryDirectory() as directory:

@@ -23,8 +23,9 @@ from rich.table import Table
 class Row:
     """One measured figure. ``ratio`` is the peer's time over ours in the same run: above 1, ours is faster.
 
-    ``spread`` is (slowest - fastest) / median over the repetitions; ``peak_mb`` the peak resident set of a
-    process that did nothing else.
+    ``spread`` is (slowest - fastest) / median over the repetitions; ``floor_s`` the field products that the
+    algorithm must make times what one took in this run, split over the threads; ``peak_mb`` the peak resident
+    set of a process that did nothing else.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Row:
     spread: float
     peer: str | None = None
     ratio: float | None = None
+    floor_s: float | None = None
     peak_mb: float | None = None
 
 
@@ -101,12 +103,13 @@ class Report:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self._console = Console(width=100)
+        self._console = Console(width=110)
 
     def show(self, title: str, rows: list[Row], *, unit: tuple[str, float] = ("ms", 1e3)) -> None:
         peers = {row.peer for row in rows if row.peer}
         table = Table(title=" vs ".join([title, *sorted(peers)]), title_justify="left")
-        for heading in ("name", "size", "threads", "scalars", unit[0], "spread", "vs peer", "peak MB"):
+        headings = ("name", "size", "threads", "scalars", unit[0], "spread", "vs peer", "vs floor", "peak MB")
+        for heading in headings:
             table.add_column(heading, justify="left" if heading in ("name", "scalars") else "right")
         for row in rows:
             table.add_row(
@@ -117,6 +120,7 @@ class Report:
                 f"{row.median_s * unit[1]:.4g}",
                 f"{row.spread:.0%}",
                 f"{row.ratio:.2f}x" if row.ratio else "",
+                f"{row.median_s / row.floor_s:.2f}x" if row.floor_s else "",
                 f"{row.peak_mb:.0f}" if row.peak_mb else "",
             )
         self._console.print(table)
