@@ -62,7 +62,7 @@ def msm_products(group: Group, size: int, bits: int) -> int:
     product in Fp2 is three in Fp, a square two.
     """
     addition, bucket = (6, 10 + 14) if group.name == "g1" else (5 * 3 + 2, 28 + 40)
-    return min((bits // c + 1) * (addition * size + bucket * 2 ** (c - 1)) for c in range(2, 19))
+    return min((bits // c + 1) * (addition * size + (bucket << (c - 1))) for c in range(2, 19))
 
 
 def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int, product_s: float) -> list[Row]:
