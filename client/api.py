@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -23,7 +23,8 @@ class Client:
     """Talks to the service at ``base_url``. Raises ``ApiError`` and ``UnreachableError`` throughout."""
 
     def __init__(self, base_url: str = "http://127.0.0.1:8000", timeout: float = 60.0) -> None:
-        self._http = httpx.Client(base_url=base_url, timeout=timeout)
+        with _reaching():
+            self._http = httpx.Client(base_url=base_url, timeout=timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -97,13 +98,12 @@ class Client:
 
     def events(self, proof_id: str) -> Iterator[Proof]:
         """The proof as it changes, until it is over; picks the stream up again where it breaks."""
-        seen: Proof | None = None
-        while seen is None or not seen.is_over:
-            try:
-                for seen in self._stream(f"/v1/proofs/{proof_id}/events"):
-                    yield seen
-            except httpx.RemoteProtocolError:
-                time.sleep(_POLL_SECONDS)
+        while True:
+            for seen in self._stream(f"/v1/proofs/{proof_id}/events"):
+                yield seen
+                if seen.is_over:
+                    return
+            time.sleep(_POLL_SECONDS)
 
     def wait(self, job: JobKind, timeout: float = 600.0) -> JobKind:
         """The model or proof once it is over. Raises ``JobError``, ``TimeoutError``; the job goes on."""
@@ -126,10 +126,12 @@ class Client:
             job = read(type(job), self._send("GET", f"/v1/{path}/{job.id}"))
 
     def _stream(self, path: str) -> Iterator[Proof]:
-        with _reaching(), self._http.stream("GET", path) as response:
+        """The events of one connection, until it ends or breaks."""
+        breaks = suppress(httpx.RemoteProtocolError, httpx.ReadError)
+        with _reaching(), breaks, self._http.stream("GET", path) as response:
             if response.is_error:
                 response.read()
-            _check(response)
+                _document(response)
             for line in response.iter_lines():
                 if line.startswith("data:"):
                     yield read(Proof, json.loads(line[5:]))
@@ -137,9 +139,7 @@ class Client:
     def _send(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         with _reaching():
             response = self._http.request(method, path, **options)
-        _check(response)
-        document: dict[str, Any] = response.json()
-        return document
+        return _document(response)
 
 
 def succeeded(job: JobKind) -> JobKind:
@@ -157,16 +157,19 @@ def _reaching() -> Iterator[None]:
         raise UnreachableError(
             f"no service answers at {error.request.url.copy_with(raw_path=b'/')}"
         ) from None
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise UnreachableError(f"the service cannot be reached: {error}") from None
 
 
-def _check(response: httpx.Response) -> None:
-    if response.is_success:
-        return
+def _document(response: httpx.Response) -> dict[str, Any]:
+    """The JSON object of a good answer. Raises ``ApiError`` for any other."""
     try:
-        problem = response.json()
+        document = response.json()
     except ValueError:
-        problem = {}
-    raise ApiError(response.status_code, problem if isinstance(problem, dict) else {})
+        document = None
+    if response.is_success and isinstance(document, dict):
+        return document
+    raise ApiError(response.status_code, document if isinstance(document, dict) else {})
 
 
 def _idempotent(key: str | None) -> dict[str, str]:

@@ -25,7 +25,7 @@ class ApiError(ClientError):
     def __init__(self, status: int, problem: dict[str, Any]) -> None:
         self.status = status
         self.code: str = problem.get("code", "unknown")
-        self.detail: str = problem.get("detail", f"the service answered {status}")
+        self.detail: str = problem.get("detail", f"the answer, {status}, is not one of ZenServe")
         self.field: str | None = problem.get("field")
         super().__init__(f"{self.detail} [{self.code}]")
 

@@ -20,7 +20,6 @@ from client.api import succeeded
 from client.errors import ClientError
 from service import statements, terminal
 from service.schemas import KeyView, ProofDocument
-from service.serve import serve as serve_forever
 from service.settings import Settings
 from zenerrors import ZenError
 
@@ -40,7 +39,9 @@ out, err = Console(), Console(stderr=True)
 Url = Annotated[str, typer.Option(envvar="ZENSERVE_URL", help="Where the service is.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
-File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)]
+ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
+ProofId = Annotated[str, typer.Argument(metavar="PROOF", help="The proof's id, prf_…")]
 HERE = "http://127.0.0.1:8000"
 REFUSED, TROUBLE = 1, 2
 
@@ -52,7 +53,7 @@ def main() -> None:
     except ZenError as error:
         _complain(f"{error.message} [{error.code}]")
         sys.exit(TROUBLE)
-    except (ClientError, TimeoutError) as error:
+    except (ClientError, OSError) as error:
         _complain(str(error))
         sys.exit(TROUBLE)
     except KeyboardInterrupt:
@@ -61,15 +62,22 @@ def main() -> None:
 
 @app.command()
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on. [default: 8000]")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000")] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Database, keys and artifacts. [default: zenserve-data]")
+        Path | None, typer.Option(help="Database, keys and artifacts.", show_default="zenserve-data")
     ] = None,
 ) -> None:
     """Run the service: the API and a worker. Ctrl-C stops both."""
+    from service.serve import serve as serve_forever  # the other commands start faster without the server
+
     given = {"host": host, "port": port, "data_dir": data_dir}
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    try:
+        settings = Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        _complain(f"ZENSERVE_{str(first['loc'][0]).upper()}: {first['msg']}")
+        raise typer.Exit(TROUBLE) from None
     err.print(f"[bold]ZenServe[/] on http://{settings.host}:{settings.port}  (try /docs; Ctrl-C stops)")
     if settings.host not in ("127.0.0.1", "::1", "localhost"):
         err.print(
@@ -85,9 +93,13 @@ def add_model(
     calibration: Annotated[
         Path, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ],
-    name: Annotated[str | None, typer.Option(help="What to call it. [default: the file's name]")] = None,
-    input_privacy: Annotated[Literal["private", "public"], typer.Option()] = "private",
-    weight_privacy: Annotated[Literal["private", "public"], typer.Option()] = "public",
+    name: Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")] = None,
+    input_privacy: Annotated[
+        Literal["private", "public"], typer.Option(help="Whether proofs show their input.")
+    ] = "private",
+    weight_privacy: Annotated[
+        Literal["private", "public"], typer.Option(help="Whether the key gives the weights away.")
+    ] = "public",
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
     wait: Annotated[bool, typer.Option(help="Wait until its keys are made.")] = True,
     url: Url = HERE,
@@ -110,7 +122,7 @@ def add_model(
 
 
 @models.command("show")
-def show_model(model_id: str, as_json: Json = False, url: Url = HERE) -> None:
+def show_model(model_id: ModelId, as_json: Json = False, url: Url = HERE) -> None:
     """Show a model."""
     with Client(url) as client:
         model = client.get_model(model_id)
@@ -122,8 +134,10 @@ def show_model(model_id: str, as_json: Json = False, url: Url = HERE) -> None:
 
 @app.command()
 def prove(
-    model_id: Annotated[str, typer.Argument(metavar="MODEL")],
-    file: Annotated[Path, typer.Argument(metavar="INPUT", exists=True, help="One input: .npy or JSON.")],
+    model_id: ModelId,
+    file: Annotated[
+        Path, typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON.")
+    ],
     wait: Annotated[bool, typer.Option(help="Wait for the proof.")] = True,
     output: Output = None,
     url: Url = HERE,
@@ -141,28 +155,32 @@ def prove(
 
 
 @proof.command("show")
-def show_proof(proof_id: str, url: Url = HERE) -> None:
+def show_proof(proof_id: ProofId, url: Url = HERE) -> None:
     """Show how far a proof is."""
     with Client(url) as client:
         terminal.print_job(out, client.get_proof(proof_id))
 
 
 @proof.command("get")
-def get_proof(proof_id: str, output: Output = None, url: Url = HERE) -> None:
+def get_proof(proof_id: ProofId, output: Output = None, url: Url = HERE) -> None:
     """Fetch a finished proof, a JSON document to hand on."""
     with Client(url) as client:
         _write(client.get_proof_document(proof_id), output)
 
 
 @key.command("get")
-def get_key(key_id: str, output: Output = None, url: Url = HERE) -> None:
-    """Fetch a verification key by its id, the SHA-256 of the key."""
+def get_key(
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
+    output: Output = None,
+    url: Url = HERE,
+) -> None:
+    """Fetch a verification key, and the description of what it proves."""
     with Client(url) as client:
         _write(client.get_verification_key(key_id), output)
 
 
 @app.command()
-def cancel(proof_id: str, url: Url = HERE) -> None:
+def cancel(proof_id: ProofId, url: Url = HERE) -> None:
     """Cancel a proof that is queued or running."""
     with Client(url) as client:
         terminal.print_job(out, client.cancel(proof_id))

@@ -45,7 +45,7 @@ def configure(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_LineFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("zenserve").setLevel(level.upper())
+    logging.getLogger("zenserve").setLevel(level)
 
 
 def event(name: str, *, level: int = logging.INFO, failed: bool = False, **fields: object) -> None:

@@ -7,6 +7,7 @@ import os
 import resource
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -87,7 +88,11 @@ class Supervisor(threading.Thread):
 
 
 def serve(settings: Settings) -> None:
-    """Serve until SIGINT or SIGTERM. Raises ``ConflictError`` where the data directory is in use."""
+    """Serve until SIGINT or SIGTERM.
+
+    Raises ``ConflictError`` where the data directory is in use, and ``OSError`` where it cannot be made or
+    the address cannot be listened on.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold inputs in the clear
     log.configure(settings.log_level)
     runtime = Runtime.open(settings)
@@ -95,27 +100,31 @@ def serve(settings: Settings) -> None:
     # must still run.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    with _only_one(settings.data_dir):
+    with _only_one(settings.data_dir), _listener(settings) as listener:
         runtime.database.migrate()
         helpers = (Reaper(runtime), Supervisor(runtime))
         for helper in helpers:
             helper.start()
         log.event("service.started", url=f"http://{settings.host}:{settings.port}", data=settings.data_dir)
         try:
-            uvicorn.run(
+            config = uvicorn.Config(
                 create_app(runtime),
-                host=settings.host,
-                port=settings.port,
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=2,
             )
+            uvicorn.Server(config).run(sockets=[listener])
         finally:
             for helper in reversed(helpers):
                 helper.finish()
             runtime.close()
             log.event("service.stopped")
+
+
+def _listener(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
 
 
 @contextmanager

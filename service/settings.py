@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -16,10 +17,10 @@ class Settings(BaseSettings):
 
     data_dir: Path = Path("zenserve-data")
     host: str = "127.0.0.1"
-    port: int = 8000
+    port: int = Field(default=8000, ge=1, le=65535)
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     secret_key: SecretStr | None = None
     max_body_bytes: int = Field(default=64 << 20, ge=1)
     max_attempts: int = Field(default=3, ge=1)
     lease_seconds: float = Field(default=15.0, gt=0)
-    log_level: str = "INFO"
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"

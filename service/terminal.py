@@ -83,7 +83,7 @@ def print_verdict(console: Console, verdict: Verification) -> None:
         f"{word}  {escape(f'{verdict.detail} [{verdict.reason}]')}",
         f"[dim]key[/]    {escape(key.id)} ({escape(key.setup)} setup)",
     ]
-    if verdict.valid and verdict.statement:
+    if verdict.statement:
         lines.append(f"[dim]says[/]   {escape(verdict.statement.claim)}")
         lines += [f"[dim]not[/]    {escape(line)}" for line in verdict.statement.does_not_say]
     for line in lines:

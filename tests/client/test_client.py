@@ -79,6 +79,25 @@ def test_an_error_that_is_no_problem_document(answering: Callable[..., Client], 
     assert (refusal.value.status, refusal.value.code) == (502, "unknown")
 
 
+def test_a_good_answer_of_another_service(answering: Callable[..., Client]) -> None:
+    with pytest.raises(ApiError, match="not one of ZenServe"):
+        answering(httpx.Response(200, text="<html>It works!</html>")).get_proof("prf_1")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://127.0.0.1", "http://a:b", "http://"])
+def test_an_address_that_is_none(address: str) -> None:
+    with pytest.raises(UnreachableError):
+        Client(address).get_proof("prf_1")
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ReadTimeout("timed out"), httpx.ReadError("reset"), httpx.RemoteProtocolError("closed")]
+)
+def test_a_connection_that_breaks(answering: Callable[..., Client], error: Exception) -> None:
+    with pytest.raises(UnreachableError, match=str(error)):
+        answering(error).get_proof("prf_1")
+
+
 def test_no_service_at_the_address() -> None:
     with Client("http://127.0.0.1:1") as client:
         with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:1"):
@@ -95,10 +114,11 @@ def test_events_end_with_the_job(answering: Callable[..., Client]) -> None:
     ]
 
 
-def test_events_are_picked_up_where_the_stream_broke(answering: Callable[..., Client]) -> None:
-    client = answering(
-        stream(proof()), httpx.RemoteProtocolError("peer closed connection"), stream(proof("canceled"))
-    )
+@pytest.mark.parametrize("error", [httpx.RemoteProtocolError("peer closed"), httpx.ReadError("reset")])
+def test_events_are_picked_up_where_the_stream_broke(
+    answering: Callable[..., Client], error: Exception
+) -> None:
+    client = answering(stream(proof()), error, stream(proof("canceled")))
     assert [p.state for p in client.events("prf_1")] == ["running", "canceled"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,17 @@ def test_verify_needs_no_service_and_tells_by_its_exit_code(
     assert json.loads(out)["reason"] == "pairing_mismatch"
 
 
+def test_verify_shows_what_a_proof_with_changed_words_really_says(run: Any, files: tuple[Path, Path]) -> None:
+    proof, key = files
+    document = json.loads(proof.read_text())
+    document["statement"]["claim"] = "All is well."
+    proof.write_text(json.dumps(document))
+    code, out, _ = run("verify", proof, "--key", key)
+    assert code == 1
+    assert out.startswith("NOT valid")
+    assert f"The label is {document['public_inputs'][0]}." in out
+
+
 def test_verify_without_a_key_or_with_rubbish_is_trouble_and_no_verdict(
     run: Any, files: tuple[Path, Path]
 ) -> None:
@@ -122,7 +134,45 @@ def test_errors_are_one_line_with_a_code(run: Any, monkeypatch: pytest.MonkeyPat
     assert "no service answers" in err
 
 
+def test_files_and_addresses_that_are_none(
+    run: Any, tmp_path: Path, files: tuple[Path, Path], model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def complaint(*arguments: object) -> str:
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+        return str(err)
+
+    key_id = json.loads(files[1].read_text())["id"]
+    assert "nowhere" in complaint("key", "get", key_id, "-o", tmp_path / "nowhere" / "key.json")
+    assert "directory" in complaint("prove", model.id, tmp_path)
+    monkeypatch.setenv("ZENSERVE_URL", "nonsense")
+    assert "cannot be reached" in complaint("models", "show", model.id)
+
+
+def test_serve_refuses_settings_in_one_line(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def complaint(*arguments: object) -> str:
+        code, out, err = run("serve", *arguments)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+        return str(err)
+
+    data = ("--data-dir", tmp_path / "new")
+    assert "PORT" in complaint(*data, "--port", "65536")
+    for name, value in (("THREADS", "zero"), ("LOG_LEVEL", "loud"), ("MAX_ATTEMPTS", "0")):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"ZENSERVE_{name}", value)
+            assert f"ZENSERVE_{name}" in complaint(*data)
+    (tmp_path / "file").touch()
+    assert "file" in complaint("--data-dir", tmp_path / "file" / "data")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert str(port) in complaint(*data, "--port", port)
+
+
 def test_serving_beyond_this_host_comes_with_a_warning(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "serve_forever", lambda settings: None)
+    monkeypatch.setattr("service.serve.serve", lambda settings: None)
     assert "asks nobody for a password" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104
     assert "password" not in run("serve")[2]
