@@ -122,26 +122,26 @@ def digits_rows(weight_privacy: Privacy, directory: Path, repetitions: int) -> l
     return rows
 
 
-def _circuit(weight_privacy: Privacy) -> circuits.Circuit:
+def digits_circuit(weight_privacy: Privacy) -> circuits.Circuit:
     graph = circuits.load_onnx((DIGITS / "digits.onnx").read_bytes())
     quantised = circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
     return circuits.compile_inference(quantised, input_privacy="private", weight_privacy=weight_privacy)
 
 
-def _image(circuit: circuits.Circuit) -> Any:
+def image(circuit: circuits.Circuit) -> Any:
     return circuit.quantise_input(np.load(DIGITS / "held_out.npz")["images"][0])
 
 
 def _setup(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[int, float, float]:
-    circuit = _circuit(weight_privacy)
+    circuit = digits_circuit(weight_privacy)
     timing = measure(lambda: prover.setup(circuit.statement, threads=threads), repetitions=repetitions)
     prover.setup(circuit.statement, threads=threads).save(path)
     return circuit.statement.constraints, timing.median, timing.spread
 
 
 def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[float, float]:
-    circuit, key = _circuit(weight_privacy), prover.ProvingKey.load(path)
-    q = _image(circuit)
+    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
+    q = image(circuit)
     timing = measure(
         lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
         repetitions=repetitions,
@@ -150,8 +150,8 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
 
 
 def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
-    circuit, key = _circuit(weight_privacy), prover.ProvingKey.load(path)
-    q = _image(circuit)
+    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
+    q = image(circuit)
     proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
     inputs = circuit.public_inputs(q, circuit.execute(q))
     verdict = prover.verify(key.verifying_key, inputs, proof)

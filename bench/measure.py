@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import cpuinfo  # type: ignore[import-untyped]
+import cpuinfo
 from rich.console import Console
 from rich.table import Table
 

@@ -1,0 +1,139 @@
+"""The digits network beside EZKL, the tool a user would pick today, in one run on the same image.
+
+    python -m bench.ezkl [--json FILE] [--quick]
+
+Both keep the input private, publish the weights through the key, and use all cores. "default" is EZKL as its
+guide has it, settings calibrated for resources; "tuned" the fastest settings that we found for this network
+by hand, at a quarter of its precision. A proof is timed from the image: witness and proof. The peak memory is
+of a process that holds the keys and proves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import ezkl
+import numpy as np
+import onnx
+
+import prover
+from bench import cpu
+from bench.measure import Report, Row, alone, arguments, machine, measure
+
+VISIBILITY: dict[str, object] = {
+    "input_visibility": "private",
+    "param_visibility": "fixed",
+    "output_visibility": "public",
+}
+DEFAULT: dict[str, int] = {}
+TUNED = {"input_scale": 4, "param_scale": 4, "logrows": 11, "decomp_base": 128, "decomp_legs": 3}
+
+
+def call(function: Any, *arguments: object, **options: object) -> Any:
+    """EZKL functions are plain or asynchronous, depending on the function and the release."""
+
+    async def run() -> Any:
+        result = function(*arguments, **options)
+        return await result if inspect.isawaitable(result) else result
+
+    return asyncio.run(run())
+
+
+@contextmanager
+def working_directory() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as directory, chdir(directory):
+        yield
+
+
+def prepare(options: dict[str, int]) -> None:
+    """The files of EZKL's guide, up to the proving key, in the working directory."""
+    model = onnx.load(cpu.DIGITS / "digits.onnx")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = 1
+    onnx.save(model, "network.onnx")
+    image = np.load(cpu.DIGITS / "held_out.npz")["images"][0]
+    Path("input.json").write_text(json.dumps({"input_data": [image.ravel().tolist()]}))
+    run_args = ezkl.PyRunArgs()
+    for name, value in (VISIBILITY | options).items():
+        setattr(run_args, name, value)
+    call(ezkl.gen_settings, "network.onnx", "settings.json", py_run_args=run_args)
+    if not options:
+        call(ezkl.calibrate_settings, "input.json", "network.onnx", "settings.json", "resources")
+    call(ezkl.compile_circuit, "network.onnx", "network.ezkl", "settings.json")
+    call(ezkl.gen_srs, "srs", json.loads(Path("settings.json").read_text())["run_args"]["logrows"])
+    call(ezkl.setup, "network.ezkl", "vk", "pk", "srs")
+
+
+def prove() -> None:
+    call(ezkl.gen_witness, "input.json", "network.ezkl", "witness.json")
+    call(ezkl.prove, "witness.json", "network.ezkl", "pk", "proof.json", "srs")
+
+
+def prove_alone(options: dict[str, int]) -> None:
+    with working_directory():
+        prepare(options)
+        prove()
+        assert call(ezkl.verify, "proof.json", "settings.json", "vk", "srs")
+
+
+def ours_alone() -> None:
+    circuit = cpu.digits_circuit("public")
+    key = prover.setup(circuit.statement)
+    prover.prove(key, circuit.statement, circuit.witness(cpu.image(circuit)), threads=os.cpu_count() or 1)
+
+
+def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
+    threads = os.cpu_count() or 1
+    circuit = cpu.digits_circuit("public")
+    key = prover.setup(circuit.statement, threads=threads)
+    q = cpu.image(circuit)
+
+    def ours() -> prover.Proof:
+        return prover.prove(key, circuit.statement, circuit.witness(q), threads=threads)
+
+    with working_directory():
+        prepare(options)
+        prove()
+        timing = measure(ours, prove, repetitions=repetitions)
+        peers = measure(prove, repetitions=repetitions)
+    row = partial(Row, size=circuit.statement.constraints, threads=threads, scalars=None)
+    peer = f"ezkl {version('ezkl')} {name}"
+    return [
+        row(
+            name="digits_prove",
+            median_s=timing.median,
+            spread=timing.spread,
+            peer=peer,
+            ratio=timing.ratio,
+            peak_mb=alone(ours_alone)[1],
+        ),
+        row(
+            name=f"ezkl_{name}_prove",
+            median_s=peers.median,
+            spread=peers.spread,
+            peak_mb=alone(prove_alone, options)[1],
+        ),
+    ]
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    print(f"{machine()}; spread = (max - min) / median")
+    report = Report()
+    for name, settings in (("tuned", TUNED), ("default", DEFAULT)):
+        report.show("Digits 64-32-10, one proof", rows(name, settings, 1 if options.quick else 5))
+    report.write(options.json)
+
+
+if __name__ == "__main__":
+    main()
