@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -166,6 +167,15 @@ def test_readyz_without_a_database(runtime: Runtime) -> None:
     with serving(runtime) as url:
         assert httpx.get(f"{url}/readyz").json()["failing"].keys() == {"database"}
         assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def test_the_interactive_description_loads_nothing_from_elsewhere(shared_url: str) -> None:
+    page = httpx.get(f"{shared_url}/docs").text
+    assert "//" not in page.partition("const ui")[0]
+    parts = re.findall(r'(?:href|src)="([^"]+)"', page)
+    assert len(parts) == 3
+    for part in parts:
+        assert httpx.get(shared_url + part).status_code == 200
 
 
 def test_the_openapi_description_is_valid_and_tells_of_errors(runtime: Runtime) -> None:
