@@ -25,22 +25,36 @@ def as_elements(array: WordArray, shape: tuple[int, ...], name: str) -> WordArra
         raise ValueError(
             f"{name} must be uint64[..., {', '.join(map(str, shape))}], not {array.dtype}{array.shape}"
         )
-    return np.ascontiguousarray(array)
+    return contiguous(array)
+
+
+def as_element(array: WordArray, shape: tuple[int, ...], name: str) -> WordArray:
+    """``array`` as the words of exactly one element; ValueError otherwise."""
+    if array.shape != shape:
+        raise ValueError(f"{name} must be one element of shape {shape}, not {array.shape}")
+    return as_elements(array, shape, name)
+
+
+def as_vector(array: WordArray, shape: tuple[int, ...], name: str) -> WordArray:
+    """``array`` as C-contiguous words [len(array), *shape]; ValueError otherwise."""
+    if array.ndim != 1 + len(shape):
+        raise ValueError(f"{name} must be a vector of elements of shape {shape}, not {array.shape}")
+    return as_elements(array, shape, name)
 
 
 def as_indices(array: NDArray[Any], dtype: type[np.generic], name: str) -> NDArray[Any]:
     """``array`` as a C-contiguous vector of exactly ``dtype``; ValueError otherwise."""
     if array.dtype != dtype or array.ndim != 1:
         raise ValueError(f"{name} must be a vector of {np.dtype(dtype)}, not {array.dtype}{array.shape}")
-    return np.ascontiguousarray(array)
+    return contiguous(array)
+
+
+def contiguous(array: NDArray[Any]) -> NDArray[Any]:
+    """``array``, or its copy where the extension could not read it in place: C order, aligned."""
+    return np.require(array, requirements=("C", "A", "E"))
 
 
 def require_in_place(array: WordArray, shape: tuple[int, ...], name: str) -> None:
     """ValueError unless the kernel can work in ``array``'s own memory and it has exactly this shape."""
-    if (
-        array.dtype != np.uint64
-        or array.shape != shape
-        or not array.flags.c_contiguous
-        or not array.flags.writeable
-    ):
-        raise ValueError(f"{name} must be a writable C-contiguous uint64 array of shape {shape}")
+    if array.dtype != np.uint64 or array.shape != shape or not array.flags.carray:
+        raise ValueError(f"{name} must be a writable C-contiguous, aligned uint64 array of shape {shape}")

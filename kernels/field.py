@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, WordArray, as_elements
+from kernels.arrays import FrArray, WordArray, as_element, as_elements, contiguous, require_in_place
 
 
 class Field:
@@ -90,6 +90,7 @@ class PrimeField(Field):
 
     def multiply_repeatedly(self, values: WordArray, rounds: int) -> None:
         """For benchmarks: ``rounds`` times values[0..7] *= values[8], in place; uint64[9, words]."""
+        require_in_place(values, (9, self.words), "values")
         self._kernel.multiply_repeatedly(values, rounds)
 
 
@@ -101,12 +102,12 @@ class ScalarField(PrimeField):
         if values.dtype != np.int64:
             raise ValueError(f"values must be int64, not {values.dtype}")
         out = np.empty((*values.shape, self.words), dtype=np.uint64)
-        self._kernel.from_int64(np.ascontiguousarray(values), out)
+        self._kernel.from_int64(contiguous(values), out)
         return out
 
     def powers(self, base: FrArray, count: int, first: FrArray | None = None) -> FrArray:
         """uint64[count, 4]: first * base^i for i = 0 .. count - 1; ``first`` is one unless given."""
-        first = self.from_ints([1]) if first is None else as_elements(first, self.shape, "first")
+        first = self.from_ints([1])[0] if first is None else as_element(first, self.shape, "first")
         out = np.empty((count, self.words), dtype=np.uint64)
-        self._kernel.powers(first, as_elements(base, self.shape, "base"), out)
+        self._kernel.powers(first, as_element(base, self.shape, "base"), out)
         return out

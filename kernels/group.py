@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, Progress, WordArray, as_elements
+from kernels.arrays import FrArray, Progress, WordArray, as_element, as_elements, as_vector
 from zenerrors import EncodingError
 
 _DECODE_ERRORS = {
@@ -68,7 +68,7 @@ class Group:
         self, base: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
     ) -> WordArray:
         """scalars[i] * base for every i: uint64[n, *shape]."""
-        base, scalars = as_elements(base, self.shape, "base"), as_elements(scalars, (4,), "scalars")
+        base, scalars = as_element(base, self.shape, "base"), as_vector(scalars, (4,), "scalars")
         out = np.empty((len(scalars), *self.shape), dtype=np.uint64)
         self._kernel.fixed_base(base, scalars, out, threads, progress)
         return out
@@ -98,13 +98,15 @@ class Group:
         Raises ``EncodingError`` (``encoding.length``, ``.flags``, ``.not_canonical``, ``.not_on_curve``,
         ``.not_in_subgroup``) for anything but the canonical encoding of points of the subgroup.
         """
-        if len(data) % self.encoded_bytes:
+        encoded = np.frombuffer(data, dtype=np.uint8)
+        count, rest = divmod(len(encoded), self.encoded_bytes)
+        if rest:
             raise EncodingError(
                 "encoding.length",
-                f"{len(data)} bytes are no whole number of {self.name} points of {self.encoded_bytes} bytes",
+                f"{len(encoded)} bytes are no whole number of {self.name} points, {self.encoded_bytes} each",
             )
-        out = np.empty((len(data) // self.encoded_bytes, *self.shape), dtype=np.uint64)
-        failure = self._kernel.decompress(np.frombuffer(data, dtype=np.uint8), out)
+        out = np.empty((count, *self.shape), dtype=np.uint64)
+        failure = self._kernel.decompress(encoded, out)
         if failure is not None:
             index, status = failure
             code, reason = _DECODE_ERRORS[status]
@@ -118,7 +120,7 @@ class Group:
         return out
 
     def _pair(self, points: WordArray, scalars: FrArray) -> tuple[WordArray, FrArray]:
-        points, scalars = as_elements(points, self.shape, "bases"), as_elements(scalars, (4,), "scalars")
-        if points.shape[: -len(self.shape)] != scalars.shape[:-1] or scalars.ndim != 2:
-            raise ValueError(f"{len(points)} points and scalars of shape {scalars.shape} do not pair up")
+        points, scalars = as_vector(points, self.shape, "points"), as_vector(scalars, (4,), "scalars")
+        if len(points) != len(scalars):
+            raise ValueError(f"{len(points)} points and {len(scalars)} scalars do not pair up")
         return points, scalars

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.arrays import FrArray, Progress, as_elements, require_in_place
+from kernels.arrays import FrArray, Progress, as_element, require_in_place
 
 Order = Literal["natural", "to_bit_reversed", "from_bit_reversed"]
 """natural: natural order in and out. to_bit_reversed: natural in, bit-reversed out. from_bit_reversed: the
@@ -70,5 +70,5 @@ class Domain:
         progress: Progress | None,
     ) -> None:
         require_in_place(values, (self.size, 4), "values")
-        shift = None if coset is None else as_elements(coset, (4,), "coset")
+        shift = None if coset is None else as_element(coset, (4,), "coset")
         self._kernel.transform(values, shift, _ORDERS[order], inverse, threads, progress)

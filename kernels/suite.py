@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, as_elements, as_indices, require_in_place
+from kernels.arrays import FrArray, as_indices, as_vector, require_in_place
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.ntt import Domain
@@ -45,9 +45,10 @@ class Kernels:
         Entry i of row j (offsets[j] <= i < offsets[j+1]) is pool[coefficients[i]] at columns[i]. Elements in
         Montgomery form. ``ValueError`` for indices out of range.
         """
+        z = as_vector(z, (4,), "z")
         matrix = _checked_csr(offsets, columns, coefficients, pool, variables=len(z))
         out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
-        self._extension.csr_multiply(*matrix, as_elements(z, (4,), "z"), out, threads)
+        self._extension.csr_multiply(*matrix, z, out, threads)
         return out
 
     def csr_multiply_transposed(
@@ -62,9 +63,10 @@ class Kernels:
         """out += M^T y, in place; y is uint64[rows, 4], out uint64[variables, 4]."""
         matrix = _checked_csr(offsets, columns, coefficients, pool, variables=len(out))
         require_in_place(out, (len(out), 4), "out")
-        if y.shape != (len(offsets) - 1, 4):
+        y = as_vector(y, (4,), "y")
+        if len(y) != len(offsets) - 1:
             raise ValueError(f"y must have shape ({len(offsets) - 1}, 4), not {y.shape}")
-        self._extension.csr_multiply_transposed(*matrix, as_elements(y, (4,), "y"), out)
+        self._extension.csr_multiply_transposed(*matrix, y, out)
 
 
 def _checked_csr(
@@ -77,14 +79,15 @@ def _checked_csr(
     offsets = as_indices(offsets, np.int64, "offsets")
     columns = as_indices(columns, np.uint32, "columns")
     coefficients = as_indices(coefficients, np.uint32, "coefficients")
+    pool = as_vector(pool, (4,), "pool")
     entries = len(columns)
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != entries or (np.diff(offsets) < 0).any():
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != entries or (offsets[1:] < offsets[:-1]).any():
         raise ValueError("offsets must rise from 0 to the number of entries")
     if len(coefficients) != entries:
         raise ValueError("columns and coefficients must be equally long")
     if entries and (int(columns.max()) >= variables or int(coefficients.max()) >= len(pool)):
         raise ValueError("a column or a coefficient is out of range")
-    return offsets, columns, coefficients, as_elements(pool, (4,), "pool")
+    return offsets, columns, coefficients, pool
 
 
 @cache

@@ -113,6 +113,19 @@ def test_powers(k: Kernels) -> None:
     assert k.fr.to_ints(k.fr.powers(base, 3, first)) == [5, 15, 45]
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (1, 4), (0,)])
+def test_single_elements_must_be_single(k: Kernels, shape: tuple[int, ...]) -> None:
+    """An empty array has no first element to read."""
+    wrong, right = np.zeros(shape, dtype=np.uint64), k.fr.from_ints([2])[0]
+    for base, first in ((wrong, right), (right, wrong)):
+        with pytest.raises(ValueError, match="must be one element"):
+            k.fr.powers(base, 3, first)
+    with pytest.raises(ValueError, match="must be one element"):
+        k.domain(3).ntt(k.fr.from_ints(range(8)), coset=wrong)
+    with pytest.raises(ValueError, match="shape \\(9, 4\\)"):
+        k.fr.multiply_repeatedly(wrong, 1)
+
+
 def test_canonical_form_is_the_plain_integer(k: Kernels) -> None:
     assert k.fr.to_canon(k.fr.from_ints([2**64 + 3]))[0].tolist() == [3, 1, 0, 0]
 
@@ -141,3 +154,10 @@ def transposed(values: Iterable[int], k: Kernels) -> WordArray:
 
 def test_memory_layout_does_not_matter(k: Kernels) -> None:
     assert k.fr.to_ints(k.fr.add(transposed([1, 2, 3], k), transposed([4, 5, 6], k))) == [5, 7, 9]
+
+
+def test_unaligned_arrays_are_copied(k: Kernels) -> None:
+    aligned = k.fr.from_ints([1, 2, 3])
+    unaligned = np.frombuffer(b"\0" + aligned.tobytes(), dtype=np.uint8)[1:].view(np.uint64).reshape(3, 4)
+    assert not unaligned.flags.aligned
+    assert k.fr.to_ints(unaligned) == [1, 2, 3]

@@ -145,6 +145,12 @@ def test_decoding_refuses_everything_else(k: Kernels, group: Group) -> None:
     refused(group.compress(outside_subgroup(k, group)), "encoding.not_in_subgroup")
 
 
+def test_decoding_counts_bytes_whatever_the_buffer_counts(k: Kernels, group: Group) -> None:
+    data = group.compress(group.generator) * 8
+    words = memoryview(np.frombuffer(data, dtype=np.uint64))
+    np.testing.assert_array_equal(group.decompress(words), group.decompress(data))  # type: ignore[arg-type]
+
+
 def no_such_x(group: Group) -> bytes:
     x = next(x for x in range(1, 100) if reference_sqrt(group.name, x) is None)
     return bytes([0x80]) + x.to_bytes(group.encoded_bytes - 1, "big")

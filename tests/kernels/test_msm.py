@@ -109,3 +109,13 @@ def test_a_small_msm_agrees_with_py_ecc(k: Kernels) -> None:
 def test_points_and_scalars_must_pair_up(k: Kernels, group: Group) -> None:
     with pytest.raises(ValueError, match="do not pair up"):
         group.msm(some_points(k, group, 3), k.fr.from_ints([1, 2]))
+
+
+def test_fixed_base_takes_one_base_and_a_vector_of_scalars(k: Kernels, group: Group) -> None:
+    """As many points are written as there are scalars: more than ``len`` of them would overrun the result."""
+    scalars = k.fr.from_ints(range(6))
+    for wrong in (scalars[0], scalars.reshape(2, 3, 4)):
+        with pytest.raises(ValueError, match="scalars must be a vector"):
+            group.fixed_base(group.generator, wrong)
+    with pytest.raises(ValueError, match="base must be one element"):
+        group.fixed_base(np.zeros((0, *group.shape), dtype=np.uint64), scalars)

@@ -114,6 +114,7 @@ def test_arrays_that_cannot_be_changed_in_place_are_refused(k: Kernels) -> None:
     domain = k.domain(3)
     frozen = k.fr.from_ints(range(8))
     frozen.flags.writeable = False
-    for wrong in (k.fr.from_ints(range(4)), k.fr.from_ints(range(16))[::2], frozen):
+    unaligned = np.zeros(257, dtype=np.uint8)[1:].view(np.uint64).reshape(8, 4)
+    for wrong in (k.fr.from_ints(range(4)), k.fr.from_ints(range(16))[::2], frozen, unaligned):
         with pytest.raises(ValueError, match="writable C-contiguous"):
             domain.ntt(wrong)

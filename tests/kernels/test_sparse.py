@@ -49,6 +49,7 @@ def test_many_rows_on_several_threads(k: kernels.Kernels) -> None:
         ([0, 2], [0], [0], "offsets"),
         ([1, 1], [0], [0], "offsets"),
         ([0, 2, 1], [0], [0], "offsets"),
+        ([0, 2**63 - 1, -2, 1], [0], [0], "offsets"),
         ([0, 1], [0], [0, 0], "equally long"),
     ],
 )
@@ -63,3 +64,16 @@ def test_malformed_matrices_are_refused(
             k.fr.from_ints([1]),
             k.fr.from_ints(range(7)),
         )
+
+
+@pytest.mark.parametrize("shape", [(4,), (7, 0, 4), (7, 1, 4)])
+def test_pools_and_vectors_must_be_vectors(k: kernels.Kernels, shape: tuple[int, ...]) -> None:
+    """The kernel trusts ``len`` for the number of elements, so an index below it must be inside."""
+    matrix = np.array([0, 1]), np.array([3], dtype=np.uint32), np.array([3], dtype=np.uint32)
+    wrong, right = np.zeros(shape, dtype=np.uint64), k.fr.from_ints(range(7))
+    with pytest.raises(ValueError, match="pool must be a vector"):
+        k.csr_multiply(*matrix, wrong, right)
+    with pytest.raises(ValueError, match="z must be a vector"):
+        k.csr_multiply(*matrix, right, wrong)
+    with pytest.raises(ValueError, match="out must be"):
+        k.csr_multiply_transposed(*matrix, right, right[:1], wrong)
