@@ -8,14 +8,12 @@ every row then stay below 2^125 < r/2, so that equality in Fr is equality of int
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from circuits.builder import Builder
 from circuits.linear import Linear
 from circuits.quantgraph import INTEGER_LIMIT
-from circuits.quantlayer import IntArray, Rescale
+from circuits.quantlayer import IntArray, Rescale, slack_factor
 from zenerrors import StatementError
 
 Interval = tuple[int, int]
@@ -96,7 +94,7 @@ def clamp(builder: Builder, layer: str, quotient: IntArray, sign: IntArray, bits
     rows = len(sign)
     top = (1 << bits) - 1
     above = quotient[:, bits:]
-    multiple = math.lcm(*range(1, above.shape[1] + 2))
+    multiple = slack_factor(above.shape[1])
     _require_fit(f"{layer}/clamp", (0, multiple * top))
     out = builder.private(f"{layer}/out", rows)
     slack = builder.private(f"{layer}/slack", rows)

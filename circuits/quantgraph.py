@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from circuits import quantfile
-from circuits.quantlayer import Affine, IntArray, QuantLayer
+from circuits.quantlayer import Affine, IntArray, QuantLayer, slack_factor
 from zenerrors import FileFormatError, ModelError
 
 # Every intermediate integer stays below this in absolute value: inside int64, and so far below r that the
@@ -110,13 +110,16 @@ class QuantGraph:
 
     def _check_range(self, layer: QuantLayer, input_zero: int) -> None:
         _, reach = layer.type_bounds(input_zero, self.bits)
+        slack = 0
         if layer.rescale is not None:
             rescale = layer.rescale
             self._check_affine(layer.name, rescale.output)
             _require(rescale.multiplier > 0 and 1 <= rescale.shift < 62, f"{layer.name}: bad scale")
             reach = rescale.multiplier * reach + rescale.offset
+            overflow_digits = max(0, (reach >> rescale.shift).bit_length() - self.bits)
+            slack = slack_factor(overflow_digits) * self.top
         # The circuit adds to T a power of two of up to twice its bound, and subtracts accumulators.
-        reach = 4 * reach
+        reach = max(4 * reach, slack)
         if reach >= INTEGER_LIMIT:
             raise ModelError(
                 "model.range_too_wide",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -102,6 +103,11 @@ class QuantLayer:
         low = np.minimum(at_least, at_most).sum(axis=1) + self.bias
         high = np.maximum(at_least, at_most).sum(axis=1) + self.bias
         return int(low.min()), int(high.max())
+
+
+def slack_factor(overflow_digits: int) -> int:
+    """What makes the clamp's slack an integer: the least common multiple of all counts of overflow."""
+    return math.lcm(*range(1, overflow_digits + 2))
 
 
 def layer_name(index: int) -> str:

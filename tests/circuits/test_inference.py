@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,11 @@ from hypothesis import strategies as st
 import kernels
 import prover
 from circuits import Circuit, QuantGraph, compile_inference
-from circuits.quantlayer import QuantLayer
+from circuits.quantlayer import Affine, QuantLayer, Rescale
 from prover.reference import check
 from tests.circuits.conftest import Digits
 from tests.circuits.support import PRIVACIES, R, extremes, first_violation, forge, random_network
-from zenerrors import StatementError
+from zenerrors import ModelError, StatementError
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
@@ -56,6 +57,36 @@ def test_honest_provers_never_fail(seed: int, privacy: tuple[str, str], bits: in
         z = circuit.assign(q)
         assert first_violation(circuit.statement, z) is None
         assert z[circuit.layout["label"][0]] == circuit.execute(q).label
+
+
+@given(
+    st.integers(2, 8),
+    st.integers(0, 61),
+    st.integers(1, 63),
+    st.integers(1, 61),
+    st.sampled_from([-1, 1]),
+    st.integers(1, 5),
+)
+@settings(deadline=None, max_examples=150)
+def test_every_network_that_is_admitted_compiles_and_proves(
+    bits: int, bias_bits: int, multiplier: int, shift: int, sign: int, inputs: int
+) -> None:
+    """Biases out of all proportion, such as a unit that never fires: refused at the door or never."""
+    top = (1 << bits) - 1
+    kind = Affine(1.0, top // 2)
+    bias = np.array([sign * (1 << bias_bits), 0])
+    wide = QuantLayer("dense1", np.full((2, inputs), top, np.uint8), kind, bias, None)
+    try:
+        first = replace(wide, rescale=Rescale(multiplier, shift, kind))
+        last = replace(random_network(1, (2, 2), bits).layers[0], name="dense2")
+        network = QuantGraph(bits, (inputs,), kind, (first, last))
+    except ModelError as error:
+        assert error.code == "model.range_too_wide"
+        return
+    for input_privacy, weight_privacy in PRIVACIES:
+        circuit = compile_inference(network, input_privacy=input_privacy, weight_privacy=weight_privacy)
+        for q in (np.zeros(inputs, np.int64), np.full(inputs, top)):
+            assert first_violation(circuit.statement, circuit.assign(q)) is None
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)

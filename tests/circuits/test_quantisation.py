@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuits import Circuit, Graph, QuantGraph, compile_inference, quantise
-from circuits.graph import Dense, Relu, Reshape
+from circuits.graph import Dense, Node, Relu, Reshape
 from circuits.quantiser import _fixed_point
 from tests.circuits.conftest import Digits
 from tests.circuits.support import extremes, random_graph, random_network, slow_execute
@@ -82,8 +82,8 @@ def test_degenerate_tensors_quantise() -> None:
     assert network.execute(np.full(2, 255)).logits.tolist() == [0, 0]
 
 
-def dense(weight: float, bias: float) -> Graph:
-    return Graph("x", (2,), (Dense("a", np.full((2, 2), weight), np.full(2, bias)),))
+def dense(weight: float, bias: float, *more: Node) -> Graph:
+    return Graph("x", (2,), (Dense("a", np.full((2, 2), weight), np.full(2, bias)), *more))
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,7 @@ def dense(weight: float, bias: float) -> Graph:
         (dense(1, 0), 1, "model.quantised"),
         (dense(1, 0), 9, "model.quantised"),
         (dense(1e-12, 1e12), 8, "model.range_too_wide"),
+        (dense(1e-5, -1e15, Relu("r")), 8, "model.range_too_wide"),
         (dense(1e-320, 0), 8, "model.scale"),
         (Graph("x", (2,), (Dense("a", np.full((2, 2), 1e300), np.zeros(2)), Relu("r"))), 8, "model.scale"),
         (Graph("x", (2,), (Relu("r"), *dense(1, 0).nodes)), 8, "model.unsupported_operator"),
