@@ -15,7 +15,7 @@ import kernels
 from circuits.builder import Fill
 from circuits.quantgraph import Output, QuantGraph
 from circuits.quantlayer import IntArray
-from circuits.tensors import as_finite_tensor, first_index
+from circuits.tensors import first_index
 from kernels import FrArray
 from prover.statement import Statement
 from zenerrors import TensorError
@@ -47,22 +47,8 @@ class Circuit:
     fills: tuple[Fill, ...]
 
     def quantise_input(self, x: ArrayLike) -> IntArray:
-        """The integers of the float input ``x``, int64[*input_shape].
-
-        Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
-        ``input.out_of_range`` for a value outside the calibrated range by more than rounding.
-        """
-        kind, bits = self.qgraph.input_type, self.qgraph.bits
-        tensor = as_finite_tensor(x, self.qgraph.input_shape, field="input")
-        low, high = kind.interval(bits)
-        bad = first_index((tensor < low) | (tensor > high))
-        if bad is not None:
-            raise TensorError(
-                "input.out_of_range",
-                f"input{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
-                field="input",
-            )
-        return kind.quantise(tensor, bits)
+        """``QuantGraph.quantise_input``."""
+        return self.qgraph.quantise_input(x)
 
     def execute(self, q: NDArray[np.integer[Any]]) -> Output:
         """The network's exact output for the integers ``q``. Raises ``TensorError`` as ``witness``."""

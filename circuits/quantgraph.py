@@ -16,10 +16,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from circuits import quantfile
 from circuits.quantlayer import Affine, IntArray, QuantLayer, slack_factor
-from zenerrors import FileFormatError, ModelError
+from circuits.tensors import as_finite_tensor, first_index
+from zenerrors import FileFormatError, ModelError, TensorError
 
 # Every intermediate integer stays below this in absolute value: inside int64, and so far below r that the
 # product of two of them cannot wrap around the field either.
@@ -80,6 +82,23 @@ class QuantGraph:
         """The zero point of what layer ``index`` reads."""
         previous = self.layers[index - 1].rescale if index else None
         return previous.output.zero_point if previous else self.input_type.zero_point
+
+    def quantise_input(self, x: ArrayLike) -> IntArray:
+        """The integers of the float input ``x``, int64[*input_shape].
+
+        Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
+        ``input.out_of_range`` for a value outside the calibrated range by more than rounding.
+        """
+        tensor = as_finite_tensor(x, self.input_shape, field="input")
+        low, high = self.input_type.interval(self.bits)
+        bad = first_index((tensor < low) | (tensor > high))
+        if bad is not None:
+            raise TensorError(
+                "input.out_of_range",
+                f"input{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
+                field="input",
+            )
+        return self.input_type.quantise(tensor, self.bits)
 
     def execute(self, q: IntArray) -> Output:
         """Run on the input tensor ``q``, int64[*input_shape] with values in [0, 2^bits). Exact."""
