@@ -52,8 +52,10 @@ _ATTRIBUTES: dict[str, dict[str, AttributeProto.AttributeType]] = {
     "Reshape": {"allowzero": _INT},
     "Softmax": {"axis": _INT},
 }
-# These keep the order of the outputs, or read it: the label of the proof is the same without them.
-_TAIL = frozenset({"ArgMax", "LogSoftmax", "Softmax"})
+# Softmax and LogSoftmax keep the order of the outputs, ArgMax reads it: the label of the proof is the same
+# without them. Nothing else may follow; a second ArgMax would read the label of the first.
+_AFTER_SOFTMAX = frozenset({"ArgMax", "Identity", "LogSoftmax", "Softmax"})
+_AFTER_ARGMAX = frozenset({"Identity"})
 
 
 def load_onnx(data: bytes) -> Graph:
@@ -82,12 +84,12 @@ class _Chain:
         self._current = entry.name
         self._shape = self._input_shape
         self._nodes: list[Node] = []
-        self._tail = False
+        self._may_follow = frozenset(_ATTRIBUTES)
 
     def append(self, node: NodeProto) -> None:
         if len(node.output) != 1 or node.output[0] in self._produced or node.output[0] in self._constants:
             raise ModelError("model.duplicate_name", f"{_where(node)} must write exactly one new tensor")
-        if self._tail and node.op_type not in _TAIL | {"Identity"}:
+        if node.op_type not in self._may_follow:
             raise ModelError(
                 "model.unsupported_operator",
                 f"{_where(node)} follows a Softmax or ArgMax; these may only stand at the end of the network",
@@ -197,11 +199,13 @@ class _Chain:
 
     def _softmax(self, node: NodeProto, attributes: dict[str, Any]) -> None:
         self._over_classes(node, attributes.get("axis", -1))
+        self._may_follow = _AFTER_SOFTMAX
 
     _logsoftmax = _softmax
 
     def _argmax(self, node: NodeProto, attributes: dict[str, Any]) -> None:
         self._over_classes(node, attributes.get("axis", 0))
+        self._may_follow = _AFTER_ARGMAX
         if attributes.get("select_last_index", 0):
             raise ModelError(
                 "model.unsupported_attribute",
@@ -216,7 +220,6 @@ class _Chain:
                 "model.unsupported_attribute",
                 f"{_where(node)} must run over the classes of a [batch, classes] tensor: axis -1",
             )
-        self._tail = True
 
     def _dense(self, node: NodeProto, weight: FloatArray, bias: FloatArray) -> None:
         """Append weight[outputs, inputs] and a bias that broadcasts to [outputs]."""

@@ -302,6 +302,15 @@ REFUSED = {
         "model.unsupported_operator",
         "at the end",
     ),
+    "an argmax of a label": (
+        one(
+            make_node("Gemm", ["x", "w"], ["l"]),
+            make_node("ArgMax", ["l"], ["a"], axis=1),
+            make_node("ArgMax", ["a"], ["y"], axis=1),
+        ),
+        "model.unsupported_operator",
+        "at the end",
+    ),
     "an add without a layer": (
         one(make_node("Add", ["x", "c"], ["y"]), c=floats(4)),
         "model.unsupported_operator",
