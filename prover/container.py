@@ -104,7 +104,7 @@ def _layout(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[int], int]:
 def _parse(header: bytes) -> dict[str, int]:
     try:
         counts = json.loads(header)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FileFormatError("file.header", "the header is not JSON") from None
     if not isinstance(counts, dict) or not all(type(n) is int and n >= 0 for n in counts.values()):
         raise FileFormatError("file.header", "the header does not map sections to counts")

@@ -142,6 +142,13 @@ def test_an_implausible_header_length_is_refused(saved: Path, length: int) -> No
     assert refusal(saved, changed).code == "file.header"
 
 
+def test_a_header_of_brackets_is_refused(saved: Path) -> None:
+    header = b"[" * (1 << 19)
+    sizes = len(header).to_bytes(8, "little") + (64 + len(header)).to_bytes(8, "little")
+    data = saved.read_bytes()[:16] + sizes + bytes(32) + header
+    assert refusal(saved, with_hash(data)).code == "file.header"
+
+
 def columns(*values: int) -> Any:
     return np.array(values, dtype=np.uint32)
 
