@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import from_json
 
 from prover.preamble import check_preamble, preamble
 from zenerrors import FileFormatError
@@ -103,8 +104,10 @@ def _layout(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[int], int]:
 
 def _parse(header: bytes) -> dict[str, int]:
     try:
-        counts = json.loads(header)
-    except (ValueError, RecursionError):
+        # Not json.loads: its depth is bounded by the recursion limit only, which some libraries raise so far
+        # that a header of brackets overflows the stack.
+        counts = from_json(header)
+    except ValueError:
         raise FileFormatError("file.header", "the header is not JSON") from None
     if not isinstance(counts, dict) or not all(type(n) is int and n >= 0 for n in counts.values()):
         raise FileFormatError("file.header", "the header does not map sections to counts")
