@@ -13,15 +13,14 @@ import numpy as np
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.markup import escape
 
 from client import Client
 from client.api import succeeded
 from client.errors import ClientError
-from service import statements, terminal
+from service import engine, statements, terminal
 from service.schemas import KeyView, ProofDocument
 from service.settings import Settings
-from zenerrors import ZenError
+from zenerrors import FileFormatError, ZenError
 
 app = typer.Typer(
     help="Prove, in zero knowledge, what a neural network computed.",
@@ -196,7 +195,10 @@ def verify(
 ) -> None:
     """Verify the proof in FILE, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
     document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
-    verdict = statements.judge(document, trusted.key, trusted.circuit)
+    key = engine.read_key(trusted.key)
+    if key.digest.hex() != trusted.id:
+        raise FileFormatError("file.hash", f"{key_file}: its id is not that of the key in it", field="id")
+    verdict = statements.judge(document, key, trusted.circuit)
     if as_json:
         _write(verdict.model_dump(), None)
     else:
@@ -225,7 +227,7 @@ def _numbers(file: Path) -> Any:
 
 
 def _complain(text: str) -> None:
-    err.print(f"[red]error[/] {escape(text)}", highlight=False, soft_wrap=True)
+    err.print(f"[red]error[/] {terminal.escape(text)}", highlight=False, soft_wrap=True)
 
 
 def _write(document: dict[str, Any], output: Path | None) -> None:
@@ -234,7 +236,7 @@ def _write(document: dict[str, Any], output: Path | None) -> None:
         print(text)
     else:
         output.write_text(text + "\n")
-        err.print(f"[dim]written to[/] {escape(str(output))}", highlight=False, soft_wrap=True)
+        err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
 
 
 def _exit_unless_good(state: str) -> None:

@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,7 +65,12 @@ def numbers(value: Any, field: str) -> Floats:
     except (ValueError, RecursionError):
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "iuf":
-        raise TensorError("input.not_numeric", f"{field} must be a rectangular array of numbers", field=field)
+        raise TensorError(
+            "input.not_numeric",
+            f"{field} must be a rectangular array of numbers: every list of one depth as long as the others,"
+            " no null, text or boolean, no integer beyond 64 bits",
+            field=field,
+        )
     return array.astype(np.float64)
 
 
@@ -80,9 +86,9 @@ def setup(circuit: Circuit, key_file: Path, threads: int, progress: Progress) ->
     return proving_key.verifying_key
 
 
-def check_input(circuit: Circuit, values: Floats) -> None:
+def check_input(quantised: bytes, values: Floats) -> None:
     """Raises ``TensorError`` for a wrong shape, a NaN (which index) or a value out of range."""
-    circuit.quantise_input(values)
+    circuits.QuantGraph.from_bytes(quantised).quantise_input(values)
 
 
 def prove(circuit: Circuit, key_file: Path, values: Floats, threads: int, progress: Progress) -> Result:
@@ -102,11 +108,21 @@ def prove(circuit: Circuit, key_file: Path, values: Floats, threads: int, progre
     return Result(proof.to_bytes(), public_inputs, output.label)
 
 
-def verify(key: dict[str, Any], public_inputs: Sequence[int], proof: bytes) -> Verdict:
-    """Judge a proof. Raises ``InputError`` where the key itself cannot be read."""
-    return prover.verify(VerifyingKey.from_json(key), public_inputs, proof)
+def read_key(document: dict[str, Any]) -> VerifyingKey:
+    """A verification key from its JSON form.
+
+    Raises ``InputError`` where it is none, or not the one its digest says. Keys read lately are at hand:
+    to decode one takes longer than to verify a proof.
+    """
+    return _read_key(json.dumps(document, sort_keys=True))
 
 
-def check_key(key: dict[str, Any]) -> None:
-    """Raises ``InputError`` where this is no verification key, or not the one its digest says."""
-    VerifyingKey.from_json(key)
+# By all of the text, not by the digest that it claims, so that nobody can pass a key off as another.
+@lru_cache(maxsize=64)
+def _read_key(text: str) -> VerifyingKey:
+    return VerifyingKey.from_json(json.loads(text))
+
+
+def verify(key: VerifyingKey, public_inputs: Sequence[int], proof: bytes) -> Verdict:
+    """Judge a proof."""
+    return prover.verify(key, public_inputs, proof)

@@ -15,6 +15,7 @@ from service import log
 from zenerrors import ConflictError, InputError, NotFoundError, RequestError, ResourceError, ZenError
 
 MEDIA_TYPE = "application/problem+json"
+_LONGEST = 500
 
 _TITLES = {
     400: "The request is malformed",
@@ -79,13 +80,18 @@ def respond(status: int, error: ZenError, headers: dict[str, str] | None = None)
         title=_TITLES.get(status, _TITLES[400]),
         status=status,
         code=error.code,
-        detail=error.message,
-        field=error.field,
+        # Messages quote names, never values; a caller's name may still be of any length.
+        detail=_cut(error.message),
+        field=error.field and _cut(error.field),
         request_id=error.request_id if isinstance(error, _BugError) else None,
     )
     return JSONResponse(
         problem.model_dump(exclude_none=True), status_code=status, media_type=MEDIA_TYPE, headers=headers
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 class _BugError(ZenError):
@@ -107,11 +113,13 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
     # The first complaint names field and reason; the offending value is never echoed.
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return respond(400, RequestError("request.invalid_json", "the body is not valid JSON", field="body"))
+        reason = f"the body is not valid JSON: {first['ctx']['error']}"
+        return respond(400, RequestError("request.invalid_json", reason, field="body"))
     if wrong := _wrong_media_type(request):
         return respond(415, wrong)
     place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return respond(422, RequestError("request.invalid", f"{place}: {first['msg']}", field=place))
+    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else first["msg"]
+    return respond(422, RequestError("request.invalid", f"{place}: {message}", field=place))
 
 
 def _wrong_media_type(request: Request) -> RequestError | None:

@@ -12,11 +12,12 @@ import threading
 
 from service import log
 from service.jobs import Jobs
-from service.repositories import Proofs
+from service.repositories import Proofs, stored
 from service.runtime import Runtime
 
 PERIOD_SECONDS = 0.5
 PICK_UP_SECONDS = 5.0
+ORPHAN_SECONDS = 3600.0
 
 
 class Reaper(threading.Thread):
@@ -51,6 +52,18 @@ def reap(runtime: Runtime, pick_up_seconds: float = PICK_UP_SECONDS) -> None:
         for job_id in waiting:
             _enqueue(runtime, job_id)
     _delete_old_inputs(runtime)
+
+
+def sweep(runtime: Runtime) -> None:
+    """Delete artifacts that no row refers to: a crash came between storing and committing.
+
+    For a start of the service. Young files stay: a worker that has outlived its service for a moment may be
+    about to commit them.
+    """
+    with runtime.database.read() as session:
+        kept = stored(session)
+    if count := runtime.store.delete_others(kept, ORPHAN_SECONDS):
+        log.event("store.swept", files=count)
 
 
 def _enqueue(runtime: Runtime, job_id: str) -> None:

@@ -63,7 +63,14 @@ class VerificationKeys:
         return self._session.get(VerificationKey, key_id)
 
 
+def stored(session: Session) -> set[str]:
+    """The digests of all artifacts that a row refers to."""
+    columns = (Model.quantised, Model.proving_key, Proof.input)
+    return {digest for column in columns for digest in session.scalars(select(column)) if digest}
+
+
 def _found(row: Row | None, kind: str, row_id: str) -> Row:
     if row is None:
-        raise NotFoundError("not_found", f"there is no {kind} {row_id!r}")
+        field = f"{kind.replace(' ', '_')}_id"
+        raise NotFoundError("not_found", f"there is no {kind} {row_id!r}", field=field)
     return row

@@ -57,7 +57,7 @@ def run(operation: str, *parts: bytes) -> bytes:
 def _too_slow() -> ResourceError:
     return ResourceError(
         "resource.model_time",
-        f"reading the model took more than {CPU_SECONDS} seconds; register a smaller one",
+        f"reading the model and its calibration took more than {CPU_SECONDS} seconds; register smaller ones",
         field="model",
     )
 
@@ -110,7 +110,8 @@ def _main(operation: str) -> None:
             {
                 "kind": "ResourceError",
                 "code": "resource.model_memory",
-                "message": f"reading the model took over {MEMORY_BYTES >> 30} GiB; register a smaller one",
+                "message": f"reading the model and its calibration took over {MEMORY_BYTES >> 30} GiB;"
+                " register smaller ones",
                 "field": "model",
             }
         ).encode()

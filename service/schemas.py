@@ -71,7 +71,7 @@ class ProofRequest(BaseModel):
         json_schema_extra={"examples": [{"model_id": "mdl_5d1f…", "input": [[0.0, 0.5, 1.0]]}]},
     )
 
-    model_id: str
+    model_id: str = Field(max_length=40)
     input: list[Any] = Field(description="Numbers, nested to the shape of the model's input.")
 
 
@@ -86,12 +86,16 @@ class ProofView(JobView):
 class KeyReference(BaseModel):
     """Which verification key a proof is for."""
 
+    model_config = ConfigDict(extra="forbid")
+
     id: str = Field(description="SHA-256 of the key's bytes, in hex.", pattern="^[0-9a-f]{64}$")
     setup: str = Field(examples=["development"])
 
 
 class Statement(BaseModel):
     """What a proof says, in words and in fields, and what it does not say."""
+
+    model_config = ConfigDict(extra="forbid")
 
     claim: str
     fields: list[dict[str, Any]] = Field(description="The meaning of the public inputs, by name.")
@@ -104,8 +108,8 @@ class ProofDocument(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    format: Literal["zenserve proof"] = "zenserve proof"
-    version: Literal[1] = 1
+    format: Literal["zenserve proof"]
+    version: Literal[1]
     proof: str = Field(
         description="A | B | C, compressed points of BLS12-381 in hex.",
         pattern="^([0-9a-f]{2})*$",
@@ -122,7 +126,7 @@ class VerifyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     proof: ProofDocument
-    verification_key_id: str | None = None
+    verification_key_id: str | None = Field(default=None, max_length=64)
     verification_key: dict[str, Any] | None = None
 
 

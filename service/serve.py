@@ -21,7 +21,7 @@ import uvicorn
 from service import log
 from service.app import create_app
 from service.jobs import Jobs
-from service.reaper import Reaper
+from service.reaper import Reaper, sweep
 from service.runtime import Runtime
 from service.settings import Settings
 from zenerrors import ConflictError
@@ -100,8 +100,9 @@ def serve(settings: Settings) -> None:
     # must still run.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    with _only_one(settings.data_dir), _listener(settings) as listener:
+    with _only_one(settings.data_dir), listen(settings.host, settings.port) as listener:
         runtime.database.migrate()
+        sweep(runtime)
         helpers = (Reaper(runtime), Supervisor(runtime))
         for helper in helpers:
             helper.start()
@@ -122,9 +123,14 @@ def serve(settings: Settings) -> None:
             log.event("service.stopped")
 
 
-def _listener(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ``OSError``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=2048)
+    # Connections inherit it. Without it every answer on a kept connection waits 40 ms for a delayed ACK:
+    # asyncio sets it only for sockets that say IPPROTO_TCP, which create_server's do not.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 @contextmanager

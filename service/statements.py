@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from prover import Verdict
+from prover import Verdict, VerifyingKey
 from service import engine
-from service.schemas import KeyReference, KeyView, ProofDocument, Statement, Verification
+from service.schemas import KeyReference, ProofDocument, Statement, Verification
 
 _NOT_SAID = [
     "That the network is accurate, fair or fit for a purpose.",
@@ -44,10 +44,12 @@ def statement(circuit: dict[str, Any], public_inputs: list[int]) -> Statement:
 
 
 def proof_document(
-    proof: bytes, public_inputs: list[str], key: dict[str, Any], circuit: dict[str, Any]
+    proof: bytes, public_inputs: list[str], key: VerifyingKey, circuit: dict[str, Any]
 ) -> ProofDocument:
-    """The portable form of a proof under ``key``, a verification key in its JSON form."""
+    """The portable form of a proof under ``key``."""
     return ProofDocument(
+        format="zenserve proof",
+        version=1,
         proof=proof.hex(),
         public_inputs=public_inputs,
         verification_key=_reference(key),
@@ -55,17 +57,12 @@ def proof_document(
     )
 
 
-def key_view(key: dict[str, Any], circuit: dict[str, Any]) -> KeyView:
-    return KeyView(**_reference(key).model_dump(), key=key, circuit=circuit)
-
-
-def judge(document: ProofDocument, key: dict[str, Any], circuit: dict[str, Any] | None) -> Verification:
+def judge(document: ProofDocument, key: VerifyingKey, circuit: dict[str, Any] | None) -> Verification:
     """Whether the document's proof is valid under ``key``, and proves what the document says.
 
     Without the circuit's description there is nothing to hold the document's words against: the answer
-    then has no statement. Raises ``InputError`` where ``key`` is none.
+    then has no statement.
     """
-    engine.check_key(key)
     if document.verification_key != _reference(key):
         wrong_key = Verdict(
             False, "key_mismatch", "The document names another verification key than this one."
@@ -85,7 +82,7 @@ def judge(document: ProofDocument, key: dict[str, Any], circuit: dict[str, Any] 
     return _verification(verdict, key, proven)
 
 
-def _verification(verdict: Verdict, key: dict[str, Any], proven: Statement | None) -> Verification:
+def _verification(verdict: Verdict, key: VerifyingKey, proven: Statement | None) -> Verification:
     return Verification(
         valid=verdict.valid,
         reason=verdict.reason,
@@ -95,8 +92,8 @@ def _verification(verdict: Verdict, key: dict[str, Any], proven: Statement | Non
     )
 
 
-def _reference(key: dict[str, Any]) -> KeyReference:
-    return KeyReference(id=key["digest"], setup=key["setup"])
+def _reference(key: VerifyingKey) -> KeyReference:
+    return KeyReference(id=key.digest.hex(), setup=key.setup)
 
 
 def _field(group: dict[str, Any], public_inputs: list[int]) -> dict[str, Any]:

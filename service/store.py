@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
+from collections.abc import Set
 from pathlib import Path
 
 from zenerrors import FileFormatError
@@ -52,6 +54,15 @@ class Store:
 
     def path(self, digest: str) -> Path:
         return self._root / digest[:2] / digest
+
+    def delete_others(self, digests: Set[str], age_seconds: float) -> int:
+        """Delete all files but these, unfinished ones too, that are older than this. How many."""
+        oldest = time.time() - age_seconds
+        others = [file for file in self._root.glob("*/*") if file.name not in digests]
+        old = [file for file in others if file.stat().st_mtime < oldest]
+        for file in old:
+            file.unlink()
+        return len(old)
 
     def delete(self, digest: str) -> None:
         self.path(digest).unlink(missing_ok=True)

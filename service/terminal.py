@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.progress import (
     BarColumn,
     Progress,
@@ -88,6 +88,11 @@ def print_verdict(console: Console, verdict: Verification) -> None:
         lines += [f"[dim]not[/]    {escape(line)}" for line in verdict.statement.does_not_say]
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """Text from elsewhere, fit to print: its markup is not taken as ours, its control codes do nothing."""
+    return escape_markup("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 def _cause(problem: dict[str, Any]) -> str:

@@ -70,9 +70,13 @@ def seal_model(runtime: Runtime, model_id: str, quantised: bytes) -> str:
     return runtime.store.put(runtime.vault.seal(quantised, f"model:{model_id}"))
 
 
+def open_model(runtime: Runtime, model: Model) -> bytes:
+    """The quantised network."""
+    return runtime.vault.open(runtime.store.get(model.quantised), f"model:{model.id}")
+
+
 def open_circuit(runtime: Runtime, model: Model) -> Circuit:
-    quantised = runtime.vault.open(runtime.store.get(model.quantised), f"model:{model.id}")
-    return engine.compile_model(quantised, model.input_privacy, model.weight_privacy)
+    return engine.compile_model(open_model(runtime, model), model.input_privacy, model.weight_privacy)
 
 
 def seal_input(runtime: Runtime, proof_id: str, values: engine.Floats) -> str:

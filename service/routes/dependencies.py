@@ -53,7 +53,7 @@ def _runtime(request: Request) -> Runtime:
 
 def _wait_seconds(prefer: Annotated[str | None, Header(description="`wait=N` seconds")] = None) -> int:
     """How long the caller will wait for the result (RFC 7240), at most a minute."""
-    wanted = re.search(r"\bwait=(\d{1,6})\b", prefer or "")
+    wanted = re.search(r"\bwait=(\d{1,6})", prefer or "")
     return min(int(wanted[1]), LONGEST_WAIT_SECONDS) if wanted else 0
 
 
@@ -63,6 +63,7 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
+        min_length=1,
         max_length=255,
         description="The same key with the same request gives the same resource, once.",
     ),

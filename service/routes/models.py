@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Response, UploadFile
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
 
 from service import problems, sandbox, work
 from service.jobs import Jobs, new_id
@@ -13,17 +13,42 @@ from service.routes.dependencies import IdempotencyKey, RuntimeDep
 from service.runtime import Runtime
 from service.schemas import ModelView, model_view
 from service.tables import Model, Privacy
+from zenerrors import RequestError
 
 router = APIRouter(tags=["models"])
 
+_FIELDS = ("model", "calibration", "name", "input_privacy", "weight_privacy", "bits")
+_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 
-@router.post("/models", status_code=202, responses=problems.responses(400, 409, 415))
+
+async def _fields_as_described(request: Request) -> None:
+    """Refuse what would otherwise be passed over: a misspelt ``weight_privacy`` would make weights public."""
+    seen: set[str] = set()
+    for name, value in (await request.form()).multi_items():
+        if name not in _FIELDS:
+            problem = f"there is no such field; there are {', '.join(_FIELDS)}"
+        elif name in seen:
+            problem = "this field is given twice"
+        elif value == "":
+            problem = "this field is empty; give it a value or leave it out"
+        else:
+            seen.add(name)
+            continue
+        raise RequestError("request.invalid", f"{name}: {problem}", field=name)
+
+
+@router.post(
+    "/models",
+    status_code=202,
+    responses=problems.responses(400, 409, 415),
+    dependencies=[Depends(_fields_as_described)],
+)
 def create_model(
     runtime: RuntimeDep,
     response: Response,
     model: Annotated[UploadFile, "an ONNX file"],
     calibration: Annotated[UploadFile, "typical inputs: .npy, or a JSON array"],
-    name: Annotated[str, Form(min_length=1, max_length=200)] = "unnamed",
+    name: Annotated[str, Form(min_length=1, max_length=200, pattern=_PRINTABLE)] = "unnamed",
     input_privacy: Annotated[Privacy, Form()] = "private",
     weight_privacy: Annotated[Privacy, Form()] = "public",
     bits: Annotated[int, Form(ge=2, le=8)] = 8,

@@ -68,7 +68,9 @@ def get_proof_document(runtime: RuntimeDep, proof_id: str) -> ProofDocument:
                 "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
             )
         key = VerificationKeys(session).get(proof.model.verification_key_id or "")
-        return statements.proof_document(proof.proof, proof.public_inputs, key.document, key.circuit)
+        return statements.proof_document(
+            proof.proof, proof.public_inputs, engine.read_key(key.document), key.circuit
+        )
 
 
 @router.post("/proofs/{proof_id}/cancel", responses=problems.responses(404, 409))
@@ -116,7 +118,7 @@ def _submit(runtime: Runtime, body: ProofRequest, idempotency_key: str | None) -
             f"the model is {model.job.state}; wait until GET /v1/models/{model.id} says succeeded",
             field="model_id",
         )
-    engine.check_input(work.open_circuit(runtime, model), values)
+    engine.check_input(work.open_model(runtime, model), values)
     proof_id = new_id("prf")
     with runtime.database.write() as session:
         if earlier := Jobs(session).earlier(idempotency_key, mac):

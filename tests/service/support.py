@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from service.app import create_app
 from service.heartbeat import Heartbeat
 from service.jobs import Jobs
 from service.runtime import Runtime
+from service.serve import listen
 from service.worker import run_job
 
 SHAPE = (4,)
@@ -56,7 +56,7 @@ def tiny_calibration(inputs: int = 4) -> bytes:
 @contextmanager
 def serving(runtime: Runtime) -> Iterator[str]:
     """An API server in a thread, without any worker. Its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listen("127.0.0.1", 0) as listener:
         server = uvicorn.Server(
             uvicorn.Config(create_app(runtime), log_config=None, timeout_graceful_shutdown=1)
         )

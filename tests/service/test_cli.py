@@ -123,6 +123,26 @@ def test_verify_without_a_key_or_with_rubbish_is_trouble_and_no_verdict(
     assert "proof.json" in err
 
 
+def test_verify_refuses_a_key_file_under_another_name(run: Any, files: tuple[Path, Path]) -> None:
+    proof, key = files
+    key.write_text(json.dumps(json.loads(key.read_text()) | {"id": "0" * 64}))
+    code, out, err = run("verify", proof, "--key", key)
+    assert (code, out) == (2, "")
+    assert "[file.hash]" in err
+
+
+def test_control_codes_from_elsewhere_do_nothing_to_the_terminal(run: Any, files: tuple[Path, Path]) -> None:
+    proof, key = files
+    document = json.loads(key.read_text())
+    document["circuit"]["meaning"] = "\x1b]0;owned\x07 [red]and[/red]"
+    key.write_text(json.dumps(document))
+    _, out, _ = run("verify", proof, "--key", key)
+    assert "owned" in out
+    assert "[red]and[/red]" in out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
 def test_errors_are_one_line_with_a_code(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = run("models", "show", "mdl_nope")
     assert (code, out) == (2, "")
@@ -159,6 +179,8 @@ def test_serve_refuses_settings_in_one_line(
         assert "Traceback" not in err
         return str(err)
 
+    monkeypatch.setattr("service.log.configure", lambda level: None)  # these are this process's, too
+    monkeypatch.setattr("signal.signal", lambda *_: None)
     data = ("--data-dir", tmp_path / "new")
     assert "PORT" in complaint(*data, "--port", "65536")
     for name, value in (("THREADS", "zero"), ("LOG_LEVEL", "loud"), ("MAX_ATTEMPTS", "0")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -78,6 +79,28 @@ def test_json_nested_without_end_does_not_kill_the_process(shared_url: str) -> N
     finally:
         sys.setrecursionlimit(limit)
     assert problem(answer) == (400, "request.invalid_json")
+
+
+def test_invalid_json_is_located(shared_url: str) -> None:
+    answer = httpx.post(f"{shared_url}/v1/proofs", content=b'{"model_id": "m", "input": [x]}', headers=JSON)
+    assert "line 1 column 29" in answer.json()["detail"]
+
+
+def test_a_long_name_is_not_echoed_at_length(shared_url: str) -> None:
+    answer = httpx.post(f"{shared_url}/v1/verify", json={"x" * 100_000: 1})
+    assert problem(answer)[0] == 422
+    assert len(answer.content) < 2000
+
+
+def test_answers_on_a_kept_connection_do_not_wait_for_an_acknowledgement(shared_url: str) -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        client.get("/healthz").raise_for_status()
+        return time.perf_counter() - start
+
+    with httpx.Client(base_url=shared_url) as client:
+        seconds()
+        assert min(seconds() for _ in range(10)) < 0.03
 
 
 def test_a_wrong_method_names_the_right_ones(shared_url: str) -> None:

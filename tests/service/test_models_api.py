@@ -54,6 +54,33 @@ def test_the_answer_to_a_new_model_says_where_it_is(url: str) -> None:
     assert response.headers["Location"] == f"/v1/models/{response.json()['id']}"
 
 
+@pytest.mark.parametrize(
+    ("fields", "field", "remedy"),
+    [
+        ([("weight_privcy", (None, "private"))], "weight_privcy", "weight_privacy"),
+        ([("weight_privacy", (None, ""))], "weight_privacy", "empty"),
+        ([("model", ("m.onnx", b""))], "model", "twice"),
+        ([("bits", (None, "8")), ("bits", (None, "4"))], "bits", "twice"),
+        ([("name", (None, "\x1b[31m"))], "name", "pattern"),
+    ],
+)
+def test_a_field_that_would_be_passed_over_is_refused(
+    shared_url: str, fields: list[Any], field: str, remedy: str
+) -> None:
+    files = [("model", ("m.onnx", tiny_onnx())), ("calibration", ("c.npy", tiny_calibration())), *fields]
+    response = httpx.post(f"{shared_url}/v1/models", files=files)
+    assert (response.status_code, response.json()["code"]) == (422, "request.invalid")
+    assert response.json()["field"] == field
+    assert remedy in response.json()["detail"]
+
+
+def test_text_in_place_of_a_file_is_refused_with_the_remedy(shared_url: str) -> None:
+    fields = {"model": (None, "m.onnx"), "calibration": ("c.npy", tiny_calibration())}
+    response = httpx.post(f"{shared_url}/v1/models", files=fields)
+    assert (response.status_code, response.json()["field"]) == (422, "model")
+    assert "@FILE" in response.json()["detail"]
+
+
 REFUSALS = {
     "not ONNX": (b"hello", tiny_calibration(), {}, "model.not_onnx", "model"),
     "empty": (b"", tiny_calibration(), {}, "model.not_onnx", "model"),

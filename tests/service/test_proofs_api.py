@@ -12,6 +12,7 @@ import pytest
 from client import ApiError, Client, Model
 from prover import VerifyingKey, reference
 from service.jobs import Jobs
+from service.routes.dependencies import _wait_seconds
 from service.runtime import Runtime
 from tests.service.support import heart, tiny_calibration, tiny_onnx, work_on
 
@@ -86,6 +87,28 @@ def test_prefer_wait_is_not_a_deadline(url: str, model: Model) -> None:
     response = httpx.post(f"{url}/v1/proofs", json=body, headers={"Prefer": "wait=1"}, timeout=30)
     assert (response.status_code, response.json()["state"]) == (202, "queued")
     assert response.headers["Location"] == f"/v1/proofs/{response.json()['id']}"
+
+
+def test_the_longest_wait_is_a_minute() -> None:
+    assert [_wait_seconds(text) for text in ("wait=5", "respond-async, wait=61", f"wait={'9' * 5000}")] == [
+        5,
+        60,
+        60,
+    ]
+    assert [_wait_seconds(text) for text in (None, "wait", "wait=x", "wait=-1")] == [0, 0, 0, 0]
+
+
+def test_checking_an_input_compiles_no_circuit(
+    api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("circuits.compile_inference")
+    assert api.create_proof(model.id, INPUT).state == "queued"
+
+
+def test_an_idempotency_key_is_not_empty(url: str, model: Model) -> None:
+    body = {"model_id": model.id, "input": INPUT}
+    response = httpx.post(f"{url}/v1/proofs", json=body, headers={"Idempotency-Key": ""})
+    assert (response.status_code, response.json()["field"]) == (422, "Idempotency-Key")
 
 
 def test_an_idempotency_key_gives_one_proof_for_one_request(api: Client, model: Model) -> None:

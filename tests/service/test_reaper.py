@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from client import Client, Model
 from service.jobs import Jobs
 from service.queue import Queue
-from service.reaper import reap
+from service.reaper import reap, sweep
+from service.repositories import Models
 from service.runtime import Runtime
 from service.tables import Proof
 from tests.service.support import add_job, work_on
@@ -59,6 +61,24 @@ def test_a_broker_that_is_down_costs_nothing_but_time(
     assert messages(with_model) == []
     reap(with_model, pick_up_seconds=0.0)
     assert len(messages(with_model)) == 1
+
+
+def test_a_sweep_deletes_what_no_row_refers_to_once_it_is_old(with_model: Runtime, model: Model) -> None:
+    store = with_model.store
+    with with_model.database.read() as session:
+        row = Models(session).get(model.id)
+    orphan, unfinished = store.put(b"sealed, but never committed"), store.scratch()
+    unfinished.touch()
+    sweep(with_model)
+    assert store.get(orphan)
+    for file in store.path(orphan).parent.parent.glob("*/*"):
+        os.utime(file, (0, 0))
+    sweep(with_model)
+    assert not store.path(orphan).exists()
+    assert not unfinished.exists()
+    assert row.proving_key is not None
+    assert store.get(row.quantised)
+    assert store.get(row.proving_key)
 
 
 @pytest.mark.parametrize("end", ["succeeded", "canceled"])

@@ -9,9 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from client import Client, Model
+from client import ApiError, Client, Model
+from prover import VerifyingKey
 from prover.points import SCALAR_MODULUS
 from service import engine
+from service.routes import verification
 from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
@@ -102,6 +104,17 @@ def test_a_proof_for_another_key_is_refused(
         assert own.verify(renamed).reason == "pairing_mismatch"
 
 
+def test_a_key_is_read_once_and_never_taken_for_another(
+    api: Client, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert api.verify(document, key).valid
+    with pytest.raises(ApiError) as refusal:
+        api.verify(document, key | {"beta_g2": key["gamma_g2"]})
+    assert refusal.value.code == "file.hash"
+    monkeypatch.delattr(VerifyingKey, "from_json")
+    assert api.verify(document, key).valid
+
+
 def test_a_key_that_the_service_never_saw_has_no_statement(
     document: Document, key: Document, runtime: Runtime
 ) -> None:
@@ -121,6 +134,22 @@ MALFORMED: dict[str, tuple[Callable[[Document, Document], Document], int, str]] 
     "numeric input": (lambda d, k: {"proof": d | {"public_inputs": [1]}}, 422, "request.invalid"),
     "endless input": (lambda d, k: {"proof": d | {"public_inputs": ["1" * 81]}}, 422, "request.invalid"),
     "more": (lambda d, k: {"proof": d | {"more": 1}}, 422, "request.invalid"),
+    "more words": (
+        lambda d, k: {"proof": d | {"statement": d["statement"] | {"approved": "by all"}}},
+        422,
+        "request.invalid",
+    ),
+    "more on the key": (
+        lambda d, k: {"proof": d | {"verification_key": d["verification_key"] | {"by": "all"}}},
+        422,
+        "request.invalid",
+    ),
+    "nameless": (lambda d, k: {"proof": {n: d[n] for n in d if n != "format"}}, 422, "request.invalid"),
+    "two keys": (
+        lambda d, k: {"proof": d, "verification_key": k, "verification_key_id": k["digest"]},
+        422,
+        "request.invalid",
+    ),
     "unknown key": (lambda d, k: {"proof": d, "verification_key_id": "0" * 64}, 404, "not_found"),
     "key digest": (lambda d, k: {"proof": d, "verification_key": k | {"digest": "0" * 64}}, 422, "file.hash"),
     "key point": (
@@ -142,6 +171,17 @@ def test_a_malformed_request_is_a_problem_and_no_verdict(
     assert "valid" not in response.json()
 
 
+def test_an_inline_key_of_too_many_points_is_not_read(
+    api: Client, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "MOST_INLINE_POINTS", len(key["ic"]))
+    assert api.verify(document, key).valid
+    with pytest.raises(ApiError) as refusal:
+        api.verify(document, key | {"ic": [*key["ic"], "rubbish"]})
+    assert (refusal.value.status, refusal.value.code) == (422, "resource.key_size")
+    assert refusal.value.field == "verification_key.ic"
+
+
 def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model) -> None:
     response = httpx.get(f"{shared_url}/v1/verification-keys/{model.verification_key_id}")
     assert response.json()["id"] == response.json()["key"]["digest"] == model.verification_key_id
@@ -150,7 +190,7 @@ def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model
     again = httpx.get(response.request.url, headers={"If-None-Match": etag})
     assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", etag)
     assert httpx.get(response.request.url, headers={"If-None-Match": '"x"'}).status_code == 200
-    engine.check_key(response.json()["key"])
+    assert engine.read_key(response.json()["key"]).digest.hex() == model.verification_key_id
 
 
 def test_an_unknown_verification_key(shared_url: str) -> None:
