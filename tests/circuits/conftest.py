@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from circuits import Circuit, Graph, QuantGraph, compile_inference, load_onnx, quantise
+from circuits.inference import Privacy
 from tests.circuits.support import PRIVACIES
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -19,7 +20,7 @@ class Digits(NamedTuple):
     qgraph: QuantGraph
     images: NDArray[np.uint8]
     labels: NDArray[np.uint8]
-    circuits: dict[tuple[str, str], Circuit]
+    circuits: dict[tuple[Privacy, Privacy], Circuit]
 
     @property
     def circuit(self) -> Circuit:

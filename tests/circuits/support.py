@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,14 @@ import kernels
 from circuits import Circuit, Graph, QuantGraph, quantise
 from circuits.builder import Builder
 from circuits.graph import Dense, Node, Relu
+from circuits.inference import Privacy
 from circuits.quantlayer import IntArray
 from prover.statement import Csr, Statement
 
 R = kernels.fr.modulus
-PRIVACIES = [(x, w) for x in ("private", "public") for w in ("public", "private")]
+PRIVACIES: list[tuple[Privacy, Privacy]] = [
+    (x, w) for x in get_args(Privacy)[::-1] for w in get_args(Privacy)
+]
 
 
 def first_violation(statement: Statement, z: Iterable[int]) -> str | None:

@@ -104,9 +104,9 @@ def requantised(
 
 
 def clamped(acc: int, rescale: Rescale, bits: int) -> int:
-    unit = 2**rescale.shift
+    unit = 1 << rescale.shift
     scaled = rescale.multiplier * acc + rescale.output.zero_point * unit + unit // 2
-    return min(max(scaled // unit, 0), 2**bits - 1)
+    return min(max(scaled // unit, 0), (1 << bits) - 1)
 
 
 @pytest.mark.parametrize("zero_point", [0, 1, 3])
@@ -145,7 +145,8 @@ def test_requantise_passes_honest_accumulators_up_to_its_bounds(data: st.DataObj
         data.draw(st.integers(1, 20)),
         Affine(1.0, data.draw(st.integers(0, 2**bits - 1))),
     )
-    bounds = tuple(sorted(data.draw(st.tuples(st.integers(-(2**25), 2**25), st.integers(-(2**25), 2**25)))))
+    low, high = sorted(data.draw(st.tuples(st.integers(-(2**25), 2**25), st.integers(-(2**25), 2**25))))
+    bounds = low, high
     values = [*bounds, *data.draw(st.lists(st.integers(*bounds), min_size=1, max_size=6))]
     builder, acc, out = requantised(rescale, bounds, bits, len(values))
     z = fill(builder, acc, values)
@@ -161,7 +162,7 @@ def test_requantise_costs_what_it_says() -> None:
 
 
 def forged(builder: Builder, acc: IntArray, value: int, digits: list[int], out: int, slack: int) -> list[int]:
-    z = fill(builder, acc, [value]).tolist()
+    z: list[int] = fill(builder, acc, [value]).tolist()
     for wire, digit in zip(builder.layout["test/requantise/bits"][0], digits, strict=True):
         z[wire] = digit
     z[builder.layout["test/out"][0]], z[builder.layout["test/slack"][0]] = out, slack

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kernels
 import prover
 from circuits import Circuit, QuantGraph, compile_inference
+from circuits.inference import Privacy
 from circuits.quantlayer import Affine, QuantLayer, Rescale
 from prover.reference import check
 from tests.circuits.conftest import Digits
@@ -23,7 +24,7 @@ from zenerrors import ModelError, StatementError
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
 def test_executor_and_constraints_agree_on_every_held_out_digit(
-    digits: Digits, privacy: tuple[str, str]
+    digits: Digits, privacy: tuple[Privacy, Privacy]
 ) -> None:
     circuit = digits.circuits[privacy]
     for image in digits.images:
@@ -34,13 +35,14 @@ def test_executor_and_constraints_agree_on_every_held_out_digit(
         public = circuit.public_inputs(q, output)
         assert kernels.fr.to_ints(witness[1 : 1 + circuit.statement.public]) == public
         for layer in circuit.qgraph.layers[:-1]:
+            assert layer.rescale is not None
             hidden = circuit.assign(q)[circuit.layout[f"{layer.name}/out"]]
             acc = layer.accumulate(q.ravel(), 0)
             assert hidden.tolist() == layer.rescale.apply(acc, 8).tolist()
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
-def test_the_slow_checker_agrees(digits: Digits, privacy: tuple[str, str]) -> None:
+def test_the_slow_checker_agrees(digits: Digits, privacy: tuple[Privacy, Privacy]) -> None:
     circuit = digits.circuits[privacy]
     for image in digits.images[:3]:
         assert check(circuit.statement, circuit.assign(circuit.quantise_input(image)).tolist()) is None
@@ -48,7 +50,9 @@ def test_the_slow_checker_agrees(digits: Digits, privacy: tuple[str, str]) -> No
 
 @given(st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.integers(2, 8), st.booleans())
 @settings(deadline=None, max_examples=40)
-def test_honest_provers_never_fail(seed: int, privacy: tuple[str, str], bits: int, relu_last: bool) -> None:
+def test_honest_provers_never_fail(
+    seed: int, privacy: tuple[Privacy, Privacy], bits: int, relu_last: bool
+) -> None:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 7, rng.integers(2, 6))
     network = random_network(seed, sizes.tolist(), bits, relu_last, offset=rng.normal() * 2)
@@ -89,7 +93,7 @@ def test_every_network_that_is_admitted_compiles_and_proves(
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
-def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[str, str]) -> None:
+def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[Privacy, Privacy]) -> None:
     """Wires moved by one, flipped, negated: all of them, or a sample of each group with private weights."""
     circuit = digits.circuits[privacy]
     rng = np.random.default_rng(1)
@@ -115,7 +119,7 @@ def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
 def test_lies_told_consistently_are_refused_where_they_start(
-    digits: Digits, privacy: tuple[str, str]
+    digits: Digits, privacy: tuple[Privacy, Privacy]
 ) -> None:
     """One wire lies, all later wires are computed from it: only the gadget that fixes it can notice."""
     circuit = digits.circuits[privacy]
@@ -145,7 +149,7 @@ def test_lies_told_consistently_are_refused_where_they_start(
 @pytest.mark.parametrize("privacy", PRIVACIES)
 @pytest.mark.parametrize("pixel", [256, 300, -1, 1 << 30])
 def test_a_pixel_out_of_range_is_refused_even_when_all_else_follows(
-    digits: Digits, privacy: tuple[str, str], pixel: int
+    digits: Digits, privacy: tuple[Privacy, Privacy], pixel: int
 ) -> None:
     circuit = digits.circuits[privacy]
     q = circuit.quantise_input(digits.images[0])
@@ -250,7 +254,7 @@ def test_an_unknown_privacy_is_refused(digits: Digits) -> None:
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
-def test_constraint_counts_are_the_pinned_ones(digits: Digits, privacy: tuple[str, str]) -> None:
+def test_constraint_counts_are_the_pinned_ones(digits: Digits, privacy: tuple[Privacy, Privacy]) -> None:
     """A rise is a failure; a fall is an improvement to write into the file."""
     pinned = json.loads((Path(__file__).parent / "constraint_counts.json").read_text())
     counts = digits.circuits[privacy].describe()["constraints"]
@@ -263,7 +267,7 @@ def test_compilation_is_deterministic(digits: Digits) -> None:
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
-def test_the_description_is_json_and_adds_up(digits: Digits, privacy: tuple[str, str]) -> None:
+def test_the_description_is_json_and_adds_up(digits: Digits, privacy: tuple[Privacy, Privacy]) -> None:
     circuit = digits.circuits[privacy]
     described = json.loads(json.dumps(circuit.describe()))
     counts = described["constraints"]
@@ -283,7 +287,7 @@ def prove_and_verify(circuit: Circuit, image: np.ndarray) -> tuple[prover.Verify
 
 
 @pytest.mark.parametrize("input_privacy", ["private", "public"])
-def test_a_digit_is_proven_and_no_other_label_verifies(digits: Digits, input_privacy: str) -> None:
+def test_a_digit_is_proven_and_no_other_label_verifies(digits: Digits, input_privacy: Privacy) -> None:
     circuit = digits.circuits[input_privacy, "public"]
     key, public, proof = prove_and_verify(circuit, digits.images[0])
     assert prover.verify(key, public, proof).valid

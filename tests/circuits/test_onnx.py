@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import io
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
 from circuits import Graph, load_onnx
@@ -119,7 +120,7 @@ def test_other_float_widths_are_read(dtype: type) -> None:
         [make_node("Softmax", ["l"], ["p"]), make_node("ArgMax", ["p"], ["y"], axis=-1)],
     ],
 )
-def test_a_tail_that_keeps_the_order_is_left_out(tail: list) -> None:
+def test_a_tail_that_keeps_the_order_is_left_out(tail: list[NodeProto]) -> None:
     data = make_model([make_node("Gemm", ["x", "w", "b"], ["l"]), *tail], {"w": W, "b": B})
     plain = load_onnx(ACCEPTED["gemm"])
     assert [type(node) for node in load_onnx(data).nodes] == [type(node) for node in plain.nodes]
@@ -137,7 +138,7 @@ def external() -> bytes:
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="/etc/passwd")
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 def edited(name: str, **changes: object) -> bytes:
@@ -149,29 +150,29 @@ def edited(name: str, **changes: object) -> bytes:
             tensor.dims[:] = value
         else:
             setattr(tensor, field, value)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 def several(kind: str) -> bytes:
     model = ModelProto.FromString(ACCEPTED["gemm"])
     value = helper.make_tensor_value_info("extra", TensorProto.FLOAT, ["batch", 4])
     (model.graph.input if kind == "inputs" else model.graph.output).append(value)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 def without_opset() -> bytes:
     model = ModelProto.FromString(ACCEPTED["gemm"])
     del model.opset_import[:]
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 def duplicated() -> bytes:
     model = ModelProto.FromString(ACCEPTED["gemm"])
     model.graph.initializer.append(model.graph.initializer[0])
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
-def one(*nodes: object, shape: tuple = ("batch", 4), **weights: np.ndarray) -> bytes:
+def one(*nodes: NodeProto, shape: Sequence[int | str] = ("batch", 4), **weights: np.ndarray) -> bytes:
     return make_model(nodes, {"w": W, "b": B, **weights}, shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import py_ecc.optimized_bls12_381 as reference
@@ -67,16 +68,16 @@ def test_duplicates_opposites_and_infinity(pairs: list[tuple[int, int]]) -> None
 def test_large_against_known_logarithms(k: Kernels, group: Group, kind: str, threads: int) -> None:
     """With bases e_i G the result must be (sum of e_i s_i) G."""
     count, rng = 3000, random.Random(kind)
-    draw = {
+    kinds: dict[str, Callable[[], int]] = {
         "random": lambda: rng.randrange(R),
         "bytes": lambda: rng.randrange(256),
         "bits": lambda: rng.randrange(2),
         "all equal": lambda: R // 3,
         "small negatives": lambda: -rng.randrange(1 << 20),
         "mixed": lambda: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
-    }[kind]
+    }
     logarithms = [rng.randrange(R) for _ in range(count)]
-    values = [draw() for _ in range(count)]
+    values = [kinds[kind]() for _ in range(count)]
     bases = group.fixed_base(group.generator, k.fr.from_ints(logarithms), threads=threads)
     total = sum(e * s for e, s in zip(logarithms, values, strict=True)) % R
     expected = group.mul(group.generator[None], k.fr.from_ints([total]))[0]

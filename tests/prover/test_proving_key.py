@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import prover
 from prover import ProvingKey, container
@@ -208,7 +209,7 @@ def test_saving_over_a_key_in_use_leaves_it_whole(example: Example, saved: Path)
 
 
 def test_sections_keep_order_type_and_shape(tmp_path: Path) -> None:
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "empty": np.zeros((0, 3), dtype=np.uint64),
         "bytes": np.arange(7, dtype=np.uint8),
         "grid": np.arange(12, dtype=np.uint32).reshape(2, 2, 3),

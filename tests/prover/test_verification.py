@@ -206,7 +206,8 @@ def test_a_key_changed_in_any_element_refuses(example: Example, field: str) -> N
         ic[int(field[2:])] = other
         changed = replace(key, ic=tuple(ic))
     else:
-        changed = replace(key, **{field: other})
+        changes: dict[str, Any] = {field: other}
+        changed = replace(key, **changes)
     assert prover.verify(changed, example.public, example.proof).reason == "pairing_mismatch"
 
 

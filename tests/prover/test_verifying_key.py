@@ -76,8 +76,9 @@ def test_gamma_and_delta_must_not_be_related(
 @pytest.mark.parametrize("field", ["gamma_g2", "delta_g2"])
 @pytest.mark.parametrize("point", [G2Point(), -G2Point()], ids=["generator", "negated"])
 def test_known_exponents_are_refused(example: Example, field: str, point: G2Point) -> None:
+    changes: dict[str, Any] = {field: point.to_compressed_bytes()}
     with pytest.raises(FileFormatError) as error:
-        replace(example.verifying_key, **{field: point.to_compressed_bytes()})
+        replace(example.verifying_key, **changes)
     assert (error.value.code, error.value.field) == ("file.unsafe_key", field)
 
 

@@ -128,7 +128,7 @@ def first_x(length: int, *, on_curve: bool) -> bytes:
     for x in count(1):
         try:
             flagged = x + (1 << 383)
-            point = decompress_G1(flagged) if length == 48 else decompress_G2((1 << 383, x))
+            point: Any = decompress_G1(flagged) if length == 48 else decompress_G2((1 << 383, x))  # type: ignore[arg-type]
         except ValueError:
             point = None
         if (point is not None) == on_curve and not (point and subgroup_check(point)):
