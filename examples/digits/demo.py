@@ -180,4 +180,7 @@ def show_image(image: NDArray[np.uint8]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped; the service is down and its files are gone")
