@@ -19,7 +19,10 @@ MOST_INLINE_POINTS = 4096
 router = APIRouter(tags=["verification"], route_class=JsonRoute)
 
 
-@router.get("/verification-keys/{key_id}", responses=problems.responses(404))
+@router.get(
+    "/verification-keys/{key_id}",
+    responses=problems.responses(404) | {304: {"description": "The caller's copy is good"}},
+)
 def get_verification_key(
     runtime: RuntimeDep,
     key_id: str,

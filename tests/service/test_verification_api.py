@@ -189,6 +189,8 @@ def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model
     etag = response.headers["ETag"]
     again = httpx.get(response.request.url, headers={"If-None-Match": etag})
     assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", etag)
+    paths = httpx.get(f"{shared_url}/openapi.json").json()["paths"]
+    assert "304" in paths["/v1/verification-keys/{key_id}"]["get"]["responses"]
     assert httpx.get(response.request.url, headers={"If-None-Match": '"x"'}).status_code == 200
     assert engine.read_key(response.json()["key"]).digest.hex() == model.verification_key_id
 
