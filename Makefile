@@ -33,9 +33,11 @@ $(BIN)/python:
 SOURCES := pyproject.toml $(shell find kernels -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt)
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
+	@echo 'Installing and building the kernels: a minute or two, once.'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: $(BIN)/python $(SOURCES)
+	@echo 'Installing, and building the kernels: two minutes or three, once.'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.installed $@

@@ -27,6 +27,8 @@ from zenerrors import FileFormatError, ModelError, TensorError
 # product of two of them cannot wrap around the field either.
 INTEGER_LIMIT = 1 << 62
 LEAST_BITS, MOST_BITS = 2, 8
+# The argmax compares each class with all others: its coefficients grow with the square.
+MOST_CLASSES = 2048
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class QuantGraph:
             self._check_range(layer, self.input_zero(index))
             inputs = len(layer.bias)
         _require(inputs >= 2, "the network must have at least two classes")
+        _require(inputs <= MOST_CLASSES, f"{inputs} classes; at most {MOST_CLASSES} are supported")
 
     @property
     def top(self) -> int:

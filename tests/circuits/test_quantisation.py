@@ -251,6 +251,12 @@ def test_a_bias_at_the_end_of_int64_is_refused() -> None:
     assert caught.value.code == "file.value"
 
 
+def test_more_classes_than_the_argmax_can_compare_are_refused() -> None:
+    with pytest.raises(ModelError, match="at most 2048") as error:
+        random_network(0, (2, 2049))
+    assert error.value.code == "model.quantised"
+
+
 def test_weights_stay_out_of_what_gets_logged(digits: Digits) -> None:
     for shown in (repr(digits.qgraph), repr(digits.graph), json.dumps(digits.circuit.describe())):
         assert "array" not in shown

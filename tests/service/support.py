@@ -44,7 +44,7 @@ def tiny_onnx(hidden: int = 5, inputs: int = 4, operator: str = "Relu", poison: 
         [numpy_helper.from_array(first, "w1"), numpy_helper.from_array(second, "w2")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())
 
 
 def tiny_calibration(inputs: int = 4) -> bytes:

@@ -21,8 +21,8 @@ def claim(runtime: Runtime, job_id: str = "job_1", worker: str = "a", lease: flo
         return Jobs(session).claim(job_id, worker, lease)
 
 
-def claimed(runtime: Runtime, **options: float) -> Claim:
-    taken = claim(runtime, add_job(runtime), **options)
+def claimed(runtime: Runtime, lease: float = 60.0) -> Claim:
+    taken = claim(runtime, add_job(runtime), lease=lease)
     assert taken is not None
     return taken
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 from typing import Any
 
 import httpx
@@ -75,7 +76,7 @@ def test_a_field_that_would_be_passed_over_is_refused(
 
 
 def test_text_in_place_of_a_file_is_refused_with_the_remedy(shared_url: str) -> None:
-    fields = {"model": (None, "m.onnx"), "calibration": ("c.npy", tiny_calibration())}
+    fields: dict[str, Any] = {"model": (None, "m.onnx"), "calibration": ("c.npy", tiny_calibration())}
     response = httpx.post(f"{shared_url}/v1/models", files=fields)
     assert (response.status_code, response.json()["field"]) == (422, "model")
     assert "@FILE" in response.json()["detail"]
@@ -156,7 +157,7 @@ def test_a_parser_that_takes_too_long_or_too_much_or_crashes_is_cut_off(
 def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {}
     monkeypatch.setenv("ZENSERVE_SECRET_KEY", "x" * 32)
-    monkeypatch.setattr(sandbox.subprocess, "run", lambda *_, env, **__: seen.update(env) or 1 / 0)
+    monkeypatch.setattr(subprocess, "run", lambda *_, env, **__: seen.update(env) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         sandbox.run("quantise")
     assert not [name for name in seen if name.startswith("ZENSERVE_")]

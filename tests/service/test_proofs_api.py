@@ -47,6 +47,7 @@ def test_a_proof_from_request_to_document(api: Client, with_model: Runtime, mode
     assert any("development setup" in line for line in document["statement"]["does_not_say"])
     assert "timings" not in document
     key = api.get_verification_key(document["verification_key"]["id"])["key"]
+    assert proof.label is not None
     assert reference.verify(
         VerifyingKey.from_json(key), [proof.label], bytes.fromhex(document["proof"])
     ).valid
