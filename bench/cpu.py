@@ -9,7 +9,6 @@ is the peer's time over ours, "vs floor" ours over the field products alone (doc
 
 from __future__ import annotations
 
-import random
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -163,7 +162,6 @@ def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[floa
 def main() -> None:
     options = arguments(__doc__)
     repetitions = 1 if options.quick else 5
-    random.seed(1)
     k = load(available_targets()[0])
     print(f"{machine()}; target {k.target}; median of {repetitions}, spread = (max - min) / median")
     report = Report()

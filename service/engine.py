@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 import circuits
 import prover
 from circuits import Circuit
+from circuits.inference import Privacy
 from prover import Progress, ProvingKey, Verdict, VerifyingKey
 from zenerrors import TensorError
 
 Floats = NDArray[np.float64]
-Privacy = Literal["public", "private"]
 
 
 @dataclass(frozen=True)
