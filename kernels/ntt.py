@@ -20,7 +20,7 @@ MAX_LOG_SIZE = 26
 class Domain:
     """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 26, with its twiddles.
 
-    ``omega`` = 7^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. The twiddles take 32 bytes an
+    ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. The twiddles take 32 bytes an
     element. Instances may be shared by threads.
     """
 

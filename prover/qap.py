@@ -2,7 +2,8 @@
 
 Rows live on the subgroup {ω^i} of n elements, n a power of two: first the constraints, then, as arkworks
 and snarkjs have it, one row A = z_s, B = C = 0 for the constant one and each public input s, which makes the
-polynomials of the public inputs linearly independent. The quotient h = (A·B − C) / Z, Z = X^n − 1, is
+polynomials of the public inputs linearly independent. Challenges are public inputs; the variable that blinds
+a segment gets such a row too, so that its point is never infinity. The quotient h = (A·B − C) / Z, Z = X^n − 1, is
 handled by its values on the odd coset {g ω^i} of the domain of size 2n, where g = ω_2n and so
 Z = g^n − 1 = −2 throughout.
 """
@@ -28,7 +29,7 @@ def log_domain_size(statement: Statement) -> int:
 
     Raises ``StatementError`` (``statement.too_large``) beyond what the transforms can handle.
     """
-    rows = statement.constraints + 1 + statement.public
+    rows = statement.constraints + len(statement.anchored)
     log_size = max(1, (rows - 1).bit_length())
     if log_size > kernels.MAX_LOG_SIZE:
         raise StatementError(
@@ -39,7 +40,7 @@ def log_domain_size(statement: Statement) -> int:
 
 def root_of_unity(log_size: int) -> FrArray:
     """The generator of the domain of size 2^log_size, as ``kernels.Domain`` has it. uint64[4], Montgomery."""
-    return element(pow(7, (fr.modulus - 1) >> log_size, fr.modulus))
+    return element(pow(5, (fr.modulus - 1) >> log_size, fr.modulus))
 
 
 def element(value: int) -> FrArray:
@@ -66,8 +67,8 @@ def columns(statement: Statement, basis: FrArray) -> tuple[FrArray, FrArray, FrA
     for start, matrices in statement.matrices():
         for matrix, out in zip(matrices, (a, b, c), strict=True):
             matrix.add_transposed(basis[start : start + matrix.rows], out)
-    instance = 1 + statement.public
-    a[:instance] = fr.add(a[:instance], basis[statement.constraints :][:instance])
+    anchored = statement.anchored
+    a[anchored] = fr.add(a[anchored], basis[statement.constraints :][: len(anchored)])
     return a, b, c
 
 

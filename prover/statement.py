@@ -1,7 +1,8 @@
 """Rank-1 constraint systems as lists of blocks.
 
-A statement is a relation over the variables ``z = (1 | public | private)``: row i of every block demands
-``(A_i · z) (B_i · z) = C_i · z`` over Fr. Blocks keep structure: a block yields its rows as sparse
+A statement is a relation over the variables ``z = (1 | public | challenges | segments | private)``: row i of
+every block demands ``(A_i · z) (B_i · z) = C_i · z`` over Fr. Each segment ends with a blinding variable that
+belongs to the proof system and that no row reads. Blocks keep structure: a block yields its rows as sparse
 matrices for setup, and computes its share of A·z, B·z, C·z itself, so that a layer with 10^7
 coefficients never becomes 10^7 Python objects.
 """
@@ -9,8 +10,9 @@ coefficients never becomes 10^7 Python objects.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 import kernels
 from kernels import FrArray
+from prover import adaptivity
 from prover.randomness import Secrets
 from zenerrors import StatementError
 
@@ -152,16 +155,75 @@ class ProductBlock:
 
 
 @dataclass(frozen=True)
+class Segment:
+    """``size`` variables that a proof commits to before its challenges are drawn.
+
+    ``linked``: every proof also shows that a commitment from outside (``prover.commitment``) opens to them.
+    """
+
+    name: str
+    size: int
+    linked: bool = False
+
+
+@dataclass(frozen=True)
 class Statement:
-    """Constraint blocks over ``1 + public + private`` variables, in that order."""
+    """Constraint blocks over ``1 | public | challenges | segment_1 .. segment_m | private``, in that order.
+
+    A segment takes ``size + 1`` variables, the last one for blinding. ``layout`` names groups of variables,
+    for messages. A statement with challenges is refused where a prover could choose, once a challenge is
+    known, what a constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the
+    variable; ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is
+    nothing to draw challenges from.
+    """
 
     public: int
     private: int
     blocks: tuple[Block, ...]
+    challenges: int = 0
+    segments: tuple[Segment, ...] = ()
+    layout: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.challenges:
+            return
+        if not self.segments:
+            raise StatementError(
+                "statement.challenge_without_segment",
+                "challenges are drawn from the commitments to segments: declare a segment",
+            )
+        adaptive = adaptivity.first_adaptive(self)
+        if adaptive is not None:
+            raise StatementError(
+                "statement.adaptive",
+                f"a constraint on a challenge reads {self.variable_name(adaptive)}, which the prover may still "
+                "choose when the challenge is known: put it into a segment",
+            )
+
+    @property
+    def instance(self) -> int:
+        """How many variables the verifier knows: the constant one, public inputs and challenges."""
+        return 1 + self.public + self.challenges
 
     @property
     def variables(self) -> int:
-        return 1 + self.public + self.private
+        return self.first_private + self.private
+
+    @property
+    def first_private(self) -> int:
+        return self.instance + sum(segment.size + 1 for segment in self.segments)
+
+    @cached_property
+    def segment_ranges(self) -> tuple[slice, ...]:
+        """The variables of each segment, its blinding variable last."""
+        ends = np.cumsum([self.instance, *(segment.size + 1 for segment in self.segments)]).tolist()
+        return tuple(slice(start, end) for start, end in itertools.pairwise(ends))
+
+    @cached_property
+    def anchored(self) -> NDArray[np.int64]:
+        """The variables s that get a row A = z_s, B = C = 0 after the constraints (docs/groth16.md)."""
+        blinding = [part.stop - 1 for part in self.segment_ranges]
+        return np.array([*range(self.instance), *blinding], dtype=np.int64)
 
     @property
     def constraints(self) -> int:
@@ -170,8 +232,10 @@ class Statement:
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 over the sizes and every coefficient: what a key is made for. 32 bytes."""
-        hasher = hashlib.sha256(b"zenserve r1cs 1")
-        _absorb(hasher, (np.array([self.public, self.private, len(self.blocks)], dtype="<u8"),))
+        hasher = hashlib.sha256(b"zenserve r1cs 2")
+        sizes = [self.public, self.challenges, self.private, len(self.segments), len(self.blocks)]
+        sizes += [value for segment in self.segments for value in (segment.size, segment.linked)]
+        _absorb(hasher, (np.array(sizes, dtype="<u8"),))
         for _, matrices in self.matrices():
             for matrix in matrices:
                 pool = b"".join((value % kernels.fr.modulus).to_bytes(32, "little") for value in matrix.pool)
@@ -190,8 +254,10 @@ class Statement:
         """Each block's first row and its A, B and C, checked against this statement.
 
         Raises ``StatementError``: ``statement.block_shape`` where the rows differ from what the block says,
-        ``statement.column`` where a matrix names a variable that the statement does not have.
+        ``statement.column`` where a matrix names a variable that the statement does not have,
+        ``statement.blinding`` where it names one that blinds a segment.
         """
+        blinding = self.anchored[self.instance :]
         start = 0
         for block in self.blocks:
             matrices = block.matrices()
@@ -206,6 +272,10 @@ class Statement:
                         "statement.column",
                         f"block {block.name!r} uses variable {matrix.columns.max()}, "
                         f"the statement has {self.variables}",
+                    )
+                if np.isin(matrix.columns, blinding).any():
+                    raise StatementError(
+                        "statement.blinding", f"block {block.name!r} uses a variable that blinds a segment"
                     )
             yield start, matrices
             start += block.rows
@@ -242,6 +312,20 @@ class Statement:
                 return f"{block.name}[{row}]"
             row -= block.rows
         raise IndexError(row)
+
+    def variable_name(self, index: int) -> str:
+        """Where ``layout`` has variable ``index``, or else its part of the statement, for error messages."""
+        for name, group in self.layout.items():
+            where = np.argwhere(group == index)
+            if len(where):
+                return f"{name}{where[0].tolist()}"
+        parts = {"one": 1, "public": self.public, "challenge": self.challenges}
+        parts |= {f"segment {segment.name}": segment.size + 1 for segment in self.segments}
+        for name, size in (parts | {"private": self.private}).items():
+            if index < size:
+                return f"{name}[{index}]"
+            index -= size
+        raise IndexError(index)
 
 
 def _absorb(hasher: hashlib._Hash, arrays: Iterable[NDArray[np.generic]]) -> None:

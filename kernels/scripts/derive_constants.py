@@ -17,7 +17,8 @@ R = Z**4 - Z**2 + 1
 P = (Z - 1) ** 2 * R // 3 + Z
 G1_COFACTOR = (Z - 1) ** 2 // 3
 G2_COFACTOR = (Z**8 - 4 * Z**7 + 5 * Z**6 - 4 * Z**4 + 6 * Z**3 - 4 * Z**2 - 4 * Z + 13) // 9
-FR_GENERATOR = 7
+# The least quadratic non-residue: its odd part's power has the full 2-power order. snarkjs' files use it too.
+FR_NONRESIDUE = 5
 TWO_ADICITY = (R - 1 & 1 - R).bit_length() - 1
 
 Fp2 = tuple[int, int]
@@ -119,14 +120,14 @@ def field(name: str, modulus: int, count: int) -> Iterator[str]:
 
 def main() -> None:
     radix = 1 << 384
-    root = pow(FR_GENERATOR, (R - 1) >> TWO_ADICITY, R) * (1 << 256) % R
+    root = pow(FR_NONRESIDUE, (R - 1) >> TWO_ADICITY, R) * (1 << 256) % R
     print("// Made by kernels/scripts/derive_constants.py: change the script, not this file.")
     print("// Words are 64 bits, least significant first; field elements are in Montgomery form.")
     print("#pragma once\n\nnamespace zen {\n\nusing u64 = unsigned long long;\n")
     print("\n".join(field("FrParameters", R, 4)), "\n", sep="")
     print("\n".join(field("FpParameters", P, 6)), "\n", sep="")
     print(f"inline constexpr int two_adicity = {TWO_ADICITY};")
-    print(f"// {FR_GENERATOR}^((r-1) / 2^{TWO_ADICITY})")
+    print(f"// {FR_NONRESIDUE}^((r-1) / 2^{TWO_ADICITY})")
     print(f"inline constexpr u64 root_of_unity[4] = {limbs(root, 4)};\n")
     for name, point in (
         ("g1", generator((4, 0), G1_COFACTOR, True)),

@@ -57,7 +57,7 @@ def proof_exponents(
 
 
 def roots_of_unity(size: int) -> list[int]:
-    omega = pow(7, (R - 1) // size, R)
+    omega = pow(5, (R - 1) // size, R)
     return [pow(omega, i, R) for i in range(size)]
 
 

@@ -35,7 +35,7 @@ def coefficients_of(log_size: int) -> list[int]:
 def test_natural_order_is_the_product_with_galois_vandermonde_matrix(k: Kernels, log_size: int) -> None:
     # galois.ntt itself would first factor r - 1 to find a root of unity; the root is given here.
     size = 1 << log_size
-    matrix = GF.Vandermonde(GF(pow(7, (R - 1) // size, R)), size, size)
+    matrix = GF.Vandermonde(GF(pow(5, (R - 1) // size, R)), size, size)
     values = coefficients_of(log_size)
     array = k.fr.from_ints(values)
     k.domain(log_size).ntt(array)

@@ -27,8 +27,8 @@ struct FpParameters {
 };
 
 inline constexpr int two_adicity = 32;
-// 7^((r-1) / 2^32)
-inline constexpr u64 root_of_unity[4] = {0xb9b58d8c5f0e466a, 0x5b1b4c801819d7ec, 0x0af53ae352a31e64, 0x5bf3adda19e9b27b};
+// 5^((r-1) / 2^32)
+inline constexpr u64 root_of_unity[4] = {0x9cab6d5c0c17f47c, 0x1ce1e93dfd4b71e5, 0x0d6db230471dd505, 0x3f0ee990743a3b6a};
 
 inline constexpr u64 g1_generator_x[1][6] = {{0x5cb38790fd530c16, 0x7817fc679976fff5, 0x154f95c7143ba1c1, 0xf0ae6acdf3d0e747, 0xedce6ecc21dbf440, 0x120177419e0bfb75}};
 inline constexpr u64 g1_generator_y[1][6] = {{0xbaac93d50ce72271, 0x8c22631a7918fd8e, 0xdd595f13570725ce, 0x51ac582950405194, 0x0e1c8c3fad0059c0, 0x0bbc3efc5008a26a}};
