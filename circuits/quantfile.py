@@ -17,10 +17,10 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from circuits.quantlayer import Affine, QuantLayer, Rescale, layer_name
-from prover.preamble import PREAMBLE_BYTES, check_preamble, preamble
+from prover.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
 from zenerrors import FileFormatError
 
-KIND = b"qnet"
+KIND = Kind(b"qnet", 1)
 _PREFIX = PREAMBLE_BYTES + 32 + 4
 
 

@@ -11,24 +11,33 @@ The rooms: ``statement`` (constraints), ``qap`` (their polynomials), ``trusted_s
 docs/groth16.md has the formulas, docs/formats.md the bytes.
 """
 
+from prover.commitment import CommitmentBasis, Opening
 from prover.progress import Progress
 from prover.proof import Proof
-from prover.proving import prove
+from prover.proving import Answer, prove
 from prover.proving_key import ProvingKey
-from prover.statement import Statement
+from prover.statement import Segment, Statement
 from prover.trusted_setup import setup
-from prover.verification import Reason, Verdict, verify
-from prover.verifying_key import VerifyingKey
+from prover.verdict import REASONS, Verdict
+from prover.verification import Claim, verify, verify_batch
+from prover.verifying_key import SegmentKey, VerifyingKey
 
 __all__ = [
+    "REASONS",
+    "Answer",
+    "Claim",
+    "CommitmentBasis",
+    "Opening",
     "Progress",
     "Proof",
     "ProvingKey",
-    "Reason",
+    "Segment",
+    "SegmentKey",
     "Statement",
     "Verdict",
     "VerifyingKey",
     "prove",
     "setup",
     "verify",
+    "verify_batch",
 ]

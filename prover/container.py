@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
-from prover.preamble import check_preamble, preamble
+from prover.preamble import Kind, check_preamble, preamble
 from zenerrors import FileFormatError
 
 _ALIGNMENT = 64
@@ -37,7 +37,7 @@ class Section(NamedTuple):
     item: tuple[int, ...] = ()
 
 
-def write(path: str | os.PathLike[str], kind: bytes, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(path: str | os.PathLike[str], kind: Kind, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Save ``arrays`` in order, atomically: ``path`` holds the old file or the whole new one, never less."""
     flat = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     header, offsets, length = _layout(flat)
@@ -63,7 +63,7 @@ def write(path: str | os.PathLike[str], kind: bytes, arrays: Mapping[str, NDArra
 
 
 def read(
-    path: str | os.PathLike[str], kind: bytes, sections: Mapping[str, Section], *, check_hash: bool = True
+    path: str | os.PathLike[str], kind: Kind, sections: Mapping[str, Section], *, check_hash: bool = True
 ) -> dict[str, NDArray[Any]]:
     """The arrays of the file at ``path``, read-only views of one memory map, shaped as ``sections`` says.
 

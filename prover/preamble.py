@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from zenerrors import FileFormatError
 
+
+class Kind(NamedTuple):
+    """What a file holds: a code of 4 bytes, and the one version of that kind that this program reads."""
+
+    code: bytes
+    version: int
+
+
 MAGIC: Final = b"ZENSERVE"
-VERSION: Final = 1
-VERIFYING_KEY: Final = b"vkey"
-PROVING_KEY: Final = b"pkey"
+VERIFYING_KEY: Final = Kind(b"vkey", 2)
+PROVING_KEY: Final = Kind(b"pkey", 2)
+PROOF: Final = Kind(b"prof", 1)
 
 PREAMBLE_BYTES: Final = 16
 
 
-def preamble(kind: bytes) -> bytes:
-    """Magic (8 bytes), version (u32, little-endian) and kind (4 bytes)."""
-    return struct.pack("<8sI4s", MAGIC, VERSION, kind)
+def preamble(kind: Kind) -> bytes:
+    """Magic (8 bytes), version (u32, little-endian) and the kind's code (4 bytes)."""
+    return struct.pack("<8sI4s", MAGIC, kind.version, kind.code)
 
 
-def check_preamble(data: bytes, kind: bytes) -> None:
-    """Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.version``, ``file.kind``."""
+def check_preamble(data: bytes, kind: Kind) -> None:
+    """Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.kind``, ``file.version``."""
     if len(data) < PREAMBLE_BYTES:
         raise FileFormatError("file.length", f"{len(data)} bytes are too few for any ZenServe file")
-    magic, version, found = struct.unpack_from("<8sI4s", data)
+    magic, version, code = struct.unpack_from("<8sI4s", data)
     if magic != MAGIC:
         raise FileFormatError("file.magic", "this is not a ZenServe file")
-    if version != VERSION:
-        raise FileFormatError("file.version", f"the file has version {version}, this program reads {VERSION}")
-    if found != kind:
-        raise FileFormatError("file.kind", f"the file holds {found!r}, {kind!r} was expected")
+    if code != kind.code:
+        raise FileFormatError("file.kind", f"the file holds {code!r}, {kind.code!r} was expected")
+    if version != kind.version:
+        raise FileFormatError(
+            "file.version", f"the file has version {version} of its kind, this program reads {kind.version}"
+        )

@@ -1,15 +1,26 @@
-"""A Groth16 proof: three group elements in 192 bytes."""
+"""Proofs: three group elements, and what shows that the segments were committed to and linked."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeVar
 
 from py_arkworks_bls12381 import G1Point, G2Point
 
+from prover.document import check_header, from_hex, hex_list
 from prover.points import G1_BYTES, G2_BYTES, PointError, decode_g1, decode_g2
-from zenerrors import EncodingError
+from prover.preamble import PREAMBLE_BYTES, PROOF, check_preamble, preamble
+from zenerrors import EncodingError, FileFormatError
 
-PROOF_BYTES = 2 * G1_BYTES + G2_BYTES
+PLAIN_BYTES = 2 * G1_BYTES + G2_BYTES
+_JSON_HEADER: Final[Mapping[str, str | int]] = {
+    "format": "zenserve groth16 proof",
+    "version": PROOF.version,
+    "curve": "bls12381",
+}
+
+Point = TypeVar("Point", G1Point, G2Point)
 
 
 class ProofError(EncodingError):
@@ -23,9 +34,23 @@ class ProofError(EncodingError):
         return ProofError, (self.reason, self.message)
 
 
+class Points(NamedTuple):
+    """A proof's points, each in its subgroup and finite."""
+
+    a: G1Point
+    b: G2Point
+    c: G1Point
+    segments: list[G1Point]
+    knowledge: list[G1Point]
+    links: list[G1Point]
+
+
 @dataclass(frozen=True)
 class Proof:
     """A (48 bytes), B (96 bytes) and C (48 bytes), each compressed as ZCash and the IETF do.
+
+    Beside them 48 bytes each: the commitments D to the ``segments``, σD as proof of ``knowledge`` of their
+    openings, and a proof for each of the ``links`` between a segment and a commitment from outside.
 
     A proof is no identifier: anyone can turn it into another valid proof of the same statement and public
     inputs (docs/groth16.md, "Proofs are malleable").
@@ -34,10 +59,20 @@ class Proof:
     a: bytes
     b: bytes
     c: bytes
+    segments: tuple[bytes, ...] = ()
+    knowledge: tuple[bytes, ...] = ()
+    links: tuple[bytes, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """A | B | C: 192 bytes."""
-        return self.a + self.b + self.c
+        """Without segments A | B | C, 192 bytes as everywhere; with them the file form of docs/formats.md.
+
+        210 + 96 · segments + 48 · links bytes.
+        """
+        elements = self.a + self.b + self.c
+        if not self.segments:
+            return elements
+        counts = bytes((len(self.segments), len(self.links)))
+        return b"".join((preamble(PROOF), counts, elements, *self.segments, *self.knowledge, *self.links))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Proof:
@@ -45,22 +80,79 @@ class Proof:
 
         Raises ``EncodingError`` with a code ``encoding.{reason}``, the reasons being those of a ``Verdict``.
         """
-        decode(data)
-        return cls(data[:G1_BYTES], data[G1_BYTES:-G1_BYTES], data[-G1_BYTES:])
+        proof = cls.split(data)
+        proof.decode()
+        return proof
+
+    @classmethod
+    def split(cls, data: bytes) -> Proof:
+        """The elements in ``data``, undecoded. Raises ``ProofError``: ``proof_length``, ``proof_format``."""
+        if len(data) == PLAIN_BYTES:
+            a, b, c = _cut(data, (G1_BYTES, G2_BYTES, G1_BYTES))
+            return cls(a, b, c)
+        try:
+            check_preamble(data, PROOF)
+        except FileFormatError as error:
+            reason = "proof_length" if not data.startswith(preamble(PROOF)[:8]) else "proof_format"
+            raise ProofError(
+                reason, f"a proof has {PLAIN_BYTES} bytes or a header of its own: {error.message}"
+            ) from None
+        segments, links = (*data[PREAMBLE_BYTES : PREAMBLE_BYTES + 2], 0, 0)[:2]
+        body = data[PREAMBLE_BYTES + 2 :]
+        if segments == 0 or len(body) != PLAIN_BYTES + G1_BYTES * (2 * segments + links):
+            raise ProofError("proof_length", f"{len(data)} bytes are not what the proof's header announces")
+        a, b, c, *rest = _cut(body, (G1_BYTES, G2_BYTES, *[G1_BYTES] * (1 + 2 * segments + links)))
+        return cls(
+            a, b, c, tuple(rest[:segments]), tuple(rest[segments : 2 * segments]), tuple(rest[2 * segments :])
+        )
+
+    def decode(self) -> Points:
+        """The points, checked. Raises ``ProofError``."""
+        return Points(
+            decoded(decode_g1, self.a, "a"),
+            decoded(decode_g2, self.b, "b"),
+            decoded(decode_g1, self.c, "c"),
+            [decoded(decode_g1, data, "segment") for data in self.segments],
+            [decoded(decode_g1, data, "knowledge") for data in self.knowledge],
+            [decoded(decode_g1, data, "link") for data in self.links],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-able form: compressed points in lower-case hex."""
+        return {
+            **_JSON_HEADER,
+            "a": self.a.hex(),
+            "b": self.b.hex(),
+            "c": self.c.hex(),
+            "segments": [data.hex() for data in self.segments],
+            "knowledge": [data.hex() for data in self.knowledge],
+            "links": [data.hex() for data in self.links],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Proof:
+        """The inverse of ``to_json``. Raises ``FileFormatError``, and ``EncodingError`` as ``from_bytes``."""
+        check_header(document, "a proof", _JSON_HEADER)
+        a, b, c = (from_hex(document.get(name), name) for name in ("a", "b", "c"))
+        segments, knowledge, links = (
+            tuple(hex_list(document.get(name), name)) for name in ("segments", "knowledge", "links")
+        )
+        proof = cls(a, b, c, segments, knowledge, links)
+        proof.decode()
+        return proof
 
 
-def decode(data: bytes) -> tuple[G1Point, G2Point, G1Point]:
-    """The points A, B, C of ``data``, checked. Raises ``ProofError``."""
-    if len(data) != PROOF_BYTES:
-        raise ProofError("proof_length", f"a proof has {PROOF_BYTES} bytes, this has {len(data)}")
-    name = "a"
+def decoded(decode: Callable[[bytes], Point], data: bytes, name: str) -> Point:
+    """The point of ``data``. Raises ``ProofError`` with the reason ``{name}_{fault}``."""
     try:
-        a = decode_g1(data[:G1_BYTES])
-        name = "b"
-        b = decode_g2(data[G1_BYTES:-G1_BYTES])
-        name = "c"
-        c = decode_g1(data[-G1_BYTES:])
+        return decode(data)
     except PointError as error:
         fault = error.fault
-        raise ProofError(f"{name}_{fault}", f"{name.upper()}: {fault.replace('_', ' ')}") from None
-    return a, b, c
+        raise ProofError(f"{name}_{fault}", f"{name}: {fault.replace('_', ' ')}") from None
+
+
+def _cut(data: bytes, lengths: Sequence[int]) -> Iterator[bytes]:
+    start = 0
+    for length in lengths:
+        yield data[start : start + length]
+        start += length

@@ -6,12 +6,15 @@ derived from it are zeroed before the call returns or raises; the witness itself
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from py_arkworks_bls12381 import GT, G1Point, G2Point
 
 from kernels import FrArray, Group, fr, g1, g2
-from prover import qap
+from prover import qap, transcript
+from prover.commitment import Opening
 from prover.progress import Progress, silent
 from prover.proof import Proof
 from prover.proving_key import Points, ProvingKey
@@ -19,27 +22,39 @@ from prover.randomness import Secrets, random_elements
 from prover.statement import Statement
 from zenerrors import StatementError
 
+Answer = Callable[[FrArray, FrArray], None]
+"""``answer(z, challenges)`` completes the witness z, uint64[variables, 4], in place, once the challenges,
+uint64[challenges, 4], are known: it writes private variables that depend on them, and no others."""
+
 
 def prove(
     proving_key: ProvingKey,
     statement: Statement,
     witness: FrArray,
     *,
+    openings: Sequence[Opening] = (),
+    answer: Answer | None = None,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Proof:
     """A proof that ``witness`` (uint64[variables, 4], Montgomery, z[0] = 1) satisfies ``statement``.
 
+    The witness holds public inputs, segments, and the private variables that do not depend on challenges;
+    ``answer`` computes the others. Challenges and blinding variables are set here, whatever stands in their
+    places. ``openings``: for each linked segment, in order, a commitment to its values.
+
     Every call draws fresh blinding factors: two proofs of one witness share no group element.
-    Stages: "constraints", "quotient", "msm_quotient", "msm_private", "msm_a", "msm_b_g1", "msm_b_g2".
+    Stages: "commit" where there are segments, then "constraints", "quotient", "msm_quotient", "msm_private",
+    "msm_a", "msm_b_g1", "msm_b_g2".
 
     Peak memory beside key, statement and witness, for n rows (a power of two) and v variables, in bytes:
     96 n up to the quotient, and 96 a row of the largest block while blocks are evaluated; then 32 n + 64 v
-    and what one multi-scalar multiplication takes.
+    and what one multi-scalar multiplication takes. With segments 32 v more, for a copy of the witness.
 
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
-    ``statement.witness_shape``, ``statement.witness_constant``, ``statement.unsatisfied`` (the message names
-    the first row that fails); and what ``progress`` raises.
+    ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
+    missing or open to other values, ``statement.unsatisfied`` (the message names the first row that fails);
+    and what ``answer`` and ``progress`` raise.
     """
     report = progress or silent
     if proving_key.statement_digest != statement.digest:
@@ -48,10 +63,15 @@ def prove(
             "the proving key was made for another statement: run setup for this one, or load its own key",
             field="proving_key",
         )
+    statement.check_shape(witness)
     with Secrets() as secret:
+        commit: Committed = _NOTHING
+        if statement.segments:
+            witness = secret(witness.copy())
+            commit = _commit(proving_key, statement, witness, openings, answer, threads, report)
         h = _quotient(statement, witness, secret, threads, report)
         msm = partial(g1.msm, threads=threads)
-        private = witness[1 + statement.public :]
+        private = witness[statement.first_private :]
         in_a = secret(witness[proving_key.a_columns])
         in_b = secret(witness[proving_key.b_columns])
         sum_h = secret(msm(proving_key.quotient, h, progress=partial(report, "msm_quotient")))
@@ -61,7 +81,75 @@ def prove(
         sum_b_g2 = secret(
             g2.msm(proving_key.b_g2, in_b, threads=threads, progress=partial(report, "msm_b_g2"))
         )
-        return _blind(proving_key, sum_a, sum_b_g1, sum_b_g2, secret(g1.add(sum_private, sum_h)))
+        elements = _blind(proving_key, sum_a, sum_b_g1, sum_b_g2, secret(g1.add(sum_private, sum_h)))
+    return Proof(*elements, *commit)
+
+
+Committed = tuple[tuple[bytes, ...], tuple[bytes, ...], tuple[bytes, ...]]
+"""The ``segments``, ``knowledge`` and ``links`` of a proof."""
+
+_NOTHING: Committed = (), (), ()
+
+
+def _commit(
+    key: ProvingKey,
+    statement: Statement,
+    z: FrArray,
+    openings: Sequence[Opening],
+    answer: Answer | None,
+    threads: int,
+    report: Progress,
+) -> Committed:
+    """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
+    linked = [segment.linked for segment in statement.segments]
+    if len(openings) != sum(linked):
+        raise StatementError(
+            "statement.openings",
+            f"{sum(linked)} segments are linked, {len(openings)} openings were given",
+            field="openings",
+        )
+    segments, knowledge, links = [], [], []
+    remaining, link_start = iter(openings), 0
+    for index, part in enumerate(statement.segment_ranges):
+        report("commit", index / len(linked))
+        z[part.stop - 1] = random_elements(1)[0]
+        bases = slice(part.start - statement.instance, part.stop - statement.instance)
+        segments.append(g1.compress(g1.msm(key.segments[bases], z[part], threads=threads)[None]))
+        knowledge.append(g1.compress(g1.msm(key.knowledge[bases], z[part], threads=threads)[None]))
+        if linked[index]:
+            link_bases = key.links[link_start:][: part.stop - part.start + 1]
+            link_start += len(link_bases)
+            with Secrets() as secret:
+                scalars = secret(np.concatenate([z[part], next(remaining).blinding[None]]))
+                links.append(g1.compress(g1.msm(link_bases, scalars, threads=threads)[None]))
+    commitments = [opening.commitment for opening in openings]
+    _check_links(key, segments, links, commitments)
+    public = slice(1, 1 + statement.public)
+    drawn = transcript.challenges(
+        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, statement.challenges
+    )
+    z[public.stop : statement.instance] = challenges = fr.from_ints(drawn)
+    if answer is not None:
+        answer(z, challenges)
+    report("commit", 1.0)
+    return tuple(segments), tuple(knowledge), tuple(links)
+
+
+def _check_links(
+    key: ProvingKey, segments: Sequence[bytes], links: Sequence[bytes], commitments: Sequence[bytes]
+) -> None:
+    """e(D, k_1) · e(cm, k_2) = e(π, 1) for each link, so that a wrong opening is named and not proved."""
+    read = G1Point.from_compressed_bytes_unchecked
+    for (index, k_1, k_2), link, commitment in zip(
+        key.verifying_key.prepared.links, links, commitments, strict=True
+    ):
+        left = GT.multi_pairing([read(segments[index]), read(commitment)], [k_1, k_2])
+        if left != GT.pairing(read(link), G2Point()):
+            raise StatementError(
+                "statement.openings",
+                f"the opening for segment {index} does not open its commitment to the segment's values",
+                field="openings",
+            )
 
 
 def _quotient(
@@ -76,8 +164,8 @@ def _quotient(
         secret(b)
         secret(c)
         _check_satisfied(statement, witness, a, b, c)
-        instance = 1 + statement.public
-        a[statement.constraints :][:instance] = witness[:instance]
+        anchored = statement.anchored
+        a[statement.constraints :][: len(anchored)] = witness[anchored]
         report("constraints", 1.0)
         qap.quotient(a, b, c, log_size, threads, report)
     return a
@@ -97,7 +185,9 @@ def _check_satisfied(statement: Statement, witness: FrArray, a: FrArray, b: FrAr
         )
 
 
-def _blind(key: ProvingKey, sum_a: Points, sum_b_g1: Points, sum_b_g2: Points, sum_c: Points) -> Proof:
+def _blind(
+    key: ProvingKey, sum_a: Points, sum_b_g1: Points, sum_b_g2: Points, sum_c: Points
+) -> tuple[bytes, bytes, bytes]:
     """A = α + Σ z_j A_j + rδ, B = β + Σ z_j B_j + sδ, C = Σ private + h + sA + rB − rsδ, r and s fresh."""
     one = qap.element(1)
     with Secrets() as secret:
@@ -111,4 +201,4 @@ def _blind(key: ProvingKey, sum_a: Points, sum_b_g1: Points, sum_b_g2: Points, s
         b_g1 = secret(combine(g1, [key.beta_g1, sum_b_g1[None], key.delta_g1], one, one, s))
         minus_rs = secret(fr.neg(secret(fr.mul(r, s))))
         c = combine(g1, [sum_c[None], a, b_g1, key.delta_g1], one, s, r, minus_rs)
-    return Proof(g1.compress(a), g2.compress(b), g1.compress(c))
+    return g1.compress(a), g2.compress(b), g1.compress(c)

@@ -33,6 +33,9 @@ _SECTIONS: Final = {
     "b_g2": _G2,
     "private": _G1,
     "quotient": _G1,
+    "segments": _G1,
+    "knowledge": _G1,
+    "links": _G1,
 }
 
 
@@ -44,6 +47,10 @@ class ProvingKey:
     ``b_g1``, ``b_g2`` and ``b_columns`` likewise. ``private[j]`` = [(β A_j + α B_j + C_j)(τ) / δ]_1 for each
     private variable. ``quotient[i]`` = [L_i(τ) / δ]_1, L_i the Lagrange polynomial over the domain of size 2n
     of its odd element 2i + 1. ``beta_g1`` and ``delta_g1`` are single points: uint64[1, 2, 6].
+
+    ``segments``: K_j = [(β A_j + α B_j + C_j)(τ) / γ]_1 for each variable of each segment, the blinding ones
+    included; ``knowledge``: σ_s K_j for the same; ``links``: for each linked segment k_1 K_i + k_2 U_i for
+    its variables, then k_1 K_j for its blinding variable, then k_2 H (``prover.commitment``).
 
     A proving key is trusted as its setup is: whoever can change it can make proofs fail, or leak.
     """
@@ -58,6 +65,9 @@ class ProvingKey:
     b_g2: Points
     private: Points
     quotient: Points
+    segments: Points
+    knowledge: Points
+    links: Points
 
     @property
     def statement_digest(self) -> bytes:
@@ -99,7 +109,8 @@ class ProvingKey:
         return key
 
     def _check_shapes(self) -> None:
-        variables = 1 + self.verifying_key.public + len(self.private)
+        key = self.verifying_key
+        variables = len(key.ic) + len(self.segments) + len(self.private)
         rows = len(self.quotient)
         plausible = {
             "beta_g1": len(self.beta_g1) == 1,
@@ -107,7 +118,11 @@ class ProvingKey:
             "a_columns": len(self.a_columns) == len(self.a) and _are_columns(self.a_columns, variables),
             "b_columns": len(self.b_columns) == len(self.b_g1) == len(self.b_g2)
             and _are_columns(self.b_columns, variables),
-            "quotient": rows > self.verifying_key.public and rows & (rows - 1) == 0,
+            "quotient": rows >= len(key.ic) + len(key.segments) and rows & (rows - 1) == 0,
+            "segments": len(self.segments) == sum(segment.size + 1 for segment in key.segments),
+            "knowledge": len(self.knowledge) == len(self.segments),
+            "links": len(self.links)
+            == sum(segment.size + 2 for segment in key.segments if segment.link_g2 is not None),
         }
         for field, fits in plausible.items():
             if not fits:

@@ -3,9 +3,9 @@
 Rows live on the subgroup {ω^i} of n elements, n a power of two: first the constraints, then, as arkworks
 and snarkjs have it, one row A = z_s, B = C = 0 for the constant one and each public input s, which makes the
 polynomials of the public inputs linearly independent. Challenges are public inputs; the variable that blinds
-a segment gets such a row too, so that its point is never infinity. The quotient h = (A·B − C) / Z, Z = X^n − 1, is
-handled by its values on the odd coset {g ω^i} of the domain of size 2n, where g = ω_2n and so
-Z = g^n − 1 = −2 throughout.
+a segment gets such a row too, so that its point is never infinity. The quotient h = (A·B − C) / Z,
+Z = X^n − 1, is handled by its values on the odd coset {g ω^i} of the domain of size 2n, where g = ω_2n and
+so Z = g^n − 1 = −2 throughout.
 """
 
 from __future__ import annotations

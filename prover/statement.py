@@ -196,8 +196,8 @@ class Statement:
         if adaptive is not None:
             raise StatementError(
                 "statement.adaptive",
-                f"a constraint on a challenge reads {self.variable_name(adaptive)}, which the prover may still "
-                "choose when the challenge is known: put it into a segment",
+                f"a constraint on a challenge reads {self.variable_name(adaptive)}, which the prover may "
+                "still choose when the challenge is known: put it into a segment",
             )
 
     @property
@@ -288,13 +288,7 @@ class Statement:
         With ``length`` they are padded with zero rows to ``length`` rows.
         Raises ``StatementError`` (``statement.witness_shape``) where ``z`` does not fit.
         """
-        if z.shape != (self.variables, 4) or z.dtype != np.uint64 or not z.flags.c_contiguous:
-            raise StatementError(
-                "statement.witness_shape",
-                f"the witness is {z.dtype}{list(z.shape)}, "
-                f"this statement takes contiguous uint64[{self.variables}, 4]",
-                field="witness",
-            )
+        self.check_shape(z)
         rows = self.constraints if length is None else length
         a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
         start = 0
@@ -304,6 +298,16 @@ class Statement:
                     out[start : start + block.rows] = secret(values)
             start += block.rows
         return a, b, c
+
+    def check_shape(self, z: FrArray) -> None:
+        """``StatementError`` (``statement.witness_shape``) unless z is a contiguous uint64[variables, 4]."""
+        if z.shape != (self.variables, 4) or z.dtype != np.uint64 or not z.flags.c_contiguous:
+            raise StatementError(
+                "statement.witness_shape",
+                f"the witness is {z.dtype}{list(z.shape)}, "
+                f"this statement takes contiguous uint64[{self.variables}, 4]",
+                field="witness",
+            )
 
     def row_name(self, row: int) -> str:
         """The block and offset of global row ``row``, for error messages."""

@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 
 from kernels import FrArray, fr, g1, g2
 from prover import qap
+from prover.commitment import CommitmentBasis, blinding_point
 from prover.progress import Progress, silent
 from prover.proving_key import Points, ProvingKey
 from prover.randomness import Secrets, random_elements
 from prover.statement import Statement
-from prover.verifying_key import DEVELOPMENT, VerifyingKey
+from prover.verifying_key import DEVELOPMENT, SegmentKey, VerifyingKey
+from zenerrors import StatementError
+
+_NO_POINTS = np.zeros((0, *g1.shape), dtype=np.uint64)
+_INFINITY = np.zeros((1, *g1.shape), dtype=np.uint64)
 
 
 class _Exponents(NamedTuple):
@@ -23,34 +28,67 @@ class _Exponents(NamedTuple):
     a: FrArray
     b: FrArray
     public: FrArray
+    segments: FrArray
     private: FrArray
     quotient: FrArray
 
 
-def setup(statement: Statement, *, threads: int = 1, progress: Progress | None = None) -> ProvingKey:
+class _Trapdoor(NamedTuple):
+    """τ, α, β, γ, δ: uint64[4] each; σ of each segment, uint64[m, 4]; k_1, k_2 of each link, [l, 2, 4]."""
+
+    tau: FrArray
+    alpha: FrArray
+    beta: FrArray
+    gamma: FrArray
+    delta: FrArray
+    sigma: FrArray
+    links: FrArray
+
+
+def setup(
+    statement: Statement,
+    *,
+    basis: CommitmentBasis | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> ProvingKey:
     """Draw a trapdoor, make the keys of ``statement`` from it, erase it.
 
+    ``basis``: what the commitments are made in that linked segments open to; without linked segments None.
     The keys carry the label "development": trusting them means trusting this process.
     Stages: "lagrange", "columns", "key_a", "key_b_g1", "key_b_g2", "key_private", "key_quotient",
-    "key_points".
+    "key_segments" where there are segments, "key_points".
 
     Peak memory beside the statement and the matrices of its largest block, for v variables and n rows (a
     power of two), in bytes: 192 n while the bases are computed, 64 n + 288 v with the columns, and
     32 n + 192 v beside the key, which itself takes at most 480 v + 96 n.
 
-    Raises ``StatementError`` where the blocks do not fit the statement, and what ``progress`` raises.
+    Raises ``StatementError`` where the blocks do not fit the statement, ``statement.basis`` where a basis is
+    needed and missing or the reverse, ``statement.basis_length``; and what ``progress`` raises.
     """
     report = progress or silent
+    links = sum(segment.linked for segment in statement.segments)
+    if (basis is not None) != (links > 0):
+        raise StatementError(
+            "statement.basis",
+            "a basis for commitments goes with linked segments, and only with them",
+            field="basis",
+        )
     with Secrets() as secret:
-        trapdoor = secret(_draw_trapdoor(qap.log_domain_size(statement)))
+        drawn = secret(_draw_trapdoor(qap.log_domain_size(statement), len(statement.segments) + 2 * links))
+        sigma, k = drawn[5 : 5 + len(statement.segments)], drawn[5 + len(statement.segments) :]
+        trapdoor = _Trapdoor(drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], sigma, k.reshape(links, 2, 4))
         exponents = _exponents(statement, trapdoor, secret, report)
-        return _key(statement, trapdoor, exponents, secret, threads, report)
+        return _key(statement, trapdoor, exponents, basis, secret, threads, report)
 
 
-def _draw_trapdoor(log_size: int) -> FrArray:
-    """τ, α, β, γ, δ: uint64[5, 4]. None is zero, and τ is no root of unity of order 2n or less."""
+def _draw_trapdoor(log_size: int, others: int = 0) -> FrArray:
+    """τ, α, β, γ, δ and ``others`` more: uint64[5 + others, 4].
+
+    None is zero, and τ is no root of unity of order 2n or less.
+    """
     while True:
-        trapdoor = random_elements(5)
+        trapdoor = random_elements(5 + others)
         with Secrets() as secret:
             vanishing = secret(_one_minus_power(trapdoor[0], log_size + 1))
             if trapdoor.any(axis=1).all() and vanishing.any():
@@ -67,9 +105,9 @@ def _one_minus_power(tau: FrArray, log_exponent: int) -> FrArray:
         return fr.sub(qap.element(1), power)
 
 
-def _exponents(statement: Statement, trapdoor: FrArray, keep: Secrets, report: Progress) -> _Exponents:
+def _exponents(statement: Statement, trapdoor: _Trapdoor, keep: Secrets, report: Progress) -> _Exponents:
     """What the key's points are made of; every array is registered with ``keep``."""
-    tau, alpha, beta, gamma, delta = trapdoor
+    tau, alpha, beta, gamma, delta, *_ = trapdoor
     log_size = qap.log_domain_size(statement)
     with Secrets() as secret:
         report("lagrange", 0.0)
@@ -82,10 +120,11 @@ def _exponents(statement: Statement, trapdoor: FrArray, keep: Secrets, report: P
         a, b, c = (keep(column) for column in qap.columns(statement, rows))
         mixed = secret(fr.add(secret(fr.mul(a, beta)), secret(fr.mul(b, alpha))))
         mixed = secret(fr.add(mixed, c))
-        instance = 1 + statement.public
-        public = keep(fr.mul(mixed[:instance], secret(fr.inverse(gamma))))
-        private = keep(fr.mul(mixed[instance:], by_delta))
-    return _Exponents(a, b, public, private, quotient)
+        by_gamma = secret(fr.inverse(gamma))
+        public = keep(fr.mul(mixed[: statement.instance], by_gamma))
+        segments = keep(fr.mul(mixed[statement.instance : statement.first_private], by_gamma))
+        private = keep(fr.mul(mixed[statement.first_private :], by_delta))
+    return _Exponents(a, b, public, segments, private, quotient)
 
 
 def _row_basis(log_size: int, tau: FrArray) -> FrArray:
@@ -114,8 +153,9 @@ def _basis(points: FrArray, tau: FrArray, log_size: int) -> FrArray:
 
 def _key(
     statement: Statement,
-    trapdoor: FrArray,
+    trapdoor: _Trapdoor,
     exponents: _Exponents,
+    basis: CommitmentBasis | None,
     secret: Secrets,
     threads: int,
     report: Progress,
@@ -134,8 +174,36 @@ def _key(
     private = in_g1(exponents.private, "key_private")
     quotient = in_g1(exponents.quotient, "key_quotient")
 
-    alpha_g1, beta_g1, delta_g1 = in_g1(secret(trapdoor[[1, 2, 4]]), "key_points")
-    beta_g2, gamma_g2, delta_g2 = in_g2(trapdoor[2:], "key_points")
+    segments = in_g1(exponents.segments, "key_segments") if statement.segments else _NO_POINTS
+    knowledge, links = [_NO_POINTS], [_NO_POINTS]
+    pairs = iter(trapdoor.links)
+    for segment, part, sigma in zip(
+        statement.segments, statement.segment_ranges, trapdoor.sigma, strict=True
+    ):
+        logarithms = exponents.segments[part.start - statement.instance : part.stop - statement.instance]
+        knowledge.append(in_g1(secret(fr.mul(logarithms, sigma)), "key_segments"))
+        if segment.linked and basis is not None:
+            k_1, k_2 = next(pairs)
+            of_segment = np.concatenate([in_g1(secret(fr.mul(logarithms, k_1)), "key_segments"), _INFINITY])
+            outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
+            scalars = secret(np.tile(k_2, (len(outside), 1)))
+            links.append(g1.add(of_segment, g1.mul(outside, scalars)))
+
+    alpha_g1, beta_g1, delta_g1 = in_g1(
+        secret(np.stack([trapdoor.alpha, trapdoor.beta, trapdoor.delta])), "key_points"
+    )
+    beta_g2, gamma_g2, delta_g2, *others = in_g2(
+        secret(
+            np.concatenate(
+                [
+                    np.stack([trapdoor.beta, trapdoor.gamma, trapdoor.delta]),
+                    trapdoor.sigma,
+                    trapdoor.links.reshape(-1, 4),
+                ]
+            )
+        ),
+        "key_points",
+    )
     ic = in_g1(exponents.public, "key_points")
     verifying_key = VerifyingKey(
         DEVELOPMENT,
@@ -145,6 +213,9 @@ def _key(
         g2.compress(gamma_g2[None]),
         g2.compress(delta_g2[None]),
         tuple(g1.compress(point[None]) for point in ic),
+        statement.challenges,
+        _segment_keys(statement, [g2.compress(point[None]) for point in others]),
+        None if basis is None else basis.identity,
     )
     return ProvingKey(
         verifying_key,
@@ -157,6 +228,18 @@ def _key(
         b_g2,
         private,
         quotient,
+        segments,
+        np.concatenate(knowledge),
+        np.concatenate(links),
+    )
+
+
+def _segment_keys(statement: Statement, points: list[bytes]) -> tuple[SegmentKey, ...]:
+    """``points``: [σ]_2 of every segment, then [k_1]_2, [k_2]_2 of every link."""
+    sigma, k = points[: len(statement.segments)], iter(points[len(statement.segments) :])
+    return tuple(
+        SegmentKey(segment.size, point, (next(k), next(k)) if segment.linked else None)
+        for segment, point in zip(statement.segments, sigma, strict=True)
     )
 
 

@@ -1,28 +1,44 @@
-"""What a verifier needs: a few points, the digest of the statement, and who made the setup."""
+"""What a verifier needs: checked on every path by which it can come into being.
+
+Needs Python and the pairing library only, like verification itself.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import itertools
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from py_arkworks_bls12381 import GT, G1Point, G2Point
 
+from prover.document import as_list, check_header, from_hex, hex_list, natural
 from prover.points import G1_BYTES, G2_BYTES, Fault, PointError, decode_g1, decode_g2
-from prover.preamble import PREAMBLE_BYTES, VERIFYING_KEY, VERSION, check_preamble, preamble
+from prover.preamble import PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
 from zenerrors import FileFormatError
 
-DEVELOPMENT = "development"
-"""The only kind of setup so far: one party drew the trapdoor and says that it was erased."""
+DEVELOPMENT: Final = "development"
+"""Somewhere on the way to the key a single party drew secrets, and says that it erased them."""
+CEREMONY: Final = "ceremony"
+"""Several parties contributed to each phase; the secrets are gone if one of them in each was honest."""
+IMPORTED: Final = "imported"
+"""The key comes from another program's file, which alone can say how it was made."""
 
+_LABELS = (DEVELOPMENT, CEREMONY, IMPORTED)
 _LABEL_BYTES = 16
-_DIGEST_BYTES = 32
+_HASH_BYTES = 32
+_COUNTS = struct.Struct("<4I")
+_SEGMENT = struct.Struct("<2I")
 _POINTS = {"alpha_g1": G1_BYTES, "beta_g2": G2_BYTES, "gamma_g2": G2_BYTES, "delta_g2": G2_BYTES}
-_FIELD_BYTES = (_LABEL_BYTES, _DIGEST_BYTES, *_POINTS.values())
-_FIXED_BYTES = PREAMBLE_BYTES + sum(_FIELD_BYTES)
-_JSON_FORMAT = "zenserve verifying key"
+_JSON_HEADER: Final[Mapping[str, str | int]] = {
+    "format": "zenserve verifying key",
+    "version": VERIFYING_KEY.version,
+    "protocol": "groth16",
+    "curve": "bls12381",
+}
 
 _FAULTS = {
     Fault.ENCODING: "its flag bits or its length are not those of a compressed point",
@@ -35,23 +51,45 @@ _FAULTS = {
 Point = TypeVar("Point", G1Point, G2Point)
 
 
-class Prepared(NamedTuple):
-    """Decoded points, ready for the pairing equation."""
+@dataclass(frozen=True)
+class SegmentKey:
+    """What verifies a proof's commitment to one segment of ``size`` variables. Points compressed, 96 bytes.
 
+    ``knowledge_g2`` = [σ]_2; ``link_g2`` = [k_1]_2, [k_2]_2 where the segment is linked to a commitment from
+    outside, else None.
+    """
+
+    size: int
+    knowledge_g2: bytes
+    link_g2: tuple[bytes, bytes] | None = None
+
+
+class Prepared(NamedTuple):
+    """Decoded points, ready for the pairing equations."""
+
+    alpha: G1Point
+    beta: G2Point
     alpha_beta: GT
+    """e(α, β)."""
     gamma: G2Point
     delta: G2Point
     ic: list[G1Point]
+    knowledge: list[G2Point]
+    links: list[tuple[int, G2Point, G2Point]]
+    """For each linked segment its index, [k_1]_2 and [k_2]_2."""
 
 
 @dataclass(frozen=True)
 class VerifyingKey:
-    """Checked on construction: every point canonical, on its curve, in its subgroup, finite, and γ, δ safe.
+    """Checked on construction: every point canonical, on its curve, in its subgroup, finite; no two related.
 
-    ``alpha_g1`` 48 bytes, ``beta_g2``, ``gamma_g2``, ``delta_g2`` 96 bytes, ``ic`` 1 + public times 48
-    bytes, all compressed; ``statement_digest`` 32 bytes, the ``Statement.digest`` that the key claims to be
-    made for; ``setup``, the label of the setup. Raises ``FileFormatError``: ``file.point_*`` with the
-    field's name, ``file.unsafe_key``, ``file.shape``.
+    ``setup``: how the key was made, one of the labels above; ``statement_digest``: 32 bytes, the
+    ``Statement.digest`` that the key claims to be made for; ``alpha_g1`` 48 bytes, ``beta_g2``, ``gamma_g2``,
+    ``delta_g2`` 96 bytes, ``ic`` 1 + public + challenges times 48 bytes, all compressed; ``challenges``: how
+    many of the inputs the proof itself determines; ``basis``: U_1 of the commitments that segments are linked
+    to, 48 bytes, None where none is; ``contributions``: the hashes of a ceremony's second phase, in order.
+    Raises ``FileFormatError``: ``file.point_*`` with the field's name, ``file.unsafe_key``,
+    ``file.setup_label``, ``file.shape``.
     """
 
     setup: str
@@ -61,22 +99,58 @@ class VerifyingKey:
     gamma_g2: bytes
     delta_g2: bytes
     ic: tuple[bytes, ...]
+    challenges: int = 0
+    segments: tuple[SegmentKey, ...] = ()
+    basis: bytes | None = None
+    contributions: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.setup != DEVELOPMENT:
+        if self.setup not in _LABELS:
             raise FileFormatError("file.setup_label", f"unknown setup {self.setup!r}", field="setup")
-        if len(self.statement_digest) != _DIGEST_BYTES:
-            raise FileFormatError(
-                "file.shape", "the statement digest must have 32 bytes", field="statement_digest"
-            )
-        if not self.ic:
-            raise FileFormatError("file.shape", "the key has no point for the constant one", field="ic")
-        _refuse_known_exponents(self.prepared.gamma, self.prepared.delta)
+        linked = any(segment.link_g2 is not None for segment in self.segments)
+        fits = {
+            "statement_digest": len(self.statement_digest) == _HASH_BYTES,
+            "ic": len(self.ic) > self.challenges >= 0,
+            "challenges": self.challenges == 0 or len(self.segments) > 0,
+            "segments": all(0 <= segment.size < 1 << 32 for segment in self.segments),
+            "basis": (self.basis is not None) == linked,
+            "contributions": all(len(hash_) == _HASH_BYTES for hash_ in self.contributions)
+            and (len(self.contributions) > 0 or self.setup != CEREMONY),
+        }
+        for field, right in fits.items():
+            if not right:
+                raise FileFormatError("file.shape", f"{field} does not fit the rest of the key", field=field)
+        if self.basis is not None:
+            _decoded(decode_g1, self.basis, "basis")
+        self._refuse_related_points()
+
+    def _refuse_related_points(self) -> None:
+        """Refuse keys in which one secret is plus or minus another, or known (docs/groth16.md).
+
+        γ keeps the public inputs apart from what the prover chooses: with δ = ±γ anyone forges proofs, and
+        with a known δ anyone who has the powers of a first phase. With two equal σ, values move from one
+        segment to another; with a known σ or k, a commitment needs no opening. Only γ may be the generator,
+        in keys from ceremonies: they fix it so (ePrint 2017/1050), and δ then is what keeps the two apart.
+        """
+        prepared = self.prepared
+        points = {"generator": G2Point(), "gamma_g2": prepared.gamma, "delta_g2": prepared.delta}
+        points |= {f"segments[{i}].knowledge_g2": point for i, point in enumerate(prepared.knowledge)}
+        for index, *pair in prepared.links:
+            points |= {f"segments[{index}].link_g2[{i}]": point for i, point in enumerate(pair)}
+        from_ceremony = self.setup == IMPORTED or len(self.contributions) > 0
+        for (first, p), (second, q) in itertools.combinations(points.items(), 2):
+            usual = from_ceremony and (first, second) == ("generator", "gamma_g2") and p == q
+            if not usual and (p == q or p == -q):
+                raise FileFormatError(
+                    "file.unsafe_key",
+                    f"{second} is plus or minus {first}: anyone could forge proofs",
+                    field=second,
+                )
 
     @property
     def public(self) -> int:
-        """How many public inputs the statement has."""
-        return len(self.ic) - 1
+        """How many public inputs the statement has, challenges not counted."""
+        return len(self.ic) - 1 - self.challenges
 
     @cached_property
     def digest(self) -> bytes:
@@ -87,103 +161,159 @@ class VerifyingKey:
     def prepared(self) -> Prepared:
         alpha = _decoded(decode_g1, self.alpha_g1, "alpha_g1")
         beta = _decoded(decode_g2, self.beta_g2, "beta_g2")
-        return Prepared(
-            GT.pairing(alpha, beta),
-            _decoded(decode_g2, self.gamma_g2, "gamma_g2"),
-            _decoded(decode_g2, self.delta_g2, "delta_g2"),
-            [_decoded(decode_g1, point, f"ic[{index}]") for index, point in enumerate(self.ic)],
-        )
+        gamma = _decoded(decode_g2, self.gamma_g2, "gamma_g2")
+        delta = _decoded(decode_g2, self.delta_g2, "delta_g2")
+        ic = [_decoded(decode_g1, point, f"ic[{index}]") for index, point in enumerate(self.ic)]
+        knowledge, links = [], []
+        for index, segment in enumerate(self.segments):
+            name = f"segments[{index}]"
+            knowledge.append(_decoded(decode_g2, segment.knowledge_g2, f"{name}.knowledge_g2"))
+            if segment.link_g2 is not None:
+                first, second = (
+                    _decoded(decode_g2, point, f"{name}.link_g2[{i}]")
+                    for i, point in enumerate(segment.link_g2)
+                )
+                links.append((index, first, second))
+        return Prepared(alpha, beta, GT.pairing(alpha, beta), gamma, delta, ic, knowledge, links)
 
     def to_bytes(self) -> bytes:
-        """The binary form of docs/formats.md: 400 + 48 · (1 + public) bytes."""
-        return b"".join(
-            (
-                preamble(VERIFYING_KEY),
-                self.setup.encode("ascii").ljust(_LABEL_BYTES, b"\0"),
-                self.statement_digest,
-                self.alpha_g1,
-                self.beta_g2,
-                self.gamma_g2,
-                self.delta_g2,
-                *self.ic,
-            )
-        )
+        """The binary form of docs/formats.md."""
+        parts = [
+            preamble(VERIFYING_KEY),
+            self.setup.encode("ascii").ljust(_LABEL_BYTES, b"\0"),
+            self.statement_digest,
+            _COUNTS.pack(self.public, self.challenges, len(self.segments), len(self.contributions)),
+            *(getattr(self, name) for name in _POINTS),
+            *self.ic,
+        ]
+        for segment in self.segments:
+            link = segment.link_g2 or ()
+            parts += [_SEGMENT.pack(segment.size, bool(link)), segment.knowledge_g2, *link]
+        return b"".join([*parts, self.basis or b"", *self.contributions])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> VerifyingKey:
         """The inverse of ``to_bytes``. Raises ``FileFormatError``."""
         check_preamble(data, VERIFYING_KEY)
-        if len(data) < _FIXED_BYTES + G1_BYTES or (len(data) - _FIXED_BYTES) % G1_BYTES:
-            raise FileFormatError("file.length", f"a verifying key cannot have {len(data)} bytes")
-        fields, position = [], PREAMBLE_BYTES
-        for length in _FIELD_BYTES:
-            fields.append(data[position : position + length])
-            position += length
-        label, statement_digest, alpha, beta, gamma, delta = fields
-        setup = label.rstrip(b"\0").decode("ascii", errors="replace")
-        ic = tuple(data[start : start + G1_BYTES] for start in range(position, len(data), G1_BYTES))
-        return cls(setup, statement_digest, alpha, beta, gamma, delta, ic)
+        reader = _Reader(data, PREAMBLE_BYTES)
+        setup = reader.take(_LABEL_BYTES).rstrip(b"\0").decode("ascii", errors="replace")
+        statement_digest = reader.take(_HASH_BYTES)
+        public, challenges, segment_count, contribution_count = _COUNTS.unpack(reader.take(_COUNTS.size))
+        alpha, beta, gamma, delta = (reader.take(length) for length in _POINTS.values())
+        ic = tuple(reader.run(1 + public + challenges, G1_BYTES))
+        segments = tuple(_read_segment(reader) for _ in range(segment_count))
+        linked = any(segment.link_g2 is not None for segment in segments)
+        basis = reader.take(G1_BYTES) if linked else None
+        contributions = tuple(reader.run(contribution_count, _HASH_BYTES))
+        reader.finish()
+        return cls(
+            setup,
+            statement_digest,
+            alpha,
+            beta,
+            gamma,
+            delta,
+            ic,
+            challenges,
+            segments,
+            basis,
+            contributions,
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-able form: compressed points and digests in lower-case hex."""
+        """A JSON-able form: compressed points, hashes and digests in lower-case hex."""
         return {
-            "format": _JSON_FORMAT,
-            "version": VERSION,
-            "protocol": "groth16",
-            "curve": "bls12381",
+            **_JSON_HEADER,
             "setup": self.setup,
             "statement_digest": self.statement_digest.hex(),
             **{name: getattr(self, name).hex() for name in _POINTS},
             "ic": [point.hex() for point in self.ic],
+            "challenges": self.challenges,
+            "segments": [
+                {
+                    "size": segment.size,
+                    "knowledge_g2": segment.knowledge_g2.hex(),
+                    "link_g2": [point.hex() for point in segment.link_g2] if segment.link_g2 else None,
+                }
+                for segment in self.segments
+            ],
+            "basis": self.basis.hex() if self.basis else None,
+            "contributions": [hash_.hex() for hash_ in self.contributions],
             "digest": self.digest.hex(),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> VerifyingKey:
         """The inverse of ``to_json``; checks the digest too. Raises ``FileFormatError``."""
-        expected = {"format": _JSON_FORMAT, "version": VERSION, "protocol": "groth16", "curve": "bls12381"}
-        if not isinstance(document, Mapping):
-            raise FileFormatError("file.json", "a verifying key must be a JSON object")
-        for name, value in expected.items():
-            if document.get(name) != value:
-                raise FileFormatError("file.json", f"{name} must be {value!r}", field=name)
-        ic = document.get("ic")
-        if not isinstance(ic, list):
-            raise FileFormatError("file.json", "ic must be a list of hex strings", field="ic")
-        alpha, beta, gamma, delta = (_from_hex(document.get(name), name) for name in _POINTS)
+        check_header(document, "a verifying key", _JSON_HEADER)
+        alpha, beta, gamma, delta = (from_hex(document.get(name), name) for name in _POINTS)
+        basis = document.get("basis")
         key = cls(
             str(document.get("setup")),
-            _from_hex(document.get("statement_digest"), "statement_digest"),
+            from_hex(document.get("statement_digest"), "statement_digest"),
             alpha,
             beta,
             gamma,
             delta,
-            tuple(_from_hex(point, f"ic[{index}]") for index, point in enumerate(ic)),
+            tuple(hex_list(document.get("ic"), "ic")),
+            natural(document.get("challenges"), "challenges"),
+            tuple(
+                _segment_from_json(value, f"segments[{index}]")
+                for index, value in enumerate(as_list(document.get("segments"), "segments"))
+            ),
+            None if basis is None else from_hex(basis, "basis"),
+            tuple(hex_list(document.get("contributions"), "contributions")),
         )
         if document.get("digest") != key.digest.hex():
             raise FileFormatError("file.hash", "the digest is not that of this key", field="digest")
         return key
 
 
-def _refuse_known_exponents(gamma: G2Point, delta: G2Point) -> None:
-    """Refuse γ and δ that a forger can relate.
+class _Reader:
+    """Takes bytes from the front of ``data``. Raises ``FileFormatError`` (``file.length``)."""
 
-    γ keeps the public inputs apart from what the prover may choose, C, which is paired with δ. If
-    δ = ±γ, the proof A = α, B = β, C = ∓Σ x_i IC_i satisfies the equation for every x, without a witness:
-    e(α, β) = e(α, β) · e(IC(x), γ) · e(∓IC(x), ±γ). That is the state of a ceremony file whose second phase
-    nobody contributed to (γ = δ = generator), and it has been exploited. A generator in either place is a
-    known exponent, which the argument for soundness does not allow: with δ = ±1 and the powers of a
-    public first phase, C can be computed for every x. Our setup draws both at random.
-    """
-    generator = G2Point()
-    known = (generator, -generator)
-    if delta in (gamma, -gamma):
-        raise FileFormatError("file.unsafe_key", "delta is plus or minus gamma: anyone could forge proofs")
-    for name, point in (("gamma_g2", gamma), ("delta_g2", delta)):
-        if point in known:
+    def __init__(self, data: bytes, position: int) -> None:
+        self._data = data
+        self._position = position
+
+    def take(self, length: int) -> bytes:
+        start, self._position = self._position, self._position + length
+        if self._position > len(self._data):
             raise FileFormatError(
-                "file.unsafe_key", f"{name} is the generator, its exponent is known to anyone", field=name
+                "file.length", f"a verifying key is cut short after {len(self._data)} bytes"
             )
+        return self._data[start : self._position]
+
+    def run(self, count: int, length: int) -> Iterator[bytes]:
+        whole = self.take(count * length)
+        return (whole[start : start + length] for start in range(0, len(whole), length))
+
+    def finish(self) -> None:
+        if self._position != len(self._data):
+            extra = len(self._data) - self._position
+            raise FileFormatError("file.length", f"{extra} bytes follow the end of a verifying key")
+
+
+def _read_segment(reader: _Reader) -> SegmentKey:
+    size, linked = _SEGMENT.unpack(reader.take(_SEGMENT.size))
+    if linked > 1:
+        raise FileFormatError("file.shape", "a segment is either linked, 1, or not, 0", field="segments")
+    knowledge = reader.take(G2_BYTES)
+    return SegmentKey(size, knowledge, (reader.take(G2_BYTES), reader.take(G2_BYTES)) if linked else None)
+
+
+def _segment_from_json(value: Any, field: str) -> SegmentKey:
+    if not isinstance(value, Mapping):
+        raise FileFormatError("file.json", f"{field} must be an object", field=field)
+    link = value.get("link_g2")
+    pair = None if link is None else tuple(hex_list(link, f"{field}.link_g2"))
+    if pair is not None and len(pair) != 2:
+        raise FileFormatError("file.json", f"{field}.link_g2 must be two points", field=f"{field}.link_g2")
+    return SegmentKey(
+        natural(value.get("size"), f"{field}.size"),
+        from_hex(value.get("knowledge_g2"), f"{field}.knowledge_g2"),
+        pair,
+    )
 
 
 def _decoded(decode: Callable[[bytes], Point], data: bytes, field: str) -> Point:
@@ -193,10 +323,3 @@ def _decoded(decode: Callable[[bytes], Point], data: bytes, field: str) -> Point
         raise FileFormatError(
             f"file.point_{error.fault}", f"{field}: {_FAULTS[error.fault]}", field=field
         ) from None
-
-
-def _from_hex(text: Any, field: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except (TypeError, ValueError):
-        raise FileFormatError("file.json", f"{field} must be a string of hex digits", field=field) from None

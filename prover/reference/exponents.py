@@ -23,20 +23,31 @@ class Trapdoor(NamedTuple):
     beta: int
     gamma: int
     delta: int
+    sigma: tuple[int, ...] = ()
+    """One for each segment."""
+    links: tuple[tuple[int, int], ...] = ()
+    """k_1 and k_2 for each linked segment."""
 
 
 def key_exponents(statement: Statement, trapdoor: Trapdoor) -> dict[str, list[int]]:
-    """``a``, ``b`` for every variable, ``public``, ``private``, ``quotient``: as in ``ProvingKey``."""
-    tau, alpha, beta, gamma, delta = trapdoor
+    """``a``, ``b`` for every variable; ``public`` (challenges included), ``segments``, ``knowledge``,
+    ``private``, ``quotient``: as in ``ProvingKey``."""
+    tau, alpha, beta, gamma, delta, sigmas, _ = trapdoor
     a, b, c = _columns(statement, tau)
     mixed = [beta * a_j + alpha * b_j + c_j for a_j, b_j, c_j in zip(a, b, c, strict=True)]
-    instance = 1 + statement.public
+    instance, first_private = statement.instance, statement.first_private
+    segments = [value * pow(gamma, -1, R) % R for value in mixed[instance:first_private]]
+    of_each = [
+        sigma for sigma, part in zip(sigmas, statement.segments, strict=True) for _ in range(part.size + 1)
+    ]
     odd = lagrange(roots_of_unity(2 * _domain_size(statement)), tau)[1::2]
     return {
         "a": a,
         "b": b,
         "public": [value * pow(gamma, -1, R) % R for value in mixed[:instance]],
-        "private": [value * pow(delta, -1, R) % R for value in mixed[instance:]],
+        "segments": segments,
+        "knowledge": [value * sigma % R for value, sigma in zip(segments, of_each, strict=True)],
+        "private": [value * pow(delta, -1, R) % R for value in mixed[first_private:]],
         "quotient": [value * pow(delta, -1, R) % R for value in odd],
     }
 
@@ -45,12 +56,12 @@ def proof_exponents(
     statement: Statement, trapdoor: Trapdoor, z: Sequence[int], r: int, s: int
 ) -> tuple[int, int, int]:
     """A, B and C of the proof of ``z`` with blinding factors ``r`` and ``s``."""
-    tau, alpha, beta, _, delta = trapdoor
+    tau, alpha, beta, _, delta, *_ = trapdoor
     columns = _columns(statement, tau)
     a_z, b_z, c_z = (sum(x * y for x, y in zip(z, column, strict=True)) for column in columns)
     a = alpha + a_z + r * delta
     b = beta + b_z + s * delta
-    private = range(1 + statement.public, statement.variables)
+    private = range(statement.first_private, statement.variables)
     mixed = sum(z[j] * (beta * columns[0][j] + alpha * columns[1][j] + columns[2][j]) for j in private)
     c = (mixed + a_z * b_z - c_z) * pow(delta, -1, R) + s * a + r * b - r * s * delta
     return a % R, b % R, c % R
@@ -76,7 +87,7 @@ def lagrange(points: Sequence[int], tau: int) -> list[int]:
 
 def _domain_size(statement: Statement) -> int:
     size = 2
-    while size < statement.constraints + 1 + statement.public:
+    while size < statement.constraints + statement.instance + len(statement.segments):
         size *= 2
     return size
 
@@ -89,6 +100,7 @@ def _columns(statement: Statement, tau: int) -> tuple[list[int], list[int], list
             for row, entries in enumerate(dense_rows(matrix), start):
                 for j, coefficient in entries:
                     column[j] = (column[j] + coefficient * basis[row]) % R
-    for s in range(1 + statement.public):
-        a[s] = (a[s] + basis[statement.constraints + s]) % R
+    blinding = [part.stop - 1 for part in statement.segment_ranges]
+    for row, s in enumerate([*range(statement.instance), *blinding], statement.constraints):
+        a[s] = (a[s] + basis[row]) % R
     return a, b, c

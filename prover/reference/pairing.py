@@ -1,7 +1,8 @@
-"""Verification by py_ecc, with decoding of its own."""
+"""Verification by py_ecc, with decoding of its own: one equation after the other, without weights."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from py_ecc.bls.point_compression import decompress_G1, decompress_G2
 from py_ecc.bls.typing import G1Compressed, G2Compressed
 from py_ecc.fields import optimized_bls12_381_FQ12 as FQ12
 from py_ecc.optimized_bls12_381.optimized_curve import (
+    G2,
     Z1,
     add,
     curve_order,
@@ -20,7 +22,7 @@ from py_ecc.optimized_bls12_381.optimized_curve import (
 from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
 
 from prover.proof import Proof
-from prover.verification import Reason, Verdict
+from prover.verdict import OK, Verdict
 from prover.verifying_key import VerifyingKey
 
 
@@ -28,31 +30,78 @@ class _RefusedError(Exception):
     pass
 
 
-def verify(verifying_key: VerifyingKey, public_inputs: Sequence[int], proof: bytes | Proof) -> Verdict:
+def verify(
+    verifying_key: VerifyingKey,
+    public_inputs: Sequence[int],
+    proof: bytes | Proof,
+    commitments: Sequence[bytes] = (),
+) -> Verdict:
     """As ``prover.verify``, with the same reasons, several hundred times slower."""
+    key = verifying_key
     try:
-        _check_inputs(verifying_key, public_inputs)
-        a, b, c = _decode_proof(proof.to_bytes() if isinstance(proof, Proof) else proof)
+        _check_inputs(key, public_inputs)
+        links = [segment.link_g2 for segment in key.segments]
+        _check_commitments(commitments, sum(link is not None for link in links))
+        encoded = _split(
+            proof.to_bytes() if isinstance(proof, Proof) else proof, len(links), len(commitments)
+        )
+        names = ["a", "b", "c", *["segment"] * len(links), *["knowledge"] * len(links)]
+        names += ["link"] * len(commitments)
+        a, b, c, *others = (_point(data, name) for data, name in zip(encoded, names, strict=True))
+        outside = [_point(data, "commitment") for data in commitments]
     except _RefusedError as refusal:
-        return Verdict.of_code(str(refusal))
-    alpha = _point(verifying_key.alpha_g1, "alpha")
-    beta = _point(verifying_key.beta_g2, "beta")
-    gamma = _point(verifying_key.gamma_g2, "gamma")
-    delta = _point(verifying_key.delta_g2, "delta")
+        return Verdict.of(str(refusal))
+    segments, knowledge, proofs = (
+        others[: len(links)],
+        others[len(links) : 2 * len(links)],
+        others[2 * len(links) :],
+    )
+
     inputs = Z1
-    for value, point in zip([1, *public_inputs], verifying_key.ic, strict=True):
+    drawn = _challenges(key, public_inputs, encoded[3 : 3 + len(links)], commitments)
+    for value, point in zip([1, *public_inputs, *drawn], key.ic, strict=True):
         inputs = add(inputs, multiply(_point(point, "ic"), value))
+    for segment in segments:
+        inputs = add(inputs, segment)
+    alpha, beta = _point(key.alpha_g1, "alpha"), _point(key.beta_g2, "beta")
+    gamma, delta = _point(key.gamma_g2, "gamma"), _point(key.delta_g2, "delta")
+    equations = [[(neg(a), b), (alpha, beta), (inputs, gamma), (c, delta)]]
+    remaining = iter(zip(proofs, outside, strict=True))
+    for segment, known, segment_key in zip(segments, knowledge, key.segments, strict=True):
+        equations.append([(neg(known), G2), (segment, _point(segment_key.knowledge_g2, "sigma"))])
+        if segment_key.link_g2 is not None:
+            link, commitment = next(remaining)
+            k_1, k_2 = (_point(point, "k") for point in segment_key.link_g2)
+            equations.append([(neg(link), G2), (segment, k_1), (commitment, k_2)])
+    return Verdict.of(OK if all(_is_one(equation) for equation in equations) else "pairing_mismatch")
+
+
+def _is_one(pairs: Sequence[tuple[Any, Any]]) -> bool:
     product = FQ12.one()
-    for p, q in ((neg(a), b), (alpha, beta), (inputs, gamma), (c, delta)):
+    for p, q in pairs:
         product = product * pairing(q, p, final_exponentiate=False)
-    holds = final_exponentiate(product) == FQ12.one()
-    return Verdict.of(Reason.OK if holds else Reason.PAIRING_MISMATCH)
+    return bool(final_exponentiate(product) == FQ12.one())
 
 
-def _check_inputs(verifying_key: VerifyingKey, public_inputs: Sequence[int]) -> None:
+def _challenges(
+    key: VerifyingKey, public_inputs: Sequence[int], segments: Sequence[bytes], commitments: Sequence[bytes]
+) -> list[int]:
+    message = b"zenserve challenge 1" + hashlib.sha256(key.to_bytes()).digest()
+    message += len(public_inputs).to_bytes(4, "big")
+    for value in public_inputs:
+        message += value.to_bytes(32, "big")
+    for points in (segments, commitments):
+        message += len(points).to_bytes(4, "big")
+        for point in points:
+            message += point
+    digests = (hashlib.sha512(message + j.to_bytes(4, "big")).digest() for j in range(key.challenges))
+    return [int.from_bytes(digest, "big") % curve_order for digest in digests]
+
+
+def _check_inputs(key: VerifyingKey, public_inputs: Sequence[int]) -> None:
     if not isinstance(public_inputs, list | tuple):
         raise _RefusedError("public_input_type")
-    if len(public_inputs) != len(verifying_key.ic) - 1:
+    if len(public_inputs) != len(key.ic) - 1 - key.challenges:
         raise _RefusedError("public_input_count")
     for value in public_inputs:
         if type(value) is not int:
@@ -61,12 +110,29 @@ def _check_inputs(verifying_key: VerifyingKey, public_inputs: Sequence[int]) -> 
             raise _RefusedError("public_input_not_canonical")
 
 
-def _decode_proof(data: bytes) -> tuple[Any, Any, Any]:
+def _check_commitments(commitments: Sequence[bytes], links: int) -> None:
+    if not isinstance(commitments, list | tuple) or any(type(data) is not bytes for data in commitments):
+        raise _RefusedError("commitment_type")
+    if len(commitments) != links:
+        raise _RefusedError("commitment_count")
+
+
+def _split(data: bytes, segments: int, links: int) -> list[bytes]:
+    """The encoded points of a proof: A, B, C, segments, knowledge, links."""
     if type(data) is not bytes:
         raise _RefusedError("proof_type")
+    counts = (0, 0)
     if len(data) != 192:
-        raise _RefusedError("proof_length")
-    return _point(data[:48], "a"), _point(data[48:144], "b"), _point(data[144:], "c")
+        if data[:8] != b"ZENSERVE" or len(data) < 18:
+            raise _RefusedError("proof_length")
+        if data[8:16] != b"\x01\0\0\0prof":
+            raise _RefusedError("proof_format")
+        counts, data = (data[16], data[17]), data[18:]
+        if counts[0] == 0 or len(data) != 192 + 96 * counts[0] + 48 * counts[1]:
+            raise _RefusedError("proof_length")
+    if counts != (segments, links):
+        raise _RefusedError("proof_shape")
+    return [data[:48], data[48:144], *(data[i : i + 48] for i in range(144, len(data), 48))]
 
 
 def _point(data: bytes, name: str) -> Any:

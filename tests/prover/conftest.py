@@ -4,7 +4,16 @@ import pytest
 
 import kernels
 import prover
-from tests.prover.statements import CUBIC_Z, Example, cubic_statement
+from tests.prover.statements import (
+    COMMITTED_Z,
+    CUBIC_Z,
+    Committed,
+    Example,
+    answer_committed,
+    commitment_basis,
+    committed_statement,
+    cubic_statement,
+)
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +22,13 @@ def example() -> Example:
     key = prover.setup(statement)
     proof = prover.prove(key, statement, kernels.fr.from_ints(CUBIC_Z))
     return Example(statement, CUBIC_Z, CUBIC_Z[1 : 1 + statement.public], key, proof)
+
+
+@pytest.fixture(scope="session")
+def committed() -> Committed:
+    statement, basis = committed_statement(), commitment_basis(4)
+    key = prover.setup(statement, basis=basis)
+    witness = kernels.fr.from_ints(COMMITTED_Z)
+    openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
+    proof = prover.prove(key, statement, witness, openings=openings, answer=answer_committed)
+    return Committed(statement, COMMITTED_Z, key, basis, openings, proof)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import kernels
 from kernels import FrArray
-from prover import Proof, ProvingKey, Statement, VerifyingKey
+from prover import CommitmentBasis, Opening, Proof, ProvingKey, Segment, Statement, VerifyingKey
 from prover.statement import Csr, ProductBlock, SparseBlock
 
 R = kernels.fr.modulus
@@ -50,6 +50,67 @@ def cubic_statement() -> Statement:
 
 
 CUBIC_Z = [1, 35, 4, 3, 9, 27]
+
+
+def committed_statement(*, linked: bool = True) -> Statement:
+    """w_0 x = p_0, w_1 x = p_1 and p_0 + p_1 = y, the two products checked at once at a challenge c:
+    (w_0 + c w_1) x = p_0 + c p_1.
+
+    Variables: 1 | y | c | model: w_0, w_1 | input: x | products: p_0, p_1 | c w_1, c p_1; after each segment
+    the one that blinds it.
+    """
+    one, y, c, w0, w1, _, x, _, p0, p1, _, cw1, cp1 = range(13)
+    return Statement(
+        1,
+        2,
+        (
+            ProductBlock("weighted", np.array([c, c]), np.array([w1, p1]), np.array([cw1, cp1])),
+            SparseBlock("product", csr([{w0: 1, cw1: 1}]), csr([{x: 1}]), csr([{p0: 1, cp1: 1}])),
+            SparseBlock("sum", csr([{p0: 1, p1: 1}]), csr([{one: 1}]), csr([{y: 1}])),
+        ),
+        challenges=1,
+        segments=(Segment("model", 2, linked), Segment("input", 1, linked), Segment("products", 2)),
+    )
+
+
+COMMITTED_Z = [1, 56, 0, 3, 5, 0, 7, 0, 21, 35, 0, 0, 0]
+
+
+def answer_committed(z: FrArray, challenges: FrArray) -> None:
+    """Completes the witness of ``committed_statement``."""
+    z[11:13] = kernels.fr.mul(z[[4, 9]], challenges[0])
+
+
+def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentBasis:
+    powers = kernels.fr.from_ints(pow(tau, i, R) for i in range(length))
+    return CommitmentBasis(kernels.g1.fixed_base(kernels.g1.generator, powers))
+
+
+class Committed(NamedTuple):
+    """A statement with segments, a key, openings of its linked segments and a proof."""
+
+    statement: Statement
+    z: list[int]
+    key: ProvingKey
+    basis: CommitmentBasis
+    openings: tuple[Opening, ...]
+    proof: Proof
+
+    @property
+    def public(self) -> list[int]:
+        return self.z[1:2]
+
+    @property
+    def witness(self) -> FrArray:
+        return kernels.fr.from_ints(self.z)
+
+    @property
+    def verifying_key(self) -> VerifyingKey:
+        return self.key.verifying_key
+
+    @property
+    def commitments(self) -> tuple[bytes, ...]:
+        return tuple(opening.commitment for opening in self.openings)
 
 
 def csr(rows: Sequence[dict[int, int]]) -> Csr:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import prover
-from prover import Reason, VerifyingKey, reference
+from prover import REASONS, VerifyingKey, reference
 
 VECTORS = Path(__file__).parent / "vectors"
 DOCUMENT: dict[str, Any] = json.loads((VECTORS / "groth16.json").read_text())
