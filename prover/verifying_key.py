@@ -129,11 +129,17 @@ class VerifyingKey:
 
         γ keeps the public inputs apart from what the prover chooses: with δ = ±γ anyone forges proofs, and
         with a known δ anyone who has the powers of a first phase. With two equal σ, values move from one
-        segment to another; with a known σ or k, a commitment needs no opening. Only γ may be the generator,
-        in keys from ceremonies: they fix it so (ePrint 2017/1050), and δ then is what keeps the two apart.
+        segment to another; with a known σ or k, a commitment needs no opening. α = β = 1 is the state of a
+        first phase that nobody contributed to. Only γ may be the generator, in keys from ceremonies: they fix
+        it so (ePrint 2017/1050), and δ then is what keeps the two apart.
         """
         prepared = self.prepared
-        points = {"generator": G2Point(), "gamma_g2": prepared.gamma, "delta_g2": prepared.delta}
+        if prepared.alpha in (G1Point(), -G1Point()):
+            raise FileFormatError(
+                "file.unsafe_key", "alpha_g1 is plus or minus the generator", field="alpha_g1"
+            )
+        points = {"generator": G2Point(), "beta_g2": prepared.beta, "gamma_g2": prepared.gamma}
+        points["delta_g2"] = prepared.delta
         points |= {f"segments[{i}].knowledge_g2": point for i, point in enumerate(prepared.knowledge)}
         for index, *pair in prepared.links:
             points |= {f"segments[{index}].link_g2[{i}]": point for i, point in enumerate(pair)}

@@ -3,5 +3,6 @@
 from prover.reference.constraints import check
 from prover.reference.exponents import Trapdoor, key_exponents, proof_exponents
 from prover.reference.pairing import verify
+from prover.reference.simulator import simulate
 
-__all__ = ["Trapdoor", "check", "key_exponents", "proof_exponents", "verify"]
+__all__ = ["Trapdoor", "check", "key_exponents", "proof_exponents", "simulate", "verify"]

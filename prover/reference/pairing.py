@@ -58,7 +58,7 @@ def verify(
     )
 
     inputs = Z1
-    drawn = _challenges(key, public_inputs, encoded[3 : 3 + len(links)], commitments)
+    drawn = challenges(key, public_inputs, encoded[3 : 3 + len(links)], commitments)
     for value, point in zip([1, *public_inputs, *drawn], key.ic, strict=True):
         inputs = add(inputs, multiply(_point(point, "ic"), value))
     for segment in segments:
@@ -83,7 +83,7 @@ def _is_one(pairs: Sequence[tuple[Any, Any]]) -> bool:
     return bool(final_exponentiate(product) == FQ12.one())
 
 
-def _challenges(
+def challenges(
     key: VerifyingKey, public_inputs: Sequence[int], segments: Sequence[bytes], commitments: Sequence[bytes]
 ) -> list[int]:
     message = b"zenserve challenge 1" + hashlib.sha256(key.to_bytes()).digest()

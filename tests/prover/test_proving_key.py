@@ -180,7 +180,7 @@ def test_shapes_that_do_not_fit_are_refused(
 def test_a_bad_verifying_key_inside_is_refused(example: Example, tmp_path: Path) -> None:
     arrays = {field.name: getattr(example.key, field.name) for field in fields(ProvingKey)}
     inner = example.verifying_key.to_bytes()
-    arrays["verifying_key"] = np.frombuffer(inner[:64] + bytes(48) + inner[112:], dtype=np.uint8)
+    arrays["verifying_key"] = np.frombuffer(inner[:80] + bytes(48) + inner[128:], dtype=np.uint8)
     container.write(tmp_path / "key", PROVING_KEY, arrays)
     assert refusal(tmp_path / "key").code == "file.point_encoding"
 

@@ -11,32 +11,37 @@ import prover
 from prover import REASONS, VerifyingKey, reference
 
 VECTORS = Path(__file__).parent / "vectors"
-DOCUMENT: dict[str, Any] = json.loads((VECTORS / "groth16.json").read_text())
-CASES = [pytest.param(case, id=case["name"]) for case in DOCUMENT["cases"]]
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    name: json.loads((VECTORS / name).read_text()) for name in ("groth16.json", "segments.json")
+}
+CASES = [
+    pytest.param(name, case, id=f"{name}: {case['name']}")
+    for name, document in DOCUMENTS.items()
+    for case in document["cases"]
+]
+KEYS = {name: VerifyingKey.from_json(document["verifying_key"]) for name, document in DOCUMENTS.items()}
 
 
-@pytest.fixture(scope="module")
-def key() -> VerifyingKey:
-    return VerifyingKey.from_json(DOCUMENT["verifying_key"])
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_verdict(key: VerifyingKey, case: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_verdict(name: str, case: dict[str, Any]) -> None:
     inputs, proof = [int(text) for text in case["public_inputs"]], bytes.fromhex(case["proof"])
-    assert prover.verify(key, inputs, proof).reason == case["reason"]
-    assert reference.verify(key, inputs, proof).reason == case["reason"]
+    commitments = [bytes.fromhex(text) for text in case.get("commitments", [])]
+    assert prover.verify(KEYS[name], inputs, proof, commitments).reason == case["reason"]
+    assert reference.verify(KEYS[name], inputs, proof, commitments).reason == case["reason"]
 
 
 def test_every_reason_occurs() -> None:
     """All but those that no JSON of bytes and integers can bring about."""
-    seen = {case["reason"] for case in DOCUMENT["cases"]}
-    assert seen == {reason.code for reason in Reason} - {"proof_type", "public_input_type"}
+    seen = {case["reason"] for document in DOCUMENTS.values() for case in document["cases"]}
+    assert seen == set(REASONS) - {"proof_type", "public_input_type", "commitment_type"}
 
 
-def test_the_key_in_bytes_is_the_key_in_json(key: VerifyingKey) -> None:
-    assert key.to_bytes().hex() == DOCUMENT["verifying_key_bytes"]
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_key_in_bytes_is_the_key_in_json(name: str) -> None:
+    assert KEYS[name].to_bytes().hex() == DOCUMENTS[name]["verifying_key_bytes"]
 
 
 def test_the_committed_vectors_are_what_the_generator_writes() -> None:
     generator = runpy.run_path(str(VECTORS / "generate.py"))
-    assert (VECTORS / "groth16.json").read_text() == generator["text"]()
+    for name, text in generator["texts"]().items():
+        assert (VECTORS / name).read_text() == text

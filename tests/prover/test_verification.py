@@ -134,7 +134,7 @@ def test_truncated_and_extended_proofs_are_refused(example: Example, verify: Ver
 
 def test_a_proof_object_of_wrong_lengths_is_refused(example: Example) -> None:
     proof = replace(example.proof, a=b"")
-    assert prover.verify(example.verifying_key, example.public, proof).reason == "proof_length"
+    assert prover.verify(example.verifying_key, example.public, proof).reason == "a_encoding"
 
 
 @both

@@ -1,4 +1,4 @@
-"""Writes groth16.json: proofs and refusals that any verifier of Groth16 over BLS12-381 can be run on.
+"""Writes groth16.json and segments.json: proofs and refusals that any verifier can be run on.
 
     python tests/prover/vectors/generate.py
 
@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import json
 import random
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from py_ecc.bls.g2_primitives import subgroup_check
+from py_ecc.bls.hash_to_curve import hash_to_G1
 from py_ecc.bls.point_compression import compress_G1, compress_G2, decompress_G1, decompress_G2
-from py_ecc.optimized_bls12_381 import G1, G2, curve_order, field_modulus, multiply
+from py_ecc.optimized_bls12_381 import G1, G2, add, curve_order, field_modulus, multiply
 
-from prover import Statement, VerifyingKey
+from prover import Proof, Segment, SegmentKey, Statement, VerifyingKey
 from prover.reference import Trapdoor, key_exponents, proof_exponents
+from prover.reference.pairing import challenges
 from prover.statement import Csr, ProductBlock, SparseBlock
 
-FILE = Path(__file__).with_name("groth16.json")
+HERE = Path(__file__).parent
 SEED = 20261121
 
 
@@ -100,13 +103,158 @@ def document() -> dict[str, Any]:
     }
 
 
-def case(name: str, public_inputs: list[int], proof: bytes, reason: str) -> dict[str, Any]:
+def segments_statement() -> Statement:
+    """w_0 x = p_0, w_1 x = p_1, p_0 + p_1 = y, the products at a challenge c: (w_0 + c w_1) x = p_0 + c p_1.
+
+    Variables: 1 | y | c | model: w_0, w_1 | products: x, p_0, p_1 | c w_1, c p_1; a blinding variable after
+    each segment. The model is linked.
+    """
+    one, y, c, w0, w1, _, x, p0, p1, _, cw1, cp1 = range(12)
+
+    def rows(*entries: list[int]) -> Csr:
+        row = np.array([i for i, columns in enumerate(entries) for _ in columns])
+        column = np.array([column for columns in entries for column in columns])
+        return Csr.from_entries(len(entries), row, column, np.ones(len(row), dtype=np.int64))
+
+    block = SparseBlock(
+        "all",
+        rows([c], [c], [w0, cw1], [p0, p1]),
+        rows([w1], [p1], [x], [one]),
+        rows([cw1], [cp1], [p0, cp1], [y]),
+    )
+    return Statement(1, 2, (block,), 1, (Segment("model", 2, linked=True), Segment("products", 3)))
+
+
+def segments_document() -> dict[str, Any]:
+    draw = random.Random(SEED + 1)
+
+    def fresh() -> int:
+        return draw.randrange(1, curve_order)
+
+    relation = segments_statement()
+    trapdoor = Trapdoor(*(fresh() for _ in range(5)), (fresh(), fresh()), ((fresh(), fresh()),))
+    (k_1, k_2), tau, rho, other_rho = trapdoor.links[0], fresh(), fresh(), fresh()
+    exponents = key_exponents(relation, trapdoor)
+    key = VerifyingKey(
+        "development",
+        relation.digest,
+        g1(trapdoor.alpha),
+        g2(trapdoor.beta),
+        g2(trapdoor.gamma),
+        g2(trapdoor.delta),
+        tuple(g1(exponent) for exponent in exponents["public"]),
+        1,
+        (SegmentKey(2, g2(trapdoor.sigma[0]), (g2(k_1), g2(k_2))), SegmentKey(3, g2(trapdoor.sigma[1]))),
+        g1(tau),
+    )
+    h = hash_to_G1(b"H", b"ZENSERVE-V1-COMMITMENT_BLS12381G1_XMD:SHA-256_SSWU_RO_", sha256)
+
+    def commit(weights: tuple[int, int], blinding: int) -> Any:
+        return add(multiply(G1, (weights[0] + weights[1] * tau) % curve_order), multiply(h, blinding))
+
+    z = [1, 56, 0, 3, 5, fresh(), 7, 21, 35, fresh(), 0, 0]
+    bases = exponents["segments"]
+    d = [
+        sum(x * y for x, y in zip(z[3:6], bases[:3], strict=True)),
+        sum(x * y for x, y in zip(z[6:10], bases[3:], strict=True)),
+    ]
+    segments = [g1(value % curve_order) for value in d]
+    model = commit((3, 5), rho)
+    (z[2],) = challenges(key, [56], segments, [encoded(model)])
+    z[10:] = [z[2] * 5 % curve_order, z[2] * 35 % curve_order]
+    a, b, c = proof_exponents(relation, trapdoor, z, fresh(), fresh())
+    link = add(multiply(G1, d[0] * k_1 % curve_order), multiply(model, k_2))
+    elements = {
+        "a": g1(a),
+        "b": g2(b),
+        "c": g1(c),
+        "segment": segments,
+        "knowledge": [
+            g1(value * sigma % curve_order) for value, sigma in zip(d, trapdoor.sigma, strict=True)
+        ],
+        "link": [encoded(link)],
+    }
+    cm = encoded(model)
+
+    def changed(**changes: Any) -> bytes:
+        new = {**elements, **changes}
+        return Proof(
+            new["a"], new["b"], new["c"], *(tuple(new[name]) for name in ("segment", "knowledge", "link"))
+        ).to_bytes()
+
+    honest = changed()
+    first, second = segments
+    cases = [
+        case("honest", [56], honest, "ok", [cm]),
+        case("public input plus one", [57], honest, "pairing_mismatch", [cm]),
+        case("input plus r", [56 + curve_order], honest, "public_input_not_canonical", [cm]),
+        case(
+            "another opening of the same model",
+            [56],
+            honest,
+            "pairing_mismatch",
+            [encoded(commit((3, 5), other_rho))],
+        ),
+        case("another model", [56], honest, "pairing_mismatch", [encoded(commit((4, 5), rho))]),
+        case("no commitment", [56], honest, "commitment_count", []),
+        case("a commitment too many", [56], honest, "commitment_count", [cm, cm]),
+        case("segments swapped", [56], changed(segment=[second, first]), "pairing_mismatch", [cm]),
+        case(
+            "knowledge swapped",
+            [56],
+            changed(knowledge=elements["knowledge"][::-1]),
+            "pairing_mismatch",
+            [cm],
+        ),
+        case("without link", [56], changed(link=[]), "proof_shape", [cm]),
+        case(
+            "one segment",
+            [56],
+            changed(segment=[first], knowledge=elements["knowledge"][:1]),
+            "proof_shape",
+            [cm],
+        ),
+        case("without segments", [56], elements["a"] + elements["b"] + elements["c"], "proof_shape", [cm]),
+        case("cut short", [56], honest[:-1], "proof_length", [cm]),
+        case("one byte more", [56], honest + b"\0", "proof_length", [cm]),
+        case("unknown version", [56], honest[:8] + b"\2" + honest[9:], "proof_format", [cm]),
+        case("unknown kind", [56], honest[:12] + b"pr00" + honest[16:], "proof_format", [cm]),
+    ]
+    for name in ("segment", "knowledge", "link", "commitment"):
+        point = cm if name == "commitment" else elements[name][0]
+        for reason, data in {"pairing_mismatch": g1(1), **bad_encodings(point)}.items():
+            full = reason if reason == "pairing_mismatch" else f"{name}_{reason}"
+            if name == "commitment":
+                cases.append(case(f"{name}: {reason}", [56], honest, full, [data]))
+            else:
+                proof = changed(**{name: [data, *elements[name][1:]]})
+                cases.append(case(f"{name}: {reason}", [56], proof, full, [cm]))
+    return {
+        "format": "zenserve segment vectors",
+        "version": 1,
+        "generator": f"tests/prover/vectors/generate.py, seed {SEED + 1}",
+        "verifying_key": key.to_json(),
+        "verifying_key_bytes": key.to_bytes().hex(),
+        "challenge": str(z[2]),
+        "cases": cases,
+    }
+
+
+def case(
+    name: str, public_inputs: list[int], proof: bytes, reason: str, commitments: list[bytes] | None = None
+) -> dict[str, Any]:
+    outside = {} if commitments is None else {"commitments": [data.hex() for data in commitments]}
     return {
         "name": name,
         "public_inputs": [str(value) for value in public_inputs],
+        **outside,
         "proof": proof.hex(),
         "reason": reason,
     }
+
+
+def encoded(point: Any) -> bytes:
+    return int(compress_G1(point)).to_bytes(48, "big")
 
 
 def bad_encodings(element: bytes) -> dict[str, bytes]:
@@ -136,9 +284,12 @@ def first_x(length: int, *, on_curve: bool) -> bytes:
     raise AssertionError
 
 
-def text() -> str:
-    return json.dumps(document(), indent=1) + "\n"
+def texts() -> dict[str, str]:
+    """The files by name."""
+    documents = {"groth16.json": document(), "segments.json": segments_document()}
+    return {name: json.dumps(content, indent=1) + "\n" for name, content in documents.items()}
 
 
 if __name__ == "__main__":
-    FILE.write_text(text())
+    for name, text in texts().items():
+        (HERE / name).write_text(text)
