@@ -10,7 +10,7 @@ from py_arkworks_bls12381 import G1Point, G2Point
 
 from prover.document import check_header, from_hex, hex_list
 from prover.points import G1_BYTES, G2_BYTES, PointError, decode_g1, decode_g2
-from prover.preamble import PREAMBLE_BYTES, PROOF, check_preamble, preamble
+from prover.preamble import MAGIC, PREAMBLE_BYTES, PROOF, check_preamble, preamble
 from zenerrors import EncodingError, FileFormatError
 
 PLAIN_BYTES = 2 * G1_BYTES + G2_BYTES
@@ -90,14 +90,16 @@ class Proof:
         if len(data) == PLAIN_BYTES:
             a, b, c = _cut(data, (G1_BYTES, G2_BYTES, G1_BYTES))
             return cls(a, b, c)
+        if len(data) < PREAMBLE_BYTES + 2 or not data.startswith(MAGIC):
+            raise ProofError(
+                "proof_length",
+                f"a proof has {PLAIN_BYTES} bytes, or a header of its own; this has {len(data)} and none",
+            )
         try:
             check_preamble(data, PROOF)
         except FileFormatError as error:
-            reason = "proof_length" if not data.startswith(preamble(PROOF)[:8]) else "proof_format"
-            raise ProofError(
-                reason, f"a proof has {PLAIN_BYTES} bytes or a header of its own: {error.message}"
-            ) from None
-        segments, links = (*data[PREAMBLE_BYTES : PREAMBLE_BYTES + 2], 0, 0)[:2]
+            raise ProofError("proof_format", error.message) from None
+        segments, links = data[PREAMBLE_BYTES : PREAMBLE_BYTES + 2]
         body = data[PREAMBLE_BYTES + 2 :]
         if segments == 0 or len(body) != PLAIN_BYTES + G1_BYTES * (2 * segments + links):
             raise ProofError("proof_length", f"{len(data)} bytes are not what the proof's header announces")

@@ -101,27 +101,14 @@ def _commit(
     report: Progress,
 ) -> Committed:
     """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
-    linked = [segment.linked for segment in statement.segments]
-    if len(openings) != sum(linked):
+    linked = sum(segment.linked for segment in statement.segments)
+    if len(openings) != linked:
         raise StatementError(
             "statement.openings",
-            f"{sum(linked)} segments are linked, {len(openings)} openings were given",
+            f"{linked} segments are linked, {len(openings)} openings were given",
             field="openings",
         )
-    segments, knowledge, links = [], [], []
-    remaining, link_start = iter(openings), 0
-    for index, part in enumerate(statement.segment_ranges):
-        report("commit", index / len(linked))
-        z[part.stop - 1] = random_elements(1)[0]
-        bases = slice(part.start - statement.instance, part.stop - statement.instance)
-        segments.append(g1.compress(g1.msm(key.segments[bases], z[part], threads=threads)[None]))
-        knowledge.append(g1.compress(g1.msm(key.knowledge[bases], z[part], threads=threads)[None]))
-        if linked[index]:
-            link_bases = key.links[link_start:][: part.stop - part.start + 1]
-            link_start += len(link_bases)
-            with Secrets() as secret:
-                scalars = secret(np.concatenate([z[part], next(remaining).blinding[None]]))
-                links.append(g1.compress(g1.msm(link_bases, scalars, threads=threads)[None]))
+    segments, knowledge, links = _commit_segments(key, statement, z, openings, threads, report)
     commitments = [opening.commitment for opening in openings]
     _check_links(key, segments, links, commitments)
     public = slice(1, 1 + statement.public)
@@ -133,6 +120,32 @@ def _commit(
         answer(z, challenges)
     report("commit", 1.0)
     return tuple(segments), tuple(knowledge), tuple(links)
+
+
+def _commit_segments(
+    key: ProvingKey,
+    statement: Statement,
+    z: FrArray,
+    openings: Sequence[Opening],
+    threads: int,
+    report: Progress,
+) -> tuple[list[bytes], list[bytes], list[bytes]]:
+    """Draw the blinding variables of ``z`` in place; D and σD of each segment, π of each linked one."""
+    segments, knowledge, links = [], [], []
+    remaining, link_start = iter(openings), 0
+    for index, part in enumerate(statement.segment_ranges):
+        report("commit", index / len(statement.segments))
+        z[part.stop - 1] = random_elements(1)[0]
+        bases = slice(part.start - statement.instance, part.stop - statement.instance)
+        segments.append(g1.compress(g1.msm(key.segments[bases], z[part], threads=threads)[None]))
+        knowledge.append(g1.compress(g1.msm(key.knowledge[bases], z[part], threads=threads)[None]))
+        if statement.segments[index].linked:
+            link_bases = key.links[link_start:][: part.stop - part.start + 1]
+            link_start += len(link_bases)
+            with Secrets() as secret:
+                scalars = secret(np.concatenate([z[part], next(remaining).blinding[None]]))
+                links.append(g1.compress(g1.msm(link_bases, scalars, threads=threads)[None]))
+    return segments, knowledge, links
 
 
 def _check_links(

@@ -115,6 +115,8 @@ def _check_commitments(commitments: Sequence[bytes], links: int) -> None:
         raise _RefusedError("commitment_type")
     if len(commitments) != links:
         raise _RefusedError("commitment_count")
+    if any(len(data) != 48 for data in commitments):
+        raise _RefusedError("commitment_encoding")
 
 
 def _split(data: bytes, segments: int, links: int) -> list[bytes]:

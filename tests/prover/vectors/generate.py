@@ -55,7 +55,8 @@ def g2(exponent: int) -> bytes:
 
 def document() -> dict[str, Any]:
     draw = random.Random(SEED)
-    trapdoor = Trapdoor(*(draw.randrange(1, curve_order) for _ in range(5)))
+    tau, alpha, beta, gamma, delta = (draw.randrange(1, curve_order) for _ in range(5))
+    trapdoor = Trapdoor(tau, alpha, beta, gamma, delta)
     exponents = key_exponents(statement(), trapdoor)
     key = VerifyingKey(
         "development",
@@ -132,8 +133,9 @@ def segments_document() -> dict[str, Any]:
         return draw.randrange(1, curve_order)
 
     relation = segments_statement()
-    trapdoor = Trapdoor(*(fresh() for _ in range(5)), (fresh(), fresh()), ((fresh(), fresh()),))
-    (k_1, k_2), tau, rho, other_rho = trapdoor.links[0], fresh(), fresh(), fresh()
+    tau, alpha, beta, gamma, delta = (fresh() for _ in range(5))
+    trapdoor = Trapdoor(tau, alpha, beta, gamma, delta, (fresh(), fresh()), ((fresh(), fresh()),))
+    (k_1, k_2), basis_tau, rho, other_rho = trapdoor.links[0], fresh(), fresh(), fresh()
     exponents = key_exponents(relation, trapdoor)
     key = VerifyingKey(
         "development",
@@ -145,12 +147,12 @@ def segments_document() -> dict[str, Any]:
         tuple(g1(exponent) for exponent in exponents["public"]),
         1,
         (SegmentKey(2, g2(trapdoor.sigma[0]), (g2(k_1), g2(k_2))), SegmentKey(3, g2(trapdoor.sigma[1]))),
-        g1(tau),
+        g1(basis_tau),
     )
-    h = hash_to_G1(b"H", b"ZENSERVE-V1-COMMITMENT_BLS12381G1_XMD:SHA-256_SSWU_RO_", sha256)
+    h = hash_to_G1(b"H", b"ZENSERVE-V1-COMMITMENT_BLS12381G1_XMD:SHA-256_SSWU_RO_", sha256)  # type: ignore[arg-type]
 
     def commit(weights: tuple[int, int], blinding: int) -> Any:
-        return add(multiply(G1, (weights[0] + weights[1] * tau) % curve_order), multiply(h, blinding))
+        return add(multiply(G1, (weights[0] + weights[1] * basis_tau) % curve_order), multiply(h, blinding))
 
     z = [1, 56, 0, 3, 5, fresh(), 7, 21, 35, fresh(), 0, 0]
     bases = exponents["segments"]
@@ -164,7 +166,7 @@ def segments_document() -> dict[str, Any]:
     z[10:] = [z[2] * 5 % curve_order, z[2] * 35 % curve_order]
     a, b, c = proof_exponents(relation, trapdoor, z, fresh(), fresh())
     link = add(multiply(G1, d[0] * k_1 % curve_order), multiply(model, k_2))
-    elements = {
+    elements: dict[str, Any] = {
         "a": g1(a),
         "b": g2(b),
         "c": g1(c),
