@@ -27,6 +27,8 @@ from prover.verifying_key import VerifyingKey
 
 _WEIGHT_BITS = 128
 _GENERATOR = G2Point()
+_FEW = 3
+"""So many points are faster multiplied one by one."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,16 @@ class _Side:
         weights.append(Scalar(weight % SCALAR_MODULUS))
 
     def pairs(self) -> list[tuple[G1Point, G2Point]]:
-        sums = [(G1Point.multiexp_unchecked(p, weights), q) for q, p, weights in self._shared.values()]
-        return self._pairs + sums
+        return self._pairs + [(_sum(p, weights), q) for q, p, weights in self._shared.values()]
+
+
+def _sum(points: list[G1Point], weights: list[Scalar]) -> G1Point:
+    if len(points) > _FEW:
+        return G1Point.multiexp_unchecked(points, weights)
+    total = points[0] * weights[0]
+    for point, weight in zip(points[1:], weights[1:], strict=True):
+        total = total + point * weight
+    return total
 
 
 def _columns(pairs: list[tuple[G1Point, G2Point]]) -> tuple[list[G1Point], list[G2Point]]:

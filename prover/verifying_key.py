@@ -6,7 +6,6 @@ Needs Python and the pairing library only, like verification itself.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +25,9 @@ CEREMONY: Final = "ceremony"
 """Several parties contributed to each phase; the secrets are gone if one of them in each was honest."""
 IMPORTED: Final = "imported"
 """The key comes from another program's file, which alone can say how it was made."""
+
+MOST_SEGMENTS: Final = 255
+"""A proof counts its segments in one byte."""
 
 _LABELS = (DEVELOPMENT, CEREMONY, IMPORTED)
 _LABEL_BYTES = 16
@@ -112,7 +114,8 @@ class VerifyingKey:
             "statement_digest": len(self.statement_digest) == _HASH_BYTES,
             "ic": len(self.ic) > self.challenges >= 0,
             "challenges": self.challenges == 0 or len(self.segments) > 0,
-            "segments": all(0 <= segment.size < 1 << 32 for segment in self.segments),
+            "segments": len(self.segments) <= MOST_SEGMENTS
+            and all(0 <= segment.size < 1 << 32 for segment in self.segments),
             "basis": (self.basis is not None) == linked,
             "contributions": all(len(hash_) == _HASH_BYTES for hash_ in self.contributions)
             and (len(self.contributions) > 0 or self.setup != CEREMONY),
@@ -122,6 +125,8 @@ class VerifyingKey:
                 raise FileFormatError("file.shape", f"{field} does not fit the rest of the key", field=field)
         if self.basis is not None:
             _decoded(decode_g1, self.basis, "basis")
+        # Decoding comes first: it gives every bad point its own name.
+        _ = self.prepared
         self._refuse_related_points()
 
     def _refuse_related_points(self) -> None:
@@ -133,24 +138,23 @@ class VerifyingKey:
         first phase that nobody contributed to. Only γ may be the generator, in keys from ceremonies: they fix
         it so (ePrint 2017/1050), and δ then is what keeps the two apart.
         """
-        prepared = self.prepared
-        if prepared.alpha in (G1Point(), -G1Point()):
-            raise FileFormatError(
-                "file.unsafe_key", "alpha_g1 is plus or minus the generator", field="alpha_g1"
-            )
-        points = {"generator": G2Point(), "beta_g2": prepared.beta, "gamma_g2": prepared.gamma}
-        points["delta_g2"] = prepared.delta
-        points |= {f"segments[{i}].knowledge_g2": point for i, point in enumerate(prepared.knowledge)}
-        for index, *pair in prepared.links:
-            points |= {f"segments[{index}].link_g2[{i}]": point for i, point in enumerate(pair)}
+        encoded = {"beta_g2": self.beta_g2, "gamma_g2": self.gamma_g2, "delta_g2": self.delta_g2}
+        for index, segment in enumerate(self.segments):
+            encoded[f"segments[{index}].knowledge_g2"] = segment.knowledge_g2
+            for i, point in enumerate(segment.link_g2 or ()):
+                encoded[f"segments[{index}].link_g2[{i}]"] = point
+        generator_g1, generator_g2 = (bytes(g().to_compressed_bytes()) for g in (G1Point, G2Point))
         from_ceremony = self.setup == IMPORTED or len(self.contributions) > 0
-        for (first, p), (second, q) in itertools.combinations(points.items(), 2):
-            usual = from_ceremony and (first, second) == ("generator", "gamma_g2") and p == q
-            if not usual and (p == q or p == -q):
+        if from_ceremony and self.gamma_g2 == generator_g2:
+            del encoded["gamma_g2"]
+        seen = {_without_sign(generator_g1): "the generator", _without_sign(generator_g2): "the generator"}
+        for field, point in {"alpha_g1": self.alpha_g1, **encoded}.items():
+            other = seen.setdefault(_without_sign(point), field)
+            if other != field:
                 raise FileFormatError(
                     "file.unsafe_key",
-                    f"{second} is plus or minus {first}: anyone could forge proofs",
-                    field=second,
+                    f"{field} is plus or minus {other}: anyone could forge proofs",
+                    field=field,
                 )
 
     @property
@@ -298,6 +302,11 @@ class _Reader:
         if self._position != len(self._data):
             extra = len(self._data) - self._position
             raise FileFormatError("file.length", f"{extra} bytes follow the end of a verifying key")
+
+
+def _without_sign(point: bytes) -> bytes:
+    """The x coordinate of a compressed point: what P and −P share."""
+    return bytes([point[0] & 0x1F]) + point[1:]
 
 
 def _read_segment(reader: _Reader) -> SegmentKey:
