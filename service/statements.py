@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from prover import Verdict, VerifyingKey
+from prover.verifying_key import CEREMONY, DEVELOPMENT, IMPORTED
 from service import engine
 from service.schemas import KeyReference, ProofDocument, Statement, Verification
 
@@ -16,9 +17,15 @@ _NOT_SAID = [
     "That the network is accurate, fair or fit for a purpose.",
     "Where the input came from, who chose it, or when.",
     "Who made the proof, or when: anyone who holds it can show it again.",
-    "Anything, to someone who distrusts whoever made the keys: this is a development setup by a single"
-    " party, and a party that kept its secret numbers can forge proofs.",
 ]
+_SETUP_NOT_SAID = {
+    DEVELOPMENT: "Anything, to someone who distrusts whoever made the keys: this is a development setup by a"
+    " single party, and a party that kept its secret numbers can forge proofs.",
+    CEREMONY: "Anything, if all contributors to one phase of the key's ceremony kept their secret numbers: they"
+    " together can forge proofs. The key names their contributions.",
+    IMPORTED: "Anything, to someone who does not know how the key was made: another program made it, and whoever"
+    " kept its secret numbers can forge proofs.",
+}
 _INPUT_NOT_SAID = "Which input it was: only that the prover knows one with this label."
 _WEIGHTS_NOT_SAID = (
     "Which weights were used: only that the prover knows some, of this architecture, that give this label."
@@ -26,14 +33,18 @@ _WEIGHTS_NOT_SAID = (
 )
 
 
-def statement(circuit: dict[str, Any], public_inputs: list[int]) -> Statement:
-    """The meaning of ``public_inputs``, canonical integers, for a circuit by its description."""
+def statement(circuit: dict[str, Any], public_inputs: list[int], setup: str) -> Statement:
+    """The meaning of ``public_inputs``, canonical integers, for a circuit by its description.
+
+    ``setup``: the label of the key under which it is proven.
+    """
     fields = [_field(group, public_inputs) for group in circuit["public_inputs"]]
     label = next(field["value"] for field in fields if field["name"] == "label")
     not_said = [
         *([_WEIGHTS_NOT_SAID] if circuit["privacy"]["weights"] == "private" else []),
         *([_INPUT_NOT_SAID] if circuit["privacy"]["input"] == "private" else []),
         *_NOT_SAID,
+        _SETUP_NOT_SAID[setup],
     ]
     return Statement(
         claim=f"The label is {label}. {circuit['meaning']}",
@@ -53,7 +64,7 @@ def proof_document(
         proof=proof.hex(),
         public_inputs=public_inputs,
         verification_key=_reference(key),
-        statement=statement(circuit, [int(value) for value in public_inputs]),
+        statement=statement(circuit, [int(value) for value in public_inputs], key.setup),
     )
 
 
@@ -72,7 +83,7 @@ def judge(document: ProofDocument, key: VerifyingKey, circuit: dict[str, Any] | 
     verdict = engine.verify(key, public_inputs, bytes.fromhex(document.proof))
     if not verdict.valid or circuit is None:
         return _verification(verdict, key, None)
-    proven = statement(circuit, public_inputs)
+    proven = statement(circuit, public_inputs, key.setup)
     if document.statement != proven:
         verdict = Verdict(
             False,

@@ -33,3 +33,15 @@ def test_every_row_of_the_cpu_benchmark(tmp_path: Path) -> None:
     assert {row["peer"] for row in rows if row["name"] == "msm_g1" and row["threads"] == 1} == {
         "py_arkworks_bls12381"
     }
+
+
+def test_every_row_of_the_segments_benchmark(tmp_path: Path) -> None:
+    output = tmp_path / "rows.json"
+    command = [sys.executable, "-m", "bench.segments", "--quick", "--json", str(output)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    rows = json.loads(output.read_text())
+    names = ["verify_plain", "verify_linked", "verify_linked_batch"]
+    assert [(row["name"], row["scalars"]) for row in rows] == [
+        (name, scalars) for scalars in ("bytes", "random") for name in names
+    ]
+    assert all(row["median_s"] > 0 for row in rows)

@@ -1,0 +1,109 @@
+"""Verification of proofs with a segment that is linked to an outside commitment, one by one and batched.
+
+    python -m bench.segments [--json FILE] [--quick]
+
+One core. Every proof has 100 public inputs, one challenge, one segment and one link; "bytes" are inputs below
+256, as pixels are, "random" ones fill the field. "plain" is Groth16 with the same inputs and no segment. The
+time of a batch is given for each proof in it; its peer is verifying one by one, in turn.
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+
+import numpy as np
+
+import prover
+from bench.measure import Report, Row, Timing, arguments, machine, measure
+from kernels import FrArray, fr, g1
+from prover import Claim, CommitmentBasis, Segment, Statement, VerifyingKey
+from prover.statement import ProductBlock
+
+INPUTS = 100
+CHALLENGE, ROOT, WEIGHTED = INPUTS + 1, INPUTS + 2, INPUTS + 4
+BATCH = 100
+
+
+def linked_statement() -> Statement:
+    """root² = the first input, and challenge · root = weighted. Variables: 1 | inputs | c | root | weighted."""
+    product = ProductBlock(
+        "products", np.array([ROOT, CHALLENGE]), np.array([ROOT, ROOT]), np.array([1, WEIGHTED])
+    )
+    return Statement(INPUTS, 1, (product,), 1, (Segment("root", 1, linked=True),))
+
+
+def answer(z: FrArray, challenges: FrArray) -> None:
+    z[WEIGHTED] = fr.mul(z[ROOT], challenges[0])
+
+
+def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
+    """A key, and ``proofs`` proofs under it with inputs of so many bits; all of one witness."""
+    statement = linked_statement()
+    powers = fr.from_ints([1, secrets.randbits(254)])
+    basis = CommitmentBasis(g1.fixed_base(g1.generator, powers))
+    key = prover.setup(statement, basis=basis)
+    public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
+    witness = fr.from_ints([1, *public, 0, 7, 0, 0])
+    opening = basis.commit(witness[ROOT : ROOT + 1])
+    made = (
+        prover.prove(key, statement, witness, openings=[opening], answer=answer).to_bytes()
+        for _ in range(proofs)
+    )
+    return key.verifying_key, [Claim(public, proof, [opening.commitment]) for proof in made]
+
+
+def plain_claim(bits: int) -> tuple[VerifyingKey, Claim]:
+    root = 1 + INPUTS
+    statement = Statement(
+        INPUTS, 1, (ProductBlock("square", np.array([root]), np.array([root]), np.array([1])),)
+    )
+    key = prover.setup(statement)
+    public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
+    proof = prover.prove(key, statement, fr.from_ints([1, *public, 7]))
+    return key.verifying_key, Claim(public, proof.to_bytes())
+
+
+def check(key: VerifyingKey, claim: Claim) -> None:
+    assert prover.verify(key, claim.public_inputs, claim.proof, claim.commitments)
+
+
+def check_batch(key: VerifyingKey, claims: list[Claim]) -> None:
+    assert all(prover.verify_batch(key, claims))
+
+
+def check_each(key: VerifyingKey, claims: list[Claim]) -> None:
+    for claim in claims:
+        check(key, claim)
+
+
+def rows(scalars: str, bits: int, batch: int, repetitions: int) -> list[Row]:
+    def row(name: str, timing: Timing, size: int = 1, peer: str | None = None) -> Row:
+        return Row(name, size, 1, scalars, timing.median / size, timing.spread, peer=peer, ratio=timing.ratio)
+
+    plain = measure(partial(check, *plain_claim(bits)), repetitions=4 * repetitions)
+    key, claims = linked_claims(bits, batch)
+    single = measure(partial(check, key, claims[0]), repetitions=4 * repetitions)
+    together = measure(
+        partial(check_batch, key, claims), partial(check_each, key, claims), repetitions=repetitions
+    )
+    return [
+        row("verify_plain", plain),
+        row("verify_linked", single),
+        row("verify_linked_batch", together, len(claims), "one by one"),
+    ]
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    repetitions, batch = (1, 3) if options.quick else (5, BATCH)
+    print(f"{machine()}; median of {repetitions} (singles {4 * repetitions}), spread = (max - min) / median")
+    report = Report()
+    for scalars, bits in (("bytes", 8), ("random", 254)):
+        title = f"Verification, {INPUTS} public inputs; size = proofs, time for each"
+        report.show(title, rows(scalars, bits, batch, repetitions))
+    report.write(options.json)
+
+
+if __name__ == "__main__":
+    main()
