@@ -1,0 +1,102 @@
+"""Powers of tau as snarkjs' ``.ptau`` files.
+
+Section 1 the header; 2 to 6 the powers, as the fields of ``PowersOfTau`` name them; 7 what each contributor
+left. Sections 12 to 15, by ``snarkjs powersoftau prepare phase2``, follow from these and are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Final
+
+import numpy as np
+
+from kernels import Group, fp, g1, g2
+from prover.iden3 import binfile
+from prover.iden3.binfile import Bytes, Reader
+from prover.iden3.elements import points
+from prover.powers_of_tau import PowersOfTau
+from zenerrors import FileFormatError
+
+_HEADER, _CONTRIBUTIONS = 1, 7
+_POINTS: Final[dict[str, tuple[int, Group]]] = {
+    "tau_g1": (2, g1),
+    "tau_g2": (3, g2),
+    "alpha_g1": (4, g1),
+    "beta_g1": (5, g1),
+    "beta_g2": (6, g2),
+}
+_MAX_POWER = 28
+_G1_BYTES, _G2_BYTES = 96, 192
+# Of a contribution: [τ]_1, [τ]_2, [α]_1, [β]_1, [β]_2 after it; the proof that its author knew the factors,
+# 6 points of G1 and 3 of G2; the state of a hash, and a hash.
+_RESULT_BYTES = 3 * _G1_BYTES + 2 * _G2_BYTES
+_EVIDENCE_BYTES = 6 * _G1_BYTES + 3 * _G2_BYTES + 216 + 64
+_BY_A_PERSON = 0
+
+
+def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
+    """Write ``powers`` to ``path``, as a file of no contributions.
+
+    What shows snarkjs that a contribution was one is not part of ``PowersOfTau``, so none is claimed.
+    """
+    header = binfile.modulus_header(fp.modulus) + struct.pack("<2I", powers.power, powers.power)
+    with open(path, "wb") as file:
+        binfile.write_header(file, binfile.PTAU, 2 + len(_POINTS))
+        binfile.write_section(file, _HEADER, [header])
+        for name, (number, _) in _POINTS.items():
+            binfile.write_section(file, number, [np.ascontiguousarray(getattr(powers, name)).data])
+        binfile.write_section(file, _CONTRIBUTIONS, [struct.pack("<I", 0)])
+
+
+def read_ptau(path: str | os.PathLike[str], *, threads: int = 1) -> PowersOfTau:
+    """The powers of tau in the file at ``path``, every point on its curve, in its subgroup, finite.
+
+    Whether they are powers of one secret is for the caller to check; whether the contributions are what the
+    file says, ``snarkjs powersoftau verify`` shows. Beacons are not counted: everybody knows their secret.
+
+    Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.version``, ``file.section``,
+    ``file.curve``, ``file.shape``, ``file.point_*``.
+    """
+    numbers = [number for number, _ in _POINTS.values()]
+    sections = binfile.read(path, binfile.PTAU, (_HEADER, _CONTRIBUTIONS, *numbers))
+    power = _read_header(sections[_HEADER])
+    n = 1 << power
+    counts = {"tau_g1": 2 * n - 1, "tau_g2": n, "alpha_g1": n, "beta_g1": n, "beta_g2": 1}
+    arrays = {
+        name: points(sections[number], counts[name], group, name, finite=True, threads=threads)
+        for name, (number, group) in _POINTS.items()
+    }
+    last = [arrays["tau_g1"][1:2], arrays["tau_g2"][1:2], *(arrays[name][:1] for name in list(_POINTS)[2:])]
+    contributions = _count_contributions(
+        sections[_CONTRIBUTIONS], b"".join(array.tobytes() for array in last)
+    )
+    return PowersOfTau(power=power, **arrays, contributions=contributions)
+
+
+def _read_header(body: Bytes) -> int:
+    reader = Reader(body, "the header")
+    reader.modulus(fp.modulus)
+    power, ceremony_power = reader.u32(), reader.u32()
+    reader.finish()
+    if not 1 <= power <= min(ceremony_power, _MAX_POWER):
+        raise FileFormatError("file.shape", f"2^{power} powers of 2^{ceremony_power} are not plausible")
+    return power
+
+
+def _count_contributions(body: Bytes, result: bytes) -> int:
+    """How many people contributed. ``result``: the points that the last contribution must have led to."""
+    reader = Reader(body, "the list of contributions")
+    people, after = 0, b""
+    for _ in range(reader.u32()):
+        after = reader.take(_RESULT_BYTES).tobytes()
+        reader.take(_EVIDENCE_BYTES)
+        people += reader.u32() == _BY_A_PERSON
+        reader.take(reader.u32())
+    reader.finish()
+    if after not in (b"", result):
+        raise FileFormatError(
+            "file.shape", "the last contribution did not lead to these powers", field="contributions"
+        )
+    return people
