@@ -49,6 +49,28 @@ def as_indices(array: NDArray[Any], dtype: type[np.generic], name: str) -> NDArr
     return contiguous(array)
 
 
+def as_csr(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    coefficients: NDArray[np.uint32],
+    pool: FrArray,
+    variables: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FrArray]:
+    """A sparse matrix whose indices are all in range; ValueError otherwise."""
+    offsets = as_indices(offsets, np.int64, "offsets")
+    columns = as_indices(columns, np.uint32, "columns")
+    coefficients = as_indices(coefficients, np.uint32, "coefficients")
+    pool = as_vector(pool, (4,), "pool")
+    entries = len(columns)
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != entries or (offsets[1:] < offsets[:-1]).any():
+        raise ValueError("offsets must rise from 0 to the number of entries")
+    if len(coefficients) != entries:
+        raise ValueError("columns and coefficients must be equally long")
+    if entries and (int(columns.max()) >= variables or int(coefficients.max()) >= len(pool)):
+        raise ValueError("a column or a coefficient is out of range")
+    return offsets, columns, coefficients, pool
+
+
 def contiguous(array: NDArray[Any]) -> NDArray[Any]:
     """``array``, or its copy where the extension could not read it in place: C order, aligned."""
     return np.require(array, requirements=("C", "A", "E"))

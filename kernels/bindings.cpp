@@ -13,9 +13,12 @@
 
 #include "zen/encoding.hpp"
 #include "zen/fixed_base.hpp"
+#include "zen/group_ntt.hpp"
 #include "zen/msm.hpp"
+#include "zen/multiply.hpp"
 #include "zen/ntt.hpp"
 #include "zen/sparse.hpp"
+#include "zen/sparse_points.hpp"
 
 namespace nb = nanobind;
 
@@ -119,6 +122,11 @@ void fill_powers(ConstWords first, ConstWords base, Words out) {
   for (long i = 0; i < n; i++, power = power * ratio) result[i] = power;
 }
 
+SparseMatrix sparse(const Array<const int64_t>& offsets, const Array<const uint32_t>& columns,
+                    const Array<const uint32_t>& coefficients, const ConstWords& pool) {
+  return {long(offsets.size()) - 1, offsets.data(), columns.data(), coefficients.data(), read<Fr>(pool)};
+}
+
 template <class F>
 void bind_group(nb::module_& parent, const char* name, const Affine<F>& generator) {
   using Point = Affine<F>;
@@ -128,15 +136,33 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
     zip<Point>(a, b, out, [](const Point& p, const Point& q) { return (Xyzz<F>::from(p) + q).to_affine(); });
   });
   m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), [](const Point& p) { return -p; }); });
-  m.def("mul", [](ConstWords points, ConstWords scalars, Words out) {
+  // One scalar multiplies all points, n scalars one each.
+  m.def("mul", [](ConstWords points, ConstWords scalars, Words out, int threads, const nb::object& callback) {
+    const Progress progress = progress_from(callback);
     nb::gil_scoped_release release;
-    for (long i = 0; i < count<Point>(points); i++) {
-      const Fr scalar = read<Fr>(scalars)[i].to_canonical();
-      write<Point>(out)[i] = scalar_multiply(read<Point>(points)[i], scalar.v, FrParameters::words).to_affine();
-    }
-  });
+    multiply_each(read<Point>(points), read<Fr>(scalars), count<Fr>(scalars) == 1 ? 0 : 1, write<Point>(out),
+                  count<Point>(points), threads, progress);
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   m.def("is_on_curve", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), is_on_curve<F>); });
-  m.def("in_subgroup", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), in_subgroup<F>); });
+  m.def("in_subgroup", [](ConstWords points, Array<bool> out, int threads) {
+    nb::gil_scoped_release release;
+    parallel_ranges(count<Point>(points), 256, threads, {}, [&](long begin, long end) {
+      for (long i = begin; i < end; i++) out.data()[i] = in_subgroup(read<Point>(points)[i]);
+    });
+  });
+  m.def("intt", [](const Domain& domain, Words points, int threads, const nb::object& callback) {
+    const Progress progress = progress_from(callback);
+    nb::gil_scoped_release release;
+    inverse_transform(domain, write<Point>(points), threads, progress);
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("csr_multiply_transposed",
+        [](Array<const int64_t> offsets, Array<const uint32_t> columns, Array<const uint32_t> coefficients,
+           ConstWords pool, ConstWords points, Words out, int threads, const nb::object& callback) {
+          const Progress progress = progress_from(callback);
+          nb::gil_scoped_release release;
+          multiply_transposed(sparse(offsets, columns, coefficients, pool), count<Fr>(pool), read<Point>(points),
+                              write<Point>(out), long(out.shape(0)), threads, progress);
+        }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   m.def("msm", [](ConstWords bases, ConstWords scalars, Words out, int threads, const nb::object& callback) {
     const Progress progress = progress_from(callback);
     nb::gil_scoped_release release;
@@ -174,11 +200,6 @@ void transform(const Domain& domain, Words values, std::optional<ConstWords> cos
     domain.inverse(write<Fr>(values), shift, Order(order), threads, progress);
   else
     domain.forward(write<Fr>(values), shift, Order(order), threads, progress);
-}
-
-SparseMatrix sparse(const Array<const int64_t>& offsets, const Array<const uint32_t>& columns,
-                    const Array<const uint32_t>& coefficients, const ConstWords& pool) {
-  return {long(offsets.size()) - 1, offsets.data(), columns.data(), coefficients.data(), read<Fr>(pool)};
 }
 
 bool cpu_has_adx() {

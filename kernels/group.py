@@ -8,7 +8,17 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, Progress, WordArray, as_element, as_elements, as_vector
+from kernels.arrays import (
+    FrArray,
+    Progress,
+    WordArray,
+    as_csr,
+    as_element,
+    as_elements,
+    as_vector,
+    require_in_place,
+)
+from kernels.ntt import Domain
 from zenerrors import EncodingError
 
 _DECODE_ERRORS = {
@@ -48,11 +58,20 @@ class Group:
         self._kernel.neg(p, out)
         return out
 
-    def mul(self, points: WordArray, scalars: FrArray) -> WordArray:
-        """scalars[i] * points[i], one by one: for few points."""
-        points, scalars = self._pair(points, scalars)
+    def mul(
+        self, points: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
+    ) -> WordArray:
+        """scalars[i] * points[i] for every i, or one scalar, uint64[4], times them all.
+
+        The points must lie in the subgroup: outside of it the result is another one.
+        """
+        if scalars.ndim == 1:
+            points = as_vector(points, self.shape, "points")
+            scalars = as_element(scalars, (4,), "scalars")[None]
+        else:
+            points, scalars = self._pair(points, scalars)
         out = np.empty_like(points)
-        self._kernel.mul(points, scalars, out)
+        self._kernel.mul(points, scalars, out, threads, progress)
         return out
 
     def msm(
@@ -73,6 +92,40 @@ class Group:
         self._kernel.fixed_base(base, scalars, out, threads, progress)
         return out
 
+    def intt(
+        self, domain: Domain, points: WordArray, *, threads: int = 1, progress: Progress | None = None
+    ) -> None:
+        """In place: points[i] becomes the sum of ω^(-i j) points[j] over n = domain.size, divided by n.
+
+        Powers [τ^j] become [L_i(τ)], the Lagrange polynomials of the domain. ``points`` is uint64[n, *shape],
+        in the subgroup.
+        """
+        require_in_place(points, (domain.size, *self.shape), "points")
+        self._kernel.intt(domain.kernel, points, threads, progress)
+
+    def csr_multiply_transposed(
+        self,
+        offsets: NDArray[np.int64],
+        columns: NDArray[np.uint32],
+        coefficients: NDArray[np.uint32],
+        pool: FrArray,
+        points: WordArray,
+        out: WordArray,
+        *,
+        threads: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        """out += M^T points, in place; points are uint64[rows, *shape], out uint64[variables, *shape].
+
+        The matrix is given as to ``kernels.csr_multiply``. Short coefficients, negative ones too, are cheap.
+        """
+        matrix = as_csr(offsets, columns, coefficients, pool, variables=len(out))
+        require_in_place(out, (len(out), *self.shape), "out")
+        points = as_vector(points, self.shape, "points")
+        if len(points) != len(offsets) - 1:
+            raise ValueError(f"points must be {len(offsets) - 1}, one for each row, not {len(points)}")
+        self._kernel.csr_multiply_transposed(*matrix, points, out, threads, progress)
+
     def is_infinity(self, points: WordArray) -> NDArray[np.bool_]:
         points = as_elements(points, self.shape, "points")
         return np.logical_not(points.any(axis=tuple(range(points.ndim - len(self.shape), points.ndim))))
@@ -81,9 +134,9 @@ class Group:
         """True where a point satisfies the curve's equation or is infinity, in the subgroup or not."""
         return self._predicate(self._kernel.is_on_curve, points)
 
-    def in_subgroup(self, points: WordArray) -> NDArray[np.bool_]:
+    def in_subgroup(self, points: WordArray, *, threads: int = 1) -> NDArray[np.bool_]:
         """True where r times the point (which must be on the curve) is infinity."""
-        return self._predicate(self._kernel.in_subgroup, points)
+        return self._predicate(self._kernel.in_subgroup, points, threads)
 
     def compress(self, points: WordArray) -> bytes:
         """The ZCash / IETF encoding, 48 (G1) or 96 (G2) bytes a point, concatenated."""
@@ -113,10 +166,10 @@ class Group:
             raise EncodingError(code, f"{self.name} point {index}: {reason}")
         return out
 
-    def _predicate(self, kernel: object, points: WordArray) -> NDArray[np.bool_]:
+    def _predicate(self, kernel: object, points: WordArray, *options: int) -> NDArray[np.bool_]:
         points = as_elements(points, self.shape, "points")
         out = np.empty(points.shape[: points.ndim - len(self.shape)], dtype=np.bool_)
-        kernel(points, out)  # type: ignore[operator]
+        kernel(points, out, *options)  # type: ignore[operator]
         return out
 
     def _pair(self, points: WordArray, scalars: FrArray) -> tuple[WordArray, FrArray]:

@@ -27,11 +27,11 @@ class Domain:
     def __init__(self, extension: ModuleType, log_size: int) -> None:
         if not 0 <= log_size <= MAX_LOG_SIZE:
             raise ValueError(f"log_size must be from 0 to {MAX_LOG_SIZE}, not {log_size}")
-        self._kernel = extension.Domain(log_size)
+        self.kernel = extension.Domain(log_size)
         self.log_size = log_size
         self.size = 1 << log_size
         self.omega = np.empty(4, dtype=np.uint64)
-        self._kernel.omega(self.omega)
+        self.kernel.omega(self.omega)
 
     def ntt(
         self,
@@ -71,4 +71,4 @@ class Domain:
     ) -> None:
         require_in_place(values, (self.size, 4), "values")
         shift = None if coset is None else as_element(coset, (4,), "coset")
-        self._kernel.transform(values, shift, _ORDERS[order], inverse, threads, progress)
+        self.kernel.transform(values, shift, _ORDERS[order], inverse, threads, progress)

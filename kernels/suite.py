@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, as_indices, as_vector, require_in_place
+from kernels.arrays import FrArray, as_csr, as_vector, require_in_place
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.ntt import Domain
@@ -46,7 +45,7 @@ class Kernels:
         Montgomery form. ``ValueError`` for indices out of range.
         """
         z = as_vector(z, (4,), "z")
-        matrix = _checked_csr(offsets, columns, coefficients, pool, variables=len(z))
+        matrix = as_csr(offsets, columns, coefficients, pool, variables=len(z))
         out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
         self._extension.csr_multiply(*matrix, z, out, threads)
         return out
@@ -61,33 +60,12 @@ class Kernels:
         out: FrArray,
     ) -> None:
         """out += M^T y, in place; y is uint64[rows, 4], out uint64[variables, 4]."""
-        matrix = _checked_csr(offsets, columns, coefficients, pool, variables=len(out))
+        matrix = as_csr(offsets, columns, coefficients, pool, variables=len(out))
         require_in_place(out, (len(out), 4), "out")
         y = as_vector(y, (4,), "y")
         if len(y) != len(offsets) - 1:
             raise ValueError(f"y must have shape ({len(offsets) - 1}, 4), not {y.shape}")
         self._extension.csr_multiply_transposed(*matrix, y, out)
-
-
-def _checked_csr(
-    offsets: NDArray[np.int64],
-    columns: NDArray[np.uint32],
-    coefficients: NDArray[np.uint32],
-    pool: FrArray,
-    variables: int,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FrArray]:
-    offsets = as_indices(offsets, np.int64, "offsets")
-    columns = as_indices(columns, np.uint32, "columns")
-    coefficients = as_indices(coefficients, np.uint32, "coefficients")
-    pool = as_vector(pool, (4,), "pool")
-    entries = len(columns)
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != entries or (offsets[1:] < offsets[:-1]).any():
-        raise ValueError("offsets must rise from 0 to the number of entries")
-    if len(coefficients) != entries:
-        raise ValueError("columns and coefficients must be equally long")
-    if entries and (int(columns.max()) >= variables or int(coefficients.max()) >= len(pool)):
-        raise ValueError("a column or a coefficient is out of range")
-    return offsets, columns, coefficients, pool
 
 
 @cache

@@ -97,6 +97,19 @@ def generator(b: Fp2, cofactor: int, in_base_field: bool) -> tuple[Fp2, Fp2]:
     raise AssertionError
 
 
+def endomorphism(point: Point, eigenvalue: int, conjugate: bool) -> tuple[Fp2, Fp2]:
+    """Constants (u, v) with (x u, y v) = eigenvalue * (x, y) for a point of the subgroup, x and y conjugated
+    first for G2. Gallant, Lambert, Vanstone (2001); Galbraith, Lin, Scott (2009): such maps exist.
+    """
+    multiple = point_mul(point, eigenvalue)
+    assert point is not None and multiple is not None  # noqa: S101, PT018
+
+    def ratio(value: Fp2, of: Fp2) -> Fp2:
+        return mul(value, inverse((of[0], -of[1] % P) if conjugate else of))
+
+    return ratio(multiple[0], point[0]), ratio(multiple[1], point[1])
+
+
 def limbs(value: int, count: int) -> str:
     words = (value >> 64 * i & 0xFFFFFFFFFFFFFFFF for i in range(count))
     return "{" + ", ".join(f"0x{word:016x}" for word in words) + "}"
@@ -129,14 +142,19 @@ def main() -> None:
     print(f"inline constexpr int two_adicity = {TWO_ADICITY};")
     print(f"// {FR_NONRESIDUE}^((r-1) / 2^{TWO_ADICITY})")
     print(f"inline constexpr u64 root_of_unity[4] = {limbs(root, 4)};\n")
-    for name, point in (
-        ("g1", generator((4, 0), G1_COFACTOR, True)),
-        ("g2", generator((4, 4), G2_COFACTOR, False)),
+    g1, g2 = generator((4, 0), G1_COFACTOR, True), generator((4, 4), G2_COFACTOR, False)
+    for name, pair in (
+        ("g1_generator", g1),
+        ("g2_generator", g2),
+        ("g1_endomorphism", endomorphism(g1, Z**2, conjugate=False)),
+        ("g2_endomorphism", endomorphism(g2, -Z, conjugate=True)),
     ):
-        for axis, value in zip("xy", point, strict=True):
-            parts = value[:1] if name == "g1" else value
+        for axis, value in zip("xy", pair, strict=True):
+            parts = value[:1] if name.startswith("g1") else value
             words = ", ".join(limbs(part * radix % P, 6) for part in parts)
-            print(f"inline constexpr u64 {name}_generator_{axis}[{len(parts)}][6] = {{{words}}};")
+            print(f"inline constexpr u64 {name}_{axis}[{len(parts)}][6] = {{{words}}};")
+    print(f"\n// |z|, z^2\ninline constexpr u64 z_magnitude[1] = {limbs(-Z, 1)};")
+    print(f"inline constexpr u64 z_squared[2] = {limbs(Z**2, 2)};")
     print("\n}  // namespace zen")
 
 

@@ -98,10 +98,41 @@ bool is_on_curve(const Affine<F>& p) {
   return p.is_infinity() || p.y.square() == p.x.square() * p.x + curve_b(p.x);
 }
 
-// r * p = 0, for points on the curve.
+// A map that multiplies the points of the subgroup by a constant, `eigenvalue`, for two or three products:
+// by z^2 in G1 (Gallant, Lambert, Vanstone 2001), by |z| in G2 (Galbraith, Lin, Scott 2009). Scalars below
+// r / 2 have `parts` digits to that base.
+template <class F>
+struct Endomorphism;
+
+template <>
+struct Endomorphism<Fp> {
+  static constexpr int parts = 2, eigenvalue_words = 2;
+  static constexpr const u64* eigenvalue = z_squared;
+  static ZEN_FN Affine<Fp> of(const Affine<Fp>& p) {  // y times -1
+    return {p.x * Fp::from_words(g1_endomorphism_x[0]), -p.y};
+  }
+};
+
+template <>
+struct Endomorphism<Fp2> {
+  static constexpr int parts = 4, eigenvalue_words = 1;
+  static constexpr const u64* eigenvalue = z_magnitude;
+  static ZEN_FN Affine<Fp2> of(const Affine<Fp2>& p) {
+    return {scaled(p.x, g2_endomorphism_x), scaled(p.y, g2_endomorphism_y)};
+  }
+
+ private:
+  static ZEN_FN Fp2 scaled(const Fp2& a, const u64 (&factor)[2][6]) {
+    return Fp2{a.c0, -a.c1} * Fp2{Fp::from_words(factor[0]), Fp::from_words(factor[1])};
+  }
+};
+
+// Whether r * p = 0, for points on the curve: exactly there the endomorphism multiplies by its eigenvalue
+// (Scott, ePrint 2021/1130, sections 4 and 5).
 template <class F>
 bool in_subgroup(const Affine<F>& p) {
-  return scalar_multiply(p, FrParameters::modulus, FrParameters::words).is_infinity();
+  using E = Endomorphism<F>;
+  return (scalar_multiply(p, E::eigenvalue, E::eigenvalue_words) + -E::of(p)).is_infinity();
 }
 
 }  // namespace zen

@@ -64,6 +64,9 @@ class Domain {
 
   int log_size() const { return log_size_; }
   const Fr& omega() const { return omega_; }
+  const Fr& size_inverse() const { return size_inverse_; }
+  // Powers of 1 / omega: one for each block of a scattering layer.
+  const Fr* backward_twiddles() const { return backward_.data(); }
 
   // Coefficients to evaluations at coset * omega^i.
   void forward(Fr* values, const Fr* coset, Order order, int threads, const Progress& progress) const {
