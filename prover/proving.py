@@ -53,7 +53,8 @@ def prove(
 
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
-    missing or open to other values, ``statement.unsatisfied`` (the message names the first row that fails);
+    missing or open to other values, ``statement.answer`` where ``answer`` changes more than it may,
+    ``statement.unsatisfied`` (the message names the first row that fails);
     and what ``answer`` and ``progress`` raise.
     """
     report = progress or silent
@@ -117,7 +118,17 @@ def _commit(
     )
     z[public.stop : statement.instance] = challenges = fr.from_ints(drawn)
     if answer is not None:
-        answer(z, challenges)
+        fixed = z[: statement.first_private]
+        with Secrets() as secret:
+            before = secret(fixed.copy())
+            answer(z, challenges)
+            unchanged = np.array_equal(before, fixed)
+        if not unchanged:
+            raise StatementError(
+                "statement.answer",
+                "answer changed what was fixed before the challenges: it may write private variables only",
+                field="answer",
+            )
     report("commit", 1.0)
     return tuple(segments), tuple(knowledge), tuple(links)
 

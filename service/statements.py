@@ -21,10 +21,10 @@ _NOT_SAID = [
 _SETUP_NOT_SAID = {
     DEVELOPMENT: "Anything, to someone who distrusts whoever made the keys: this is a development setup by a"
     " single party, and a party that kept its secret numbers can forge proofs.",
-    CEREMONY: "Anything, if all contributors to one phase of the key's ceremony kept their secret numbers: they"
-    " together can forge proofs. The key names their contributions.",
-    IMPORTED: "Anything, to someone who does not know how the key was made: another program made it, and whoever"
-    " kept its secret numbers can forge proofs.",
+    CEREMONY: "Anything, if all contributors to one phase of the key's ceremony kept their secret numbers:"
+    " they together can forge proofs. The key names their contributions.",
+    IMPORTED: "Anything, to someone who does not know how the key was made: another program made it, and"
+    " whoever kept its secret numbers can forge proofs.",
 }
 _INPUT_NOT_SAID = "Which input it was: only that the prover knows one with this label."
 _WEIGHTS_NOT_SAID = (

@@ -466,6 +466,19 @@ def test_a_wrong_value_anywhere_is_refused(committed: Committed, variable: int) 
     assert error.value.code == "statement.unsatisfied"
 
 
+@pytest.mark.parametrize("variable", [1, 2, 3, 5, 9])
+def test_an_answer_may_write_private_variables_only(committed: Committed, variable: int) -> None:
+    def answer(z: FrArray, challenges: FrArray) -> None:
+        answer_committed(z, challenges)
+        z[variable] = z[0]
+
+    with pytest.raises(StatementError) as error:
+        prover.prove(
+            committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
+        )
+    assert (error.value.code, error.value.field) == ("statement.answer", "answer")
+
+
 # Keys, files, shapes
 
 
