@@ -6,17 +6,12 @@ the words that the kernels use, so that no conversion is needed.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
-from numpy.typing import NDArray
 
-from kernels import FrArray, Group, WordArray, fp, fr
+from kernels import FrArray, Group, WordArray, fr
 from prover.iden3.binfile import Bytes
-from prover.points import Fault
+from prover.point_arrays import below, check_points
 from zenerrors import FileFormatError
-
-_CHUNK_POINTS = 1 << 12
 
 
 def scalars(body: Bytes, count: int, field: str) -> FrArray:
@@ -28,7 +23,7 @@ def scalars(body: Bytes, count: int, field: str) -> FrArray:
 
 def check_scalars(words: WordArray, field: str) -> None:
     """``file.not_canonical`` unless each of ``words``, uint64[count, 4], is below the modulus of Fr."""
-    wrong = ~_below(words, fr.modulus)
+    wrong = ~below(words, fr.modulus)
     if wrong.any():
         where = f"{field}[{wrong.argmax()}]"
         raise FileFormatError("file.not_canonical", f"{where} is not below the modulus of Fr", field=where)
@@ -42,15 +37,7 @@ def points(
     ``FileFormatError``: ``file.length``, ``file.point_*`` with the point's place as the field.
     """
     words = _words(body, count, group.shape, field)
-    below = _below(words.reshape(-1, fp.words), fp.modulus)
-    _require(np.all(below.reshape(count, -1), axis=1), Fault.NOT_CANONICAL, field)
-    _require(group.is_on_curve(words), Fault.NOT_ON_CURVE, field)
-    if finite:
-        _require(~group.is_infinity(words), Fault.AT_INFINITY, field)
-    chunks = [words[start : start + _CHUNK_POINTS] for start in range(0, count, _CHUNK_POINTS)]
-    with ThreadPoolExecutor(threads) as pool:
-        for index, inside in enumerate(pool.map(group.in_subgroup, chunks)):
-            _require(inside, Fault.NOT_IN_SUBGROUP, field, first=index * _CHUNK_POINTS)
+    check_points(words, group, field, finite=finite, threads=threads)
     return words
 
 
@@ -66,20 +53,3 @@ def _words(body: Bytes, count: int, shape: tuple[int, ...], field: str) -> WordA
     words = np.empty((count, *shape), dtype=np.uint64)
     words.reshape(-1).view(np.uint8)[:] = body  # in the map nothing is aligned
     return words
-
-
-def _below(words: WordArray, modulus: int) -> NDArray[np.bool_]:
-    """Which rows of ``words``, uint64[n, limbs], are integers below ``modulus``."""
-    below = np.zeros(len(words), dtype=np.bool_)
-    equal = ~below
-    for limb in reversed(range(words.shape[1])):
-        bound = np.uint64(modulus >> 64 * limb & (1 << 64) - 1)
-        below |= equal & (words[:, limb] < bound)
-        equal &= words[:, limb] == bound
-    return below
-
-
-def _require(good: NDArray[np.bool_], fault: Fault, field: str, first: int = 0) -> None:
-    if not good.all():
-        where = f"{field}[{first + int(good.argmin())}]"
-        raise FileFormatError(f"file.point_{fault}", f"{where}: {fault.replace('_', ' ')}", field=where)

@@ -1,0 +1,67 @@
+"""Arrays of points from strangers: checked before anything computes with them, and paired."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from py_arkworks_bls12381 import GT, G1Point, G2Point
+
+from kernels import FrArray, Group, WordArray, fp, fr, g1, g2
+from prover.points import Fault
+from zenerrors import FileFormatError
+
+
+def below(words: WordArray, modulus: int) -> NDArray[np.bool_]:
+    """Which rows of ``words``, uint64[n, limbs], are integers below ``modulus``."""
+    less = np.zeros(len(words), dtype=np.bool_)
+    equal = ~less
+    for limb in reversed(range(words.shape[1])):
+        bound = np.uint64(modulus >> 64 * limb & (1 << 64) - 1)
+        less |= equal & (words[:, limb] < bound)
+        equal &= words[:, limb] == bound
+    return less
+
+
+def check_points(
+    points: WordArray, group: Group, field: str, *, finite: bool = False, threads: int = 1
+) -> None:
+    """Whether each of ``points``, uint64[n, *group.shape], is on its curve and in its subgroup.
+
+    With ``finite`` none may be at infinity. ``FileFormatError``: ``file.point_*``, the point's place as the
+    field.
+    """
+    coordinates = below(points.reshape(-1, fp.words), fp.modulus)
+    _require(np.all(coordinates.reshape(len(points), -1), axis=1), Fault.NOT_CANONICAL, field)
+    _require(group.is_on_curve(points), Fault.NOT_ON_CURVE, field)
+    if finite:
+        _require(~group.is_infinity(points), Fault.AT_INFINITY, field)
+    _require(group.in_subgroup(points, threads=threads), Fault.NOT_IN_SUBGROUP, field)
+
+
+def _require(good: NDArray[np.bool_], fault: Fault, field: str) -> None:
+    if not good.all():
+        where = f"{field}[{int(good.argmin())}]"
+        raise FileFormatError(f"file.point_{fault}", f"{where}: {fault.replace('_', ' ')}", field=where)
+
+
+def random_weights(count: int) -> FrArray:
+    """``count`` public weights of 128 random bits, uint64[count, 4], Montgomery.
+
+    In a sum with such weights, points of the subgroup that are not what they should be cancel with a chance
+    of 2^-128 only.
+    """
+    words = np.zeros((count, 4), dtype=np.uint64)
+    words[:, :2] = np.frombuffer(os.urandom(16 * count), dtype=np.uint64).reshape(count, 2)
+    return fr.from_canon(words)
+
+
+def pairings_cancel(pairs: Iterable[tuple[WordArray, WordArray]]) -> bool:
+    """Whether the product of e(P, Q) is one, P uint64[2, 6] and Q uint64[2, 2, 6] in the subgroups."""
+    left, right = zip(*pairs, strict=True)
+    return GT.pairing_check(
+        [G1Point.from_compressed_bytes_unchecked(g1.compress(p)) for p in left],
+        [G2Point.from_compressed_bytes_unchecked(g2.compress(q)) for q in right],
+    )
