@@ -26,7 +26,7 @@ BATCH = 100
 
 
 def linked_statement() -> Statement:
-    """root² = the first input, challenge · root = weighted. Variables: 1 | inputs | c | root, blinding | weighted."""
+    """root² = input 0 and c · root = weighted. Variables: 1 | inputs | c | root, its blinding | weighted."""
     product = ProductBlock(
         "products", np.array([ROOT, CHALLENGE]), np.array([ROOT, ROOT]), np.array([1, WEIGHTED])
     )
