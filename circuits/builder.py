@@ -1,72 +1,159 @@
-"""Collects wires, constraint blocks and the steps that fill in a witness, while a circuit is compiled."""
+"""Collects wires, constraint blocks and the steps that fill in a witness, while a circuit is compiled.
+
+Wires are numbered as they are taken, in any order, and ``program`` moves them to where the statement wants
+them. A gadget that serves the whole circuit, such as a lookup table, finishes in a step that it defers: so
+it sees all its users, and nobody can forget to close it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from circuits.linear import Linear
+from circuits.program import Answer, Fill, Program
 from circuits.quantlayer import IntArray
-from prover.statement import Block, Csr, ProductBlock, SparseBlock, Statement
+from prover.statement import Block, Csr, ProductBlock, Segment, SparseBlock, Statement
 from zenerrors import StatementError
 
-# Writes some wires of the assignment z, int64[variables], from wires that earlier steps have written.
-Fill = Callable[[IntArray], None]
+_AUXILIARY = "auxiliary"
 
 
 class Builder:
-    """One statement in the making. Public wires must be taken before any private wire."""
+    """One statement in the making.
+
+    ``layout``: the wires of every group by name. ``degree``: see ``Program``; gadgets add theirs.
+    """
 
     def __init__(self) -> None:
         self.layout: dict[str, IntArray] = {}
-        self.blocks: list[Block] = []
-        self.fills: list[Fill] = []
-        self._variables = 1
-        self._public: int | None = None
+        self.degree = 0
+        self._blocks: list[ProductBlock | SparseBlock] = []
+        self._fills: list[Fill] = []
+        self._answers: list[Answer] = []
+        self._deferred: list[Callable[[], None]] = []
+        self._wires = 1
+        self._public: list[IntArray] = []
+        self._challenges: list[IntArray] = []
+        self._segments: dict[str, list[IntArray]] = {}
+        self._linked: set[str] = set()
+        self._private: list[IntArray] = []
 
     def public(self, name: str, *shape: int) -> IntArray:
-        """New public wires: their variable indices, int64[shape]."""
-        if self._public is not None:
-            raise StatementError("statement.order", f"public wires {name!r} after private ones")
-        return self._take(name, shape)
+        """New public wires, int64[shape]."""
+        return self._take(self._public, name, shape)
 
     def private(self, name: str, *shape: int) -> IntArray:
-        """New private wires: their variable indices, int64[shape]."""
-        if self._public is None:
-            self._public = self._variables - 1
-        return self._take(name, shape)
+        """New private wires, int64[shape]."""
+        return self._take(self._private, name, shape)
+
+    def segment(self, name: str, *, linked: bool = False) -> str:
+        """Declare a segment for ``committed``; ``linked`` as in ``prover.statement.Segment``."""
+        if name in self._segments:
+            raise StatementError("statement.duplicate_segment", f"two segments are called {name!r}")
+        self._segments[name] = []
+        if linked:
+            self._linked.add(name)
+        return name
+
+    def committed(self, segment: str, name: str, *shape: int) -> IntArray:
+        """New wires in a segment that was declared, int64[shape]: fixed before the challenges are drawn."""
+        return self._take(self._segments[segment], name, shape)
+
+    def auxiliary(self, name: str, *shape: int) -> IntArray:
+        """New wires in the segment where gadgets commit to what they need before the challenges."""
+        if _AUXILIARY not in self._segments:
+            self.segment(_AUXILIARY)
+        return self.committed(_AUXILIARY, name, *shape)
+
+    def challenge(self, index: int) -> int:
+        """The wire of the challenge ``index``. All gadgets share them: their error probabilities add up."""
+        while len(self._challenges) <= index:
+            self._take(self._challenges, f"challenge{len(self._challenges)}", (1,))
+        return int(self._challenges[index][0])
 
     def fill(self, step: Fill) -> None:
-        self.fills.append(step)
+        """``step`` runs after all earlier ones, in int64, before the challenges are drawn."""
+        self._fills.append(step)
+
+    def answer(self, step: Answer) -> None:
+        """``step`` runs after all earlier ones, on field elements, when the challenges are known."""
+        self._answers.append(step)
+
+    def defer(self, step: Callable[[], None]) -> None:
+        """``step`` completes the circuit. The last one deferred runs first, and may use earlier gadgets."""
+        self._deferred.append(step)
 
     def boolean(self, name: str, wires: IntArray) -> None:
         """Each wire is 0 or 1. One row each."""
         flat = wires.ravel()
-        self.blocks.append(ProductBlock(name, flat, flat, flat))
+        self._blocks.append(ProductBlock(name, flat, flat, flat))
 
     def product(self, name: str, left: IntArray, right: IntArray, product: IntArray) -> None:
         """``z[left] · z[right] = z[product]``, one row each."""
-        self.blocks.append(ProductBlock(name, left, right, product))
+        self._blocks.append(ProductBlock(name, left, right, product))
 
     def multiply(self, name: str, a: Linear, b: Linear, c: Linear) -> None:
         """``a · b = c`` row by row."""
-        self.blocks.append(SparseBlock(name, a.csr(), b.csr(), c.csr()))
+        self._blocks.append(SparseBlock(name, a.csr, b.csr, c.csr))
 
     def zero(self, name: str, value: Linear) -> None:
         """``value = 0`` row by row, as 0 · 0 = value: long sums then cost nothing in the A and B queries."""
         nothing = Csr.empty(value.rows)
-        self.blocks.append(SparseBlock(name, nothing, nothing, value.csr()))
+        self._blocks.append(SparseBlock(name, nothing, nothing, value.csr))
 
-    def statement(self) -> Statement:
-        public = self._variables - 1 if self._public is None else self._public
-        return Statement(public, self._variables - 1 - public, tuple(self.blocks))
+    def program(self) -> Program:
+        """Complete the circuit. Raises ``StatementError`` as ``Statement`` does."""
+        while self._deferred:
+            self._deferred.pop()()
+        order = self._order()
+        statement = Statement(
+            public=_count(self._public),
+            private=_count(self._private),
+            blocks=tuple(_renumbered(block, order) for block in self._blocks),
+            challenges=len(self._challenges),
+            segments=tuple(
+                Segment(name, _count(groups), name in self._linked) for name, groups in self._segments.items()
+            ),
+            layout={name: order[wires] for name, wires in self.layout.items()},
+        )
+        return Program(statement, order, tuple(self._fills), tuple(self._answers), self.degree)
 
-    def _take(self, name: str, shape: tuple[int, ...]) -> IntArray:
+    def _order(self) -> IntArray:
+        """The statement's variable for each wire. The variable after each segment is its blinding."""
+        order = np.zeros(self._wires, dtype=np.int64)
+        following = 1
+        parts = [(self._public, 0), (self._challenges, 0)]
+        parts += [(groups, 1) for groups in self._segments.values()]
+        for groups, blinding in [*parts, (self._private, 0)]:
+            for wires in groups:
+                order[wires.ravel()] = np.arange(following, following + wires.size)
+                following += wires.size
+            following += blinding
+        return order
+
+    def _take(self, part: list[IntArray], name: str, shape: tuple[int, ...]) -> IntArray:
         if name in self.layout:
             raise StatementError("statement.duplicate_wires", f"two groups of wires are called {name!r}")
         count = int(np.prod(shape))
-        wires = np.arange(self._variables, self._variables + count).reshape(shape)
-        self._variables += count
+        wires = np.arange(self._wires, self._wires + count).reshape(shape)
+        self._wires += count
         self.layout[name] = wires
+        part.append(wires)
         return wires
+
+
+def _count(groups: list[IntArray]) -> int:
+    return sum(wires.size for wires in groups)
+
+
+def _renumbered(block: ProductBlock | SparseBlock, order: IntArray) -> Block:
+    if isinstance(block, ProductBlock):
+        return ProductBlock(block.name, order[block.left], order[block.right], order[block.product])
+    a, b, c = (
+        replace(matrix, columns=order[matrix.columns].astype(np.uint32))
+        for matrix in (block.a, block.b, block.c)
+    )
+    return SparseBlock(block.name, a, b, c)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import kernels
-from circuits.builder import Fill
+from circuits.program import Program
 from circuits.quantgraph import Output, QuantGraph
 from circuits.quantlayer import IntArray
 from circuits.tensors import first_index
@@ -34,17 +33,21 @@ _INPUT_IS_PUBLIC = " The input is the one among the public inputs."
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """A ZENinfer circuit for one network and one choice of privacy.
-
-    ``layout`` gives the variable indices of every named group of wires, int64 of the group's shape.
-    """
+    """A ZENinfer circuit for one network and one choice of privacy."""
 
     qgraph: QuantGraph
     input_privacy: str
     weight_privacy: str
-    statement: Statement
-    layout: Mapping[str, IntArray]
-    fills: tuple[Fill, ...]
+    program: Program
+
+    @property
+    def statement(self) -> Statement:
+        return self.program.statement
+
+    @property
+    def layout(self) -> Mapping[str, IntArray]:
+        """The variable indices of every named group of wires, int64 of the group's shape."""
+        return self.statement.layout
 
     def quantise_input(self, x: ArrayLike) -> IntArray:
         """``QuantGraph.quantise_input``."""
@@ -60,19 +63,11 @@ class Circuit:
         uint64[variables, 4], Montgomery. It holds the input and, where they are private, the weights.
         Raises ``TensorError``: ``input.shape``, ``input.not_integer``, ``input.out_of_range``.
         """
-        z = self.assign(q)
-        witness = kernels.fr.from_int64(z)
-        z.fill(0)
-        return witness
+        return self.program.witness({"input": self._checked(q).ravel()})
 
     def assign(self, q: NDArray[np.integer[Any]]) -> IntArray:
         """``witness`` as plain integers, int64[variables]: every wire of an honest prover fits."""
-        z = np.zeros(self.statement.variables, dtype=np.int64)
-        z[0] = 1
-        z[self.layout["input"]] = self._checked(q).ravel()
-        for fill in self.fills:
-            fill(z)
-        return z
+        return self.program.assign({"input": self._checked(q).ravel()})
 
     def public_inputs(self, q: NDArray[np.integer[Any]], output: Output) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""

@@ -27,7 +27,7 @@ def range_check(builder: Builder, name: str, wires: IntArray, bits: int, lowest:
     ``top = v - sum 2^i b_i``, whose row ``top (top - 2^(bits-1)) = 0`` leaves it the values 0 and 2^(bits-1).
     So v is a sum of distinct powers of two below 2^bits. The field is a domain: no other roots.
     """
-    _require_fit(name, (min(lowest, 0), abs(lowest) + (1 << bits)))
+    require_fit(name, (min(lowest, 0), abs(lowest) + (1 << bits)))
     low_bits = builder.private(f"{name}/bits", len(wires), bits - 1)
     value = Linear.wires(wires).shift(-lowest)
     top = value - Linear.digits(low_bits)
@@ -48,7 +48,7 @@ def decompose(builder: Builder, name: str, value: Linear, bits: int) -> IntArray
     value and 2^bits are both below ``INTEGER_LIMIT``, so the equation holds over the integers and the
     digits are unique: v + r has no representation in so few bits.
     """
-    _require_fit(name, (0, (1 << bits) - 1))
+    require_fit(name, (0, (1 << bits) - 1))
     digits = builder.private(f"{name}/bits", value.rows, bits)
     builder.boolean(f"{name}_bits", digits)
     builder.zero(f"{name}_sum", value - Linear.digits(digits))
@@ -74,7 +74,7 @@ def requantise(
     scaled = (scale * bounds[0] + rescale.offset, scale * bounds[1] + rescale.offset)
     magnitude = max(_width(scaled[0] >> shift), _width(scaled[1] >> shift))
     lift = 1 << (shift + magnitude)
-    _require_fit(f"{layer}/requantise", (scaled[0], scaled[1] + lift))
+    require_fit(f"{layer}/requantise", (scaled[0], scaled[1] + lift))
     lifted = acc.scale(scale).shift(rescale.offset + lift)
     digits = decompose(builder, f"{layer}/requantise", lifted, shift + magnitude + 1)
     return clamp(builder, layer, digits[:, shift:-1], digits[:, -1], bits)
@@ -95,7 +95,7 @@ def clamp(builder: Builder, layer: str, quotient: IntArray, sign: IntArray, bits
     top = (1 << bits) - 1
     above = quotient[:, bits:]
     multiple = slack_factor(above.shape[1])
-    _require_fit(f"{layer}/clamp", (0, multiple * top))
+    require_fit(f"{layer}/clamp", (0, multiple * top))
     out = builder.private(f"{layer}/out", rows)
     slack = builder.private(f"{layer}/slack", rows)
     outside = (Linear.ones(above) - Linear.wires(sign)).shift(1)
@@ -126,7 +126,7 @@ def argmax(builder: Builder, name: str, values: Linear, bounds: Interval, label:
     """
     count = values.rows
     width = bounds[1] - bounds[0]
-    _require_fit(name, (bounds[0] - 1, max(bounds[1], 2 * width)))
+    require_fit(name, (bounds[0] - 1, max(bounds[1], 2 * width)))
     selector = builder.private(f"{name}/selector", count)
     largest = builder.private(f"{name}/max", 1)
     indices = np.arange(count)
@@ -156,7 +156,8 @@ def _width(value: int) -> int:
     return value.bit_length() if value >= 0 else (-value - 1).bit_length()
 
 
-def _require_fit(name: str, interval: Interval) -> None:
+def require_fit(name: str, interval: Interval) -> None:
+    """Raises ``StatementError`` (``statement.could_wrap``) unless ``INTEGER_LIMIT`` bounds the interval."""
     if not -INTEGER_LIMIT < interval[0] <= interval[1] < INTEGER_LIMIT:
         raise StatementError(
             "statement.could_wrap",

@@ -50,9 +50,7 @@ def compile_inference(
             x = requantise(builder, layer.name, acc, bounds, layer.rescale, qgraph.bits)
             acc, bounds = Linear.wires(x), (0, qgraph.top)
     argmax(builder, "output/argmax", acc, bounds, label)
-    return Circuit(
-        qgraph, input_privacy, weight_privacy, builder.statement(), builder.layout, tuple(builder.fills)
-    )
+    return Circuit(qgraph, input_privacy, weight_privacy, builder.program())
 
 
 def _public_layer(

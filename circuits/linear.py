@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from circuits.quantgraph import INTEGER_LIMIT
 from circuits.quantlayer import IntArray
+from kernels import FrArray
 from prover.statement import Csr
+from zenerrors import StatementError
 
 # Variable 0 of every statement is the constant one.
 ONE = 0
@@ -71,17 +75,44 @@ class Linear:
         return self + other.scale(-1)
 
     def scale(self, factor: int) -> Linear:
+        """Each row times ``factor``. Raises ``StatementError`` (``statement.could_wrap``) beyond 62 bits."""
+        largest = max(int(self.value.max()), -int(self.value.min())) if len(self.value) else 0
+        if abs(factor) * max(1, largest) >= INTEGER_LIMIT:
+            raise StatementError(
+                "statement.could_wrap", f"a coefficient of {largest} times {factor} exceeds 62 bits"
+            )
         return Linear(self.rows, self.row, self.column, self.value * factor)
 
     def shift(self, constant: int) -> Linear:
         """``constant`` added to every row."""
         return self + Linear.constant(np.full(self.rows, constant))
 
-    def evaluate(self, z: IntArray) -> IntArray:
-        """The sums under the assignment ``z``, int64[rows]. The caller knows that they fit."""
-        total = np.zeros(self.rows, dtype=np.int64)
-        np.add.at(total, self.row, self.value * z[self.column])
-        return total
+    def take(self, rows: IntArray) -> Linear:
+        """The rows ``rows``, in that order and each at most once."""
+        position = np.full(self.rows, -1)
+        position[rows] = np.arange(len(rows))
+        row = position[self.row]
+        keep = row >= 0
+        return Linear(len(rows), row[keep], self.column[keep], self.value[keep])
 
+    def sums(self, groups: IntArray, count: int) -> Linear:
+        """``count`` rows: the sum of the rows i with ``groups[i] = g`` in row g."""
+        return Linear(count, groups[self.row], self.column, self.value)
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        """The sums under the assignment ``z``, int64[rows]. The caller knows that they fit.
+
+        int64 arithmetic is exact modulo 2^64: sums that fit are right, however far the terms before them run.
+        """
+        pool = np.array(self.csr.pool or (0,), dtype=np.int64)
+        running = np.zeros(len(self.csr.columns) + 1, dtype=np.int64)
+        np.cumsum(pool[self.csr.coefficients] * z[self.csr.columns], out=running[1:])
+        return np.diff(running[self.csr.offsets])
+
+    def evaluate_in_field(self, z: FrArray) -> FrArray:
+        """The same for ``z``, uint64[wires, 4]: uint64[rows, 4], Montgomery."""
+        return self.csr.multiply(z)
+
+    @cached_property
     def csr(self) -> Csr:
         return Csr.from_entries(self.rows, self.row, self.column, self.value)

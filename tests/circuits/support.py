@@ -52,25 +52,31 @@ def forge(circuit: Circuit, q: IntArray, overrides: Mapping[int, int]) -> list[i
 
     The input is not checked.
     """
+    order = circuit.program.order
     z = np.zeros(circuit.statement.variables, dtype=np.int64)
     z[0] = 1
     z[circuit.layout["input"]] = q.ravel()
     wires, values = np.array(list(overrides)), np.array(list(overrides.values()))
-    for step in circuit.fills:
+    for step in circuit.program.fills:
         z[wires] = values
-        step(z)
+        taken = z[order]
+        step(taken)
+        z[order] = taken
     z[wires] = values
     return z.tolist()
 
 
 def fill(builder: Builder, wires: IntArray, values: Sequence[int] | IntArray) -> IntArray:
     """The honest assignment of a gadget on its own, for these values of its input wires."""
-    z = np.zeros(builder.statement().variables, dtype=np.int64)
+    program = builder.program()
+    z = np.zeros(len(program.order), dtype=np.int64)
     z[0] = 1
     z[wires] = values
-    for step in builder.fills:
+    for step in program.fills:
         step(z)
-    return z
+    assignment = np.zeros(program.statement.variables, dtype=np.int64)
+    assignment[program.order] = z
+    return assignment
 
 
 def slow_execute(qgraph: QuantGraph, q: IntArray) -> tuple[int, list[int]]:

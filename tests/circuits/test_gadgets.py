@@ -37,7 +37,7 @@ def range_checked(bits: int, lowest: int, count: int = 1) -> tuple[Builder, IntA
 )
 def test_range_check_takes_exactly_the_range(bits: int, lowest: int) -> None:
     builder, wires = range_checked(bits, lowest)
-    statement = builder.statement()
+    statement = builder.program().statement
     assert statement.constraints == bits
     assert statement.private == 1 + bits - 1
     for value in (lowest, lowest + 1, lowest + (1 << bits) - 1):
@@ -50,7 +50,7 @@ def test_range_check_refuses_every_digit_vector_for_a_value_outside() -> None:
     builder, _ = range_checked(3, -2)
     digits = list(itertools.product((0, 1), repeat=2))
     candidates = np.array([[1, value, *low] for value in range(-20, 20) for low in digits])
-    accepted = candidates[satisfied(builder.statement(), candidates)]
+    accepted = candidates[satisfied(builder.program().statement, candidates)]
     assert accepted[:, 1].tolist() == list(range(-2, 6))
 
 
@@ -60,7 +60,7 @@ def test_range_check_refuses_digits_that_are_no_bits(digit: int) -> None:
     z = fill(builder, wires, [0]).tolist()
     z[builder.layout["test/v/bits"][0, 0]] = digit
     z[wires[0]] = digit
-    assert check(builder.statement(), z) == "test/v_bits[0]"
+    assert check(builder.program().statement, z) == "test/v_bits[0]"
 
 
 @pytest.mark.parametrize("value", [256, -1, R - 1, (R - 1) // 2, 1 << 200])
@@ -72,7 +72,7 @@ def test_range_check_refuses_field_elements_outside_whatever_the_digits(value: i
         z[builder.layout["test/v/bits"][0, 0] : builder.layout["test/v/bits"][0, -1] + 1] = [
             (low >> i) & 1 for i in range(7)
         ]
-        assert check(builder.statement(), z) == "test/v_range[0]"
+        assert check(builder.program().statement, z) == "test/v_range[0]"
 
 
 def test_decompose_digits_are_unique() -> None:
@@ -81,13 +81,13 @@ def test_decompose_digits_are_unique() -> None:
     decompose(builder, "test/v", Linear.wires(wires), 4)
     digits = list(itertools.product((0, 1), repeat=4))
     vectors = np.array([[1, value, *vector] for value in range(-4, 36) for vector in digits])
-    accepted = vectors[satisfied(builder.statement(), vectors)]
+    accepted = vectors[satisfied(builder.program().statement, vectors)]
     assert accepted[:, 1].tolist() == list(range(16))
     assert (accepted[:, 2:] @ [1, 2, 4, 8] == accepted[:, 1]).all()
     # v + r has no digits of its own: the low digits of v + r sum to something else.
     for value in (3, 15):
         z = [1, value, *(((value + R) >> i) & 1 for i in range(4))]
-        assert check(builder.statement(), z) == "test/v_sum[0]"
+        assert check(builder.program().statement, z) == "test/v_sum[0]"
 
 
 SMALL = Rescale(multiplier=3, shift=2, output=Affine(1.0, 1))
@@ -117,7 +117,7 @@ def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
 ) -> None:
     rescale = Rescale(3, shift, Affine(1.0, zero_point))
     builder, acc, out = requantised(rescale, bounds)
-    statement = builder.statement()
+    statement = builder.program().statement
     digits = builder.layout["test/requantise/bits"][0]
     vectors = np.array(list(itertools.product((0, 1), repeat=len(digits))))
     quotient, sign = vectors[:, shift:-1], vectors[:, -1]
@@ -151,14 +151,14 @@ def test_requantise_passes_honest_accumulators_up_to_its_bounds(data: st.DataObj
     builder, acc, out = requantised(rescale, bounds, bits, len(values))
     z = fill(builder, acc, values)
     assert z[out].tolist() == [clamped(value, rescale, bits) for value in values]
-    assert first_violation(builder.statement(), z) is None
+    assert first_violation(builder.program().statement, z) is None
 
 
 def test_requantise_costs_what_it_says() -> None:
     builder, *_ = requantised(Rescale(7, 12, Affine(1.0, 0)), (-282180, 314613), 8)
     magnitude = ((7 * 314613 + 2048) >> 12).bit_length()
-    assert builder.statement().constraints == 12 + magnitude + 4
-    assert builder.statement().private == 1 + 12 + magnitude + 3
+    assert builder.program().statement.constraints == 12 + magnitude + 4
+    assert builder.program().statement.private == 1 + 12 + magnitude + 3
 
 
 def forged(builder: Builder, acc: IntArray, value: int, digits: list[int], out: int, slack: int) -> list[int]:
@@ -175,7 +175,7 @@ def test_requantise_refuses_a_remainder_moved_into_the_quotient() -> None:
     width = builder.layout["test/requantise/bits"].shape[1]
     moved = [0, 2, 0, 1, *[0] * (width - 5), 1]
     z = forged(builder, acc, 2, moved, 2, 0)
-    assert check(builder.statement(), z) == "test/requantise_bits[1]"
+    assert check(builder.program().statement, z) == "test/requantise_bits[1]"
 
 
 @pytest.mark.parametrize("claim", range(-1, 9))
@@ -185,7 +185,7 @@ def test_requantise_refuses_a_quotient_that_wraps_to_another(claim: int) -> None
     honest = fill(builder, acc, [7])
     digits = honest[builder.layout["test/requantise/bits"][0]].tolist()
     for slack in (0, 1, 2 * (claim - 2), R - 1, 2 * (claim - 2) * pow(3, -1, R) % R):
-        violation = check(builder.statement(), forged(builder, acc, 7, digits, claim, slack))
+        violation = check(builder.program().statement, forged(builder, acc, 7, digits, claim, slack))
         assert (violation is None) == (claim == TOP and slack == 2 * (claim - 2))
 
 
@@ -198,12 +198,12 @@ def test_clamp_sees_the_sign_and_every_overflow_digit() -> None:
     wires = np.append(quotient.ravel(), sign)
     z = fill(builder, wires, np.append(digits.ravel(), [1, 1, 1, 1, 1, 0]))
     assert z[out].tolist() == [TOP] * 4 + [0, 0]
-    assert first_violation(builder.statement(), z) is None
+    assert first_violation(builder.program().statement, z) is None
     for row, wrong in itertools.product(range(6), range(-1, 6)):
         if wrong != z[out[row]]:
             cheat = z.tolist()
             cheat[out[row]] = wrong
-            assert check(builder.statement(), cheat) is not None
+            assert check(builder.program().statement, cheat) is not None
 
 
 def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, IntArray]:
@@ -217,7 +217,7 @@ def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, In
 def test_argmax_refuses_every_wrong_label_under_every_selector_and_maximum() -> None:
     bounds, count = (-1, 2), 3
     builder, values, label = compared(bounds, count)
-    statement = builder.statement()
+    statement = builder.program().statement
     margins = builder.layout["test/argmax_margin/bits"]
     free = np.array(list(itertools.product((0, 1), (0, 1), (0, 1), range(-4, 7), range(-1, 5))))
     selector, largest, claim = free[:, :3], free[:, 3], free[:, 4]
@@ -242,7 +242,7 @@ def test_argmax_passes_honest_values_and_takes_the_first_of_equals(values: list[
     builder, wires, label = compared((min(values), max(values)), len(values))
     z = fill(builder, wires, values)
     assert z[label[0]] == int(np.argmax(values))
-    assert first_violation(builder.statement(), z) is None
+    assert first_violation(builder.program().statement, z) is None
 
 
 def test_argmax_refuses_selectors_that_are_no_bits() -> None:
@@ -254,7 +254,7 @@ def test_argmax_refuses_selectors_that_are_no_bits() -> None:
         cheat[label[0]] = claim
         for wire, value in zip(builder.layout["test/argmax/selector"], selector, strict=True):
             cheat[wire] = value
-        violation = check(builder.statement(), cheat)
+        violation = check(builder.program().statement, cheat)
         assert violation is not None
         assert violation.startswith("test/argmax_one_hot")
 

@@ -1,0 +1,74 @@
+"""A statement with the steps that fill in its witness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import kernels
+from circuits.linear import ONE
+from circuits.quantlayer import IntArray
+from kernels import FrArray
+from prover.randomness import Secrets
+from prover.statement import Statement
+
+# Writes some wires of the assignment z, int64[wires], from wires that earlier steps have written.
+Fill = Callable[[IntArray], None]
+# The same once the challenges are known: z is uint64[wires, 4], Montgomery.
+Answer = Callable[[FrArray], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What ``Builder.program`` makes. Steps number wires as they were taken; ``order`` hides that.
+
+    ``order``: int64[wires], the statement's variable for each wire of the builder.
+    ``degree``: the sum of the degrees of all identities that are checked at the challenges.
+    """
+
+    statement: Statement
+    order: IntArray
+    fills: tuple[Fill, ...]
+    answers: tuple[Answer, ...]
+    degree: int
+
+    def assign(self, values: Mapping[str, ArrayLike]) -> IntArray:
+        """The assignment that follows from ``values``, integers for groups of wires by name.
+
+        int64[variables], in the statement's order; challenges, blinding, and what depends on them are 0.
+        """
+        assignment = np.zeros(self.statement.variables, dtype=np.int64)
+        assignment[ONE] = 1
+        for name, value in values.items():
+            assignment[self.statement.layout[name]] = value
+        with Secrets() as secret:
+            z = secret(assignment[self.order])
+            for fill in self.fills:
+                fill(z)
+            assignment[self.order] = z
+        return assignment
+
+    def witness(self, values: Mapping[str, ArrayLike]) -> FrArray:
+        """``assign`` as uint64[variables, 4], Montgomery: what ``prover.prove`` takes."""
+        with Secrets() as secret:
+            return kernels.fr.from_int64(secret(self.assign(values)))
+
+    def answer(self, z: FrArray, challenges: FrArray) -> None:
+        """Fill in, in place, the variables of ``z`` that depend on its challenges: ``prover.prove``'s answer.
+
+        ``challenges`` are already among the variables of ``z``.
+        """
+        with Secrets() as secret:
+            wires = secret(z[self.order])
+            for answer in self.answers:
+                answer(wires)
+            z[self.order] = wires
+
+    @property
+    def soundness_bits(self) -> float:
+        """-log2 of the probability that random challenges miss a wrong value: at most ``degree`` / r."""
+        return math.log2(kernels.fr.modulus) - math.log2(max(1, self.degree))
