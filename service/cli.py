@@ -39,6 +39,9 @@ Url = Annotated[str, typer.Option(envvar="ZENSERVE_URL", help="Where the service
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)]
+KeyFile = Annotated[
+    Path, typer.Option("--key", exists=True, dir_okay=False, help="The key you trust: zenserve key get.")
+]
 ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
 ProofId = Annotated[str, typer.Argument(metavar="PROOF", help="The proof's id, prf_…")]
 HERE = "http://127.0.0.1:8000"
@@ -167,6 +170,23 @@ def get_proof(proof_id: ProofId, output: Output = None, url: Url = HERE) -> None
         _write(client.get_proof_document(proof_id), output)
 
 
+@proof.command("export")
+def export_proof(
+    file: File,
+    key_file: KeyFile,
+    folder: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Write into this folder.")],
+) -> None:
+    """Write the proof in FILE, its inputs and its key as snarkjs reads them.
+
+    Then ``snarkjs groth16 verify verification_key.json public.json proof.json`` verifies it.
+    """
+    document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in engine.export_snarkjs(trusted.key, document.public_inputs, document.proof).items():
+        _write(content, folder / name)
+    out.print(f"Verify with: cd {folder} && snarkjs groth16 verify {' '.join(engine.SNARKJS_FILES)}")
+
+
 @key.command("get")
 def get_key(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
@@ -188,9 +208,7 @@ def cancel(proof_id: ProofId, url: Url = HERE) -> None:
 @app.command()
 def verify(
     file: File,
-    key_file: Annotated[
-        Path, typer.Option("--key", exists=True, dir_okay=False, help="The key you trust: zenserve key get.")
-    ],
+    key_file: KeyFile,
     as_json: Json = False,
 ) -> None:
     """Verify the proof in FILE, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
@@ -230,7 +248,7 @@ def _complain(text: str) -> None:
     err.print(f"[red]error[/] {terminal.escape(text)}", highlight=False, soft_wrap=True)
 
 
-def _write(document: dict[str, Any], output: Path | None) -> None:
+def _write(document: dict[str, Any] | list[Any], output: Path | None) -> None:
     text = json.dumps(document, indent=2)
     if output is None:
         print(text)

@@ -20,7 +20,7 @@ import circuits
 import prover
 from circuits import Circuit
 from circuits.inference import Privacy
-from prover import Progress, ProvingKey, Verdict, VerifyingKey
+from prover import Progress, Proof, ProvingKey, Verdict, VerifyingKey, iden3
 from zenerrors import TensorError
 
 Floats = NDArray[np.float64]
@@ -121,6 +121,22 @@ def read_key(document: dict[str, Any]) -> VerifyingKey:
 @lru_cache(maxsize=64)
 def _read_key(text: str) -> VerifyingKey:
     return VerifyingKey.from_json(json.loads(text))
+
+
+SNARKJS_FILES = ("verification_key.json", "public.json", "proof.json")
+
+
+def export_snarkjs(key: dict[str, Any], public_inputs: Sequence[str], proof: str) -> dict[str, Any]:
+    """``SNARKJS_FILES`` with their contents, for a key's JSON form, decimal inputs and a proof in hex.
+
+    Raises ``InputError`` where they are no key or proof, or have segments, which snarkjs does not know.
+    """
+    contents = (
+        iden3.export_verifying_key(read_key(key)),
+        iden3.export_public_inputs([int(value) for value in public_inputs]),
+        iden3.export_proof(Proof.from_bytes(bytes.fromhex(proof))),
+    )
+    return dict(zip(SNARKJS_FILES, contents, strict=True))
 
 
 def verify(key: VerifyingKey, public_inputs: Sequence[int], proof: bytes) -> Verdict:

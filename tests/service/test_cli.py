@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import prover
 from client import Client, Model
+from prover import iden3
 from service import cli
 from service.runtime import Runtime
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
@@ -62,6 +64,20 @@ def test_models(run: Any, tmp_path: Path, model: Model) -> None:
     assert "single party" in out
     code, out, _ = run("models", "show", model.id, "--json")
     assert json.loads(out)["id"] == model.id
+
+
+def test_a_proof_goes_to_snarkjs(run: Any, tmp_path: Path, files: tuple[Path, Path]) -> None:
+    proof, key = files
+    folder = tmp_path / "for" / "snarkjs"
+    code, out, _ = run("proof", "export", proof, "--key", key, "-o", folder)
+    assert code == 0
+    assert "snarkjs groth16 verify verification_key.json public.json proof.json" in " ".join(out.split())
+    verdict = prover.verify(
+        iden3.import_verifying_key((folder / "verification_key.json").read_text()),
+        iden3.import_public_inputs((folder / "public.json").read_text()),
+        iden3.import_proof((folder / "proof.json").read_text()),
+    )
+    assert verdict.reason == "ok"
 
 
 @pytest.mark.parametrize("kind", ["json", "npy"])
