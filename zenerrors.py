@@ -7,6 +7,7 @@
     │   ├── TensorError         a network input that the circuit cannot take        input.*
     │   ├── StatementError      constraints or a witness that do not fit together   statement.*
     │   ├── FileFormatError     a key, proof or circuit file that cannot be read    file.*
+    │   ├── CeremonyError       powers or contributions that are not what they say  ceremony.*
     │   └── RequestError        an API request that cannot be served                request.*
     ├── NotFoundError           no such resource                                    not_found
     ├── ConflictError           the resource's state does not allow it              conflict.*
@@ -58,6 +59,10 @@ class StatementError(InputError):
 
 class FileFormatError(InputError):
     """A file that is truncated, corrupt, of another version or of another kind."""
+
+
+class CeremonyError(InputError):
+    """A trusted setup's powers of tau or contributions that are not what they say, or do not fit."""
 
 
 class RequestError(InputError):
