@@ -34,7 +34,8 @@ def check_points(
     field.
     """
     coordinates = below(points.reshape(-1, fp.words), fp.modulus)
-    _require(np.all(coordinates.reshape(len(points), -1), axis=1), Fault.NOT_CANONICAL, field)
+    inner = tuple(range(1, points.ndim - 1))
+    _require(np.all(coordinates.reshape(points.shape[:-1]), axis=inner), Fault.NOT_CANONICAL, field)
     _require(group.is_on_curve(points), Fault.NOT_ON_CURVE, field)
     if finite:
         _require(~group.is_infinity(points), Fault.AT_INFINITY, field)

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from py_arkworks_bls12381 import GT, G1Point, G2Point
 
 from kernels import Group, WordArray, fp, fr, g1, g2
 from prover import qap
@@ -26,6 +25,7 @@ from prover.iden3.binfile import Bytes, Reader
 from prover.iden3.coefficients import Entries, chunks, merged
 from prover.iden3.elements import check_scalars, point, points
 from prover.iden3.plain import require_plain
+from prover.point_arrays import pairings_cancel
 from prover.points import G1_BYTES
 from prover.proving_key import ProvingKey
 from prover.statement import Statement
@@ -227,9 +227,7 @@ def _read_header(body: Bytes, statement: Statement) -> _Points:
 
 def _check_twins(name: str, in_g1: WordArray, in_g2: WordArray) -> None:
     """Whether both hold the same multiple of their generators."""
-    left = G1Point.from_compressed_bytes_unchecked(g1.compress(in_g1))
-    right = G2Point.from_compressed_bytes_unchecked(g2.compress(in_g2))
-    if GT.pairing(left, G2Point()) != GT.pairing(G1Point(), right):
+    if not pairings_cancel([(in_g1[0], g2.generator), (g1.neg(g1.generator), in_g2[0])]):
         raise FileFormatError(
             "file.shape", f"{name} in G1 and {name} in G2 are different numbers", field=f"{name}_g1"
         )

@@ -1,0 +1,122 @@
+"""Files that circom and snarkjs made (tests/prover/vectors/iden3), read without either at hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from py_arkworks_bls12381 import GT, G1Point, G2Point
+
+import prover
+from kernels import FrArray, fr, g1, g2
+from prover import ProvingKey, Statement, iden3
+from tests.prover.iden3.support import VECTORS, rows_of_r1cs, rows_of_statement, take_apart
+
+Z = [1, 53, 7, 3, 9, 27]
+"""one, y, k, x, x², x³: circom puts outputs before inputs."""
+PUBLIC = Z[1:3]
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    return iden3.read_r1cs(VECTORS / "circuit.r1cs")
+
+
+@pytest.fixture(scope="module")
+def key(statement: Statement) -> ProvingKey:
+    return iden3.read_zkey(VECTORS / "key.zkey", statement)
+
+
+@pytest.fixture(scope="module")
+def witness() -> FrArray:
+    return iden3.read_wtns(VECTORS / "witness.wtns")
+
+
+def test_the_circuit(statement: Statement) -> None:
+    assert (statement.public, statement.private, statement.constraints) == (2, 3, 3)
+    assert rows_of_statement(statement) == rows_of_r1cs(
+        take_apart((VECTORS / "circuit.r1cs").read_bytes()).body(2)
+    )
+
+
+def test_the_witness_satisfies_the_circuit(statement: Statement, witness: FrArray) -> None:
+    assert fr.to_ints(witness) == Z
+    a, b, c = statement.evaluate(witness)
+    assert np.array_equal(fr.mul(a, b), c)
+
+
+def test_a_proof_with_their_key_verifies(statement: Statement, key: ProvingKey, witness: FrArray) -> None:
+    proof = prover.prove(key, statement, witness)
+    theirs = iden3.import_verifying_key((VECTORS / "verification_key.json").read_bytes())
+    assert prover.verify(theirs, PUBLIC, proof.to_bytes())
+    assert not prover.verify(theirs, [PUBLIC[0] + 1, PUBLIC[1]], proof.to_bytes())
+
+
+def test_their_proof_verifies(key: ProvingKey) -> None:
+    proof = iden3.import_proof((VECTORS / "proof.json").read_bytes())
+    public = iden3.import_public_inputs((VECTORS / "public.json").read_bytes())
+    assert public == PUBLIC
+    assert prover.verify(key.verifying_key, public, proof.to_bytes())
+    assert not prover.verify(key.verifying_key, public[::-1], proof.to_bytes())
+
+
+def test_key_and_json_hold_the_same_verifying_key(statement: Statement, key: ProvingKey) -> None:
+    read = iden3.import_verifying_key(
+        (VECTORS / "verification_key.json").read_bytes(), statement_digest=statement.digest
+    )
+    assert read == key.verifying_key
+
+
+def test_what_is_written_again_is_what_was_read(
+    statement: Statement, key: ProvingKey, tmp_path: Path
+) -> None:
+    """Section by section, but for the list of contributions, which is not read."""
+    iden3.write_zkey(tmp_path / "key.zkey", key, statement)
+    written = take_apart((tmp_path / "key.zkey").read_bytes())
+    read = take_apart((VECTORS / "key.zkey").read_bytes())
+    assert dict(written.sections) == {number: body for number, body in read.sections if number != 10}
+    iden3.write_r1cs(tmp_path / "circuit.r1cs", statement)
+    assert take_apart((tmp_path / "circuit.r1cs").read_bytes()).body(3) == take_apart(
+        (VECTORS / "circuit.r1cs").read_bytes()
+    ).body(3)
+
+
+def test_the_key_survives_our_own_format(
+    statement: Statement, key: ProvingKey, witness: FrArray, tmp_path: Path
+) -> None:
+    key.save(tmp_path / "key.bin")
+    loaded = ProvingKey.load(tmp_path / "key.bin")
+    assert loaded.verifying_key == key.verifying_key
+    assert prover.verify(key.verifying_key, PUBLIC, prover.prove(loaded, statement, witness).to_bytes())
+
+
+def test_the_powers_of_tau(key: ProvingKey) -> None:
+    """One contributor, and a beacon, which is none; α and β are those of the key; powers are powers."""
+    powers = iden3.read_ptau(VECTORS / "powers.ptau", threads=2)
+    assert (powers.power, powers.contributions) == (3, 1)
+    assert np.array_equal(powers.tau_g1[0], g1.generator)
+    assert np.array_equal(powers.tau_g2[0], g2.generator)
+    assert np.array_equal(powers.alpha_g1[:1], key.alpha_g1)
+    assert np.array_equal(powers.beta_g1[:1], key.beta_g1)
+    assert np.array_equal(powers.beta_g2, key.beta_g2)
+    tau = G2Point.from_compressed_bytes(g2.compress(powers.tau_g2[1:2]))
+    last = [G1Point.from_compressed_bytes(g1.compress(point[None])) for point in powers.tau_g1[-2:]]
+    assert GT.pairing(last[0], tau) == GT.pairing(last[1], G2Point())
+
+
+def test_a_file_reduced_to_fewer_powers_is_read(tmp_path: Path) -> None:
+    """As ``snarkjs powersoftau truncate`` makes them: the header keeps the ceremony's power."""
+    file = take_apart((VECTORS / "powers.ptau").read_bytes())
+    kept = {2: 7 * 96, 3: 4 * 192, 4: 4 * 96, 5: 4 * 96}
+    reduced = file.replacing({number: file.body(number)[:length] for number, length in kept.items()})
+    path = tmp_path / "powers.ptau"
+    path.write_bytes(reduced.patching(1, -8, bytes([2])).to_bytes())
+    powers = iden3.read_ptau(path)
+    assert (powers.power, len(powers.tau_g1), powers.contributions) == (2, 7, 1)
+
+
+def test_a_key_for_this_circuit_is_for_no_other(statement: Statement, key: ProvingKey) -> None:
+    assert key.statement_digest == statement.digest
+    assert dataclasses.replace(statement, private=4).digest != key.statement_digest
