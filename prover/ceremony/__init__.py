@@ -1,0 +1,19 @@
+"""The second phase of a trusted setup, by any number of contributors (docs/ceremony.md).
+
+    state = start(statement, powers)
+    state = contribute(state, "name")        each contributor in turn, on a machine of their own
+    verify(state, statement, powers)         anyone
+    key = finish(state)
+
+The rooms: ``state`` (what is passed on, and its file), ``initial`` (where it starts), ``chain`` (shares and
+the proofs that their owners know them), ``contribution``, ``verification``, ``finish``.
+"""
+
+from prover.ceremony.chain import Contribution
+from prover.ceremony.contribution import contribute
+from prover.ceremony.finish import finish
+from prover.ceremony.initial import start
+from prover.ceremony.state import State
+from prover.ceremony.verification import verify
+
+__all__ = ["Contribution", "State", "contribute", "finish", "start", "verify"]

@@ -1,0 +1,57 @@
+"""From the last state to the key."""
+
+from __future__ import annotations
+
+from kernels import g1, g2
+from prover.ceremony.state import State
+from prover.proving_key import ProvingKey
+from prover.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey, VerifyingKey
+from zenerrors import CeremonyError
+
+
+def finish(state: State) -> ProvingKey:
+    """The key that the contributions made. Whether they are sound is for ``verify``.
+
+    It is labelled "ceremony" if the powers of tau had contributors as well, else "development".
+    Raises ``CeremonyError``: ``ceremony.no_contributions``, ``ceremony.contribution``.
+    """
+    if not state.contributions:
+        raise CeremonyError(
+            "ceremony.no_contributions",
+            "nobody has contributed yet, so everybody knows this key's secrets",
+            field="contributions",
+        )
+    secrets_g2, hashes = state.chain
+    delta, *others = (g2.compress(point) for point in secrets_g2)
+    sigma, k = others[: len(state.shapes)], iter(others[len(state.shapes) :])
+    verifying_key = VerifyingKey(
+        CEREMONY if state.powers_contributions else DEVELOPMENT,
+        state.statement_digest,
+        g1.compress(state.alpha_g1),
+        g2.compress(state.beta_g2),
+        g2.compress(g2.generator),
+        delta,
+        tuple(g1.compress(point) for point in state.ic),
+        state.challenges,
+        tuple(
+            SegmentKey(shape.size, point, (next(k), next(k)) if shape.linked else None)
+            for shape, point in zip(state.shapes, sigma, strict=True)
+        ),
+        g1.compress(state.basis[1]) if len(state.basis) else None,
+        hashes,
+    )
+    return ProvingKey(
+        verifying_key,
+        state.beta_g1,
+        state.delta_g1,
+        state.a_columns,
+        state.a,
+        state.b_columns,
+        state.b_g1,
+        state.b_g2,
+        state.private,
+        state.quotient,
+        state.segments,
+        state.knowledge,
+        state.links,
+    )
