@@ -1,0 +1,151 @@
+"""Table lookups by logarithmic derivatives (Haböck, ePrint 2022/1530).
+
+Every value f_i stands in the table t, m_j times as its entry t_j, exactly if
+
+    sum_i 1 / (X - f_i) = sum_j m_j / (X - t_j)
+
+as rational functions: a value outside the table has a pole on the left alone, since fewer than r lookups
+cannot cancel it. The circuit checks the identity at a challenge c that is drawn once f and m are committed.
+A table of several columns is folded with a second challenge g into t_j = t_j1 + g t_j2 + g² t_j3 ..., values
+likewise, and the same holds over the rational functions in g.
+
+Rows: one for a lookup, and one more for each column after the first; one for each row of a table that is
+used, and one for its sum. Columns whose values are proven small anyway are cheaper packed into one integer.
+Wires: as many as rows, and the multiplicities, which are committed.
+
+Soundness error: cleared of its d columns' n + T denominators the identity has degree below
+(n + T) max(1, d - 1), and at the T poles c = t_j an entry's quotient is free: in all at most
+(n + 2 T) max(1, d - 1) / r (Schwartz and Zippel). An honest prover fails where c is one of the poles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from circuits.builder import Builder
+from circuits.linear import Linear
+from circuits.powers import Powers
+from circuits.quantlayer import IntArray
+from kernels import FrArray, fr
+from zenerrors import StatementError
+
+_POINT, _FOLD = 0, 1
+
+
+class Table:
+    """A public table and what is looked up in it. ``columns``: int64[rows, width], rows in any order.
+
+    It may have any number of users. One that nobody uses costs nothing.
+    """
+
+    def __init__(self, name: str, columns: IntArray) -> None:
+        self.name = name
+        self.columns = columns
+        # The columns of each batch of lookups, all to be divided by ``scale``; and the inverses' wires.
+        self.batches: list[tuple[Sequence[Linear], int]] = []
+        self.inverses: list[IntArray] = []
+
+    def count(self, z: IntArray) -> IntArray:
+        """How often each row is looked up under the assignment ``z``: int64[rows]."""
+        found = [self.find([value.evaluate(z) // scale for value in batch]) for batch, scale in self.batches]
+        rows = np.concatenate(found)
+        return np.bincount(rows[rows >= 0], minlength=len(self.columns))
+
+    def find(self, values: Sequence[IntArray]) -> IntArray:
+        """The row of each tuple (values[0][i], values[1][i], ..): int64[n], -1 where there is none."""
+        row_keys = np.zeros(len(self.columns), dtype=np.int64)
+        keys = np.zeros(len(values[0]), dtype=np.int64)
+        present = np.ones(len(keys), dtype=np.bool_)
+        for column, value in zip(self.columns.T, values, strict=True):
+            distinct = np.unique(column)
+            present &= np.isin(value, distinct)
+            row_keys = row_keys * len(distinct) + np.searchsorted(distinct, column)
+            keys = keys * len(distinct) + np.searchsorted(distinct, value)
+            # Keys are numbered anew after each column: they stay below the square of the rows.
+            pairs, row_keys = np.unique(row_keys, return_inverse=True)
+            present &= np.isin(keys, pairs)
+            keys = np.searchsorted(pairs, keys)
+        _, first = np.unique(row_keys, return_index=True)
+        return np.where(present, first[np.minimum(keys, len(first) - 1)], -1)
+
+
+class Lookups:
+    """All lookups of a circuit. A table's own rows are made once, when the circuit is complete."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self._fold = Powers(builder, _FOLD)
+
+    def look_up(self, name: str, table: Table, values: Sequence[Linear], scale: int = 1) -> None:
+        """Each tuple (values[0], values[1], ..) / scale, row by row, is a row of the table.
+
+        The quotient is that of the field: one that is no integer is in no table. Values must be determined
+        by public and committed wires; the ``Statement`` is refused where they are not. Rows: width.
+        """
+        if len(values) != table.columns.shape[1]:
+            raise StatementError(
+                "statement.table_width",
+                f"{name}: {len(values)} columns do not fit the table {table.name}",
+            )
+        count = values[0].rows
+        folded = values[0]
+        for index, (value, weight) in enumerate(zip(values[1:], self._weights(table)[1:], strict=True), 1):
+            folded += self._weighted(f"{name}/column{index}", value, weight)
+        inverses = self.builder.private(f"{name}/inverse", count)
+        factor = self._point(count).scale(scale) - folded
+        self.builder.multiply(
+            f"{name}/lookup", Linear.wires(inverses), factor, Linear.constant(np.full(count, scale))
+        )
+        if not table.batches:
+            self.builder.defer(partial(self._close, table))
+        table.batches.append((values, scale))
+        table.inverses.append(inverses)
+        numerator = fr.from_ints([scale])[0]
+
+        def answer(z: FrArray) -> None:
+            z[inverses] = fr.mul(fr.inverse(factor.evaluate_in_field(z)), numerator)
+
+        self.builder.answer(answer)
+
+    def _weights(self, table: Table) -> IntArray:
+        return self._fold.progression(1, table.columns.shape[1])
+
+    def _weighted(self, name: str, value: Linear, weight: int) -> Linear:
+        """``weight · value``, a row and a wire each."""
+        products = self.builder.private(f"{name}/weighted", value.rows)
+        weights = np.full(value.rows, weight)
+        self.builder.multiply(f"{name}/weighted", value, Linear.wires(weights), Linear.wires(products))
+
+        def answer(z: FrArray) -> None:
+            z[products] = fr.mul(value.evaluate_in_field(z), z[weight])
+
+        self.builder.answer(answer)
+        return Linear.wires(products)
+
+    def _point(self, count: int) -> Linear:
+        return Linear.wires(np.full(count, self.builder.challenge(_POINT)))
+
+    def _close(self, table: Table) -> None:
+        rows, width = table.columns.shape
+        multiplicity = self.builder.auxiliary(f"{table.name}/multiplicity", rows)
+        quotient = self.builder.private(f"{table.name}/quotient", rows)
+        factor = self._point(rows) - Linear.weighted(self._weights(table), table.columns)
+        lookups = np.concatenate(table.inverses)
+        self.builder.multiply(
+            f"{table.name}/table", Linear.wires(quotient), factor, Linear.wires(multiplicity)
+        )
+        total = Linear.ones(lookups[np.newaxis]) - Linear.ones(quotient[np.newaxis])
+        self.builder.zero(f"{table.name}/sum", total)
+        self.builder.degree += (len(lookups) + 2 * rows) * max(1, width - 1)
+
+        def fill(z: IntArray) -> None:
+            z[multiplicity] = table.count(z)
+
+        def answer(z: FrArray) -> None:
+            z[quotient] = fr.mul(fr.inverse(factor.evaluate_in_field(z)), z[multiplicity])
+
+        self.builder.fill(fill)
+        self.builder.answer(answer)
