@@ -25,7 +25,6 @@ UNKNOWN_STATEMENT: Final = bytes(32)
 _HEADER: Final[Mapping[str, str]] = {"protocol": "groth16", "curve": "bls12381"}
 _COORDINATE_BYTES = 48
 _MAX_DIGITS = len(str(FIELD_MODULUS))
-_COMPRESSED, _GREATER = 0x80, 0x20
 
 Point = TypeVar("Point", G1Point, G2Point)
 
@@ -140,12 +139,12 @@ def _coordinates(point: G1Point | G2Point) -> list[int]:
 
 def _to_g1(value: Any, field: str) -> bytes:
     x, y, z = _items(value, 3, field)
-    return _compressed([x], [y], [z], decode_g1, field)
+    return _compressed([x, y], [z], G1Point.from_xy_bytes_unchecked_be, decode_g1, field)
 
 
 def _to_g2(value: Any, field: str) -> bytes:
     x, y, z = (_items(half, 2, field) for half in _items(value, 3, field))
-    return _compressed(x, y, z, decode_g2, field)
+    return _compressed([*x, *y], z, G2Point.from_xy_bytes_unchecked_be, decode_g2, field)
 
 
 def _items(value: Any, count: int, field: str) -> list[Any]:
@@ -155,26 +154,28 @@ def _items(value: Any, count: int, field: str) -> list[Any]:
 
 
 def _compressed(
-    x: list[Any], y: list[Any], z: list[Any], decode: Callable[[bytes], Point], field: str
+    coordinates: list[Any],
+    last: list[Any],
+    on_curve: Callable[[bytes], Point],
+    decode: Callable[[bytes], Point],
+    field: str,
 ) -> bytes:
-    """The encoding of the finite point with these coordinates, c0 first; ``file.point_*`` without one."""
-    ordinates = [_number(value, FIELD_MODULUS, field) for value in x + y]
-    x_values, y_values = ordinates[: len(x)], ordinates[len(x) :]
-    if z == ["0"] * len(z):
+    """The encoding of the point with these affine ``coordinates``; ``last``: the third, projective one."""
+    if last == ["0"] * len(last):
         raise _fault(Fault.AT_INFINITY, field)
-    if z != ["1", "0"][: len(z)]:
+    if last != ["1", "0"][: len(last)]:
         raise FileFormatError("file.json", f"{field} must be affine: its last coordinate 1", field=field)
-    data = bytearray(b"".join(value.to_bytes(_COORDINATE_BYTES, "big") for value in reversed(x_values)))
-    # The sign of y in Fp2 is that of c1, of c0 where c1 is zero.
-    leading = next((value for value in reversed(y_values) if value), 0)
-    data[0] |= _COMPRESSED | (_GREATER if leading > FIELD_MODULUS // 2 else 0)
+    numbers = [_number(value, FIELD_MODULUS, field) for value in coordinates]
+    plain = b"".join(number.to_bytes(_COORDINATE_BYTES, "big") for number in numbers)
     try:
-        point = decode(bytes(data))
+        encoded = bytes(on_curve(plain).to_compressed_bytes())
+    except ValueError:
+        raise _fault(Fault.NOT_ON_CURVE, field) from None
+    try:
+        decode(encoded)
     except PointError as error:
         raise _fault(error.fault, field) from None
-    if _coordinates(point) != ordinates:
-        raise _fault(Fault.NOT_ON_CURVE, field)
-    return bytes(data)
+    return encoded
 
 
 def _fault(fault: Fault, field: str) -> FileFormatError:

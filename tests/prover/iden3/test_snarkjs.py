@@ -1,0 +1,136 @@
+"""Both ways with snarkjs itself: what is made here works there, and the reverse. Skipped without node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import prover
+from kernels import FrArray, fr
+from prover import ProvingKey, Statement, iden3
+from tests.prover.iden3.conftest import Snarkjs
+from tests.prover.iden3.support import VECTORS, random_statement
+from tests.prover.iden3.test_round_trips import known_powers
+from tests.prover.statements import Example
+
+ROWS, PUBLIC, PRIVATE = 30, 3, 20
+POWER = 6
+"""2^6 rows hold the statement below; its 2^5 bases of the quotient need no power of tau that is missing."""
+
+
+@pytest.fixture(scope="module")
+def statement() -> Statement:
+    return random_statement(1, rows=ROWS, public=PUBLIC, private=PRIVATE)[0]
+
+
+@pytest.fixture(scope="module")
+def z() -> list[int]:
+    return random_statement(1, rows=ROWS, public=PUBLIC, private=PRIVATE)[1]
+
+
+@pytest.fixture(scope="module")
+def key(statement: Statement) -> ProvingKey:
+    return prover.setup(statement)
+
+
+def dump(path: Path, document: object) -> str:
+    path.write_text(json.dumps(document))
+    return path.name
+
+
+def verifies_there(
+    snarkjs: Snarkjs, where: Path, key: ProvingKey, statement: Statement, witness: FrArray
+) -> bool:
+    """Whether snarkjs accepts a proof made here, and refuses it for other public inputs."""
+    proof = prover.prove(key, statement, witness)
+    public = fr.to_ints(witness[1 : 1 + statement.public])
+    files = [
+        dump(where / "vk.json", iden3.export_verifying_key(key.verifying_key)),
+        dump(where / "public.json", iden3.export_public_inputs(public)),
+        dump(where / "proof.json", iden3.export_proof(proof)),
+    ]
+    accepted = "OK!" in snarkjs("groth16", "verify", *files)
+    dump(where / "public.json", iden3.export_public_inputs([public[0] ^ 1, *public[1:]]))
+    with pytest.raises(AssertionError, match="Invalid proof"):
+        snarkjs("groth16", "verify", *files)
+    return accepted
+
+
+def verifies_here(snarkjs: Snarkjs, where: Path, key: ProvingKey, zkey: str, wtns: str) -> bool:
+    """Whether a proof that snarkjs makes from these files is accepted."""
+    snarkjs("groth16", "prove", zkey, wtns, "theirs.json", "theirs_public.json")
+    proof = iden3.import_proof((where / "theirs.json").read_bytes())
+    public = iden3.import_public_inputs((where / "theirs_public.json").read_bytes())
+    wrong = [public[0] ^ 1, *public[1:]]
+    assert not prover.verify(key.verifying_key, wrong, proof.to_bytes())
+    return bool(prover.verify(key.verifying_key, public, proof.to_bytes()))
+
+
+def test_our_keys_and_proofs_there(
+    snarkjs: Snarkjs, statement: Statement, z: list[int], key: ProvingKey, tmp_path: Path
+) -> None:
+    witness = fr.from_ints(z)
+    iden3.write_r1cs(tmp_path / "our.r1cs", statement)
+    iden3.write_wtns(tmp_path / "our.wtns", witness)
+    iden3.write_zkey(tmp_path / "our.zkey", key, statement)
+
+    info = snarkjs("r1cs", "info", "our.r1cs")
+    assert "bls12-381" in info
+    assert f"# of Constraints: {ROWS}" in info
+    assert "WITNESS IS CORRECT" in snarkjs("wtns", "check", "our.r1cs", "our.wtns")
+    assert verifies_there(snarkjs, tmp_path, key, statement, witness)
+    assert verifies_here(snarkjs, tmp_path, key, "our.zkey", "our.wtns")
+
+    snarkjs("zkey", "export", "verificationkey", "our.zkey", "their_vk.json")
+    exported = iden3.import_verifying_key((tmp_path / "their_vk.json").read_bytes())
+    assert iden3.export_verifying_key(exported) == iden3.export_verifying_key(key.verifying_key)
+
+
+def test_a_wrong_witness_is_wrong_there_too(
+    snarkjs: Snarkjs, statement: Statement, z: list[int], tmp_path: Path
+) -> None:
+    iden3.write_r1cs(tmp_path / "our.r1cs", statement)
+    iden3.write_wtns(tmp_path / "wrong.wtns", fr.from_ints([*z[:-1], z[-1] + 1]))
+    with pytest.raises(AssertionError, match="WITNESS IS NOT CORRECT"):
+        snarkjs("wtns", "check", "our.r1cs", "wrong.wtns")
+
+
+def test_their_ceremony_here(snarkjs: Snarkjs, statement: Statement, z: list[int], tmp_path: Path) -> None:
+    """Powers of tau and a key that snarkjs made for our statement, by contributors of its own."""
+    witness = fr.from_ints(z)
+    iden3.write_r1cs(tmp_path / "our.r1cs", statement)
+    iden3.write_wtns(tmp_path / "our.wtns", witness)
+    snarkjs("powersoftau", "new", "bls12381", str(POWER), "0.ptau")
+    snarkjs("powersoftau", "contribute", "0.ptau", "1.ptau", "--name=first", "--entropy=first")
+    snarkjs("powersoftau", "contribute", "1.ptau", "2.ptau", "--name=second", "--entropy=second")
+    assert iden3.read_ptau(tmp_path / "2.ptau").contributions == 2
+    snarkjs("powersoftau", "prepare", "phase2", "2.ptau", "prepared.ptau")
+    assert iden3.read_ptau(tmp_path / "prepared.ptau").power == POWER
+    snarkjs("groth16", "setup", "our.r1cs", "prepared.ptau", "0.zkey")
+    snarkjs("zkey", "contribute", "0.zkey", "1.zkey", "--name=third", "--entropy=third")
+    assert "ZKey Ok!" in snarkjs("zkey", "verify", "our.r1cs", "prepared.ptau", "1.zkey")
+
+    key = iden3.read_zkey(tmp_path / "1.zkey", statement, threads=2)
+    assert verifies_there(snarkjs, tmp_path, key, statement, witness)
+    assert verifies_here(snarkjs, tmp_path, key, "1.zkey", "our.wtns")
+
+
+def test_our_powers_of_tau_there(snarkjs: Snarkjs, example: Example, tmp_path: Path) -> None:
+    """Powers from here, prepared and used there: the key is one for provers on both sides."""
+    statement = example.statement
+    iden3.write_r1cs(tmp_path / "our.r1cs", statement)
+    iden3.write_wtns(tmp_path / "our.wtns", example.witness)
+    iden3.write_ptau(tmp_path / "our.ptau", known_powers(3))
+    snarkjs("powersoftau", "prepare", "phase2", "our.ptau", "prepared.ptau")
+    snarkjs("groth16", "setup", "our.r1cs", "prepared.ptau", "0.zkey")
+    snarkjs("zkey", "contribute", "0.zkey", "1.zkey", "--name=first", "--entropy=first")
+    key = iden3.read_zkey(tmp_path / "1.zkey", statement)
+    assert verifies_there(snarkjs, tmp_path, key, statement, example.witness)
+    assert verifies_here(snarkjs, tmp_path, key, "1.zkey", "our.wtns")
+
+
+def test_the_recorded_files_verify_there(snarkjs: Snarkjs) -> None:
+    files = [str(VECTORS / name) for name in ("verification_key.json", "public.json", "proof.json")]
+    assert "OK!" in snarkjs("groth16", "verify", *files)
