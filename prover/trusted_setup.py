@@ -34,15 +34,19 @@ class _Exponents(NamedTuple):
 
 
 class _Trapdoor(NamedTuple):
-    """τ, α, β, γ, δ: uint64[4] each; σ of each segment, uint64[m, 4]; k_1, k_2 of each link, [l, 2, 4]."""
+    """``values``: τ, α, β, γ, δ, σ of each segment, k_1 and k_2 of each link, uint64[count, 4]."""
 
-    tau: FrArray
-    alpha: FrArray
-    beta: FrArray
-    gamma: FrArray
-    delta: FrArray
-    sigma: FrArray
-    links: FrArray
+    values: FrArray
+    segments: int
+
+    @property
+    def sigma(self) -> FrArray:
+        return self.values[5 : 5 + self.segments]
+
+    @property
+    def links(self) -> FrArray:
+        """uint64[links, 2, 4]."""
+        return self.values[5 + self.segments :].reshape(-1, 2, 4)
 
 
 def setup(
@@ -75,9 +79,9 @@ def setup(
             field="basis",
         )
     with Secrets() as secret:
-        drawn = secret(_draw_trapdoor(qap.log_domain_size(statement), len(statement.segments) + 2 * links))
-        sigma, k = drawn[5 : 5 + len(statement.segments)], drawn[5 + len(statement.segments) :]
-        trapdoor = _Trapdoor(drawn[0], drawn[1], drawn[2], drawn[3], drawn[4], sigma, k.reshape(links, 2, 4))
+        count = len(statement.segments)
+        values = secret(_draw_trapdoor(qap.log_domain_size(statement), count + 2 * links))
+        trapdoor = _Trapdoor(values, count)
         exponents = _exponents(statement, trapdoor, secret, report)
         return _key(statement, trapdoor, exponents, basis, secret, threads, report)
 
@@ -107,7 +111,7 @@ def _one_minus_power(tau: FrArray, log_exponent: int) -> FrArray:
 
 def _exponents(statement: Statement, trapdoor: _Trapdoor, keep: Secrets, report: Progress) -> _Exponents:
     """What the key's points are made of; every array is registered with ``keep``."""
-    tau, alpha, beta, gamma, delta, *_ = trapdoor
+    tau, alpha, beta, gamma, delta = trapdoor.values[:5]
     log_size = qap.log_domain_size(statement)
     with Secrets() as secret:
         report("lagrange", 0.0)
@@ -174,36 +178,10 @@ def _key(
     private = in_g1(exponents.private, "key_private")
     quotient = in_g1(exponents.quotient, "key_quotient")
 
-    segments = in_g1(exponents.segments, "key_segments") if statement.segments else _NO_POINTS
-    knowledge, links = [_NO_POINTS], [_NO_POINTS]
-    pairs = iter(trapdoor.links)
-    for segment, part, sigma in zip(
-        statement.segments, statement.segment_ranges, trapdoor.sigma, strict=True
-    ):
-        logarithms = exponents.segments[part.start - statement.instance : part.stop - statement.instance]
-        knowledge.append(in_g1(secret(fr.mul(logarithms, sigma)), "key_segments"))
-        if segment.linked and basis is not None:
-            k_1, k_2 = next(pairs)
-            of_segment = np.concatenate([in_g1(secret(fr.mul(logarithms, k_1)), "key_segments"), _INFINITY])
-            outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
-            scalars = secret(np.tile(k_2, (len(outside), 1)))
-            links.append(g1.add(of_segment, g1.mul(outside, scalars)))
+    committed = _committed(statement, trapdoor, exponents, basis, secret, threads, report)
 
-    alpha_g1, beta_g1, delta_g1 = in_g1(
-        secret(np.stack([trapdoor.alpha, trapdoor.beta, trapdoor.delta])), "key_points"
-    )
-    beta_g2, gamma_g2, delta_g2, *others = in_g2(
-        secret(
-            np.concatenate(
-                [
-                    np.stack([trapdoor.beta, trapdoor.gamma, trapdoor.delta]),
-                    trapdoor.sigma,
-                    trapdoor.links.reshape(-1, 4),
-                ]
-            )
-        ),
-        "key_points",
-    )
+    alpha_g1, beta_g1, delta_g1 = in_g1(secret(trapdoor.values[[1, 2, 4]]), "key_points")
+    beta_g2, gamma_g2, delta_g2, *others = in_g2(trapdoor.values[2:], "key_points")
     ic = in_g1(exponents.public, "key_points")
     verifying_key = VerifyingKey(
         DEVELOPMENT,
@@ -228,10 +206,36 @@ def _key(
         b_g2,
         private,
         quotient,
-        segments,
-        np.concatenate(knowledge),
-        np.concatenate(links),
+        *committed,
     )
+
+
+def _committed(
+    statement: Statement,
+    trapdoor: _Trapdoor,
+    exponents: _Exponents,
+    basis: CommitmentBasis | None,
+    secret: Secrets,
+    threads: int,
+    report: Progress,
+) -> tuple[Points, Points, Points]:
+    """The key's ``segments``, ``knowledge`` and ``links``."""
+    stage = partial(report, "key_segments")
+    in_g1 = partial(g1.fixed_base, g1.generator, threads=threads, progress=stage)
+    segments, knowledge, links = [_NO_POINTS], [_NO_POINTS], [_NO_POINTS]
+    pairs = iter(trapdoor.links)
+    for segment, part, sigma in zip(
+        statement.segments, statement.segment_ranges, trapdoor.sigma, strict=True
+    ):
+        logarithms = exponents.segments[part.start - statement.instance : part.stop - statement.instance]
+        segments.append(in_g1(logarithms))
+        knowledge.append(in_g1(secret(fr.mul(logarithms, sigma))))
+        if segment.linked and basis is not None:
+            k_1, k_2 = next(pairs)
+            inside = np.concatenate([in_g1(secret(fr.mul(logarithms, k_1))), _INFINITY])
+            outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
+            links.append(g1.add(inside, g1.mul(outside, k_2, threads=threads, progress=stage)))
+    return np.concatenate(segments), np.concatenate(knowledge), np.concatenate(links)
 
 
 def _segment_keys(statement: Statement, points: list[bytes]) -> tuple[SegmentKey, ...]:
