@@ -16,7 +16,7 @@ from zenerrors import FileFormatError
 
 def scalars(body: Bytes, count: int, field: str) -> FrArray:
     """uint64[count, 4], canonical. ``FileFormatError``: ``file.length``, ``file.not_canonical``."""
-    words = _words(body, count, (4,), field)
+    words = unchecked(body, count, (4,), field)
     check_scalars(words, field)
     return words
 
@@ -36,7 +36,7 @@ def points(
 
     ``FileFormatError``: ``file.length``, ``file.point_*`` with the point's place as the field.
     """
-    words = _words(body, count, group.shape, field)
+    words = unchecked(body, count, group.shape, field)
     check_points(words, group, field, finite=finite, threads=threads)
     return words
 
@@ -46,7 +46,8 @@ def point(body: Bytes, group: Group, field: str) -> WordArray:
     return points(body, 1, group, field, finite=True)
 
 
-def _words(body: Bytes, count: int, shape: tuple[int, ...], field: str) -> WordArray:
+def unchecked(body: Bytes, count: int, shape: tuple[int, ...], field: str) -> WordArray:
+    """uint64[count, *shape], whatever they hold. ``FileFormatError``: ``file.length``."""
     length = 8 * count * int(np.prod(shape))
     if len(body) != length:
         raise FileFormatError("file.length", f"{field} takes {len(body)} bytes, not {length}", field=field)

@@ -15,8 +15,8 @@ import numpy as np
 from kernels import Group, fp, g1, g2
 from prover.iden3 import binfile
 from prover.iden3.binfile import Bytes, Reader
-from prover.iden3.elements import points
-from prover.powers_of_tau import PowersOfTau
+from prover.iden3.elements import unchecked
+from prover.powers_of_tau import MAX_POWER, PowersOfTau
 from zenerrors import FileFormatError
 
 _HEADER, _CONTRIBUTIONS = 1, 7
@@ -27,7 +27,6 @@ _POINTS: Final[dict[str, tuple[int, Group]]] = {
     "beta_g1": (5, g1),
     "beta_g2": (6, g2),
 }
-_MAX_POWER = 28
 _G1_BYTES, _G2_BYTES = 96, 192
 # Of a contribution: [τ]_1, [τ]_2, [α]_1, [β]_1, [β]_2 after it; the proof that its author knew the factors,
 # 6 points of G1 and 3 of G2; the state of a hash, and a hash.
@@ -51,13 +50,13 @@ def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
 
 
 def read_ptau(path: str | os.PathLike[str], *, threads: int = 1) -> PowersOfTau:
-    """The powers of tau in the file at ``path``, every point on its curve, in its subgroup, finite.
+    """The powers of tau in the file at ``path``, verified to be powers of one secret.
 
-    Whether they are powers of one secret is for the caller to check; whether the contributions are what the
-    file says, ``snarkjs powersoftau verify`` shows. Beacons are not counted: everybody knows their secret.
+    Whether the contributions are what the file says, ``snarkjs powersoftau verify`` shows. Beacons are not
+    counted: everybody knows their secret.
 
     Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.version``, ``file.section``,
-    ``file.curve``, ``file.shape``, ``file.point_*``.
+    ``file.curve``, ``file.shape``, ``file.point_*``; ``CeremonyError`` (``ceremony.powers``).
     """
     numbers = [number for number, _ in _POINTS.values()]
     sections = binfile.read(path, binfile.PTAU, (_HEADER, _CONTRIBUTIONS, *numbers))
@@ -65,14 +64,17 @@ def read_ptau(path: str | os.PathLike[str], *, threads: int = 1) -> PowersOfTau:
     n = 1 << power
     counts = {"tau_g1": 2 * n - 1, "tau_g2": n, "alpha_g1": n, "beta_g1": n, "beta_g2": 1}
     arrays = {
-        name: points(sections[number], counts[name], group, name, finite=True, threads=threads)
+        name: unchecked(sections[number], counts[name], group.shape, name)
         for name, (number, group) in _POINTS.items()
     }
-    last = [arrays["tau_g1"][1:2], arrays["tau_g2"][1:2], *(arrays[name][:1] for name in list(_POINTS)[2:])]
-    contributions = _count_contributions(
-        sections[_CONTRIBUTIONS], b"".join(array.tobytes() for array in last)
-    )
-    return PowersOfTau(power=power, **arrays, contributions=contributions)
+    contributions, result = _read_contributions(sections[_CONTRIBUTIONS])
+    powers = PowersOfTau(power=power, **arrays, contributions=contributions)
+    powers.verify(threads=threads)
+    if result not in (b"", _result(powers)):
+        raise FileFormatError(
+            "file.shape", "the last contribution did not lead to these powers", field="contributions"
+        )
+    return powers
 
 
 def _read_header(body: Bytes) -> int:
@@ -80,23 +82,25 @@ def _read_header(body: Bytes) -> int:
     reader.modulus(fp.modulus)
     power, ceremony_power = reader.u32(), reader.u32()
     reader.finish()
-    if not 1 <= power <= min(ceremony_power, _MAX_POWER):
+    if not 1 <= power <= min(ceremony_power, MAX_POWER):
         raise FileFormatError("file.shape", f"2^{power} powers of 2^{ceremony_power} are not plausible")
     return power
 
 
-def _count_contributions(body: Bytes, result: bytes) -> int:
-    """How many people contributed. ``result``: the points that the last contribution must have led to."""
+def _read_contributions(body: Bytes) -> tuple[int, bytes]:
+    """How many people contributed, and which points the last contribution led to."""
     reader = Reader(body, "the list of contributions")
-    people, after = 0, b""
+    people, result = 0, b""
     for _ in range(reader.u32()):
-        after = reader.take(_RESULT_BYTES).tobytes()
+        result = reader.take(_RESULT_BYTES).tobytes()
         reader.take(_EVIDENCE_BYTES)
         people += reader.u32() == _BY_A_PERSON
         reader.take(reader.u32())
     reader.finish()
-    if after not in (b"", result):
-        raise FileFormatError(
-            "file.shape", "the last contribution did not lead to these powers", field="contributions"
-        )
-    return people
+    return people, result
+
+
+def _result(powers: PowersOfTau) -> bytes:
+    """[τ]_1, [τ]_2, [α]_1, [β]_1, [β]_2."""
+    points = powers.tau_g1[1], powers.tau_g2[1], powers.alpha_g1[0], powers.beta_g1[0], powers.beta_g2[0]
+    return b"".join(point.tobytes() for point in points)
