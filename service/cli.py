@@ -17,9 +17,10 @@ from rich.console import Console
 from client import Client
 from client.api import succeeded
 from client.errors import ClientError
-from service import engine, statements, terminal
+from service import ceremony_cli, engine, statements, terminal
 from service.schemas import KeyView, ProofDocument
 from service.settings import Settings
+from service.terminal import REFUSED, TROUBLE
 from zenerrors import FileFormatError, ZenError
 
 app = typer.Typer(
@@ -30,7 +31,7 @@ app = typer.Typer(
 models = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
 proof = typer.Typer(help="Look at proofs and fetch them.", no_args_is_help=True)
 key = typer.Typer(help="Fetch verification keys.", no_args_is_help=True)
-for name, group in (("models", models), ("proof", proof), ("key", key)):
+for name, group in (("models", models), ("proof", proof), ("key", key), ("ceremony", ceremony_cli.app)):
     app.add_typer(group, name=name)
 
 out, err = Console(), Console(stderr=True)
@@ -45,7 +46,6 @@ KeyFile = Annotated[
 ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
 ProofId = Annotated[str, typer.Argument(metavar="PROOF", help="The proof's id, prf_…")]
 HERE = "http://127.0.0.1:8000"
-REFUSED, TROUBLE = 1, 2
 
 
 def main() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -19,21 +20,16 @@ from rich.progress import (
 from client import Model, Proof
 from client.api import JobKind
 from client.resources import Job
+from prover import Progress as StageProgress
 from service.schemas import Verification
+
+REFUSED, TROUBLE = 1, 2
+"""Exit codes: something that was to be judged is no good; anything else went wrong."""
 
 
 def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> JobKind:
     """A live bar, or one line per stage where nobody watches. The job as it was last seen."""
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    )
+    bar = _bar(console)
     seen: JobKind | None = None
     with bar:
         task = bar.add_task(what, total=100)
@@ -45,6 +41,27 @@ def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> Jo
     if seen is None:
         raise ValueError("a job that was never seen")
     return seen
+
+
+@contextmanager
+def show_stages(console: Console, what: str) -> Iterator[StageProgress]:
+    """A live bar for a computation here and now; nothing where nobody watches."""
+    with _bar(console) as bar:
+        task = bar.add_task(what, total=1)
+        yield lambda stage, done: bar.update(task, description=f"{what}  [dim]{stage}[/]", completed=done)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
 
 
 def print_job(console: Console, job: Model | Proof) -> None:
