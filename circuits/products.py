@@ -106,7 +106,7 @@ class Products:
         ``bounds``: proven bounds of the absolute values in X and Y. Returns the interval of Z: the product
         stays below ``INTEGER_LIMIT``, so that equality in Fr is equality of integers.
         With u_j = x^j and v_r = x^(n r): ``(v X) (Y u) = v Z u``, a polynomial of degree m n - 1.
-        Rows: mk + kn + mn - k - 1, and n + m - 2 for powers, less those that others use.
+        Rows: mk + kn + mn - k - 1, and at most n + m - 2 for powers, less those that others use.
         """
         m, k, n = shape
         interval = _product_interval(name, k, bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from circuits import Circuit, Graph, QuantGraph, quantise
 from circuits.builder import Builder
 from circuits.graph import Dense, Node, Relu
 from circuits.inference import Privacy
+from circuits.program import Program
 from circuits.quantlayer import IntArray
 from prover.statement import Csr, Statement
 
@@ -146,3 +148,32 @@ def make_model(
     )
     opsets = [helper.make_opsetid("", opset)]
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+
+def challenged(program: Program, z: Sequence[int] | IntArray, seed: int = 0) -> list[int]:
+    """The assignment ``z`` with random challenges, and all that depends on them computed honestly."""
+    statement = program.statement
+    rng = random.Random(seed)
+    drawn = kernels.fr.from_ints([rng.randrange(R) for _ in range(statement.challenges)])
+    assignment = kernels.fr.from_ints([int(value) for value in z])
+    assignment[1 + statement.public : statement.instance] = drawn
+    program.answer(assignment, drawn)
+    return kernels.fr.to_ints(assignment)
+
+
+def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
+    """The variables that can be moved by one, alone or with all that depends on challenges, unnoticed."""
+    statement = program.statement
+    honest = challenged(program, z)
+    assert first_violation(statement, honest) is None
+    blinding = set(statement.anchored[statement.instance :].tolist())
+    accepted = []
+    for variable in set(range(1, statement.variables)) - blinding:
+        alone = list(honest)
+        alone[variable] = (alone[variable] + 1) % R
+        lies = [alone]
+        if variable < statement.first_private and variable not in statement.anchored[1 + statement.public :]:
+            lies.append(challenged(program, alone))
+        if any(first_violation(statement, lie) is None for lie in lies):
+            accepted.append(statement.variable_name(variable))
+    return accepted

@@ -1,0 +1,218 @@
+"""Lookups: honest ones pass, and each way to look up what is not in the table is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+
+import kernels
+import prover
+from circuits.builder import Builder
+from circuits.linear import Linear
+from circuits.lookups import Lookups, Table
+from circuits.program import Program
+from prover.reference import check
+from tests.circuits.support import R, accepted_lies, challenged, first_violation
+from tests.prover.statements import patient
+from zenerrors import StatementError
+
+SQUARES = np.array([[value, value * value] for value in range(-2, 3)])
+TRIPLES = np.array([[0, 1, 5], [1, 0, 5], [1, 1, 5], [0, 0, 7]])
+
+
+def looked_up(columns: np.ndarray, batches: list[int], scale: int = 1) -> tuple[Program, Table]:
+    """A circuit whose wires ``v0``, ``v1``, .. are looked up in one table of two or more columns."""
+    builder = Builder()
+    builder.segment("values")
+    table = Table("table", columns)
+    lookups = Lookups(builder)
+    for index, count in enumerate(batches):
+        wires = builder.committed("values", f"v{index}", columns.shape[1], count)
+        values = [Linear.wires(row) for row in wires]
+        lookups.look_up(f"look{index}", table, values, scale)
+    return builder.program(), table
+
+
+def forged(program: Program, values: Mapping[str, ArrayLike], multiplicity: dict[int, int]) -> str | None:
+    """What refuses these values, with multiplicities changed by this much and all else honest."""
+    z = program.assign(values)
+    for row, change in multiplicity.items():
+        z[program.statement.layout["table/multiplicity"][row]] += change
+    return first_violation(program.statement, challenged(program, z))
+
+
+@patient
+@given(
+    st.integers(1, 4),
+    st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=3),
+    st.integers(0, 2**32),
+)
+def test_honest_lookups_pass(width: int, picks: list[list[int]], seed: int) -> None:
+    columns = np.random.default_rng(seed).integers(-(2**40), 2**40, (10, width))
+    program, _ = looked_up(columns, [len(pick) for pick in picks])
+    values = {f"v{index}": columns[pick].T for index, pick in enumerate(picks)}
+    z = challenged(program, program.assign(values), seed)
+    assert first_violation(program.statement, z) is None
+    assert check(program.statement, z) is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_costs_what_it_says(width: int) -> None:
+    columns = np.arange(10 * width).reshape(10, width)
+    program, _ = looked_up(columns, [4, 3])
+    powers = max(0, width - 2)
+    assert program.statement.constraints == 7 * width + 10 + 1 + powers
+    assert program.degree == (7 + 20) * max(1, width - 1)
+    assert program.soundness_bits > 240
+    assert [segment.name for segment in program.statement.segments] == ["values", "auxiliary"]
+
+
+def test_an_unused_table_costs_nothing() -> None:
+    builder = Builder()
+    Lookups(builder)
+    Table("table", SQUARES)
+    assert builder.program().statement.variables == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "picks"), [(SQUARES[:, :1], [0, 0, 3]), (SQUARES, [4, 0, 4]), (TRIPLES, [3, 1, 1])]
+)
+def test_every_wire_that_moves_is_noticed(columns: np.ndarray, picks: list[int]) -> None:
+    program, _ = looked_up(columns, [2, 1])
+    z = program.assign({"v0": columns[picks[:2]].T, "v1": columns[picks[2:]].T})
+    assert accepted_lies(program, z) == []
+
+
+def test_a_value_outside_the_table_is_refused_whatever_the_multiplicities() -> None:
+    program, _ = looked_up(np.array([[3], [5], [7]]), [2])
+    inside = {"v0": [[3, 7]]}
+    assert forged(program, inside, {}) is None
+    for value in (0, 4, 6, 8, -3, 1 << 40):
+        for change in ({}, {0: 1}, {1: 1}, {2: 1}, {0: -1}, {0: 1, 1: 1, 2: -1}):
+            assert forged(program, {"v0": [[3, value]]}, change) == "table/sum[0]"
+
+
+def test_wrong_multiplicities_are_refused() -> None:
+    program, _ = looked_up(np.array([[3], [5], [7]]), [4])
+    values = {"v0": [[3, 3, 5, 3]]}
+    assert program.assign(values)[program.statement.layout["table/multiplicity"]].tolist() == [3, 1, 0]
+    for change in ({0: -1, 1: 1}, {0: 1}, {2: 1}, {0: -3, 1: 3}, {1: 1, 2: -1}):
+        assert forged(program, values, change) == "table/sum[0]"
+
+
+def test_tuples_that_mix_rows_are_refused() -> None:
+    program, _ = looked_up(TRIPLES, [1])
+    rows = {tuple(row) for row in TRIPLES.tolist()}
+    for a in (0, 1):
+        for b in (0, 1):
+            for c in (5, 7):
+                expected = None if (a, b, c) in rows else "table/sum[0]"
+                assert forged(program, {"v0": [[a], [b], [c]]}, {}) == expected
+                if expected:
+                    assert forged(program, {"v0": [[a], [b], [c]]}, {0: 1}) == expected
+
+
+def test_two_tuples_that_swap_a_column_are_refused() -> None:
+    """Each column alone is looked up as often as it should be."""
+    program, _ = looked_up(SQUARES, [2])
+    assert forged(program, {"v0": [[1, 2], [1, 4]]}, {}) is None
+    assert forged(program, {"v0": [[1, 2], [4, 1]]}, {3: 1, 4: 1}) == "table/sum[0]"
+
+
+def test_a_fraction_is_in_no_table() -> None:
+    program, _ = looked_up(np.arange(4)[:, np.newaxis], [1], scale=4)
+    assert forged(program, {"v0": [[8]]}, {}) is None
+    for value in (1, 2, 9, 16):
+        assert forged(program, {"v0": [[value]]}, {}) == "table/sum[0]"
+
+
+def test_helpers_forged_after_the_challenge_are_refused() -> None:
+    """A zero inverse, a quotient that makes up the difference, a pair that cancels in the sum."""
+    program, _ = looked_up(np.array([[3], [5], [7]]), [2])
+    statement, layout = program.statement, program.statement.layout
+    z = challenged(program, program.assign({"v0": [[3, 4]]}))
+    inverse, quotient = layout["look0/inverse"], layout["table/quotient"]
+    missing = (sum(z[w] for w in inverse) - sum(z[w] for w in quotient)) % R
+    assert missing
+    for changes, row in (
+        ({inverse[1]: 0}, "look0/lookup[1]"),
+        ({inverse[1]: z[inverse[1]] - missing}, "look0/lookup[1]"),
+        ({quotient[1]: z[quotient[1]] + missing}, "table/table[1]"),
+        ({inverse[0]: z[inverse[0]] + 1, inverse[1]: z[inverse[1]] - 1 - missing}, "look0/lookup[0]"),
+    ):
+        lie = list(z)
+        for wire, value in changes.items():
+            lie[wire] = value % R
+        assert first_violation(statement, lie) == row
+
+
+def test_a_challenge_known_beforehand_would_break_it() -> None:
+    """What the segment is for: with multiplicities chosen after c, a value outside the table passes."""
+    program, _ = looked_up(np.array([[3], [5]]), [1])
+    statement = program.statement
+    z = challenged(program, program.assign({"v0": [[4]]}))
+    c = z[statement.layout["challenge0"][0]]
+    z[statement.layout["table/multiplicity"][0]] = (c - 3) * pow(c - 4, -1, R) % R
+    assert first_violation(statement, challenged(program, z)) is None
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_value_left_out_of_the_segment_is_refused_by_name(width: int) -> None:
+    builder = Builder()
+    builder.segment("values")
+    inside = builder.committed("values", "inside", width, 3)
+    outside = builder.private("outside", 3)
+    values = [Linear.wires(row) for row in inside]
+    values[-1] += Linear.wires(outside)
+    Lookups(builder).look_up("look", Table("table", TRIPLES[:, :width]), values)
+    with pytest.raises(StatementError, match=r"reads outside\[0\]") as caught:
+        builder.program()
+    assert caught.value.code == "statement.adaptive"
+
+
+def test_a_value_that_committed_ones_determine_may_be_private() -> None:
+    builder = Builder()
+    builder.segment("values")
+    x = builder.committed("values", "x", 3)
+    square = builder.private("square", 3)
+    builder.product("square", x, x, square)
+    Lookups(builder).look_up("look", Table("table", SQUARES), [Linear.wires(x), Linear.wires(square)])
+    builder.fill(lambda z: z.__setitem__(square, z[x] ** 2))
+    program = builder.program()
+    # The step for the squares comes after the lookup's, but the multiplicities come last.
+    assert first_violation(program.statement, challenged(program, program.assign({"x": [-2, 0, 2]}))) is None
+    assert first_violation(program.statement, challenged(program, program.assign({"x": [-2, 0, 3]})))
+
+
+def test_another_width_is_refused() -> None:
+    builder = Builder()
+    with pytest.raises(StatementError) as caught:
+        Lookups(builder).look_up("look", Table("t", SQUARES), [Linear.constant(np.array([1]))])
+    assert caught.value.code == "statement.table_width"
+
+
+def test_find_agrees_with_a_search() -> None:
+    rng = np.random.default_rng(3)
+    columns = rng.integers(-3, 4, (40, 3))
+    values = rng.integers(-4, 5, (300, 3))
+    rows = [tuple(row) for row in columns.tolist()]
+    expected = [rows.index(tuple(value)) if tuple(value) in rows else -1 for value in values.tolist()]
+    assert Table("t", columns).find(list(values.T)).tolist() == expected
+
+
+def test_a_proof_of_lookups_verifies() -> None:
+    program, _ = looked_up(TRIPLES, [3])
+    statement = program.statement
+    key = prover.setup(statement)
+    witness = program.witness({"v0": TRIPLES[[0, 3, 0]].T})
+    proof = prover.prove(key, statement, witness, answer=program.answer)
+    assert prover.verify(key.verifying_key, [], proof.to_bytes()).valid
+    witness[statement.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
+    with pytest.raises(StatementError, match=r"table/sum\[0\]") as caught:
+        prover.prove(key, statement, witness, answer=program.answer)
+    assert caught.value.code == "statement.unsatisfied"

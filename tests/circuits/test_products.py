@@ -1,0 +1,261 @@
+"""Products at a challenge: honest ones pass for every shape, and one wrong entry anywhere is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import prover
+from circuits.builder import Builder
+from circuits.linear import Linear
+from circuits.products import Convolution, Products
+from circuits.program import Program
+from circuits.quantlayer import IntArray
+from prover.reference import check
+from tests.circuits.support import R, accepted_lies, challenged, first_violation
+from tests.prover.statements import patient
+from zenerrors import StatementError
+
+
+def multiplied(m: int, k: int, n: int, bounds: tuple[int, int] = (255, 255)) -> Program:
+    """Z = X Y of wires ``x``, ``y``, ``z``."""
+    builder = Builder()
+    builder.segment("tensors")
+    sides = [
+        builder.committed("tensors", name, *shape)
+        for name, shape in (("x", (m, k)), ("y", (k, n)), ("z", (m, n)))
+    ]
+    x, y, z = (Linear.wires(side.ravel()) for side in sides)
+    Products(builder).matmul("product", x, y, z, (m, k, n), bounds)
+    return builder.program()
+
+
+def convolved(shape: Convolution, bounds: tuple[int, int] = (255, 255)) -> Program:
+    builder = Builder()
+    builder.segment("tensors")
+    x = builder.committed("tensors", "x", shape.batch, shape.inputs, *shape.image)
+    w = builder.committed("tensors", "w", shape.outputs, shape.inputs, *shape.kernel)
+    y = builder.committed("tensors", "y", shape.batch, shape.outputs, *shape.out)
+    image, kernel, out = (Linear.wires(side.ravel()) for side in (x, w, y))
+    Products(builder).convolve("conv", image, kernel, out, shape, bounds)
+    return builder.program()
+
+
+def slow_convolution(shape: Convolution, x: IntArray, w: IntArray) -> IntArray:
+    y = np.zeros((shape.batch, shape.outputs, *shape.out), dtype=np.int64)
+    for b, o, r, t in np.ndindex(y.shape):
+        for i, p, q in np.ndindex(shape.inputs, *shape.kernel):
+            row = shape.stride[0] * r + p - shape.padding[0][0]
+            column = shape.stride[1] * t + q - shape.padding[1][0]
+            if 0 <= row < shape.image[0] and 0 <= column < shape.image[1]:
+                y[b, o, r, t] += w[o, i, p, q] * x[b, i, row, column]
+    return y
+
+
+def random_sides(
+    shape: Convolution, seed: int, low: int = -127, high: int = 128
+) -> tuple[IntArray, IntArray]:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(low, high, (shape.batch, shape.inputs, *shape.image))
+    return x, rng.integers(low, high, (shape.outputs, shape.inputs, *shape.kernel))
+
+
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+ends = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> Convolution:
+    image = draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
+    kernel, stride, padding = draw(pairs), draw(pairs), draw(st.tuples(ends, ends))
+    assume(all(image[axis] + sum(padding[axis]) >= kernel[axis] for axis in (0, 1)))
+    sizes = draw(st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 3)))
+    return Convolution(*sizes, image, kernel, stride, padding)
+
+
+EDGES = [
+    Convolution(1, 1, 1, (1, 1), (1, 1)),
+    Convolution(1, 2, 3, (4, 5), (1, 1)),
+    Convolution(2, 3, 2, (5, 4), (5, 4)),
+    Convolution(1, 2, 2, (4, 4), (1, 1), (2, 3)),
+    Convolution(1, 1, 2, (2, 2), (3, 3), (1, 1), ((3, 3), (2, 2))),
+    Convolution(3, 1, 2, (5, 7), (3, 2), (2, 3), ((0, 1), (2, 0))),
+    Convolution(1, 2, 2, (6, 6), (2, 2), (2, 2)),
+    Convolution(1, 1, 1, (7, 1), (3, 1), (3, 1), ((1, 0), (0, 0))),
+]
+
+
+@patient
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32))
+def test_honest_matrix_products_pass(m: int, k: int, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    program = multiplied(m, k, n)
+    x, y = rng.integers(-255, 256, (m, k)), rng.integers(-255, 256, (k, n))
+    z = challenged(program, program.assign({"x": x, "y": y, "z": x @ y}), seed)
+    assert first_violation(program.statement, z) is None
+    assert check(program.statement, z) is None
+    powers = max(0, n - 2) + max(0, m - 1 - (n == 1))
+    assert program.statement.constraints == m * k + k * n + m * n - k - 1 + powers
+    assert program.degree == m * n - 1
+
+
+@patient
+@given(shapes() | st.sampled_from(EDGES), st.integers(0, 2**32))
+def test_honest_convolutions_pass(shape: Convolution, seed: int) -> None:
+    x, w = random_sides(shape, seed)
+    y = shape.apply(x, w)
+    assert np.array_equal(y, slow_convolution(shape, x, w))
+    program = convolved(shape)
+    z = challenged(program, program.assign({"x": x, "w": w, "y": y}), seed)
+    assert first_violation(program.statement, z) is None
+    assert check(program.statement, z) is None
+    kernel = shape.kernel[0] * shape.kernel[1]
+    most = int(shape.excess().max())
+    assert program.degree == y.size - 1 + most
+    powers = shape.out[0] * shape.out[1] + most + shape.outputs + shape.batch
+    limit = x.size + w.size + y.size + (2 * shape.batch - 1) * shape.inputs * kernel + kernel + powers
+    assert program.statement.constraints <= limit
+
+
+@patient
+@given(shapes() | st.sampled_from(EDGES), st.integers(0, 2**32), st.data())
+def test_one_wrong_entry_of_a_convolution_is_refused(
+    shape: Convolution, seed: int, data: st.DataObject
+) -> None:
+    x, w = random_sides(shape, seed)
+    program = convolved(shape)
+    y = shape.apply(x, w)
+    tensors = {"x": x, "w": w, "y": y}
+    tensor = tensors[data.draw(st.sampled_from(list(tensors)))]
+    index = data.draw(st.integers(0, tensor.size - 1))
+    tensor.ravel()[index] += data.draw(st.sampled_from([-1, 1, 1 << 20]))
+    z = challenged(program, program.assign(tensors), seed)
+    # An entry that no output depends on may be anything: the equation says so too.
+    right = np.array_equal(y, slow_convolution(shape, x, w))
+    assert (first_violation(program.statement, z) is None) == right
+
+
+@pytest.mark.parametrize("name", ["x", "y", "z"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 4), (1, 4, 3), (4, 3, 1)])
+def test_one_wrong_entry_of_a_matrix_product_is_refused(name: str, shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    rng = np.random.default_rng(5)
+    program = multiplied(m, k, n)
+    x, y = rng.integers(1, 256, (m, k)), rng.integers(1, 256, (k, n))
+    honest = {"x": x, "y": y, "z": x @ y}
+    for index in range(honest[name].size):
+        for change in (1, -1, 1 << 30):
+            lie = {key: value.copy() for key, value in honest.items()}
+            lie[name].ravel()[index] += change
+            z = challenged(program, program.assign(lie))
+            assert first_violation(program.statement, z) == "product/check[0]"
+
+
+def test_entries_that_move_together_are_refused() -> None:
+    """Changes of Z that a check of its rows, columns or sum alone would miss."""
+    program = multiplied(2, 3, 2)
+    x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([[1, 0], [2, 2], [0, 7]])
+    for change in ([[1, -1], [0, 0]], [[1, 0], [-1, 0]], [[1, -1], [-1, 1]], [[0, 1], [-1, 0]]):
+        z = challenged(program, program.assign({"x": x, "y": y, "z": x @ y + change}))
+        assert first_violation(program.statement, z) == "product/check[0]"
+
+
+def test_a_challenge_known_beforehand_would_break_it() -> None:
+    program = multiplied(1, 1, 2)
+    z = challenged(program, program.assign({"x": [[3]], "y": [[5, 7]], "z": [[15, 21]]}))
+    c = z[program.statement.layout["challenge0"][0]]
+    wires = program.statement.layout["z"][0]
+    z[wires[0]], z[wires[1]] = (15 - c) % R, 22
+    assert first_violation(program.statement, challenged(program, z)) is None
+    assert first_violation(program.statement, challenged(program, z, seed=1)) is not None
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 2), (3, 1, 1), (1, 2, 3)])
+def test_every_wire_of_a_matrix_product_that_moves_is_noticed(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    program = multiplied(m, k, n)
+    x, y = np.arange(1, 1 + m * k).reshape(m, k), np.arange(2, 2 + k * n).reshape(k, n)
+    assert accepted_lies(program, program.assign({"x": x, "y": y, "z": x @ y})) == []
+
+
+@pytest.mark.parametrize("shape", EDGES[:3] + EDGES[5:])
+def test_every_wire_of_a_convolution_that_moves_is_noticed(shape: Convolution) -> None:
+    x, w = random_sides(shape, 1, low=1)
+    program = convolved(shape)
+    z = program.assign({"x": x, "w": w, "y": shape.apply(x, w)})
+    met = set(shape.meetings()[1].tolist())
+    image = shape.image[0] * shape.image[1]
+    unmet = [f"x{list(i)}" for i in np.ndindex(x.shape) if i[2] * shape.image[1] + i[3] not in met]
+    assert len(unmet) == shape.batch * shape.inputs * (image - len(met))
+    assert sorted(accepted_lies(program, z)) == sorted(unmet)
+
+
+def test_entries_may_be_linear_combinations() -> None:
+    """Zero points: Z = (X - 3)(Y + 1) with X public, and gadgets that share powers."""
+    builder = Builder()
+    builder.segment("tensors")
+    x = builder.public("x", 2, 2)
+    y, z = (builder.committed("tensors", name, 2, 2) for name in "yz")
+    products = Products(builder)
+    sides = Linear.wires(x.ravel()).shift(-3), Linear.wires(y.ravel()).shift(1), Linear.wires(z.ravel())
+    assert products.matmul("one", *sides, (2, 2, 2), (255, 256)) == (-2 * 255 * 256, 2 * 255 * 256)
+    products.matmul("two", *sides, (2, 2, 2), (255, 256))
+    assert [name for name in builder.layout if name.startswith("powers")] == ["powers0/2"]
+    program = builder.program()
+    values = np.array([[1, 2], [3, 4]])
+    for change, expected in ((0, None), (1, "one/check[0]")):
+        claim = (values - 3) @ (values + 1) + change
+        assignment = program.assign({"x": values, "y": values, "z": claim})
+        assert first_violation(program.statement, challenged(program, assignment)) == expected
+
+
+@pytest.mark.parametrize("name", ["x", "y", "z"])
+def test_a_factor_left_out_of_the_segment_is_refused_by_name(name: str) -> None:
+    builder = Builder()
+    builder.segment("tensors")
+    take = {
+        side: builder.private if side == name else lambda *a: builder.committed("tensors", *a)
+        for side in "xyz"
+    }
+    x, y, z = (Linear.wires(take[side](side, 9)) for side in "xyz")
+    Products(builder).matmul("product", x, y, z, (3, 3, 3), (255, 255))
+    with pytest.raises(StatementError, match=rf"reads {name}\[\d\]") as caught:
+        builder.program()
+    assert caught.value.code == "statement.adaptive"
+
+
+def test_products_that_could_wrap_are_refused() -> None:
+    for bounds in ((1 << 30, 1 << 31), (1 << 62, 1), (1 << 31, 1 << 30)):
+        with pytest.raises(StatementError) as caught:
+            multiplied(1, 2, 1, bounds)
+        assert caught.value.code == "statement.could_wrap"
+    with pytest.raises(StatementError) as caught:
+        convolved(Convolution(1, 1, 1, (2, 2), (2, 2)), (1 << 30, 1 << 30))
+    assert caught.value.code == "statement.could_wrap"
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    builder = Builder()
+    side = Linear.wires(builder.public("x", 6))
+    with pytest.raises(StatementError) as caught:
+        Products(builder).matmul("product", side, side, side, (2, 3, 3), (1, 1))
+    assert caught.value.code == "statement.product_shape"
+    with pytest.raises(StatementError) as caught:
+        Convolution(1, 1, 1, (2, 2), (3, 1))
+    assert caught.value.code == "statement.product_shape"
+
+
+def test_a_proof_of_products_verifies() -> None:
+    shape = EDGES[5]
+    x, w = random_sides(shape, 2)
+    program = convolved(shape)
+    key = prover.setup(program.statement)
+    witness = program.witness({"x": x, "w": w, "y": shape.apply(x, w)})
+    proof = prover.prove(key, program.statement, witness, answer=program.answer)
+    assert prover.verify(key.verifying_key, [], proof.to_bytes()).valid
+    wrong = program.witness({"x": x, "w": w, "y": shape.apply(x, w) + 1})
+    with pytest.raises(StatementError, match="conv/check") as caught:
+        prover.prove(key, program.statement, wrong, answer=program.answer)
+    assert caught.value.code == "statement.unsatisfied"
