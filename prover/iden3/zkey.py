@@ -98,7 +98,9 @@ def read_zkey(path: str | os.PathLike[str], statement: Statement, *, threads: in
     """
     require_plain(statement.segments, "the statement")
     sections = binfile.read(path, binfile.ZKEY, range(_PROTOCOL, _QUOTIENT + 1))
-    protocol = Reader(sections[_PROTOCOL], "the protocol").u32()
+    reader = Reader(sections[_PROTOCOL], "the protocol")
+    protocol = reader.u32()
+    reader.finish()
     if protocol != _GROTH16:
         raise FileFormatError("file.kind", f"the key is for protocol {protocol}, Groth16 is {_GROTH16}")
     singles = _read_header(sections[_HEADER], statement)

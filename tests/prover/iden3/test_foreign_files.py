@@ -10,7 +10,7 @@ import pytest
 
 import prover
 from kernels import FrArray, fr
-from prover import ProvingKey, Statement, iden3
+from prover import ProvingKey, Statement, ceremony, iden3
 from tests.prover.iden3.support import VECTORS, rows_of_r1cs, rows_of_statement, take_apart
 
 Z = [1, 53, 7, 3, 9, 27]
@@ -98,6 +98,18 @@ def test_the_powers_of_tau(key: ProvingKey) -> None:
     assert np.array_equal(powers.alpha_g1[:1], key.alpha_g1)
     assert np.array_equal(powers.beta_g1[:1], key.beta_g1)
     assert np.array_equal(powers.beta_g2, key.beta_g2)
+
+
+def test_a_ceremony_of_ours_on_their_powers(statement: Statement, key: ProvingKey, witness: FrArray) -> None:
+    """It begins where theirs began: what their contributor did not touch is the same."""
+    powers = iden3.read_ptau(VECTORS / "powers.ptau")
+    ours = ceremony.finish(ceremony.contribute(ceremony.start(statement, powers), "somebody"))
+    for name in ("a_columns", "a", "b_columns", "b_g1", "b_g2"):
+        assert np.array_equal(getattr(ours, name), getattr(key, name))
+    assert ours.verifying_key.ic == key.verifying_key.ic
+    proof = prover.prove(ours, statement, witness).to_bytes()
+    assert prover.verify(ours.verifying_key, PUBLIC, proof)
+    assert not prover.verify(key.verifying_key, PUBLIC, proof)
 
 
 def test_a_file_reduced_to_fewer_powers_is_read(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class TestContainer:
     def test_each_section_with_a_byte_more(self, name: str, refused: Refused) -> None:
         file = original(name)
         for number, body in file.sections:
-            if (name, number) in (("key.zkey", 10), ("key.zkey", 1)):
+            if (name, number) == ("key.zkey", 10):
                 continue
             assert refused(name, file.replacing({number: body + b"\0"}).to_bytes()).code == "file.length"
 

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import kernels
 import prover
-from kernels import fr, g1, g2
-from prover import ProvingKey, Statement, VerifyingKey, iden3
+from kernels import fr
+from prover import ProvingKey, Statement, VerifyingKey, iden3, powers_of_tau
 from prover.iden3 import coefficients, zkey
-from prover.powers_of_tau import PowersOfTau
 from tests.prover.iden3.support import (
     random_statement,
     rows_of_r1cs,
@@ -133,30 +131,12 @@ def test_a_proving_key_in_another_order_of_sections_and_coefficients(
 
 @pytest.mark.parametrize("power", [1, 3])
 def test_powers_of_tau_come_back(power: int, tmp_path: Path) -> None:
-    powers = known_powers(power)
+    powers = dataclasses.replace(powers_of_tau.generate(power), contributions=3)
     iden3.write_ptau(tmp_path / "powers.ptau", powers)
     read = iden3.read_ptau(tmp_path / "powers.ptau")
     for name in ("tau_g1", "tau_g2", "alpha_g1", "beta_g1", "beta_g2"):
         assert np.array_equal(getattr(read, name), getattr(powers, name))
     assert (read.power, read.contributions) == (power, 0)
-
-
-def known_powers(power: int, tau: int = 5, alpha: int = 7, beta: int = 11) -> PowersOfTau:
-    n = 1 << power
-    scalars = fr.from_ints(pow(tau, i, R) for i in range(2 * n - 1))
-
-    def times(factor: int) -> kernels.FrArray:
-        return fr.mul(scalars[:n], fr.from_ints([factor])[0])
-
-    return PowersOfTau(
-        power=power,
-        tau_g1=g1.fixed_base(g1.generator, scalars),
-        tau_g2=g2.fixed_base(g2.generator, scalars[:n]),
-        alpha_g1=g1.fixed_base(g1.generator, times(alpha)),
-        beta_g1=g1.fixed_base(g1.generator, times(beta)),
-        beta_g2=g2.fixed_base(g2.generator, fr.from_ints([beta])),
-        contributions=3,
-    )
 
 
 def test_verifying_keys_come_back(example: Example) -> None:

@@ -9,10 +9,9 @@ import pytest
 
 import prover
 from kernels import FrArray, fr
-from prover import ProvingKey, Statement, iden3
+from prover import ProvingKey, Statement, ceremony, iden3, powers_of_tau
 from tests.prover.iden3.conftest import Snarkjs
-from tests.prover.iden3.support import VECTORS, random_statement
-from tests.prover.iden3.test_round_trips import known_powers
+from tests.prover.iden3.support import VECTORS, random_statement, take_apart
 from tests.prover.statements import Example
 
 ROWS, PUBLIC, PRIVATE = 30, 3, 20
@@ -118,17 +117,34 @@ def test_their_ceremony_here(snarkjs: Snarkjs, statement: Statement, z: list[int
 
 
 def test_our_powers_of_tau_there(snarkjs: Snarkjs, example: Example, tmp_path: Path) -> None:
-    """Powers from here, prepared and used there: the key is one for provers on both sides."""
-    statement = example.statement
+    """Powers from here, prepared and used there: the key is one for provers on both sides.
+
+    Before any contribution it holds the points that a ceremony here begins with, but for the bases of the
+    quotient, which may differ by what cancels in every proof (docs/interoperability.md).
+    """
+    statement, powers = example.statement, powers_of_tau.generate(3)
     iden3.write_r1cs(tmp_path / "our.r1cs", statement)
     iden3.write_wtns(tmp_path / "our.wtns", example.witness)
-    iden3.write_ptau(tmp_path / "our.ptau", known_powers(3))
+    iden3.write_ptau(tmp_path / "our.ptau", powers)
     snarkjs("powersoftau", "prepare", "phase2", "our.ptau", "prepared.ptau")
     snarkjs("groth16", "setup", "our.r1cs", "prepared.ptau", "0.zkey")
+    theirs, ours = take_apart((tmp_path / "0.zkey").read_bytes()), ceremony.start(statement, powers)
+    for number, points in ((3, ours.ic), (8, ours.private)):
+        assert theirs.body(number) == points.tobytes()
+
     snarkjs("zkey", "contribute", "0.zkey", "1.zkey", "--name=first", "--entropy=first")
     key = iden3.read_zkey(tmp_path / "1.zkey", statement)
     assert verifies_there(snarkjs, tmp_path, key, statement, example.witness)
     assert verifies_here(snarkjs, tmp_path, key, "1.zkey", "our.wtns")
+
+
+def test_our_ceremony_there(snarkjs: Snarkjs, example: Example, tmp_path: Path) -> None:
+    state = ceremony.start(example.statement, powers_of_tau.generate(4))
+    key = ceremony.finish(ceremony.contribute(ceremony.contribute(state, "first"), "second"))
+    iden3.write_wtns(tmp_path / "our.wtns", example.witness)
+    iden3.write_zkey(tmp_path / "our.zkey", key, example.statement)
+    assert verifies_there(snarkjs, tmp_path, key, example.statement, example.witness)
+    assert verifies_here(snarkjs, tmp_path, key, "our.zkey", "our.wtns")
 
 
 def test_the_recorded_files_verify_there(snarkjs: Snarkjs) -> None:
