@@ -129,7 +129,7 @@ def _columns(
         matrix, rows = matrices[which], basis[first_row:]
         arrays = matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont
         group.csr_multiply_transposed(*arrays, rows[: matrix.rows], out, threads=threads)
-        progress(first_row / statement.constraints)
+        progress(first_row / len(basis))
     if which == _A:
         anchored = statement.anchored
         out[anchored] = group.add(out[anchored], basis[statement.constraints :][: len(anchored)])

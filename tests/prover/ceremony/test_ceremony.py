@@ -1,0 +1,281 @@
+"""Honest ceremonies: what they make, judged by exponents, by proofs and by what each share changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import prover
+from kernels import FrArray, fr, g1, g2
+from prover import CommitmentBasis, ProvingKey, Statement, VerifyingKey, ceremony, reference
+from prover.ceremony import State, chain, contribution
+from prover.ceremony.initial import required_power
+from prover.commitment import blinding_point
+from prover.powers_of_tau import PowersOfTau
+from prover.reference import Trapdoor
+from prover.reference.exponents import roots_of_unity
+from prover.statement import Segment, SparseBlock
+from tests.prover.ceremony.support import (
+    ALPHA,
+    BETA,
+    TAU,
+    Case,
+    in_g1,
+    in_g2,
+    known_powers,
+    known_shares,
+    secrets,
+    with_shares,
+)
+from tests.prover.statements import (
+    R,
+    answer_committed,
+    committed_statement,
+    csr,
+    cubic_statement,
+    patient,
+    satisfied,
+)
+from zenerrors import Cancelled, CeremonyError
+
+
+def trapdoor(case: Case) -> Trapdoor:
+    state = case.state
+    count = state.multiplied + state.added
+    known = secrets(state, [known_shares(index, count) for index in range(3)])
+    delta, sigma, k = known[0], known[1 : state.multiplied], known[state.multiplied :]
+    return Trapdoor(TAU, ALPHA, BETA, 1, delta, tuple(sigma), tuple(zip(k[::2], k[1::2], strict=True)))
+
+
+def test_the_key_is_what_the_exponents_say(case: Case) -> None:
+    key, secret = ceremony.finish(case.state), trapdoor(case)
+    expected = reference.key_exponents(case.statement, secret)
+    for name in ("private", "segments", "knowledge"):
+        np.testing.assert_array_equal(getattr(key, name), in_g1(expected[name]), err_msg=name)
+    np.testing.assert_array_equal(key.a, in_g1([expected["a"][j] for j in key.a_columns]))
+    np.testing.assert_array_equal(key.b_g1, in_g1([expected["b"][j] for j in key.b_columns]))
+    np.testing.assert_array_equal(key.b_g2, in_g2([expected["b"][j] for j in key.b_columns]))
+    assert np.flatnonzero(expected["a"]).tolist() == key.a_columns.tolist()
+    assert np.flatnonzero(expected["b"]).tolist() == key.b_columns.tolist()
+    vk = key.verifying_key
+    assert b"".join(vk.ic) == g1.compress(in_g1(expected["public"]))
+    assert vk.alpha_g1 + g1.compress(key.beta_g1) == g1.compress(in_g1([ALPHA, BETA]))
+    assert g1.compress(key.delta_g1) == g1.compress(in_g1([secret.delta]))
+    assert vk.beta_g2 + vk.gamma_g2 + vk.delta_g2 == g2.compress(in_g2([BETA, 1, secret.delta]))
+
+
+def test_the_quotient_is_that_of_the_exponents_but_for_a_multiple_of_z(case: Case) -> None:
+    """L_i − x_i / 2n X^(n−1) Z: what keeps the degree below 2n − 1, where powers of tau end."""
+    secret, n = trapdoor(case), len(case.state.quotient)
+    exact = reference.key_exponents(case.statement, secret)["quotient"]
+    extra = pow(TAU, n - 1, R) * (pow(TAU, n, R) - 1) * pow(2 * n * secret.delta, -1, R)
+    odd = roots_of_unity(2 * n)[1::2]
+    expected = [(value - x * extra) % R for value, x in zip(exact, odd, strict=True)]
+    np.testing.assert_array_equal(case.state.quotient, in_g1(expected))
+
+
+def test_segment_keys_and_links_are_what_the_exponents_say(committed: Case) -> None:
+    key, secret = ceremony.finish(committed.state), trapdoor(committed)
+    for segment, sigma in zip(key.verifying_key.segments, secret.sigma, strict=True):
+        assert segment.knowledge_g2 == g2.compress(in_g2([sigma]))
+    for index, (k_1, k_2) in enumerate(secret.links):
+        link = key.verifying_key.segments[index].link_g2
+        assert link is not None
+        assert b"".join(link) == g2.compress(in_g2([k_1, k_2]))
+    segments = reference.key_exponents(committed.statement, secret)["segments"]
+    expected = []
+    for part, (k_1, k_2) in zip((segments[:3], segments[3:5]), secret.links, strict=True):
+        *values, blinding = part
+        expected += [*in_g1([k_1 * value + k_2 * pow(TAU, i, R) for i, value in enumerate(values)])]
+        expected += [*in_g1([k_1 * blinding]), *g1.mul(blinding_point(), fr.from_ints([k_2]))]
+    np.testing.assert_array_equal(key.links, np.stack(expected))
+
+
+def prove_and_verify(case: Case, key: ProvingKey) -> str:
+    witness = fr.from_ints(case.z)
+    if not case.statement.segments:
+        proof = prover.prove(key, case.statement, witness)
+        return prover.verify(key.verifying_key, case.z[1 : 1 + case.statement.public], proof).reason
+    basis = CommitmentBasis(case.powers.tau_g1)
+    openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
+    proof = prover.prove(key, case.statement, witness, openings=openings, answer=answer_committed)
+    outside = [opening.commitment for opening in openings]
+    assert not prover.verify(key.verifying_key, case.z[1:2], proof, outside[::-1])
+    return prover.verify(key.verifying_key, case.z[1:2], proof, outside).reason
+
+
+def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -> None:
+    for state in case.states:
+        ceremony.verify(state, case.statement, case.powers, threads=2)
+    case.state.save(tmp_path / "state")
+    state = State.load(tmp_path / "state", threads=2)
+    ceremony.verify(state, case.statement, case.powers)
+    key = ceremony.finish(state)
+    key.save(tmp_path / "key")
+    assert prove_and_verify(case, ProvingKey.load(tmp_path / "key")) == "ok"
+
+
+def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
+    """w x = y, w linked: variables 1 | y | w, blinding | x."""
+    block = SparseBlock("product", csr([{2: 1}]), csr([{4: 1}]), csr([{1: 1}]))
+    statement = Statement(1, 1, (block,), segments=(Segment("model", 1, linked=True),))
+    state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
+    ceremony.verify(state, statement, powers)
+    key, basis = ceremony.finish(state), CommitmentBasis(powers.tau_g1)
+    opening = basis.commit(fr.from_ints([5]))
+    proof = prover.prove(key, statement, fr.from_ints([1, 35, 5, 0, 7]), openings=[opening])
+    assert prover.verify(key.verifying_key, [35], proof, [opening.commitment])
+    other = basis.commit(fr.from_ints([6])).commitment
+    assert not prover.verify(key.verifying_key, [35], proof, [other])
+
+
+@settings(patient, max_examples=10)
+@given(satisfied())
+def test_ceremonies_for_any_statement(case: tuple[Statement, list[int]]) -> None:
+    (statement, z), powers = case, known_powers(5)
+    state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
+    ceremony.verify(state, statement, powers)
+    key = ceremony.finish(state)
+    proof = prover.prove(key, statement, fr.from_ints(z))
+    assert prover.verify(key.verifying_key, z[1 : 1 + statement.public], proof)
+
+
+def test_labels_say_who_made_the_key(case: Case) -> None:
+    alone = ceremony.finish(case.state).verifying_key
+    _, hashes = case.state.chain
+    assert (alone.setup, alone.contributions) == ("development", hashes)
+    together = ceremony.finish(replace(case.state, powers_contributions=2)).verifying_key
+    assert (together.setup, together.contributions) == ("ceremony", hashes)
+    assert VerifyingKey.from_bytes(together.to_bytes()) == together
+    with pytest.raises(CeremonyError) as error:
+        ceremony.finish(replace(case.states[0], powers_contributions=2))
+    assert error.value.code == "ceremony.no_contributions"
+
+
+def test_each_contributor_finds_the_own_hash_in_the_key(case: Case) -> None:
+    _, hashes = case.state.chain
+    for index, state in enumerate(case.states[1:]):
+        assert state.chain[1] == hashes[: index + 1]
+    assert len(set(hashes)) == 3
+
+
+def test_the_start_is_the_same_for_all_who_compute_it(case: Case, powers: PowersOfTau) -> None:
+    power = required_power(case.statement)
+    again = ceremony.start(case.statement, powers.first(power), threads=2)
+    assert again.origin == case.states[0].origin
+    others = {
+        ceremony.start(case.statement, known_powers(power, tau=TAU + 1)).origin,
+        ceremony.start(case.statement, replace(powers, contributions=1)).origin,
+        ceremony.start(committed_statement(linked=False), powers).origin,
+        again.origin,
+    }
+    assert len(others) == 4
+
+
+def test_every_share_changes_every_element_that_depends_on_it(committed: Case) -> None:
+    """One honest share among known ones: were it left out, some element would be as an attacker knows it."""
+    state = committed.states[2]
+    count = state.multiplied + state.added
+    known = with_shares(state, "x", known_shares(2, count))
+    parts = {0: ("delta_g1", slice(None)), 4: ("links", slice(0, 4)), 6: ("links", slice(4, 7))}
+    parts |= {5: ("links", slice(0, 4)), 7: ("links", slice(4, 7))}
+    ends = [0, 3, 5, 8]
+    parts |= {1 + i: ("knowledge", slice(ends[i], ends[i + 1])) for i in range(3)}
+    outside_k = {4: [3], 5: [2], 6: [2], 7: [1]}  # H does not depend on k_1, the blinding not on k_2
+    for index in range(count):
+        shares = known_shares(2, count)
+        shares[index] = (shares[index] + 1) % R
+        changed = with_shares(state, "x", shares)
+        name, part = parts[index]
+        for array in ("delta_g1", "private", "quotient", "knowledge", "links"):
+            same = (getattr(known, array) == getattr(changed, array)).all(axis=(1, 2))
+            may = np.zeros(len(same), dtype=np.bool_)
+            if array == name or (index == 0 and array in ("private", "quotient")):
+                chosen = np.arange(len(same))[part if array == name else slice(None)]
+                may[np.delete(chosen, outside_k.get(index, []))] = True
+            finite = ~g1.is_infinity(getattr(known, array))
+            assert (same == ~(may & finite)).all(), (index, array)
+        after = known.chain[0], changed.chain[0]
+        assert [(p != q).any() for p, q in zip(*after, strict=True)] == [i == index for i in range(count)]
+
+
+def test_two_contributions_share_nothing(case: Case) -> None:
+    first, second = (ceremony.contribute(case.states[1], "Emmy") for _ in range(2))
+    for name in ("delta_g1", "private", "quotient", "knowledge", "links"):
+        finite = ~g1.is_infinity(getattr(first, name))
+        equal = (getattr(first, name) == getattr(second, name)).all(axis=(1, 2))
+        assert not (equal & finite).any()
+    for name in ("secrets_g2", "nonces", "responses"):
+        one, two = getattr(first.contributions[1], name), getattr(second.contributions[1], name)
+        assert (one != two).reshape(len(one), -1).any(axis=1).all()
+
+
+def test_shares_and_nonces_are_wiped(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[FrArray] = []
+
+    def spy(count: int) -> FrArray:
+        drawn.append(fr.from_ints(range(1, count + 1)))
+        return drawn[-1]
+
+    monkeypatch.setattr(contribution, "random_elements", spy)
+    monkeypatch.setattr(chain, "random_elements", spy)
+    ceremony.contribute(case.state, "Ada")
+    assert len(drawn) == 2
+    assert not any(array.any() for array in drawn)
+
+    def stop(stage: str, fraction: float) -> None:
+        if stage == "segments":
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        ceremony.contribute(case.state, "Ada", progress=stop)
+    assert len(drawn) == 3
+    assert not drawn[-1].any()
+
+
+def test_a_zero_share_is_drawn_again(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = case.state.multiplied + case.state.added
+    draws = [fr.from_ints([*range(count)]), fr.from_ints([*range(1, count + 1)])]
+    monkeypatch.setattr(contribution, "random_elements", lambda _: draws.pop(0))
+    state = ceremony.contribute(case.state, "Ada")
+    assert not draws
+    ceremony.verify(state, case.statement, case.powers)
+
+
+@pytest.mark.parametrize("name", ["", " Ada", "Ada\n", "A" * 65, "é" * 33, "\0"])
+def test_names_that_would_not_print_or_fit_are_refused(case: Case, name: str) -> None:
+    with pytest.raises(CeremonyError) as error:
+        ceremony.contribute(case.state, name)
+    assert (error.value.code, error.value.field) == ("ceremony.name", "name")
+
+
+def test_the_powers_must_reach_the_rows_and_the_longest_linked_segment(powers: PowersOfTau) -> None:
+    assert required_power(cubic_statement()) == 3
+    long = Statement(0, 0, (), segments=(Segment("model", 64, linked=True),))
+    assert required_power(long) == 6
+    assert len(known_powers(6).tau_g1) >= 64 > len(powers.tau_g1)
+    with pytest.raises(CeremonyError) as error:
+        ceremony.start(long, powers)
+    assert (error.value.code, error.value.field) == ("ceremony.powers_too_small", "powers")
+    with pytest.raises(CeremonyError) as error:
+        ceremony.start(cubic_statement(), powers.first(2))
+    assert error.value.code == "ceremony.powers_too_small"
+
+
+def test_progress_names_the_stages(case: Case) -> None:
+    stages: list[str] = []
+
+    def listen(stage: str, fraction: float) -> None:
+        assert 0 <= fraction <= 1
+        if stage not in stages:
+            stages.append(stage)
+
+    ceremony.verify(case.state, case.statement, case.powers, progress=listen)
+    assert stages == ["lagrange", "quotient", "columns", "contributions", "key"]
+    stages.clear()
+    ceremony.contribute(case.state, "Ada", progress=listen)
+    assert stages == ["private", "quotient", "segments"]
