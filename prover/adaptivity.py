@@ -11,6 +11,8 @@ the rows of a statement:
 Then all that the rows of a challenge read is a function of the challenge and of values fixed before it, so
 that those rows hold for a random challenge, except with negligible probability, only where they hold as
 identities of rational functions (Schwartz and Zippel). All other private variables stay apart from them.
+That probability is a degree over r, and degrees are not judged here: each gadget states its own. A chain of
+n products can reach 2^n, and one that came near r would be satisfied by every challenge.
 
 A row determines a variable if it is the only unknown in it, and
 - stands in C alone; or
