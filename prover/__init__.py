@@ -5,9 +5,14 @@
     proof = prove(proving_key, statement, witness)
     verdict = verify(proving_key.verifying_key, public_inputs, proof)
 
-The rooms: ``statement`` (constraints), ``qap`` (their polynomials), ``trusted_setup``, ``proving`` and
-``verification``; what these pass on: ``proving_key``, ``verifying_key``, ``proof``; ``container`` and
-``preamble`` (files), ``points`` (untrusted bytes), ``randomness``; ``reference``, slow and independent.
+With segments, ``setup`` takes a ``CommitmentBasis`` where they are linked, ``prove`` the openings and an
+``answer`` to the challenges, ``verify`` the commitments.
+
+The rooms: ``statement`` (constraints; ``adaptivity`` guards those on challenges), ``qap`` (their
+polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and ``verification``; what these
+pass on: ``proving_key``, ``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and
+``document`` (files), ``points`` and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by
+several parties, from ``powers_of_tau``); ``iden3`` (snarkjs and circom); ``reference``, slow and independent.
 docs/groth16.md has the formulas, docs/formats.md the bytes.
 """
 
