@@ -1,8 +1,9 @@
-"""Verification of proofs with a segment that is linked to an outside commitment, one by one and batched.
+"""Proofs with committed segments: a large convolution, and verification, one by one and batched.
 
     python -m bench.segments [--json FILE] [--quick]
 
-One core. Every proof has 100 public inputs, one challenge, one segment and one link; "bytes" are inputs below
+The convolution is that of ``bench.counts``, image, weights and outputs committed; a proof is timed from the
+three tensors: witness and proof. Verification takes one core. Every proof has 100 public inputs, one challenge, one segment and one link; "bytes" are inputs below
 256, as pixels are, "random" ones fill the field. "plain" is Groth16 with the same inputs and no segment. The
 time of a batch is given for each proof in it; its peer is verifying one by one, in turn.
 """
@@ -15,7 +16,9 @@ from functools import partial
 import numpy as np
 
 import prover
-from bench.measure import Report, Row, Timing, arguments, machine, measure
+from bench import counts
+from bench.measure import Report, Row, Timing, alone, arguments, machine, measure
+from circuits.products import Convolution
 from kernels import FrArray, fr, g1
 from prover import Claim, CommitmentBasis, Segment, Statement, VerifyingKey
 from prover.statement import ProductBlock
@@ -23,6 +26,7 @@ from prover.statement import ProductBlock
 INPUTS = 100
 CHALLENGE, ROOT, WEIGHTED = INPUTS + 1, INPUTS + 2, INPUTS + 4
 BATCH = 100
+THREADS = (1, 2)
 
 
 def linked_statement() -> Statement:
@@ -77,6 +81,35 @@ def check_each(key: VerifyingKey, claims: list[Claim]) -> None:
         check(key, claim)
 
 
+def convolution_rows(shape: Convolution, repetitions: int) -> list[Row]:
+    """Setup and proof of one convolution whose image, weights and outputs are committed."""
+    rows = []
+    for threads in THREADS:
+        (constraints, setup, proof), peak = alone(_prove_convolution, shape, threads, repetitions)
+        for name, timing in (("convolution_setup", setup), ("convolution_prove", proof)):
+            rows.append(Row(name, constraints, threads, None, timing.median, timing.spread, peak_mb=peak))
+    return rows
+
+
+def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tuple[int, Timing, Timing]:
+    program = counts.convolution(shape)
+    statement = program.statement
+    draw = np.random.default_rng(1)
+    x = draw.integers(0, 256, (shape.batch, shape.inputs, *shape.image))
+    w = draw.integers(-128, 128, (shape.outputs, shape.inputs, *shape.kernel))
+    tensors = {"tensor0": x, "tensor1": w, "tensor2": shape.apply(x, w)}
+
+    def prove() -> prover.Proof:
+        witness = program.witness(tensors)
+        return prover.prove(key, statement, witness, answer=program.answer, threads=threads)
+
+    setup = measure(lambda: prover.setup(statement, threads=threads), repetitions=min(repetitions, 2))
+    key = prover.setup(statement, threads=threads)
+    proof = measure(prove, repetitions=repetitions)
+    assert prover.verify(key.verifying_key, [], prove())
+    return statement.constraints, setup, proof
+
+
 def rows(scalars: str, bits: int, batch: int, repetitions: int) -> list[Row]:
     def row(name: str, timing: Timing, size: int = 1, peer: str | None = None) -> Row:
         return Row(name, size, 1, scalars, timing.median / size, timing.spread, peer=peer, ratio=timing.ratio)
@@ -99,6 +132,9 @@ def main() -> None:
     repetitions, batch = (1, 3) if options.quick else (5, BATCH)
     print(f"{machine()}; median of {repetitions} (singles {4 * repetitions}), spread = (max - min) / median")
     report = Report()
+    shape = Convolution(1, 2, 2, (6, 6), (3, 3)) if options.quick else counts.WIDE_CONVOLUTION
+    title = f"Convolution {shape.inputs} to {shape.outputs} channels, {shape.kernel} on {shape.image}"
+    report.show(f"{title}, everything private; size = constraints", convolution_rows(shape, repetitions))
     for scalars, bits in (("bytes", 8), ("random", 254)):
         title = f"Verification, {INPUTS} public inputs; size = proofs, time for each"
         report.show(title, rows(scalars, bits, batch, repetitions))
