@@ -9,7 +9,6 @@ import numpy as np
 
 from circuits.quantgraph import INTEGER_LIMIT
 from circuits.quantlayer import IntArray
-from kernels import FrArray
 from prover.statement import Csr
 from zenerrors import StatementError
 
@@ -109,10 +108,7 @@ class Linear:
         np.cumsum(pool[self.csr.coefficients] * z[self.csr.columns], out=running[1:])
         return np.diff(running[self.csr.offsets])
 
-    def evaluate_in_field(self, z: FrArray) -> FrArray:
-        """The same for ``z``, uint64[wires, 4]: uint64[rows, 4], Montgomery."""
-        return self.csr.multiply(z)
-
     @cached_property
     def csr(self) -> Csr:
+        """The combinations as a matrix. Steps that outlive the compilation keep this, not ``self``."""
         return Csr.from_entries(self.rows, self.row, self.column, self.value)

@@ -103,10 +103,10 @@ class Lookups:
             self.builder.defer(partial(self._close, table))
         table.batches.append((values, scale))
         table.inverses.append(inverses)
-        numerator = fr.from_ints([scale])[0]
+        denominator, numerator = factor.csr, fr.from_ints([scale])[0]
 
         def answer(z: FrArray) -> None:
-            z[inverses] = fr.mul(fr.inverse(factor.evaluate_in_field(z)), numerator)
+            z[inverses] = fr.mul(fr.inverse(denominator.multiply(z)), numerator)
 
         self.builder.answer(answer)
 
@@ -118,9 +118,10 @@ class Lookups:
         products = self.builder.private(f"{name}/weighted", value.rows)
         weights = np.full(value.rows, weight)
         self.builder.multiply(f"{name}/weighted", value, Linear.wires(weights), Linear.wires(products))
+        matrix = value.csr
 
         def answer(z: FrArray) -> None:
-            z[products] = fr.mul(value.evaluate_in_field(z), z[weight])
+            z[products] = fr.mul(matrix.multiply(z), z[weight])
 
         self.builder.answer(answer)
         return Linear.wires(products)
@@ -141,11 +142,13 @@ class Lookups:
         self.builder.zero(f"{table.name}/sum", total)
         self.builder.degree += (len(lookups) + 2 * rows) * max(1, width - 1)
 
+        denominator = factor.csr
+
         def fill(z: IntArray) -> None:
             z[multiplicity] = table.count(z)
 
         def answer(z: FrArray) -> None:
-            z[quotient] = fr.mul(fr.inverse(factor.evaluate_in_field(z)), z[multiplicity])
+            z[quotient] = fr.mul(fr.inverse(denominator.multiply(z)), z[multiplicity])
 
         self.builder.fill(fill)
         self.builder.answer(answer)

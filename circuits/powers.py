@@ -32,17 +32,20 @@ class Powers:
             if 1 not in self._wires:
                 self._wires[1] = self._builder.challenge(self._challenge)
                 self._builder.answer(self._answer)
-            splits = self._halves(stride)
-            splits |= {stride * i: (stride * (i // 2), stride * (i - i // 2)) for i in range(2, count)}
+            splits: dict[int, tuple[int, int]] = {}
+            self._halve(stride, splits)
+            for i in range(2, count):
+                splits.setdefault(stride * i, (stride * (i // 2), stride * (i - i // 2)))
             self._make({new: split for new, split in splits.items() if new not in self._wires})
         return np.array([self._wires[stride * i] for i in range(count)])
 
-    def _halves(self, exponent: int) -> dict[int, tuple[int, int]]:
-        """``exponent`` as a sum of two, and these as sums, down to what there is; the least come first."""
-        if exponent in self._wires:
-            return {}
-        small, large = exponent // 2, exponent - exponent // 2
-        return self._halves(small) | self._halves(large) | {exponent: (small, large)}
+    def _halve(self, exponent: int, splits: dict[int, tuple[int, int]]) -> None:
+        """Add ``exponent`` as a sum of two, after what these are sums of, down to what there is."""
+        if exponent not in self._wires and exponent not in splits:
+            halves = exponent // 2, exponent - exponent // 2
+            for half in halves:
+                self._halve(half, splits)
+            splits[exponent] = halves
 
     def _make(self, splits: dict[int, tuple[int, int]]) -> None:
         """A wire for each new exponent, a sum of two that are there or come before it."""

@@ -199,9 +199,10 @@ class Products:
         # Wires for the sums, in rows of C alone: else every weighted pixel would stand in B, in G2.
         wires = self._builder.private(name, planes * kernel)
         self._builder.zero(name, total - Linear.wires(wires))
+        matrix = total.csr
 
         def answer(z: FrArray) -> None:
-            z[wires] = total.evaluate_in_field(z)
+            z[wires] = matrix.multiply(z)
 
         self._builder.answer(answer)
         return Linear.wires(wires)
@@ -233,10 +234,10 @@ class Products:
         """Wires for ``left · right + rest``, a row each."""
         wires = self._builder.private(name, left.rows)
         self._builder.multiply(name, left, right, Linear.wires(wires) - rest)
+        a, b, addend = left.csr, right.csr, rest.csr
 
         def answer(z: FrArray) -> None:
-            product = fr.mul(left.evaluate_in_field(z), right.evaluate_in_field(z))
-            z[wires] = fr.add(product, rest.evaluate_in_field(z))
+            z[wires] = fr.add(fr.mul(a.multiply(z), b.multiply(z)), addend.multiply(z))
 
         self._builder.answer(answer)
         return wires

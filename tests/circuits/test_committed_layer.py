@@ -1,0 +1,81 @@
+"""All gadgets in one circuit, proven: a layer whose weights are bound to a commitment from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernels
+import prover
+from circuits.builder import Builder
+from circuits.linear import Linear
+from circuits.lookups import Lookups, Table
+from circuits.products import Products
+from circuits.program import Program
+from circuits.quantlayer import IntArray
+from circuits.ranges import RangeChecks
+from tests.circuits.support import accepted_lies, challenged, first_violation
+from tests.prover.statements import commitment_basis
+
+INPUTS, OUTPUTS, BATCH = 3, 4, 2
+BASIS = commitment_basis(INPUTS * OUTPUTS)
+WEIGHT = np.array([[3, -4, 0], [1, 1, 1], [-2, 3, -1], [-4, -4, 2]])
+INPUT = np.array([[5, 0], [1, 7], [2, 3]])
+RELU = np.array([[value, max(value, 0)] for value in range(-90, 90)])
+
+
+def layer() -> Program:
+    """y = relu(W x) for linked weights of 3 bits, public inputs of 3 bits, and a public y."""
+    builder = Builder()
+    builder.segment("model", linked=True)
+    acc = builder.auxiliary("acc", OUTPUTS, BATCH)
+    weight = builder.committed("model", "weight", OUTPUTS, INPUTS)
+    x, y = builder.public("x", INPUTS, BATCH), builder.public("y", OUTPUTS, BATCH)
+    lookups = Lookups(builder)
+    ranges = RangeChecks(lookups)
+    w, inputs, sums, outputs = (Linear.wires(wires.ravel()) for wires in (weight, x, acc, y))
+    ranges.check("weight", w, 3, -4)
+    ranges.check("x", inputs, 3)
+    bounds = Products(builder).matmul("dense", w, inputs, sums, (OUTPUTS, INPUTS, BATCH), (4, 7))
+    assert bounds == (-84, 84)
+    lookups.look_up("relu", Table("relu", RELU), [sums, outputs])
+
+    def fill(z: IntArray) -> None:
+        z[acc] = z[weight] @ z[x]
+        z[y] = np.maximum(z[acc], 0)
+
+    builder.fill(fill)
+    return builder.program()
+
+
+def values(program: Program, weight: IntArray = WEIGHT) -> dict[str, IntArray]:
+    return {"weight": weight, "x": INPUT}
+
+
+def test_every_wire_that_moves_is_noticed() -> None:
+    program = layer()
+    assert accepted_lies(program, program.assign(values(program))) == []
+
+
+@pytest.mark.parametrize(("index", "value"), [((0, 0), 4), ((3, 2), -5), ((1, 1), 1 << 20)])
+def test_a_weight_out_of_range_is_refused(index: tuple[int, int], value: int) -> None:
+    program = layer()
+    weight = WEIGHT.copy()
+    weight[index] = value
+    z = challenged(program, program.assign(values(program, weight)))
+    assert first_violation(program.statement, z) is not None
+
+
+def test_it_is_proven_for_the_committed_weights_and_no_others() -> None:
+    program = layer()
+    statement = program.statement
+    key = prover.setup(statement, basis=BASIS)
+    mine = BASIS.commit(kernels.fr.from_int64(WEIGHT.ravel()))
+    other = BASIS.commit(kernels.fr.from_int64(np.roll(WEIGHT, 1).ravel()))
+    witness = program.witness(values(program))
+    proof = prover.prove(key, statement, witness, openings=[mine], answer=program.answer).to_bytes()
+    public = [*INPUT.ravel().tolist(), *np.maximum(WEIGHT @ INPUT, 0).ravel().tolist()]
+    assert prover.verify(key.verifying_key, public, proof, [mine.commitment]).valid
+    assert not prover.verify(key.verifying_key, public, proof, [other.commitment]).valid
+    public[-1] += 1
+    assert not prover.verify(key.verifying_key, public, proof, [mine.commitment]).valid
