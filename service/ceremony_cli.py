@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -52,8 +52,7 @@ def new_powers(
 @powers_app.command("verify")
 def verify_powers(file: PowersFile) -> None:
     """Verify that all points in POWERS are powers of one secret. Exit code 0 if so, 1 if not."""
-    powers = read_ptau(file, threads=THREADS)
-    _verify_powers(powers)
+    powers = _read_powers(file)
     out.print(f"[bold green]valid[/]  for statements of up to 2^{powers.power} rows", highlight=False)
     out.print(f"[dim]contributors, as the file says[/]  {powers.contributions}", highlight=False)
 
@@ -86,8 +85,7 @@ def statement(
 def start(statement_file: StatementFile, powers_file: PowersFile, output: Out) -> None:
     """Start a ceremony for STATEMENT from POWERS."""
     statement = load_statement(statement_file)
-    powers = read_ptau(powers_file, threads=THREADS).first(required_power(statement))
-    _verify_powers(powers)
+    powers = _read_powers(powers_file).first(required_power(statement))
     with terminal.show_stages(err, "starting") as progress:
         state = ceremony.start(statement, powers, threads=THREADS, progress=progress)
     state.save(output)
@@ -114,10 +112,9 @@ def contribute(
 def verify(state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile) -> None:
     """Verify all contributions in STATE. Exit code 0 if valid, 1 if not."""
     statement = load_statement(statement_file)
+    powers = _read_powers(powers_file)
     try:
         state = State.load(state_file, threads=THREADS)
-        powers = read_ptau(powers_file, threads=THREADS).first(required_power(statement))
-        _verify_powers(powers)
         with terminal.show_stages(err, "verifying") as progress:
             ceremony.verify(state, statement, powers, threads=THREADS, progress=progress)
     except CeremonyError as error:
@@ -139,15 +136,15 @@ def finish(state_file: StateFile, output: Out) -> None:
     _written(output)
 
 
-def _verify_powers(powers: PowersOfTau) -> None:
+def _read_powers(file: Path) -> PowersOfTau:
     try:
-        with terminal.show_stages(err, "verifying powers") as progress:
-            powers.verify(threads=THREADS, progress=progress)
+        with terminal.show_stages(err, "verifying powers"):
+            return read_ptau(file, threads=THREADS)
     except CeremonyError as error:
         _refuse(error)
 
 
-def _refuse(error: CeremonyError) -> None:
+def _refuse(error: CeremonyError) -> NoReturn:
     text = terminal.escape(f"{error.message} [{error.code}]")
     out.print(f"[bold red]NOT valid[/]  {text}", highlight=False, soft_wrap=True)
     raise typer.Exit(REFUSED)

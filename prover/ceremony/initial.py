@@ -31,7 +31,7 @@ def start(
 ) -> State:
     """The state before any contribution.
 
-    The powers are taken as they are: whoever does not know them has them ``verify`` themselves.
+    The powers are taken as they are; ``read_ptau`` verifies them.
     Stages: "lagrange", "quotient", "columns". Raises ``CeremonyError`` (``ceremony.powers_too_small``),
     ``StatementError`` where the blocks do not fit the statement.
     """

@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels import WordArray, g1, g2
 from prover.ceremony.initial import start
-from prover.ceremony.state import FIXED, State
+from prover.ceremony.state import CHANGING, FIXED, State
 from prover.point_arrays import pairings_cancel, random_weights
 from prover.powers_of_tau import PowersOfTau
 from prover.progress import Progress, silent
@@ -26,7 +26,7 @@ def verify(
 ) -> None:
     """Check all of ``state``, whose points must be known to be in the subgroup (``State.load``).
 
-    That the powers are powers of one secret is for ``PowersOfTau.verify``. Stages: those of ``start``, then
+    That the powers are powers of one secret, ``PowersOfTau.verify`` tells. Stages: those of ``start``, then
     "contributions", "key". Raises ``CeremonyError``: ``ceremony.statement`` for another statement's state,
     ``ceremony.origin`` for one from other powers, ``ceremony.contribution``, ``ceremony.key`` with the array
     that is wrong as the field; and what ``start`` raises.
@@ -56,18 +56,17 @@ def _check_key(state: State, initial: State, secrets_g2: WordArray, threads: int
 
     def multiples(now: WordArray, before: WordArray, now_by: WordArray, before_by: WordArray) -> bool:
         """Whether all logarithms in ``now``, times that of ``now_by``, are those in ``before``, times ..."""
-        if now.shape != before.shape:
-            return False
         weights = random_weights(len(now))
         left, right = g1.msm(now, weights, threads=threads), g1.msm(before, weights, threads=threads)
         return pairings_cancel([(left, now_by), (g1.neg(right), before_by)])
 
+    for name in CHANGING:
+        _require(name, getattr(state, name).shape == getattr(initial, name).shape)
     _require("delta_g1", multiples(state.delta_g1, initial.delta_g1, _ONE_G2, delta))
     _require("private", multiples(state.private, initial.private, delta, _ONE_G2))
     _require("quotient", multiples(state.quotient, initial.quotient, delta, _ONE_G2))
     for part, secret in zip(state.segment_ranges, sigma, strict=True):
         _require("knowledge", multiples(state.knowledge[part], initial.segments[part], _ONE_G2, secret))
-    _require("links", len(state.links) == len(initial.links))
     for link, (k_1, k_2) in zip(initial.iterate_links(), k.reshape(-1, 2, *g2.shape), strict=True):
         weights = random_weights(len(link.inside))
         sums = [g1.msm(points, weights, threads=threads) for points in (state.links[link.part], *link[1:])]

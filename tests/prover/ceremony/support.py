@@ -70,6 +70,11 @@ def nudged(points: WordArray, index: int, group: Group = g1) -> WordArray:
     return copy
 
 
+def altered(state: State, name: str, value: object) -> State:
+    """``state`` with another value of one of its fields."""
+    return replace(state, **{name: value})  # type: ignore[arg-type]
+
+
 def forge(state: State, index: int, **changes: object) -> State:
     """``state`` with the contribution ``index`` replaced in some of its fields."""
     contributions = list(state.contributions)
@@ -77,8 +82,11 @@ def forge(state: State, index: int, **changes: object) -> State:
     return replace(state, contributions=tuple(contributions))
 
 
-def arrays_of(state: State) -> dict[str, WordArray]:
-    return {name: getattr(state, name) for name in CHANGING}
+def with_arrays_of(state: State, other: State) -> State:
+    """``state`` with what contributions change taken from ``other``."""
+    for name in CHANGING:
+        state = altered(state, name, getattr(other, name))
+    return state
 
 
 def in_g1(exponents: list[int]) -> WordArray:

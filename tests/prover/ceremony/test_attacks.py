@@ -1,0 +1,310 @@
+"""What a dishonest contributor, or whoever carries the file, might try: each attempt must be found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kernels import WordArray, fr, g1, g2
+from prover import ceremony
+from prover.ceremony import Contribution, State, chain
+from prover.ceremony.state import CHANGING, FIXED, Shape
+from prover.powers_of_tau import PowersOfTau
+from tests.prover.ceremony.support import (
+    TAU,
+    Case,
+    altered,
+    contribute_known,
+    forge,
+    in_g1,
+    in_g2,
+    known_powers,
+    known_shares,
+    nudged,
+    scalar,
+    secrets,
+    with_arrays_of,
+    with_shares,
+)
+from tests.prover.statements import R, cubic_statement
+from zenerrors import CeremonyError
+
+
+def refused(case: Case, state: State, code: str, field: str | None = None) -> None:
+    with pytest.raises(CeremonyError) as error:
+        ceremony.verify(state, case.statement, case.powers)
+    assert error.value.code == f"ceremony.{code}"
+    if field is not None:
+        assert error.value.field == field
+
+
+def count(state: State) -> int:
+    return state.multiplied + state.added
+
+
+# The key's arrays
+
+
+@pytest.mark.parametrize("name", [*CHANGING, *(name for name in FIXED if "columns" not in name)])
+def test_one_altered_point_anywhere(committed: Case, name: str) -> None:
+    points = getattr(committed.state, name)
+    group = g2 if points.ndim == 4 else g1
+    for index in range(len(points)):
+        nudge = altered(committed.state, name, nudged(points, index, group))
+        refused(committed, nudge, "key", name)
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_an_array_times_a_factor(committed: Case, name: str) -> None:
+    array = g1.mul(getattr(committed.state, name), scalar(2))
+    refused(committed, altered(committed.state, name, array), "key", name)
+
+
+@pytest.mark.parametrize("name", ["private", "quotient", "knowledge", "links"])
+def test_points_in_another_order(committed: Case, name: str) -> None:
+    array = getattr(committed.state, name)
+    refused(committed, altered(committed.state, name, array[::-1].copy()), "key", name)
+
+
+def test_changes_that_cancel_in_a_sum(committed: Case) -> None:
+    private = nudged(committed.state.private, 0)
+    private[1] = g1.add(private[1], g1.neg(g1.generator))
+    refused(committed, replace(committed.state, private=private), "key", "private")
+
+
+@pytest.mark.parametrize("name", ["a_columns", "b_columns"])
+def test_columns_of_other_variables(case: Case, name: str) -> None:
+    columns = getattr(case.state, name).copy()
+    columns[-1] += 1
+    refused(case, altered(case.state, name, columns), "key", name)
+
+
+@pytest.mark.parametrize("name", ["private", "quotient", "knowledge", "links", "a", "ic", "basis"])
+def test_arrays_that_are_longer_or_shorter(committed: Case, name: str) -> None:
+    array = getattr(committed.state, name)
+    for other in (array[:-1], np.concatenate([array, array[-1:]])):
+        refused(committed, altered(committed.state, name, other), "key", name)
+
+
+def test_links_with_their_parts_apart(committed: Case) -> None:
+    """k_1 K_i alone where k_1 K_i + k_2 U_i belongs: who had both would link unequal vectors."""
+    k_1, k_2 = k_of(committed.state)
+    for alone in (
+        [scalar_times(link.inside, k_1) for link in committed.state.iterate_links()][:1],
+        [scalar_times(link.outside, k_2) for link in committed.state.iterate_links()][:1],
+    ):
+        links = committed.state.links.copy()
+        links[: len(alone[0])] = alone[0]
+        refused(committed, replace(committed.state, links=links), "key", "links")
+
+
+def k_of(state: State) -> tuple[int, int]:
+    known = secrets(state, [known_shares(index, count(state)) for index in range(3)])
+    return known[state.multiplied], known[state.multiplied + 1]
+
+
+def scalar_times(points: WordArray, value: int) -> WordArray:
+    return g1.mul(points, scalar(value))
+
+
+def test_links_to_another_basis(committed: Case) -> None:
+    """k_2 [τ'^i]_1 in the links: commitments under another τ would pass for those under this one."""
+    other = replace(committed.states[0], basis=in_g1([1, 2]))
+    state = contribute_known(other, "Ada", 0)
+    refused(committed, replace(state, basis=committed.state.basis), "key", "links")
+
+
+# The chain of contributions
+
+
+def test_arrays_of_fresh_shares_without_a_contribution(case: Case) -> None:
+    """Replaced instead of extended: the attacker knows every secret of these arrays."""
+    fresh = with_shares(case.states[0], "Eve", known_shares(9, count(case.state)))
+    refused(case, with_arrays_of(case.state, fresh), "key", "delta_g1")
+    refused(case, with_arrays_of(case.states[0], fresh), "key", "delta_g1")
+
+
+def test_fresh_shares_under_a_chain_that_claims_the_others(case: Case) -> None:
+    """The last contribution sets the secrets to the attacker's own, with proofs from a chain of its own."""
+    fresh = with_shares(case.states[0], "Eve", known_shares(9, count(case.state)))
+    stolen = replace(fresh, contributions=(*case.state.contributions, *fresh.contributions))
+    refused(case, stolen, "contribution", "contributions[3]")
+    # Made for the right place by one who knows the new secrets, but not the shares that lead there.
+    _, hashes = case.state.chain
+    own = chain.extend(
+        hashes[-1],
+        chain.first_secrets(case.state.multiplied, case.state.added),
+        case.state.multiplied,
+        "Eve",
+        fr.from_ints(known_shares(9, count(case.state))),
+    )
+    placed = replace(fresh, contributions=(*case.state.contributions, own))
+    refused(case, placed, "contribution", "contributions[3]")
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+@pytest.mark.parametrize("field", ["secrets_g2", "nonces"])
+def test_a_forged_point_in_a_contribution(committed: Case, index: int, field: str) -> None:
+    points = getattr(committed.state.contributions[index], field)
+    for which in range(len(points)):
+        forged = forge(committed.state, index, **{field: nudged(points, which, g2)})
+        refused(committed, forged, "contribution", f"contributions[{index}]")
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_a_forged_response(committed: Case, index: int) -> None:
+    contribution = committed.state.contributions[index]
+    for which in range(len(contribution.responses)):
+        responses = contribution.responses.copy()
+        responses[which] = fr.add(responses[which], scalar(1))
+        forged = forge(committed.state, index, responses=responses)
+        refused(committed, forged, "contribution", f"contributions[{index}]")
+
+
+def test_a_contribution_under_another_name(case: Case) -> None:
+    for index in range(3):
+        refused(case, forge(case.state, index, name="Eve"), "contribution", f"contributions[{index}]")
+    refused(case, forge(case.state, 0, name="Ada "), "name")
+
+
+def test_dropped_and_reordered_contributions(case: Case) -> None:
+    first, second, third = case.state.contributions
+    for kept in ((second, third), (first, third), (second, first, third), (first, third, second)):
+        refused(case, replace(case.state, contributions=kept), "contribution")
+    for length in range(3):
+        cut = replace(case.state, contributions=case.state.contributions[:length])
+        refused(case, cut, "key", "delta_g1")
+    refused(case, replace(case.state, contributions=(first, second, third, third)), "contribution")
+
+
+def test_a_proof_from_another_ceremony(case: Case) -> None:
+    """The same shares by the same name in a ceremony that starts from other powers."""
+    powers = known_powers(5, tau=TAU + 1)
+    elsewhere = contribute_known(ceremony.start(case.statement, powers), "Ada", 0)
+    here = case.states[1]
+    np.testing.assert_array_equal(elsewhere.contributions[0].secrets_g2, here.contributions[0].secrets_g2)
+    replayed = replace(here, contributions=elsewhere.contributions)
+    refused(case, replayed, "contribution", "contributions[0]")
+
+
+def test_a_proof_from_another_position(powers: PowersOfTau) -> None:
+    """A share of one leads back to the same secrets: only the hash tells that the place is another."""
+    plain = Case(cubic_statement(), [], powers, (ceremony.start(cubic_statement(), powers),))
+    honest = contribute_known(plain.state, "Ada", 0)
+    idle = with_shares(plain.state, "Idle", [1])
+    ceremony.verify(idle, plain.statement, powers)
+    replayed = replace(honest, contributions=(*idle.contributions, *honest.contributions))
+    refused(plain, replayed, "contribution", "contributions[1]")
+
+
+def test_a_rogue_share_that_cancels_the_others(committed: Case) -> None:
+    """k' = k* − k with a chosen k*: needs a share that the attacker does not know."""
+    state = committed.states[2]
+    before, hashes = state.chain
+    chosen = known_shares(9, count(state))
+    rogue_secrets = before.copy()
+    rogue_secrets[state.multiplied :] = in_g2(chosen[state.multiplied :])
+    rogue_secrets[: state.multiplied] = g2.mul(
+        before[: state.multiplied], fr.from_ints(chosen[: state.multiplied])
+    )
+    for proof in rogue_proofs(state, before, rogue_secrets, chosen, hashes[-1]):
+        rogue = replace(state, contributions=(*state.contributions, proof))
+        refused(committed, rogue, "contribution", "contributions[2]")
+
+
+def rogue_proofs(
+    state: State, before: WordArray, after: WordArray, chosen: list[int], previous: bytes
+) -> list[Contribution]:
+    """Schnorr proofs by one who knows k* and uses it as if it were the share."""
+    honest = chain.extend(previous, before, state.multiplied, "Eve", fr.from_ints(chosen))
+    zero = np.zeros_like(honest.responses)
+    lie = Contribution("Eve", after, honest.nonces, zero)
+    nonces = [3] * len(chosen)
+    bases = np.broadcast_to(g2.generator, before.shape).copy()
+    bases[: state.multiplied] = before[: state.multiplied]
+    own = Contribution("Eve", after, g2.mul(bases, fr.from_ints(nonces)), zero)
+    challenge = fr.to_ints(own.challenge(previous))[0]
+    responses = fr.from_ints([(n + challenge * x) % R for n, x in zip(nonces, chosen, strict=True)])
+    return [replace(lie, responses=honest.responses), replace(own, responses=responses)]
+
+
+def test_the_same_proof_by_someone_who_knows_the_share_holds(committed: Case) -> None:
+    """The control for the one above: its proofs fail for the share alone."""
+    state = committed.states[2]
+    before, hashes = state.chain
+    shares = known_shares(9, count(state))
+    after = chain.extend(hashes[-1], before, state.multiplied, "Eve", fr.from_ints(shares)).secrets_g2
+    _, own = rogue_proofs(state, before, after, shares, hashes[-1])
+    chain.follow(state.origin, state.multiplied, state.added, (*state.contributions, own))
+
+
+def test_a_zero_share(committed: Case) -> None:
+    """A zero δ or σ wipes out what all others did; zero k, before anyone else's, binds no link."""
+    start = committed.states[0]
+    for index in range(count(start)):
+        shares = known_shares(0, count(start))
+        shares[index] = 0
+        zero = with_shares(start, "Eve", shares)
+        refused(committed, zero, "contribution", "contributions[0]")
+
+
+def test_a_challenge_ignores_nothing(committed: Case) -> None:
+    contribution = committed.states[1].contributions[0]
+    origin = committed.state.origin
+    changes: list[Callable[[Contribution], Contribution]] = [
+        lambda c: c,
+        lambda c: replace(c, name="Eve"),
+        lambda c: replace(c, secrets_g2=nudged(c.secrets_g2, -1, g2)),
+        lambda c: replace(c, nonces=nudged(c.nonces, -1, g2)),
+    ]
+    challenges = [change(contribution).challenge(origin) for change in changes]
+    challenges.append(contribution.challenge(bytes(32)))
+    assert len({challenge.tobytes() for challenge in challenges}) == 5
+    hashes = {change(contribution).hash(origin) for change in changes} | {contribution.hash(bytes(32))}
+    hashes.add(replace(contribution, responses=contribution.responses[::-1].copy()).hash(origin))
+    assert len(hashes) == 6
+
+
+# Another statement, other powers
+
+
+def test_a_state_for_another_statement(case: Case) -> None:
+    other = replace(case.statement, private=case.statement.private + 1)
+    with pytest.raises(CeremonyError) as error:
+        ceremony.verify(case.state, other, case.powers)
+    assert error.value.code == "ceremony.statement"
+    claimed = replace(case.state, statement_digest=other.digest)
+    with pytest.raises(CeremonyError) as error:
+        ceremony.verify(claimed, other, case.powers)
+    assert error.value.code == "ceremony.origin"
+
+
+def test_a_state_from_other_powers(case: Case) -> None:
+    other = known_powers(5, tau=TAU + 1)
+    with pytest.raises(CeremonyError) as error:
+        ceremony.verify(case.state, case.statement, other)
+    assert error.value.code == "ceremony.origin"
+    claimed = replace(case.state, origin=ceremony.start(case.statement, other).origin)
+    with pytest.raises(CeremonyError) as error:
+        ceremony.verify(claimed, case.statement, other)
+    assert error.value.code == "ceremony.key"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("powers_contributions", 1),
+        ("challenges", 0),
+        ("shapes", (Shape(2, True), Shape(1, True), Shape(2, True))),
+    ],
+)
+def test_claims_beside_the_arrays(committed: Case, field: str, value: object) -> None:
+    refused(committed, altered(committed.state, field, value), "key", field)
+
+
+def test_a_start_with_an_altered_origin(case: Case, powers: PowersOfTau) -> None:
+    for origin in (bytes(32), b""):
+        refused(case, replace(case.state, origin=origin), "origin")

@@ -1,0 +1,130 @@
+"""Statements as files: what goes in comes out, and what is no statement stays out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from kernels import fr
+from prover import Segment, Statement, container
+from prover.preamble import STATEMENT
+from prover.statement import ProductBlock, SparseBlock
+from prover.statement_file import _SECTIONS, load_statement, save_statement
+from tests.prover.statements import R, committed_statement, csr, cubic_statement, patient, satisfied
+from zenerrors import FileFormatError, StatementError, ZenError
+
+
+def through_file(statement: Statement, path: Path) -> Statement:
+    save_statement(path, statement)
+    return load_statement(path)
+
+
+@pytest.mark.parametrize("statement", [cubic_statement(), committed_statement(), Statement(0, 0, ())])
+def test_a_statement_survives_its_file(statement: Statement, tmp_path: Path) -> None:
+    again = through_file(statement, tmp_path / "s")
+    assert again.digest == statement.digest
+    assert again.segments == statement.segments
+    assert [block.name for block in again.blocks] == [block.name for block in statement.blocks]
+
+
+def test_any_statement_survives(tmp_path: Path) -> None:
+    @settings(patient, max_examples=30)
+    @given(satisfied())
+    def check(case: tuple[Statement, list[int]]) -> None:
+        statement, z = case
+        again = through_file(statement, tmp_path / "s")
+        assert again.digest == statement.digest
+        values = fr.from_ints(z)
+        for ours, theirs in zip(statement.evaluate(values), again.evaluate(values), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+    check()
+
+
+def test_names_of_any_language_and_none(tmp_path: Path) -> None:
+    one = csr([{0: 1}])
+    blocks = tuple(SparseBlock(name, one, one, one) for name in ("", 'a"\n', "Schicht Ω"))
+    again = through_file(Statement(0, 0, blocks, segments=(Segment("模型", 0),)), tmp_path / "s")
+    assert [block.name for block in again.blocks] == ["", 'a"\n', "Schicht Ω"]
+    assert again.segments[0].name == "模型"
+
+
+def arrays_of(statement: Statement, path: Path) -> dict[str, Any]:
+    save_statement(path, statement)
+    return {name: array.copy() for name, array in container.read(path, STATEMENT, _SECTIONS).items()}
+
+
+def refused(arrays: dict[str, Any], path: Path, code: str = "file.shape") -> ZenError:
+    container.write(path, STATEMENT, arrays)
+    with pytest.raises(ZenError) as error:
+        load_statement(path)
+    assert error.value.code == code
+    return error.value
+
+
+@pytest.mark.parametrize("section", [*_SECTIONS])
+def test_sections_that_are_too_short_or_long_are_refused(section: str, tmp_path: Path) -> None:
+    arrays = arrays_of(committed_statement(), tmp_path / "s")
+    for other in (arrays[section][:-1], np.concatenate([arrays[section], arrays[section][-1:]])):
+        refused(arrays | {section: other}, tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("section", "index", "value"),
+    [
+        ("counts", 0, 1 << 32),
+        ("segments", (0, 1), 2),
+        ("shapes", (0, 0), 1 << 40),
+        ("shapes", (0, 1), 1 << 63),
+        ("shapes", (1, 2), 0),
+        ("offsets", 0, 1),
+        ("offsets", 1, -1),
+        ("offsets", 1, 1 << 40),
+        ("columns", 0, 13),
+        ("columns", 0, 2**32 - 1),
+        ("coefficients", 0, 1),
+        ("pool", (0, slice(None)), 255),
+    ],
+)
+def test_numbers_out_of_range_are_refused(section: str, index: Any, value: int, tmp_path: Path) -> None:
+    arrays = arrays_of(committed_statement(), tmp_path / "s")
+    arrays[section][index] = value
+    assert isinstance(refused(arrays, tmp_path / "s"), FileFormatError)
+
+
+@pytest.mark.parametrize("names", [b"", b"[]", b"{}", b'{"segments": [1], "blocks": []}', b"[" * 10_000])
+def test_names_that_are_no_names_are_refused(names: bytes, tmp_path: Path) -> None:
+    arrays = arrays_of(cubic_statement(), tmp_path / "s")
+    refused(arrays | {"names": np.frombuffer(names, np.uint8)}, tmp_path / "s")
+
+
+def test_a_check_that_could_be_dodged_is_refused_from_a_file_too(tmp_path: Path) -> None:
+    """The products lose their segment: a prover could choose them once the challenge is known."""
+    arrays = arrays_of(committed_statement(), tmp_path / "s")
+    whole = arrays["segments"].copy()
+    arrays["segments"] = whole[:2]
+    arrays["counts"] = np.array([1, 1, 5], np.uint64)
+    names = b'{"segments": ["model", "input"], "blocks": ["weighted", "product", "sum"]}'
+    arrays["names"] = np.frombuffer(names, np.uint8)
+    error = refused(arrays, tmp_path / "s", "statement.adaptive")
+    assert isinstance(error, StatementError)
+
+
+def test_a_row_that_reads_what_blinds_a_segment_is_refused(tmp_path: Path) -> None:
+    block = ProductBlock("p", np.array([1]), np.array([1]), np.array([1]))
+    arrays = arrays_of(Statement(1, 0, (block,), segments=(Segment("s", 1),)), tmp_path / "s")
+    arrays["columns"][0] = 3
+    refused(arrays, tmp_path / "s", "statement.blinding")
+
+
+def test_large_and_negative_coefficients(tmp_path: Path) -> None:
+    values = [-1, -(2**63), R - 1, R - 2, 2**254, 1]
+    row = csr([dict(enumerate(values))])
+    statement = Statement(0, len(values) - 1, (SparseBlock("b", row, row, row),))
+    again = through_file(statement, tmp_path / "s")
+    assert again.digest == statement.digest
+    assert all(0 <= value < R for _, block in again.matrices() for m in block for value in m.pool)

@@ -1,0 +1,139 @@
+"""A ceremony from the command line, file by file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prover
+from kernels import fr
+from prover import CommitmentBasis, ProvingKey
+from prover.iden3.ptau import read_ptau
+from prover.statement_file import load_statement, save_statement
+from service import cli
+from tests.prover.statements import COMMITTED_Z, answer_committed, committed_statement, cubic_statement
+from tests.service.support import tiny_calibration, tiny_onnx
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Run ``zenserve ceremony`` among files: its exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["zenserve", "ceremony", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def started(run: Any) -> Any:
+    save_statement("s.stmt", committed_statement())
+    assert run("powers", "new", 4, "p.ptau")[0] == 0
+    assert run("start", "s.stmt", "p.ptau", "0.state")[0] == 0
+    return run
+
+
+def contribute(run: Any, number: int, name: str) -> str:
+    code, out, _ = run("contribute", f"{number}.state", f"{number + 1}.state", "--name", name)
+    assert code == 0
+    line = str(out.splitlines()[-1])
+    assert line.split()[0] == str(number + 1)
+    return line.split()[1]
+
+
+def test_from_powers_to_a_key_that_proves(started: Any) -> None:
+    run = started
+    hashes = [contribute(run, number, name) for number, name in enumerate(("Ada", "[red]Emmy", "Sofja"))]
+    code, out, _ = run("verify", "3.state", "s.stmt", "p.ptau")
+    assert code == 0
+    assert out.startswith("valid")
+    assert [line.split()[1] for line in out.splitlines()[-3:]] == hashes
+    assert "[red]Emmy" in out
+    code, out, _ = run("finish", "3.state", "key")
+    assert code == 0
+    assert "development" in out  # the powers are one party's
+    key = ProvingKey.load("key")
+    assert [hash_.hex() for hash_ in key.verifying_key.contributions] == hashes
+    assert key.verifying_key.digest.hex() in out
+
+    basis = CommitmentBasis(read_ptau("p.ptau").tau_g1)
+    witness = fr.from_ints(COMMITTED_Z)
+    openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
+    proof = prover.prove(key, committed_statement(), witness, openings=openings, answer=answer_committed)
+    assert prover.verify(key.verifying_key, [56], proof, [opening.commitment for opening in openings])
+
+
+def test_what_is_wrong_is_no_good_and_says_why(started: Any) -> None:
+    run = started
+    contribute(run, 0, "Ada")
+    run("powers", "new", 4, "q.ptau")
+    save_statement("t.stmt", cubic_statement())
+    for files, code in (
+        (("1.state", "t.stmt", "p.ptau"), "ceremony.statement"),
+        (("1.state", "s.stmt", "q.ptau"), "ceremony.origin"),
+    ):
+        exit_code, out, _ = run("verify", *files)
+        assert exit_code == 1
+        assert out.startswith("NOT valid")
+        assert code in out
+
+
+def test_powers_that_are_too_few_or_wrong(started: Any) -> None:
+    run = started
+    assert run("powers", "verify", "p.ptau")[0] == 0
+    run("powers", "new", 1, "few.ptau")
+    code, _, err = run("start", "s.stmt", "few.ptau", "x.state")
+    assert code == 2
+    assert "ceremony.powers_too_small" in err
+    assert not Path("x.state").exists()
+    data = bytearray(Path("p.ptau").read_bytes())
+    first = read_ptau("p.ptau").tau_g1[2].tobytes()
+    other = read_ptau("p.ptau").tau_g1[3].tobytes()
+    at = data.index(first)
+    data[at : at + len(other)] = other
+    Path("bad.ptau").write_bytes(data)
+    for command in (
+        ("powers", "verify", "bad.ptau"),
+        ("start", "s.stmt", "bad.ptau", "x.state"),
+        ("verify", "0.state", "s.stmt", "bad.ptau"),
+    ):
+        code, out, _ = run(*command)
+        assert code == 1
+        assert "ceremony.powers" in out
+    assert not Path("x.state").exists()
+
+
+def test_a_key_without_contributors_is_refused(started: Any) -> None:
+    code, _, err = started("finish", "0.state", "key")
+    assert code == 2
+    assert "ceremony.no_contributions" in err
+    assert not Path("key").exists()
+
+
+def test_a_damaged_state_is_trouble(started: Any) -> None:
+    data = bytearray(Path("0.state").read_bytes())
+    data[-1] ^= 1
+    Path("0.state").write_bytes(data)
+    for command in (("contribute", "0.state", "1.state", "--name", "Ada"), ("finish", "0.state", "key")):
+        code, _, err = started(*command)
+        assert code == 2
+        assert "file.hash" in err
+
+
+def test_the_statement_of_a_network(run: Any) -> None:
+    Path("m.onnx").write_bytes(tiny_onnx())
+    Path("c.npy").write_bytes(tiny_calibration())
+    digests = []
+    for name in ("a.stmt", "b.stmt"):
+        code, out, _ = run("statement", "m.onnx", name, "--calibration", "c.npy")
+        assert code == 0
+        digests.append(load_statement(name).digest.hex())
+        assert digests[-1] in out
+    assert digests[0] == digests[1]
