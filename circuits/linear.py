@@ -63,6 +63,8 @@ class Linear:
         return cls.weighted(bits, np.int64(1) << np.arange(bits.shape[1]))
 
     def __add__(self, other: Linear) -> Linear:
+        if self.rows != other.rows:
+            raise ValueError(f"{self.rows} and {other.rows} linear combinations do not add up row by row")
         return Linear(
             self.rows,
             np.concatenate([self.row, other.row]),

@@ -21,6 +21,7 @@ Soundness error: cleared of its d columns' n + T denominators the identity has d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -35,6 +36,15 @@ from zenerrors import StatementError
 _POINT, _FOLD = 0, 1
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """Lookups of the tuples ``values`` / ``scale``, and the wires of their inverses."""
+
+    values: Sequence[Linear]
+    scale: int
+    inverses: IntArray
+
+
 class Table:
     """A public table and what is looked up in it. ``columns``: int64[rows, width], rows in any order.
 
@@ -44,13 +54,11 @@ class Table:
     def __init__(self, name: str, columns: IntArray) -> None:
         self.name = name
         self.columns = columns
-        # The columns of each batch of lookups, all to be divided by ``scale``; and the inverses' wires.
-        self.batches: list[tuple[Sequence[Linear], int]] = []
-        self.inverses: list[IntArray] = []
+        self.batches: list[_Batch] = []
 
-    def count(self, z: IntArray) -> IntArray:
+    def count(self, batches: Sequence[_Batch], z: IntArray) -> IntArray:
         """How often each row is looked up under the assignment ``z``: int64[rows]."""
-        found = [self.find([value.evaluate(z) // scale for value in batch]) for batch, scale in self.batches]
+        found = [self.find([value.evaluate(z) // batch.scale for value in batch.values]) for batch in batches]
         rows = np.concatenate(found)
         return np.bincount(rows[rows >= 0], minlength=len(self.columns))
 
@@ -82,8 +90,10 @@ class Lookups:
     def look_up(self, name: str, table: Table, values: Sequence[Linear], scale: int = 1) -> None:
         """Each tuple (values[0], values[1], ..) / scale, row by row, is a row of the table.
 
-        The quotient is that of the field: one that is no integer is in no table. Values must be determined
-        by public and committed wires; the ``Statement`` is refused where they are not. Rows: width.
+        Values and quotient are those of the field: a quotient that is no integer is in no table, and a
+        combination of wires is the integer that it looks like where their bounds keep it below r/2. Values
+        must be determined by public and committed wires: the ``Statement`` is refused where they are not.
+        Rows: width.
         """
         if len(values) != table.columns.shape[1]:
             raise StatementError(
@@ -101,8 +111,7 @@ class Lookups:
         )
         if not table.batches:
             self.builder.defer(partial(self._close, table))
-        table.batches.append((values, scale))
-        table.inverses.append(inverses)
+        table.batches.append(_Batch(values, scale, inverses))
         denominator, numerator = factor.csr, fr.from_ints([scale])[0]
 
         def answer(z: FrArray) -> None:
@@ -131,10 +140,12 @@ class Lookups:
 
     def _close(self, table: Table) -> None:
         rows, width = table.columns.shape
+        # A table that were used again would be closed again, which the names of its wires forbid.
+        batches, table.batches = table.batches, []
         multiplicity = self.builder.auxiliary(f"{table.name}/multiplicity", rows)
         quotient = self.builder.private(f"{table.name}/quotient", rows)
         factor = self._point(rows) - Linear.weighted(self._weights(table), table.columns)
-        lookups = np.concatenate(table.inverses)
+        lookups = np.concatenate([batch.inverses for batch in batches])
         self.builder.multiply(
             f"{table.name}/table", Linear.wires(quotient), factor, Linear.wires(multiplicity)
         )
@@ -145,7 +156,7 @@ class Lookups:
         denominator = factor.csr
 
         def fill(z: IntArray) -> None:
-            z[multiplicity] = table.count(z)
+            z[multiplicity] = table.count(batches, z)
 
         def answer(z: FrArray) -> None:
             z[quotient] = fr.mul(fr.inverse(denominator.multiply(z)), z[multiplicity])

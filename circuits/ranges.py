@@ -83,8 +83,9 @@ class RangeChecks:
         self._tables: dict[int, Table] = {}
 
     def check(self, name: str, value: Linear, bits: int, lowest: int = 0) -> None:
-        """``lowest <= value < lowest + 2^bits`` in each row. ``bits`` is at most 61.
+        """``lowest <= value < lowest + 2^bits`` in each row, for the value modulo r. ``bits`` is at most 61.
 
+        A combination of wires is the integer that it looks like where their own bounds keep it below r/2.
         Where limbs are looked up, values must be determined by public and committed wires: the ``Statement``
         is refused where they are not.
         """
@@ -96,14 +97,15 @@ class RangeChecks:
         self._requests.append(_Request(name, value.shift(-lowest), bits))
 
     def _close(self) -> None:
+        requests, self._requests = self._requests, []
         counts: Counter[int] = Counter()
-        for request in self._requests:
+        for request in requests:
             counts[request.bits] += request.value.rows
         plan = Plan.cheapest(counts)
         for width in sorted(plan.tables):
             entries = np.arange(1 << width)[:, np.newaxis]
             self._tables[width] = Table(f"range{width}", entries)
-        for request in self._requests:
+        for request in requests:
             self._decompose(request, plan.limb)
 
     def _decompose(self, request: _Request, limb: int) -> None:

@@ -196,6 +196,32 @@ def test_another_width_is_refused() -> None:
     assert caught.value.code == "statement.table_width"
 
 
+def test_columns_of_unequal_length_are_refused() -> None:
+    builder = Builder()
+    builder.segment("values")
+    wires = builder.committed("values", "v", 5)
+    for split in (2, 3):
+        with pytest.raises(ValueError, match="do not add up"):
+            Lookups(builder).look_up(
+                f"look{split}",
+                Table("t", SQUARES),
+                [Linear.wires(wires[:split]), Linear.wires(wires[split:])],
+            )
+
+
+def test_a_lookup_after_its_table_was_closed_is_not_forgotten() -> None:
+    builder = Builder()
+    builder.segment("values")
+    first, second = (builder.committed("values", name, 1) for name in ("first", "second"))
+    lookups, table = Lookups(builder), Table("table", SQUARES[:, :1])
+    lookups.look_up("first", table, [Linear.wires(first)])
+    builder.program()
+    lookups.look_up("second", table, [Linear.wires(second)])
+    with pytest.raises(StatementError) as caught:
+        builder.program()
+    assert caught.value.code == "statement.duplicate_wires"
+
+
 def test_find_agrees_with_a_search() -> None:
     rng = np.random.default_rng(3)
     columns = rng.integers(-3, 4, (40, 3))
