@@ -20,7 +20,9 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(BIN)/python -m bench.counts
 	$(BIN)/python -m bench.cpu
+	$(BIN)/python -m bench.segments
 	$(BIN)/python -m bench.ezkl
 
 clean:
