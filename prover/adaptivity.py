@@ -89,7 +89,8 @@ class _Rows:
         inside = (self.place & place) != 0
         entries = np.bincount(self.row[inside], minlength=self.count)
         constants = np.bincount(self.row[inside & (self.variable == 0)], minlength=self.count)
-        return (entries == 1) & (constants == 1)
+        alone: Mask = (entries == 1) & (constants == 1)
+        return alone
 
     def entries_of(self, variables: Indices) -> Indices:
         return self.by_variable[_ranges(self.starts[variables], self.starts[variables + 1])]
@@ -143,7 +144,7 @@ class _Rows:
 
     def _solves(self, rows: Indices, where: Indices, depends: NDArray[np.uint64]) -> Mask:
         """Which of ``rows``, whose one unknown stands at the place ``where``, determine it."""
-        solves = where == _C
+        solves: Mask = where == _C
         for place, other in ((_A, _B), (_B, _A)):
             inside = where == place
             factor = self.constant[other][rows] | self.constant[_C][rows]
@@ -160,7 +161,8 @@ class _Rows:
         others = np.zeros(len(rows), dtype=np.uint64)
         np.bitwise_or.at(own, owner[direct], depends[variable[direct]])
         np.bitwise_or.at(others, owner[~direct], depends[variable[~direct]])
-        return (own & ~others) != 0
+        free: Mask = (own & ~others) != 0
+        return free
 
     def _dependence(self, rows: Indices, depends: NDArray[np.uint64]) -> NDArray[np.uint64]:
         owner, entry = self._of_rows(rows)

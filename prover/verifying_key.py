@@ -153,8 +153,8 @@ class VerifyingKey:
             if other != field:
                 raise FileFormatError(
                     "file.unsafe_key",
-                    f"{field} is plus or minus {other}: anyone could forge proofs. A key whose ceremony nobody "
-                    "has contributed to is like that",
+                    f"{field} is plus or minus {other}: anyone could forge proofs. A key whose ceremony "
+                    "nobody has contributed to is like that",
                     field=field,
                 )
 
