@@ -129,7 +129,7 @@ def verify(state_file: StateFile, statement_file: StatementFile, powers_file: Po
 @app.command()
 def finish(state_file: StateFile, output: Out) -> None:
     """Write the proving key that STATE came to. Verify the state first."""
-    key = ceremony.finish(State.load(state_file, threads=THREADS))
+    key = ceremony.finish(State.load(state_file, threads=THREADS), threads=THREADS)
     key.save(output)
     out.print(f"[dim]setup[/]    {key.verifying_key.setup}", highlight=False)
     out.print(f"[dim]key[/]      {key.verifying_key.digest.hex()}", highlight=False)

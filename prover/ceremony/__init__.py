@@ -14,6 +14,6 @@ from prover.ceremony.contribution import contribute
 from prover.ceremony.finish import finish
 from prover.ceremony.initial import start
 from prover.ceremony.state import State
-from prover.ceremony.verification import verify
+from prover.ceremony.verification import check, verify
 
-__all__ = ["Contribution", "State", "contribute", "finish", "start", "verify"]
+__all__ = ["Contribution", "State", "check", "contribute", "finish", "start", "verify"]

@@ -10,6 +10,7 @@ import numpy as np
 from kernels import FrArray, fr, g1
 from prover.ceremony import chain
 from prover.ceremony.state import State
+from prover.ceremony.verification import check
 from prover.progress import Progress, silent
 from prover.randomness import Secrets, random_elements
 
@@ -17,12 +18,14 @@ from prover.randomness import Secrets, random_elements
 def contribute(state: State, name: str, *, threads: int = 1, progress: Progress | None = None) -> State:
     """``state`` after the contribution of ``name``: its secrets are unknown to all if this party is honest.
 
-    The points must be known to be in the subgroup, as ``State.load`` makes sure.
-    Stages: "private", "quotient", "segments". Raises ``CeremonyError`` (``ceremony.name``,
-    ``ceremony.contribution`` where an earlier one is wrong).
+    Its points must be known to be in the subgroup, as ``State.load`` makes sure; all else is checked before
+    any share is drawn. Stages: "check", "private", "quotient", "segments".
+    Raises ``CeremonyError`` (``ceremony.name``, and what ``verification.check`` raises).
     """
     report = progress or silent
     chain.check_name(name)
+    report("check", 0.0)
+    check(state, threads=threads)
     secrets_g2, hashes = state.chain
     segments, multiplied = len(state.shapes), state.multiplied
     with Secrets() as secret:

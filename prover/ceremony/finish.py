@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from kernels import g1, g2
 from prover.ceremony.state import State
+from prover.ceremony.verification import check
 from prover.proving_key import ProvingKey
 from prover.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey, VerifyingKey
 from zenerrors import CeremonyError
 
 
-def finish(state: State) -> ProvingKey:
-    """The key that the contributions made. Whether they are sound is for ``verify``.
+def finish(state: State, *, threads: int = 1) -> ProvingKey:
+    """The key that the contributions made, checked but for its start, which ``verify`` compares.
 
     It is labelled "ceremony" if the powers of tau had contributors as well, else "development".
-    Raises ``CeremonyError``: ``ceremony.no_contributions``, ``ceremony.contribution``.
+    Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verification.check`` raises).
     """
     if not state.contributions:
         raise CeremonyError(
@@ -21,6 +22,7 @@ def finish(state: State) -> ProvingKey:
             "nobody has contributed yet, so everybody knows this key's secrets",
             field="contributions",
         )
+    check(state, threads=threads)
     secrets_g2, hashes = state.chain
     delta, *others = (g2.compress(point) for point in secrets_g2)
     sigma, k = others[: len(state.shapes)], iter(others[len(state.shapes) :])

@@ -5,11 +5,7 @@ Computed from the powers of tau without any secret, so that everybody who has th
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +13,12 @@ from numpy.typing import NDArray
 import kernels
 from kernels import Group, WordArray, fr, g1, g2
 from prover import qap
-from prover.ceremony.state import CHANGING, FIXED, Shape, State
+from prover.ceremony.state import Shape, State
 from prover.powers_of_tau import PowersOfTau
 from prover.progress import Progress, part, silent
 from prover.statement import Statement
 
 _A, _B, _C = range(3)
-_TAG: Final = b"zenserve ceremony 1"
 
 
 def start(
@@ -57,9 +52,9 @@ def start(
 
     a_columns, b_columns = _support(a), _support(b_g1)
     segments = mixed[statement.instance : statement.first_private]
-    state = State(
+    private = mixed[statement.first_private :]
+    return State(
         statement.digest,
-        b"",
         powers.contributions,
         statement.challenges,
         tuple(Shape(segment.size, segment.linked) for segment in statement.segments),
@@ -74,13 +69,14 @@ def start(
         b_g2=b_g2[b_columns],
         segments=segments,
         basis=powers.tau_g1[: _basis_length(statement)],
+        first_private=private,
+        first_quotient=quotient,
         delta_g1=g1.generator[None],
-        private=mixed[statement.first_private :],
+        private=private,
         quotient=quotient,
         knowledge=segments,
         links=_no_links(statement),
     )
-    return replace(state, origin=_digest(state))
 
 
 def required_power(statement: Statement) -> int:
@@ -145,16 +141,3 @@ def _support(points: WordArray) -> NDArray[np.uint32]:
 def _no_links(statement: Statement) -> WordArray:
     count = sum(segment.size + 2 for segment in statement.segments if segment.linked)
     return np.zeros((count, *g1.shape), dtype=np.uint64)
-
-
-def _digest(state: State) -> bytes:
-    """SHA-256 of everything in the initial state: 32 bytes."""
-    hasher = hashlib.sha256(_TAG + state.statement_digest)
-    hasher.update(struct.pack("<3Q", state.powers_contributions, state.challenges, len(state.shapes)))
-    for shape in state.shapes:
-        hasher.update(struct.pack("<2Q", *shape))
-    for name in (*FIXED, *CHANGING):
-        array = np.ascontiguousarray(getattr(state, name))
-        hasher.update(struct.pack("<Q", len(array)))
-        hasher.update(array.data)
-    return hasher.digest()

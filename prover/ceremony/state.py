@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,15 +41,16 @@ FIXED: Final = {
     "b_g2": _G2,
     "segments": _G1,
     "basis": _G1,
+    "first_private": _G1,
+    "first_quotient": _G1,
 }
-"""The arrays that no contribution changes."""
+"""The arrays that no contribution changes: all of the start is in them."""
 
 CHANGING: Final = dict.fromkeys(("delta_g1", "private", "quotient", "knowledge", "links"), _G1)
 """The arrays that every contribution changes."""
 
 _SECTIONS: Final = {
     "statement_digest": _HASH,
-    "origin": _HASH,
     "counts": Section("<u8"),
     "shapes": Section("<u4", (2,)),
     **FIXED,
@@ -57,7 +60,8 @@ _SECTIONS: Final = {
     "nonces": _G2,
     "responses": Section("<u8", (4,)),
 }
-_FINITE: Final = {*FIXED, "delta_g1", "quotient", "secrets_g2"} - {"segments"}
+_TAG: Final = b"zenserve ceremony 1"
+_FINITE: Final = {*FIXED, "delta_g1", "quotient", "secrets_g2"} - {"segments", "first_private"}
 
 
 class Shape(NamedTuple):
@@ -83,13 +87,12 @@ class State:
     """A proving key whose secrets so far are those of ``contributions``, γ = 1.
 
     The arrays are those of ``ProvingKey`` and of its verifying key, uncompressed; ``basis``: U_i = [τ^i]_1
-    for the longest linked segment, empty without one. ``origin``: the hash of the state before any
-    contribution; ``powers_contributions``: how many shared in making the powers of tau; ``shapes``: the
-    statement's segments.
+    for the longest linked segment, empty without one; ``first_private``, ``first_quotient``: ``private`` and
+    ``quotient`` before any contribution. ``powers_contributions``: how many shared in making the powers of
+    tau; ``shapes``: the statement's segments.
     """
 
     statement_digest: bytes
-    origin: bytes
     powers_contributions: int
     challenges: int
     shapes: tuple[Shape, ...]
@@ -104,6 +107,8 @@ class State:
     b_g2: WordArray
     segments: WordArray
     basis: WordArray
+    first_private: WordArray
+    first_quotient: WordArray
     delta_g1: WordArray
     private: WordArray
     quotient: WordArray
@@ -120,6 +125,19 @@ class State:
     def added(self) -> int:
         """How many secrets are sums of shares: two for each link."""
         return 2 * sum(shape.linked for shape in self.shapes)
+
+    @cached_property
+    def origin(self) -> bytes:
+        """SHA-256 of the start, which all proofs of shares are bound to: 32 bytes."""
+        hasher = hashlib.sha256(_TAG + self.statement_digest)
+        hasher.update(struct.pack("<3Q", self.powers_contributions, self.challenges, len(self.shapes)))
+        for shape in self.shapes:
+            hasher.update(struct.pack("<2Q", *shape))
+        for name in FIXED:
+            array = np.ascontiguousarray(getattr(self, name))
+            hasher.update(struct.pack("<Q", len(array)))
+            hasher.update(array.data)
+        return hasher.digest()
 
     @cached_property
     def chain(self) -> tuple[WordArray, tuple[bytes, ...]]:
@@ -153,7 +171,6 @@ class State:
         names = [c.name.encode().ljust(chain.MAX_NAME_BYTES, b"\0") for c in self.contributions]
         return {
             "statement_digest": np.frombuffer(self.statement_digest, np.uint8),
-            "origin": np.frombuffer(self.origin, np.uint8),
             "counts": np.array([self.powers_contributions, self.challenges], np.uint64),
             "shapes": np.array(self.shapes, np.uint32).reshape(-1, 2),
             **{name: getattr(self, name) for name in (*FIXED, *CHANGING)},
@@ -173,13 +190,11 @@ class State:
         """
         arrays: dict[str, Any] = container.read(path, CEREMONY_STATE, _SECTIONS)
         _require("statement_digest", len(arrays["statement_digest"]) == 32)
-        _require("origin", len(arrays["origin"]) == 32)
         _require("counts", len(arrays["counts"]) == 2)
         _require("shapes", bool((arrays["shapes"][:, 1] <= 1).all()))
         powers_contributions, challenges = arrays["counts"].tolist()
         state = cls(
             arrays["statement_digest"].tobytes(),
-            arrays["origin"].tobytes(),
             powers_contributions,
             challenges,
             tuple(Shape(size, bool(linked)) for size, linked in arrays["shapes"].tolist()),
@@ -204,6 +219,8 @@ class State:
                 name: len(getattr(self, name)) == 1 for name in ("alpha_g1", "beta_g1", "beta_g2", "delta_g1")
             },
             "ic": len(self.ic) > self.challenges,
+            "first_private": len(self.private) == len(self.first_private),
+            "first_quotient": len(self.quotient) == len(self.first_quotient),
             "a": len(self.a) == len(self.a_columns),
             "b_g1": len(self.b_g1) == len(self.b_g2) == len(self.b_columns),
             "segments": len(self.segments) == size,

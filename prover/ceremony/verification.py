@@ -6,7 +6,7 @@ import numpy as np
 
 from kernels import WordArray, g1, g2
 from prover.ceremony.initial import start
-from prover.ceremony.state import CHANGING, FIXED, State
+from prover.ceremony.state import FIXED, State
 from prover.point_arrays import pairings_cancel, random_weights
 from prover.powers_of_tau import PowersOfTau
 from prover.progress import Progress, silent
@@ -27,50 +27,67 @@ def verify(
     """Check all of ``state``, whose points must be known to be in the subgroup (``State.load``).
 
     That the powers are powers of one secret, ``PowersOfTau.verify`` tells. Stages: those of ``start``, then
-    "contributions", "key". Raises ``CeremonyError``: ``ceremony.statement`` for another statement's state,
-    ``ceremony.origin`` for one from other powers, ``ceremony.contribution``, ``ceremony.key`` with the array
-    that is wrong as the field; and what ``start`` raises.
+    "contributions". Raises ``CeremonyError``: ``ceremony.statement`` for another statement's state,
+    ``ceremony.origin`` where its start is not that of these powers, the part that differs as the field;
+    what ``start`` and ``check`` raise.
     """
     report = progress or silent
     if state.statement_digest != statement.digest:
         raise CeremonyError(
             "ceremony.statement", "the ceremony is about another statement", field="statement"
         )
-    initial = start(statement, powers, threads=threads, progress=progress)
-    if state.origin != initial.origin:
-        raise CeremonyError(
-            "ceremony.origin", "the ceremony did not start from these powers of tau", field="powers"
-        )
+    first = start(statement, powers, threads=threads, progress=progress)
     for name in (*FIXED, "powers_contributions", "challenges", "shapes"):
-        _require(name, np.array_equal(getattr(state, name), getattr(initial, name)))
+        if not np.array_equal(getattr(state, name), getattr(first, name)):
+            raise CeremonyError(
+                "ceremony.origin",
+                f"the ceremony did not start from these powers of tau: {name} differs",
+                field=name,
+            )
     report("contributions", 0.0)
+    check(state, threads=threads)
+    report("contributions", 1.0)
+
+
+def check(state: State, *, threads: int = 1) -> None:
+    """Whether ``state`` is what its contributions make of its own start: enough to contribute safely.
+
+    A contributor's shares multiply the arrays. Were they anything else, a contribution could be turned into
+    one to the true state, with multiples of other points left over: k_1 K_i alone, or a public input's point
+    over δ. To another start, its proofs of shares do not fit. Each array is compared with the first one by a
+    random linear combination and a pairing. Raises ``CeremonyError``: ``ceremony.contribution``,
+    ``ceremony.name``, ``ceremony.key`` with the array that is wrong as the field.
+    """
     secrets_g2, _ = state.chain
-    report("key", 0.0)
-    _check_key(state, initial, secrets_g2, threads)
-    report("key", 1.0)
-
-
-def _check_key(state: State, initial: State, secrets_g2: WordArray, threads: int) -> None:
-    """Each array against the initial one by a random linear combination: both paired must agree."""
     delta, sigma, k = secrets_g2[0], secrets_g2[1 : state.multiplied], secrets_g2[state.multiplied :]
 
-    def multiples(now: WordArray, before: WordArray, now_by: WordArray, before_by: WordArray) -> bool:
-        """Whether all logarithms in ``now``, times that of ``now_by``, are those in ``before``, times ..."""
+    def agree(name: str, now: WordArray, first: WordArray, now_by: WordArray, first_by: WordArray) -> None:
+        """All logarithms in ``now``, times that of ``now_by``, must be those of the ``first`` two."""
+        _require(name, now.shape == first.shape)
         weights = random_weights(len(now))
-        left, right = g1.msm(now, weights, threads=threads), g1.msm(before, weights, threads=threads)
-        return pairings_cancel([(left, now_by), (g1.neg(right), before_by)])
+        left, right = (g1.msm(points, weights, threads=threads) for points in (now, first))
+        _require(name, pairings_cancel([(left, now_by), (g1.neg(right), first_by)]))
 
-    for name in CHANGING:
-        _require(name, getattr(state, name).shape == getattr(initial, name).shape)
-    _require("delta_g1", multiples(state.delta_g1, initial.delta_g1, _ONE_G2, delta))
-    _require("private", multiples(state.private, initial.private, delta, _ONE_G2))
-    _require("quotient", multiples(state.quotient, initial.quotient, delta, _ONE_G2))
+    agree("delta_g1", state.delta_g1, g1.generator[None], _ONE_G2, delta)
+    agree("private", state.private, state.first_private, delta, _ONE_G2)
+    agree("quotient", state.quotient, state.first_quotient, delta, _ONE_G2)
+    _require("knowledge", state.knowledge.shape == state.segments.shape)
     for part, secret in zip(state.segment_ranges, sigma, strict=True):
-        _require("knowledge", multiples(state.knowledge[part], initial.segments[part], _ONE_G2, secret))
-    for link, (k_1, k_2) in zip(initial.iterate_links(), k.reshape(-1, 2, *g2.shape), strict=True):
-        weights = random_weights(len(link.inside))
-        sums = [g1.msm(points, weights, threads=threads) for points in (state.links[link.part], *link[1:])]
-        _require("links", pairings_cancel([(g1.neg(sums[0]), _ONE_G2), (sums[1], k_1), (sums[2], k_2)]))
+        agree("knowledge", state.knowledge[part], state.segments[part], _ONE_G2, secret)
+    _check_links(state, k.reshape(-1, 2, *g2.shape), threads)
+
+
+def _check_links(state: State, k: WordArray, threads: int) -> None:
+    end = 0
+    for link, (k_1, k_2) in zip(state.iterate_links(), k, strict=True):
+        links, end = state.links[link.part], link.part.stop
+        _require("links", len(links) == len(link.inside))
+        weights = random_weights(len(links))
+        now, inside, outside = (
+            g1.msm(points, weights, threads=threads) for points in (links, link.inside, link.outside)
+        )
+        _require("links", pairings_cancel([(g1.neg(now), _ONE_G2), (inside, k_1), (outside, k_2)]))
+    _require("links", len(state.links) == end)
 
 
 def _require(field: str, holds: bool) -> None:

@@ -54,7 +54,7 @@ def test_one_altered_point_anywhere(committed: Case, name: str) -> None:
     group = g2 if points.ndim == 4 else g1
     for index in range(len(points)):
         nudge = altered(committed.state, name, nudged(points, index, group))
-        refused(committed, nudge, "key", name)
+        refused(committed, nudge, "key" if name in CHANGING else "origin", name)
 
 
 @pytest.mark.parametrize("name", CHANGING)
@@ -79,14 +79,16 @@ def test_changes_that_cancel_in_a_sum(committed: Case) -> None:
 def test_columns_of_other_variables(case: Case, name: str) -> None:
     columns = getattr(case.state, name).copy()
     columns[-1] += 1
-    refused(case, altered(case.state, name, columns), "key", name)
+    refused(case, altered(case.state, name, columns), "origin", name)
 
 
 @pytest.mark.parametrize("name", ["private", "quotient", "knowledge", "links", "a", "ic", "basis"])
 def test_arrays_that_are_longer_or_shorter(committed: Case, name: str) -> None:
     array = getattr(committed.state, name)
     for other in (array[:-1], np.concatenate([array, array[-1:]])):
-        refused(committed, altered(committed.state, name, other), "key", name)
+        refused(
+            committed, altered(committed.state, name, other), "key" if name in CHANGING else "origin", name
+        )
 
 
 def test_links_with_their_parts_apart(committed: Case) -> None:
@@ -113,8 +115,61 @@ def scalar_times(points: WordArray, value: int) -> WordArray:
 def test_links_to_another_basis(committed: Case) -> None:
     """k_2 [τ'^i]_1 in the links: commitments under another τ would pass for those under this one."""
     other = replace(committed.states[0], basis=in_g1([1, 2]))
-    state = contribute_known(other, "Ada", 0)
-    refused(committed, replace(state, basis=committed.state.basis), "key", "links")
+    links = contribute_known(other, "Ada", 0).links
+    refused(committed, replace(committed.states[1], links=links), "key", "links")
+
+
+# What shares are made to multiply
+
+
+def bait(state: State) -> list[State]:
+    """``state`` with its honest chain, but other points for the next shares to multiply."""
+    ic_over_delta = state.private.copy()
+    ic_over_delta[0] = state.ic[1]
+    blinding_is_k_0 = state.segments.copy()
+    blinding_is_k_0[2] = state.segments[0]
+    longer = [Shape(3, True), *state.shapes[1:]]
+    return [
+        replace(state, private=ic_over_delta),
+        replace(state, private=np.concatenate([state.private, state.ic])),
+        replace(
+            state,
+            private=np.concatenate([state.private, state.ic]),
+            first_private=np.concatenate([state.first_private, state.ic]),
+        ),
+        replace(state, segments=blinding_is_k_0),
+        replace(state, basis=g1.mul(state.basis, scalar(2))),
+        replace(
+            state,
+            shapes=tuple(longer),
+            segments=np.concatenate([state.segments[:3], state.segments]),
+            knowledge=np.concatenate([state.knowledge[:3], state.knowledge]),
+            links=np.concatenate([state.links[:3], state.links]),
+        ),
+    ]
+
+
+def test_shares_touch_nothing_but_the_true_state(committed: Case) -> None:
+    """A carrier who slips other points under a contributor's hands, keeps what comes back, and grafts the
+    contribution on the true state, has k_1 K_0 apart from k_2 U_0, or a public input's point over δ.
+    """
+    for state in committed.states[1:]:
+        for tampered in bait(state):
+            for take_up in (ceremony.contribute, lambda state, _: ceremony.finish(state)):
+                with pytest.raises(CeremonyError) as error:
+                    take_up(tampered, "Emmy")
+                assert error.value.code in ("ceremony.key", "ceremony.contribution")
+
+
+def test_a_contribution_to_a_start_with_other_points_fits_no_other(committed: Case) -> None:
+    """Before the first contribution nothing contradicts a tampered start: there the proofs do not fit."""
+    start = committed.states[0]
+    segments = nudged(start.segments, 0)
+    tampered = contribute_known(replace(start, segments=segments, knowledge=segments), "Ada", 0)
+    honest = committed.states[1]
+    np.testing.assert_array_equal(tampered.contributions[0].secrets_g2, honest.contributions[0].secrets_g2)
+    grafted = replace(honest, contributions=tampered.contributions)
+    refused(committed, grafted, "contribution", "contributions[0]")
 
 
 # The chain of contributions
@@ -287,10 +342,13 @@ def test_a_state_from_other_powers(case: Case) -> None:
     with pytest.raises(CeremonyError) as error:
         ceremony.verify(case.state, case.statement, other)
     assert error.value.code == "ceremony.origin"
-    claimed = replace(case.state, origin=ceremony.start(case.statement, other).origin)
+    claimed = with_arrays_of(ceremony.start(case.statement, other), case.state)
     with pytest.raises(CeremonyError) as error:
         ceremony.verify(claimed, case.statement, other)
     assert error.value.code == "ceremony.key"
+    with pytest.raises(CeremonyError) as error:
+        ceremony.verify(replace(claimed, contributions=case.state.contributions), case.statement, other)
+    assert error.value.code == "ceremony.contribution"
 
 
 @pytest.mark.parametrize(
@@ -302,9 +360,4 @@ def test_a_state_from_other_powers(case: Case) -> None:
     ],
 )
 def test_claims_beside_the_arrays(committed: Case, field: str, value: object) -> None:
-    refused(committed, altered(committed.state, field, value), "key", field)
-
-
-def test_a_start_with_an_altered_origin(case: Case, powers: PowersOfTau) -> None:
-    for origin in (bytes(32), b""):
-        refused(case, replace(case.state, origin=origin), "origin")
+    refused(committed, altered(committed.state, field, value), "origin", field)
