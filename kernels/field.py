@@ -69,6 +69,16 @@ class PrimeField(Field):
         self._kernel.modulus(modulus)
         self.modulus = int.from_bytes(modulus.tobytes(), "little")
 
+    def is_canonical(self, a: WordArray) -> NDArray[np.bool_]:
+        """Which elements of ``a``, uint64[..., words], are integers below the modulus."""
+        below = np.zeros(a.shape[:-1], dtype=np.bool_)
+        equal = ~below
+        for word in reversed(range(self.words)):
+            bound = np.uint64(self.modulus >> 64 * word & (1 << 64) - 1)
+            below |= equal & (a[..., word] < bound)
+            equal &= a[..., word] == bound
+        return below
+
     def to_canon(self, a: WordArray) -> WordArray:
         """Montgomery to canonical form: plain integers, little-endian words."""
         return self._unary(self._kernel.to_canon, a)

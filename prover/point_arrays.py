@@ -14,17 +14,6 @@ from prover.points import Fault
 from zenerrors import FileFormatError
 
 
-def below(words: WordArray, modulus: int) -> NDArray[np.bool_]:
-    """Which rows of ``words``, uint64[n, limbs], are integers below ``modulus``."""
-    less = np.zeros(len(words), dtype=np.bool_)
-    equal = ~less
-    for limb in reversed(range(words.shape[1])):
-        bound = np.uint64(modulus >> 64 * limb & (1 << 64) - 1)
-        less |= equal & (words[:, limb] < bound)
-        equal &= words[:, limb] == bound
-    return less
-
-
 def check_points(
     points: WordArray, group: Group, field: str, *, finite: bool = False, threads: int = 1
 ) -> None:
@@ -33,9 +22,8 @@ def check_points(
     With ``finite`` none may be at infinity. ``FileFormatError``: ``file.point_*``, the point's place as the
     field.
     """
-    coordinates = below(points.reshape(-1, fp.words), fp.modulus)
     inner = tuple(range(1, points.ndim - 1))
-    _require(np.all(coordinates.reshape(points.shape[:-1]), axis=inner), Fault.NOT_CANONICAL, field)
+    _require(np.all(fp.is_canonical(points), axis=inner), Fault.NOT_CANONICAL, field)
     _require(group.is_on_curve(points), Fault.NOT_ON_CURVE, field)
     if finite:
         _require(~group.is_infinity(points), Fault.AT_INFINITY, field)

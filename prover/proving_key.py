@@ -46,7 +46,8 @@ class ProvingKey:
     ``a[i]`` = [A_j(τ)]_1 for the variable j = ``a_columns[i]``; variables absent from A have no entry.
     ``b_g1``, ``b_g2`` and ``b_columns`` likewise. ``private[j]`` = [(β A_j + α B_j + C_j)(τ) / δ]_1 for each
     private variable. ``quotient[i]`` = [L_i(τ) / δ]_1, L_i the Lagrange polynomial over the domain of size 2n
-    of its odd element 2i + 1. ``beta_g1`` and ``delta_g1`` are single points: uint64[1, 2, 6].
+    of its odd element 2i + 1, in keys from ceremonies modulo X^(n-1) (X^n - 1), which makes no difference to
+    their sums. ``beta_g1`` and ``delta_g1`` are single points: uint64[1, 2, 6].
 
     ``segments``: K_j = [(β A_j + α B_j + C_j)(τ) / γ]_1 for each variable of each segment, the blinding ones
     included; ``knowledge``: σ_s K_j for the same; ``links``: for each linked segment k_1 K_i + k_2 U_i for

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 import kernels
 from kernels import FrArray
 
-_LIMBS = np.array([kernels.fr.modulus >> (64 * i) & (2**64 - 1) for i in range(4)], dtype=np.uint64)
 _TOP_LIMB_MASK = np.uint64(2 ** (kernels.fr.modulus.bit_length() - 192) - 1)
 
 Array = TypeVar("Array", bound=NDArray[np.generic])
@@ -36,17 +35,8 @@ def random_elements(count: int) -> FrArray:
                 raise OSError("the operating system returned too little randomness")
             draw[:, 3] &= _TOP_LIMB_MASK
             elements[pending] = draw
-            pending = ~_below_modulus(elements)
+            pending = ~kernels.fr.is_canonical(elements)
     return elements
-
-
-def _below_modulus(elements: FrArray) -> NDArray[np.bool_]:
-    below = np.zeros(len(elements), dtype=np.bool_)
-    equal = ~below
-    for limb in (3, 2, 1, 0):
-        below |= equal & (elements[:, limb] < _LIMBS[limb])
-        equal &= elements[:, limb] == _LIMBS[limb]
-    return below
 
 
 class Secrets:

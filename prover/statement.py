@@ -222,8 +222,8 @@ class Statement:
     @cached_property
     def anchored(self) -> NDArray[np.int64]:
         """The variables s that get a row A = z_s, B = C = 0 after the constraints (docs/groth16.md)."""
-        blinding = [part.stop - 1 for part in self.segment_ranges]
-        return np.array([*range(self.instance), *blinding], dtype=np.int64)
+        blinding = np.array([part.stop - 1 for part in self.segment_ranges], dtype=np.int64)
+        return np.concatenate([np.arange(self.instance), blinding])
 
     @property
     def constraints(self) -> int:

@@ -22,6 +22,8 @@ from prover.statement import Csr, Segment, SparseBlock, Statement
 from zenerrors import FileFormatError
 
 _SCALAR_BYTES: Final = 32
+# Beyond what any key could be made for; a file may claim more in a few bytes.
+_MOST_VARIABLES: Final = 1 << 28
 _SECTIONS: Final = {
     "counts": Section("<u8"),
     "segments": Section("<u4", (2,)),
@@ -84,6 +86,7 @@ def load_statement(path: str | os.PathLike[str]) -> Statement:
         for name, (size, linked) in zip(segment_names, arrays["segments"].tolist(), strict=True)
     )
     variables = 1 + public + challenges + private + sum(segment.size + 1 for segment in segments)
+    _require("counts", variables <= _MOST_VARIABLES)
     columns = arrays["columns"]
     _require("columns", len(columns) == 0 or int(columns.max()) < variables)
     statement = Statement(public, private, blocks, challenges, segments)

@@ -1,5 +1,7 @@
 """Every call that the service makes into ``circuits`` and ``prover``, and nothing else.
 
+Ceremonies run in the command line alone (``service.ceremony_cli``) and call ``prover.ceremony`` themselves.
+
 Operations on untrusted files take and return bytes: they run in ``service.sandbox``.
 """
 

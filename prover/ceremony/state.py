@@ -20,7 +20,7 @@ from prover.ceremony import chain
 from prover.ceremony.chain import Contribution
 from prover.commitment import blinding_point
 from prover.container import Section
-from prover.point_arrays import below, check_points
+from prover.point_arrays import check_points
 from prover.preamble import CEREMONY_STATE
 from zenerrors import FileFormatError
 
@@ -206,7 +206,7 @@ class State:
             if section in (_G1, _G2):
                 group = g1 if section is _G1 else g2
                 check_points(arrays[name], group, name, finite=name in _FINITE, threads=threads)
-        _require("responses", bool(below(arrays["responses"], fr.modulus).all()))
+        _require("responses", bool(fr.is_canonical(arrays["responses"]).all()))
         state.chain  # noqa: B018 - raises where a proof is wrong
         return state
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kernels import FrArray, Group, WordArray, fr
 from prover.iden3.binfile import Bytes
-from prover.point_arrays import below, check_points
+from prover.point_arrays import check_points
 from zenerrors import FileFormatError
 
 
@@ -23,7 +23,7 @@ def scalars(body: Bytes, count: int, field: str) -> FrArray:
 
 def check_scalars(words: WordArray, field: str) -> None:
     """``file.not_canonical`` unless each of ``words``, uint64[count, 4], is below the modulus of Fr."""
-    wrong = ~below(words, fr.modulus)
+    wrong = ~fr.is_canonical(words)
     if wrong.any():
         where = f"{field}[{wrong.argmax()}]"
         raise FileFormatError("file.not_canonical", f"{where} is not below the modulus of Fr", field=where)

@@ -126,6 +126,17 @@ def test_single_elements_must_be_single(k: Kernels, shape: tuple[int, ...]) -> N
         k.fr.multiply_repeatedly(wrong, 1)
 
 
+@pytest.mark.parametrize("name", ["fr", "fp"])
+def test_canonical_is_what_lies_below_the_modulus(k: Kernels, name: str) -> None:
+    f, p = prime(k, name), prime(k, name).modulus
+    words = f.words
+    values = [0, 1, p - 1, p, p + 1, (1 << 64 * words) - 1]
+    values += [p + sign * (1 << 64 * word) for word in range(words) for sign in (1, -1)]
+    array = np.array([[value >> 64 * i & (1 << 64) - 1 for i in range(words)] for value in values], np.uint64)
+    assert f.is_canonical(array).tolist() == [value < p for value in values]
+    assert f.is_canonical(array.reshape(2, -1, words)).shape == (2, len(values) // 2)
+
+
 def test_canonical_form_is_the_plain_integer(k: Kernels) -> None:
     assert k.fr.to_canon(k.fr.from_ints([2**64 + 3]))[0].tolist() == [3, 1, 0, 0]
 

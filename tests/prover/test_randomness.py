@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 import kernels
-from prover import randomness
 from prover.randomness import Secrets, random_elements
 
 R = kernels.fr.modulus
-
-
-def as_words(value: int) -> list[int]:
-    return [value >> (64 * i) & (2**64 - 1) for i in range(4)]
 
 
 def test_elements_are_canonical_and_differ() -> None:
@@ -32,26 +27,6 @@ def test_elements_fill_the_whole_range_evenly() -> None:
 
 def test_no_elements() -> None:
     assert random_elements(0).shape == (0, 4)
-
-
-@pytest.mark.parametrize(
-    ("value", "below"),
-    [
-        (0, True),
-        (1, True),
-        (R - 1, True),
-        (R, False),
-        (R + 1, False),
-        (R - 2**64, True),
-        (R + 2**64, False),
-        (R - 2**192, True),
-        (R + 2**192, False),
-        (2**255 - 1, False),
-    ],
-)
-def test_rejection_compares_all_limbs(value: int, below: bool) -> None:
-    words = np.array([as_words(value)], dtype=np.uint64)
-    assert randomness._below_modulus(words).tolist() == [below]
 
 
 def test_a_short_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

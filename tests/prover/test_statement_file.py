@@ -77,6 +77,7 @@ def test_sections_that_are_too_short_or_long_are_refused(section: str, tmp_path:
     ("section", "index", "value"),
     [
         ("counts", 0, 1 << 32),
+        ("counts", 2, (1 << 32) - 1),
         ("segments", (0, 1), 2),
         ("shapes", (0, 0), 1 << 40),
         ("shapes", (0, 1), 1 << 63),
