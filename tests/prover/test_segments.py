@@ -77,6 +77,18 @@ def key_point(points: np.ndarray, index: int) -> G1Point:
     return point(g1.compress(points[index : index + 1]))
 
 
+def prove(
+    case: Committed, witness: FrArray | None = None, openings: Sequence[Opening] | None = None
+) -> Proof:
+    return prover.prove(
+        case.key,
+        case.statement,
+        case.witness if witness is None else witness,
+        openings=case.openings if openings is None else openings,
+        answer=answer_committed,
+    )
+
+
 def reason(case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56) -> str:
     outside = case.commitments if commitments is None else tuple(commitments)
     return prover.verify(case.verifying_key, [y], proof, outside).reason
@@ -144,9 +156,7 @@ def test_proofs_are_what_the_exponents_say() -> None:
 
 def test_the_callers_witness_is_left_alone(committed: Committed) -> None:
     witness = committed.witness
-    prover.prove(
-        committed.key, committed.statement, witness, openings=committed.openings, answer=answer_committed
-    )
+    prove(committed, witness)
     assert fr.to_ints(witness) == COMMITTED_Z
 
 
@@ -171,13 +181,7 @@ def test_two_segments_and_two_links_fit_in_500_bytes() -> None:
 
 
 def test_two_proofs_of_one_witness_share_no_group_element(committed: Committed) -> None:
-    other = prover.prove(
-        committed.key,
-        committed.statement,
-        committed.witness,
-        openings=committed.openings,
-        answer=answer_committed,
-    )
+    other = prove(committed)
     assert reason(committed, other) == "ok"
     mine = {committed.proof.a, committed.proof.b, committed.proof.c, *committed.proof.segments}
     mine |= {*committed.proof.knowledge, *committed.proof.links}
@@ -199,13 +203,7 @@ def test_a_dictionary_recognises_an_unblinded_commitment_and_not_ours(committed:
         patch.setattr(
             proving, "random_elements", lambda n: fr.from_ints([0] * n) if n == 1 else fr.from_ints([1, 2])
         )
-        unblinded = prover.prove(
-            committed.key,
-            committed.statement,
-            committed.witness,
-            openings=committed.openings,
-            answer=answer_committed,
-        )
+        unblinded = prove(committed)
     assert candidates.index(unblinded.segments[0]) == 8 * 3 + 5
     assert committed.proof.segments[0] not in candidates
     assert not g1.is_infinity(committed.key.segments[[2, 4, 7]]).any()
@@ -334,13 +332,7 @@ def test_a_link_to_another_model_is_refused(committed: Committed) -> None:
         [Opening(mine.commitment, other.blinding), of_input],
     ):
         with pytest.raises(StatementError) as error:
-            prover.prove(
-                committed.key,
-                committed.statement,
-                committed.witness,
-                openings=openings,
-                answer=answer_committed,
-            )
+            prove(committed, openings=openings)
         assert (error.value.code, error.value.field) == ("statement.openings", "openings")
     forged = forced_openings(committed, [other, of_input])
     assert reason(committed, forged, [other.commitment, of_input.commitment]) == "pairing_mismatch"
@@ -350,9 +342,7 @@ def forced_openings(case: Committed, openings: Sequence[Opening]) -> Proof:
     """What a prover gets who goes on with openings that do not open."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proving, "_check_links", lambda *_: None)
-        return prover.prove(
-            case.key, case.statement, case.witness, openings=openings, answer=answer_committed
-        )
+        return prove(case, openings=openings)
 
 
 def test_another_opening_of_the_same_values_is_another_proof(committed: Committed) -> None:
@@ -376,13 +366,7 @@ def test_a_challenge_from_a_truncated_transcript_is_refused(
         return drawn[1:] if without == "index" else drawn[:1]
 
     monkeypatch.setattr(transcript, "challenges", truncated)
-    proof = prover.prove(
-        committed.key,
-        committed.statement,
-        committed.witness,
-        openings=committed.openings,
-        answer=answer_committed,
-    )
+    proof = prove(committed)
     assert reason(committed, proof) == "ok"
     monkeypatch.undo()
     assert reason(committed, proof) == "pairing_mismatch"
@@ -404,23 +388,11 @@ def test_a_challenge_that_forgets_the_segments_proves_false_products(committed: 
     z[1], z[8], z[9] = 57, (57 - p_1) % R, p_1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transcript, "challenges", forgetful)
-        forged = prover.prove(
-            committed.key,
-            committed.statement,
-            fr.from_ints(z),
-            openings=committed.openings,
-            answer=answer_committed,
-        )
+        forged = prove(committed, fr.from_ints(z))
         assert reason(committed, forged, y=57) == "ok"
     assert reason(committed, forged, y=57) == "pairing_mismatch"
     with pytest.raises(StatementError) as error:
-        prover.prove(
-            committed.key,
-            committed.statement,
-            fr.from_ints(z),
-            openings=committed.openings,
-            answer=answer_committed,
-        )
+        prove(committed, fr.from_ints(z))
     assert "product[0]" in error.value.message
 
 
@@ -462,7 +434,7 @@ def test_a_wrong_value_anywhere_is_refused(committed: Committed, variable: int) 
     witness = fr.from_ints(z)
     openings = [committed.basis.commit(witness[3:5]), committed.basis.commit(witness[6:7])]
     with pytest.raises(StatementError) as error:
-        prover.prove(committed.key, committed.statement, witness, openings=openings, answer=answer_committed)
+        prove(committed, witness, openings)
     assert error.value.code == "statement.unsatisfied"
 
 
@@ -586,13 +558,7 @@ def test_a_basis_goes_with_linked_segments() -> None:
 def test_openings_are_counted(committed: Committed) -> None:
     for openings in ((), committed.openings[:1], committed.openings * 2):
         with pytest.raises(StatementError) as error:
-            prover.prove(
-                committed.key,
-                committed.statement,
-                committed.witness,
-                openings=openings,
-                answer=answer_committed,
-            )
+            prove(committed, openings=openings)
         assert error.value.code == "statement.openings"
 
 
@@ -631,13 +597,7 @@ def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
     good = Claim([56], committed.proof, committed.commitments)
     again = Claim(
         [56],
-        prover.prove(
-            committed.key,
-            committed.statement,
-            committed.witness,
-            openings=committed.openings,
-            answer=answer_committed,
-        ).to_bytes(),
+        prove(committed).to_bytes(),
         committed.commitments,
     )
     claims = [
