@@ -34,6 +34,7 @@ class Builder:
         self._fills: list[Fill] = []
         self._answers: list[Answer] = []
         self._deferred: list[Callable[[], None]] = []
+        self._fixed: list[tuple[str, IntArray]] = []
         self._wires = 1
         self._public: list[IntArray] = []
         self._challenges: list[IntArray] = []
@@ -86,6 +87,13 @@ class Builder:
         """``step`` completes the circuit. The last one deferred runs first, and may use earlier gadgets."""
         self._deferred.append(step)
 
+    def fixed(self, name: str, value: Linear) -> None:
+        """``value`` must be fixed before the challenges: by public and committed wires, and by rows without
+        challenges. ``program`` refuses the circuit where it is not. A check at a challenge whose operands
+        depend on the challenge themselves proves nothing.
+        """
+        self._fixed.append((name, np.unique(value.column)))
+
     def boolean(self, name: str, wires: IntArray) -> None:
         """Each wire is 0 or 1. One row each."""
         flat = wires.ravel()
@@ -119,7 +127,19 @@ class Builder:
             ),
             layout={name: order[wires] for name, wires in self.layout.items()},
         )
+        self._check_fixed(statement, order)
         return Program(statement, order, tuple(self._fills), tuple(self._answers), self.degree)
+
+    def _check_fixed(self, statement: Statement, order: IntArray) -> None:
+        for name, wires in self._fixed:
+            variables = order[wires]
+            loose = variables[~statement.fixed[variables]]
+            if len(loose):
+                raise StatementError(
+                    "statement.adaptive",
+                    f"{name} reads {statement.variable_name(int(loose[0]))}, which is not fixed before the "
+                    "challenges: put it into a segment",
+                )
 
     def _order(self) -> IntArray:
         """The statement's variable for each wire. The variable after each segment is its blinding."""

@@ -45,16 +45,15 @@ class _Batch:
     inverses: IntArray
 
 
+@dataclass(frozen=True, eq=False)
 class Table:
-    """A public table and what is looked up in it. ``columns``: int64[rows, width], rows in any order.
+    """A public table. ``columns``: int64[rows, width], rows in any order.
 
-    It may have any number of users. One that nobody uses costs nothing.
+    It may have any number of users, in any number of circuits. One that nobody uses costs nothing.
     """
 
-    def __init__(self, name: str, columns: IntArray) -> None:
-        self.name = name
-        self.columns = columns
-        self.batches: list[_Batch] = []
+    name: str
+    columns: IntArray
 
     def count(self, batches: Sequence[_Batch], z: IntArray) -> IntArray:
         """How often each row is looked up under the assignment ``z``: int64[rows]."""
@@ -86,13 +85,14 @@ class Lookups:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self._fold = Powers(builder, _FOLD)
+        self._batches: dict[Table, list[_Batch]] = {}
 
     def look_up(self, name: str, table: Table, values: Sequence[Linear], scale: int = 1) -> None:
         """Each tuple (values[0], values[1], ..) / scale, row by row, is a row of the table.
 
         Values and quotient are those of the field: a quotient that is no integer is in no table, and a
         combination of wires is the integer that it looks like where their bounds keep it below r/2. Values
-        must be determined by public and committed wires: the ``Statement`` is refused where they are not.
+        must be fixed before the challenges (``Builder.fixed``): the circuit is refused where they are not.
         Rows: width.
         """
         if len(values) != table.columns.shape[1]:
@@ -100,6 +100,8 @@ class Lookups:
                 "statement.table_width",
                 f"{name}: {len(values)} columns do not fit the table {table.name}",
             )
+        for value in values:
+            self.builder.fixed(name, value)
         count = values[0].rows
         folded = values[0]
         for index, (value, weight) in enumerate(zip(values[1:], self._weights(table)[1:], strict=True), 1):
@@ -109,9 +111,10 @@ class Lookups:
         self.builder.multiply(
             f"{name}/lookup", Linear.wires(inverses), factor, Linear.constant(np.full(count, scale))
         )
-        if not table.batches:
+        if table not in self._batches:
+            self._batches[table] = []
             self.builder.defer(partial(self._close, table))
-        table.batches.append(_Batch(values, scale, inverses))
+        self._batches[table].append(_Batch(values, scale, inverses))
         denominator, numerator = factor.csr, fr.from_ints([scale])[0]
 
         def answer(z: FrArray) -> None:
@@ -141,7 +144,7 @@ class Lookups:
     def _close(self, table: Table) -> None:
         rows, width = table.columns.shape
         # A table that were used again would be closed again, which the names of its wires forbid.
-        batches, table.batches = table.batches, []
+        batches = self._batches.pop(table)
         multiplicity = self.builder.auxiliary(f"{table.name}/multiplicity", rows)
         quotient = self.builder.private(f"{table.name}/quotient", rows)
         factor = self._point(rows) - Linear.weighted(self._weights(table), table.columns)

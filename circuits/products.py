@@ -1,7 +1,7 @@
 """Matrix products and convolutions, checked at a random challenge instead of computed.
 
 Every gadget checks that a polynomial in the challenge x, whose coefficients are the differences between the
-claimed and the true entries, vanishes at x. Entries are fixed before x is drawn (the ``Statement`` is refused
+claimed and the true entries, vanishes at x. Entries are fixed before x is drawn (the circuit is refused
 where they are not), so that a wrong one is missed for at most ``degree`` of the r values of x (Schwartz and
 Zippel). All gadgets share x and its powers: their degrees add up in ``Builder.degree``.
 
@@ -111,6 +111,7 @@ class Products:
         m, k, n = shape
         interval = _product_interval(name, k, bounds)
         _require_rows(name, (x, m * k), (y, k * n), (z, m * n))
+        self._fixed(name, x, y, z)
         u, v = self._powers.progression(1, n), self._powers.progression(n, m)
         in_x, in_y, in_z = (np.indices(sizes).reshape(2, -1) for sizes in ((m, k), (k, n), (m, n)))
         left = self._sums(f"{name}/left", x, v[in_x[0]], in_x[1])
@@ -152,6 +153,7 @@ class Products:
             (w, shape.outputs * shape.inputs * kernel),
             (y, shape.batch * shape.outputs * channel),
         )
+        self._fixed(name, x, w, y)
         excess = shape.excess()
         most = int(excess.max())
         power = self._powers.progression(1, channel + most)
@@ -177,6 +179,10 @@ class Products:
         self._builder.multiply(f"{name}/check", claimed, Linear.wires(power[most : most + 1]), computed)
         self._builder.degree += y.rows - 1 + most
         return interval
+
+    def _fixed(self, name: str, *tensors: Linear) -> None:
+        for tensor in tensors:
+            self._builder.fixed(name, tensor)
 
     def _windows(self, name: str, x: Linear, shape: Convolution, power: IntArray) -> Linear:
         """For each plane of x and each kernel position the sum of the weighted pixels that it meets."""

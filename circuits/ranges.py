@@ -86,8 +86,7 @@ class RangeChecks:
         """``lowest <= value < lowest + 2^bits`` in each row, for the value modulo r. ``bits`` is at most 61.
 
         A combination of wires is the integer that it looks like where their own bounds keep it below r/2.
-        Where limbs are looked up, values must be determined by public and committed wires: the ``Statement``
-        is refused where they are not.
+        Where limbs are looked up, values must be fixed before the challenges (``Builder.fixed``).
         """
         require_fit(name, (min(lowest, 0), abs(lowest) + (1 << bits)))
         if bits < 1:

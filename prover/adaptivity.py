@@ -12,7 +12,8 @@ Then all that the rows of a challenge read is a function of the challenge and of
 that those rows hold for a random challenge, except with negligible probability, only where they hold as
 identities of rational functions (Schwartz and Zippel). All other private variables stay apart from them.
 That probability is a degree over r, and degrees are not judged here: each gadget states its own. A chain of
-n products can reach 2^n, and one that came near r would be satisfied by every challenge.
+n products can reach 2^n, and one that came near r would be satisfied by every challenge. Nor is it judged
+whether an operand of a check may itself depend on the challenge: gadgets ask for fixed ones.
 
 A row determines a variable if it is the only unknown in it, and
 - stands in C alone; or
@@ -22,7 +23,7 @@ A row determines a variable if it is the only unknown in it, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +40,16 @@ _A, _B, _C = 1, 2, 4
 _MOST_BITS = 63  # challenges beyond this many share the last bit of a dependence
 
 
-def first_adaptive(statement: Statement) -> int | None:
-    """The first touched variable that nothing determines, or None: the statement is safe."""
+class Analysis(NamedTuple):
+    """``fixed``: bool[variables], the fixed ones; ``adaptive``: the first touched variable that nothing
+    determines, None where there is none and the statement is safe."""
+
+    fixed: Mask
+    adaptive: int | None
+
+
+def analyse(statement: Statement) -> Analysis:
+    """Apply the rule to ``statement``."""
     rows = _Rows(statement)
     challenges = np.arange(1 + statement.public, statement.instance)
     fixed = np.zeros(statement.variables, dtype=np.bool_)
@@ -55,7 +64,7 @@ def first_adaptive(statement: Statement) -> int | None:
     known[challenges] = True
     rows.determine(known, depends, skip=np.zeros(rows.count, dtype=np.bool_))
     adaptive = np.flatnonzero(touched & ~known)
-    return int(adaptive[0]) if len(adaptive) else None
+    return Analysis(fixed, int(adaptive[0]) if len(adaptive) else None)
 
 
 class _Rows:
@@ -69,7 +78,7 @@ class _Rows:
         self.count = statement.constraints
         self.variables = statement.variables
         self.challenges = slice(1 + statement.public, statement.instance)
-        keys, places = [], []
+        keys, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint8)]
         for start, matrices in statement.matrices():
             for place, matrix in zip((_A, _B, _C), matrices, strict=True):
                 row, column = _nonzero(matrix)
@@ -105,17 +114,16 @@ class _Rows:
         """What shares rows with ``challenges``, directly or through variables that are not ``fixed``."""
         found = np.zeros(self.variables, dtype=np.bool_)
         seen = np.zeros(self.count, dtype=np.bool_)
+        ours = ~fixed
+        ours[self.challenges] = False
         frontier = challenges
         while len(frontier):
-            rows = np.flatnonzero(self.with_any(frontier) & ~seen)
+            rows = np.unique(self.row[self.entries_of(frontier)])
+            rows = rows[~seen[rows]]
             seen[rows] = True
-            near = self.variable[_ranges(self.row_starts[rows], self.row_starts[rows + 1])]
-            fresh = np.zeros(self.variables, dtype=np.bool_)
-            fresh[near] = True
-            fresh &= ~fixed & ~found
-            fresh[self.challenges] = False
-            found |= fresh
-            frontier = np.flatnonzero(fresh)
+            near = np.unique(self.variable[_ranges(self.row_starts[rows], self.row_starts[rows + 1])])
+            frontier = near[ours[near] & ~found[near]]
+            found[frontier] = True
         return found
 
     def determine(self, known: Mask, depends: NDArray[np.uint64], skip: Mask) -> None:

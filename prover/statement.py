@@ -192,13 +192,22 @@ class Statement:
                 "statement.challenge_without_segment",
                 "challenges are drawn from the commitments to segments: declare a segment",
             )
-        adaptive = adaptivity.first_adaptive(self)
+        adaptive = self._analysis.adaptive
         if adaptive is not None:
             raise StatementError(
                 "statement.adaptive",
                 f"a constraint on a challenge reads {self.variable_name(adaptive)}, which the prover may "
                 "still choose when the challenge is known: put it into a segment",
             )
+
+    @cached_property
+    def _analysis(self) -> adaptivity.Analysis:
+        return adaptivity.analyse(self)
+
+    @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """Which variables have their values before the challenges are drawn: bool[variables]."""
+        return self._analysis.fixed
 
     @property
     def instance(self) -> int:

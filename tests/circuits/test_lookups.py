@@ -242,3 +242,35 @@ def test_a_proof_of_lookups_verifies() -> None:
     with pytest.raises(StatementError, match=r"table/sum\[0\]") as caught:
         prover.prove(key, statement, witness, answer=program.answer)
     assert caught.value.code == "statement.unsatisfied"
+
+
+def test_a_table_serves_several_circuits_each_on_its_own() -> None:
+    """A circuit that was begun and left must not take the table's rows away from the next one."""
+    table = Table("table", np.arange(4)[:, np.newaxis])
+
+    def circuit() -> Builder:
+        builder = Builder()
+        builder.segment("values")
+        Lookups(builder).look_up("look", table, [Linear.wires(builder.committed("values", "v", 1))])
+        return builder
+
+    circuit()
+    for _ in range(2):
+        program = circuit().program()
+        assert program.statement.constraints == 1 + 4 + 1
+        assert first_violation(program.statement, challenged(program, program.assign({"v": [3]}))) is None
+        assert forged(program, {"v": [99]}, {}) is not None
+
+
+def test_a_value_that_depends_on_the_challenge_is_refused() -> None:
+    """5 c passes as one of 0 .. 3 at m_0 = 1 / (1 - 5), whatever the challenge c."""
+    builder = Builder()
+    builder.segment("values")
+    factor = builder.committed("values", "factor", 1)
+    product = builder.private("product", 1)
+    builder.product("by_challenge", np.array([builder.challenge(0)]), factor, product)
+    table = Table("table", np.arange(4)[:, np.newaxis])
+    Lookups(builder).look_up("look", table, [Linear.wires(product)])
+    with pytest.raises(StatementError, match=r"look reads product\[0\]") as error:
+        builder.program()
+    assert error.value.code == "statement.adaptive"

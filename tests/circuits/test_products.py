@@ -259,3 +259,20 @@ def test_a_proof_of_products_verifies() -> None:
     with pytest.raises(StatementError, match="conv/check") as caught:
         prover.prove(key, program.statement, wrong, answer=program.answer)
     assert caught.value.code == "statement.unsatisfied"
+
+
+def test_an_entry_that_depends_on_the_challenge_is_refused() -> None:
+    """1 · (0, 7) = (4 x, 3) holds at every challenge x: both sides are 7 x."""
+    builder = Builder()
+    builder.segment("values")
+    x, y = builder.committed("values", "x", 1), builder.committed("values", "y", 2)
+    factor, last = builder.committed("values", "factor", 1), builder.committed("values", "last", 1)
+    first = builder.private("first", 1)
+    builder.product("by_challenge", np.array([builder.challenge(0)]), factor, first)
+    z = np.concatenate([first, last])
+    Products(builder).matmul(
+        "product", Linear.wires(x), Linear.wires(y), Linear.wires(z), (1, 1, 2), (10, 10)
+    )
+    with pytest.raises(StatementError, match=r"product reads first\[0\]") as error:
+        builder.program()
+    assert error.value.code == "statement.adaptive"
