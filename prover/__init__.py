@@ -22,7 +22,7 @@ from prover.progress import Progress
 from prover.proof import Proof
 from prover.proving import Answer, prove
 from prover.proving_key import ProvingKey
-from prover.statement import Segment, Statement
+from prover.statement import Csr, ProductBlock, Segment, SparseBlock, Statement
 from prover.trusted_setup import setup
 from prover.verdict import REASONS, Verdict
 from prover.verification import Claim, verify, verify_batch
@@ -33,12 +33,15 @@ __all__ = [
     "Answer",
     "Claim",
     "CommitmentBasis",
+    "Csr",
     "Opening",
+    "ProductBlock",
     "Progress",
     "Proof",
     "ProvingKey",
     "Segment",
     "SegmentKey",
+    "SparseBlock",
     "Statement",
     "Verdict",
     "VerifyingKey",

@@ -3,8 +3,9 @@
     cm = Σ w_i U_i + ρ H,    U_i = [τ^i]_1
 
 U is the start of a powers-of-tau file, the same for every circuit; H is hashed to the curve, so nobody knows
-its logarithm. With fresh ρ the commitment hides w perfectly; to open it to another vector of any length is
-to find a root τ of a polynomial, or a logarithm of H.
+its logarithm. With fresh ρ the commitment hides w perfectly; to open it to another vector is to find a root τ
+of a polynomial, or a logarithm of H. Vectors that differ by zeros at the end are the same vector here: where
+lengths matter, the statement fixes them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from py_arkworks_bls12381 import G1Point
 
 from kernels import FrArray, WordArray, g1
+from prover.points import PointError, decode_g1
 from prover.randomness import Secrets, random_elements
 from zenerrors import StatementError
 
@@ -33,12 +35,42 @@ class Opening:
     commitment: bytes
     blinding: FrArray
 
+    def check(self) -> None:
+        """Raises ``StatementError`` (``statement.openings``) where the parts are no point and no scalar."""
+        try:
+            decode_g1(self.commitment)
+            fits = self.blinding.shape == (4,) and self.blinding.dtype == np.uint64
+        except (PointError, TypeError, AttributeError):
+            fits = False
+        if not fits:
+            raise StatementError(
+                "statement.openings",
+                "an opening holds a compressed point of G1 and a blinding factor uint64[4]",
+                field="openings",
+            )
+
 
 @dataclass(frozen=True, eq=False)
 class CommitmentBasis:
-    """``points``: U, uint64[length, 2, 6], affine, Montgomery; at least U_0 and U_1."""
+    """``points``: U, uint64[length, 2, 6], affine, Montgomery; at least U_0 and U_1.
+
+    Raises ``StatementError`` (``statement.basis``) where U_0 is not the generator, or U_1 shows that τ is
+    0, 1 or -1: nobody has contributed to such powers.
+    """
 
     points: WordArray
+
+    def __post_init__(self) -> None:
+        one = g1.generator
+        known = (one, g1.neg(one), np.zeros_like(one))
+        if (
+            len(self.points) < 2
+            or not np.array_equal(self.points[0], one)
+            or any(np.array_equal(self.points[1], point) for point in known)
+        ):
+            raise StatementError(
+                "statement.basis", "these are no powers of a secret τ, from τ^0 on", field="basis"
+            )
 
     @cached_property
     def identity(self) -> bytes:

@@ -13,6 +13,8 @@ from prover.points import G1_BYTES, G2_BYTES, PointError, decode_g1, decode_g2
 from prover.preamble import MAGIC, PREAMBLE_BYTES, PROOF, check_preamble, preamble
 from zenerrors import EncodingError, FileFormatError
 
+MOST_SEGMENTS: Final = 255
+"""A proof counts its segments in one byte."""
 PLAIN_BYTES = 2 * G1_BYTES + G2_BYTES
 _JSON_HEADER: Final[Mapping[str, str | int]] = {
     "format": "zenserve groth16 proof",
@@ -63,6 +65,19 @@ class Proof:
     knowledge: tuple[bytes, ...] = ()
     links: tuple[bytes, ...] = ()
 
+    def __post_init__(self) -> None:
+        """``ProofError`` (``proof_shape``) where counts do not fit each other, or parts are no bytes."""
+        parts = (self.segments, self.knowledge, self.links)
+        elements = [self.a, self.b, self.c]
+        fits = all(isinstance(part, tuple) for part in parts)
+        if fits:
+            elements += [data for part in parts for data in part]
+            fits = len(self.links) <= len(self.segments) == len(self.knowledge) <= MOST_SEGMENTS
+        if not fits or not all(type(data) is bytes for data in elements):
+            raise ProofError(
+                "proof_shape", "a proof's parts are tuples of bytes, as many as segments and links"
+            )
+
     def to_bytes(self) -> bytes:
         """Without segments A | B | C, 192 bytes as everywhere; with them the file form of docs/formats.md.
 
@@ -101,7 +116,7 @@ class Proof:
             raise ProofError("proof_format", error.message) from None
         segments, links = data[PREAMBLE_BYTES : PREAMBLE_BYTES + 2]
         body = data[PREAMBLE_BYTES + 2 :]
-        if segments == 0 or len(body) != PLAIN_BYTES + G1_BYTES * (2 * segments + links):
+        if segments == 0 or links > segments or len(body) != PLAIN_BYTES + G1_BYTES * (2 * segments + links):
             raise ProofError("proof_length", f"{len(data)} bytes are not what the proof's header announces")
         a, b, c, *rest = _cut(body, (G1_BYTES, G2_BYTES, *[G1_BYTES] * (1 + 2 * segments + links)))
         return cls(

@@ -109,6 +109,8 @@ def _commit(
             f"{linked} segments are linked, {len(openings)} openings were given",
             field="openings",
         )
+    for opening in openings:
+        opening.check()
     segments, knowledge, links = _commit_segments(key, statement, z, openings, threads, report)
     commitments = [opening.commitment for opening in openings]
     _check_links(key, segments, links, commitments)
@@ -146,7 +148,8 @@ def _commit_segments(
     remaining, link_start = iter(openings), 0
     for index, part in enumerate(statement.segment_ranges):
         report("commit", index / len(statement.segments))
-        z[part.stop - 1] = random_elements(1)[0]
+        with Secrets() as secret:
+            z[part.stop - 1] = secret(random_elements(1))[0]
         bases = slice(part.start - statement.instance, part.stop - statement.instance)
         segments.append(g1.compress(g1.msm(key.segments[bases], z[part], threads=threads)[None]))
         knowledge.append(g1.compress(g1.msm(key.knowledge[bases], z[part], threads=threads)[None]))
@@ -189,7 +192,7 @@ def _quotient(
         secret(c)
         _check_satisfied(statement, witness, a, b, c)
         anchored = statement.anchored
-        a[statement.constraints :][: len(anchored)] = witness[anchored]
+        a[statement.constraints :][: len(anchored)] = secret(witness[anchored])
         report("constraints", 1.0)
         qap.quotient(a, b, c, log_size, threads, report)
     return a

@@ -174,7 +174,8 @@ class Statement:
     for messages. A statement with challenges is refused where a prover could choose, once a challenge is
     known, what a constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the
     variable; ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is
-    nothing to draw challenges from.
+    nothing to draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties
+    a proof to the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers.
     """
 
     public: int
@@ -185,7 +186,15 @@ class Statement:
     layout: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        sizes = (self.public, self.private, self.challenges, *(segment.size for segment in self.segments))
+        if not all(isinstance(size, int) and size >= 0 for size in sizes):
+            raise StatementError("statement.size", "every part's size must be an integer, at least 0")
         if not self.challenges:
+            if any(segment.linked for segment in self.segments):
+                raise StatementError(
+                    "statement.link_without_challenge",
+                    "a statement with a linked segment takes a challenge, even if no constraint reads it",
+                )
             return
         if not self.segments:
             raise StatementError(
@@ -301,11 +310,16 @@ class Statement:
         rows = self.constraints if length is None else length
         a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
         start = 0
-        for block in self.blocks:
-            with Secrets() as secret:
-                for out, values in zip((a, b, c), block.evaluate(z, threads), strict=True):
-                    out[start : start + block.rows] = secret(values)
-            start += block.rows
+        try:
+            for block in self.blocks:
+                with Secrets() as secret:
+                    for out, values in zip((a, b, c), block.evaluate(z, threads), strict=True):
+                        out[start : start + block.rows] = secret(values)
+                start += block.rows
+        except BaseException:
+            for out in (a, b, c):
+                out.fill(0)
+            raise
         return a, b, c
 
     def check_shape(self, z: FrArray) -> None:

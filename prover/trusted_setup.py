@@ -232,9 +232,11 @@ def _committed(
         knowledge.append(in_g1(secret(fr.mul(logarithms, sigma))))
         if segment.linked and basis is not None:
             k_1, k_2 = next(pairs)
-            inside = np.concatenate([in_g1(secret(fr.mul(logarithms, k_1))), _INFINITY])
             outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
-            links.append(g1.add(inside, g1.mul(outside, k_2, threads=threads, progress=stage)))
+            outside = secret(g1.mul(outside, k_2, threads=threads, progress=stage))
+            inside = secret(in_g1(secret(fr.mul(logarithms, k_1))))
+            # Only the sum may leave this function: with its parts anyone links unequal vectors.
+            links.append(g1.add(secret(np.concatenate([inside, _INFINITY])), outside))
     return np.concatenate(segments), np.concatenate(knowledge), np.concatenate(links)
 
 

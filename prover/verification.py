@@ -190,7 +190,7 @@ def check_public_inputs(count: int, public_inputs: Sequence[int]) -> Verdict | N
     A value x + r would stand for the same field element: accepting it would give every proof several
     public readings.
     """
-    if not isinstance(public_inputs, Sequence) or isinstance(public_inputs, str | bytes):
+    if not isinstance(public_inputs, list | tuple):
         return Verdict.of("public_input_type", "The public inputs are not a sequence of integers.")
     if len(public_inputs) != count:
         return Verdict.of(

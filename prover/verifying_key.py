@@ -17,17 +17,16 @@ from py_arkworks_bls12381 import GT, G1Point, G2Point
 from prover.document import as_list, check_header, from_hex, hex_list, natural
 from prover.points import G1_BYTES, G2_BYTES, Fault, PointError, decode_g1, decode_g2
 from prover.preamble import PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
+from prover.proof import MOST_SEGMENTS
 from zenerrors import FileFormatError
 
 DEVELOPMENT: Final = "development"
 """Somewhere on the way to the key a single party drew secrets, and says that it erased them."""
 CEREMONY: Final = "ceremony"
-"""Several parties contributed to each phase; the secrets are gone if one of them in each was honest."""
+"""Each phase had contributors, the first one as the powers' file says; the secrets are gone if one of them in
+each was honest."""
 IMPORTED: Final = "imported"
 """The key comes from another program's file, which alone can say how it was made."""
-
-MOST_SEGMENTS: Final = 255
-"""A proof counts its segments in one byte."""
 
 _LABELS = (DEVELOPMENT, CEREMONY, IMPORTED)
 _LABEL_BYTES = 16
@@ -64,6 +63,19 @@ class SegmentKey:
     size: int
     knowledge_g2: bytes
     link_g2: tuple[bytes, bytes] | None = None
+
+    def __post_init__(self) -> None:
+        link = (b"", b"") if self.link_g2 is None else self.link_g2
+        if not (
+            type(self.size) is int
+            and 0 <= self.size < 1 << 32
+            and _are_bytes((self.knowledge_g2,))
+            and _are_bytes(link)
+            and len(link) == 2
+        ):
+            raise FileFormatError(
+                "file.shape", "a segment's size or points are no such things", field="segments"
+            )
 
 
 class Prepared(NamedTuple):
@@ -109,25 +121,42 @@ class VerifyingKey:
     def __post_init__(self) -> None:
         if self.setup not in _LABELS:
             raise FileFormatError("file.setup_label", f"unknown setup {self.setup!r}", field="setup")
+        self._require(
+            {
+                **{name: _are_bytes((getattr(self, name),)) for name in ("statement_digest", *_POINTS)},
+                "ic": _are_bytes(self.ic),
+                "challenges": type(self.challenges) is int,
+                "segments": isinstance(self.segments, tuple)
+                and all(isinstance(segment, SegmentKey) for segment in self.segments),
+                "basis": self.basis is None or _are_bytes((self.basis,)),
+                "contributions": _are_bytes(self.contributions),
+            }
+        )
         linked = any(segment.link_g2 is not None for segment in self.segments)
-        fits = {
-            "statement_digest": len(self.statement_digest) == _HASH_BYTES,
-            "ic": len(self.ic) > self.challenges >= 0,
-            "challenges": self.challenges == 0 or len(self.segments) > 0,
-            "segments": len(self.segments) <= MOST_SEGMENTS
-            and all(0 <= segment.size < 1 << 32 for segment in self.segments),
-            "basis": (self.basis is not None) == linked,
-            "contributions": all(len(hash_) == _HASH_BYTES for hash_ in self.contributions)
-            and (len(self.contributions) > 0 or self.setup != CEREMONY),
-        }
-        for field, right in fits.items():
-            if not right:
-                raise FileFormatError("file.shape", f"{field} does not fit the rest of the key", field=field)
+        self._require(
+            {
+                "statement_digest": len(self.statement_digest) == _HASH_BYTES,
+                "ic": len(self.ic) > self.challenges >= 0,
+                "challenges": (len(self.segments) > 0 if self.challenges else not linked),
+                "segments": len(self.segments) <= MOST_SEGMENTS,
+                "basis": (self.basis is not None) == linked,
+                "contributions": all(len(hash_) == _HASH_BYTES for hash_ in self.contributions)
+                and (len(self.contributions) > 0 or self.setup != CEREMONY),
+            }
+        )
         if self.basis is not None:
             _decoded(decode_g1, self.basis, "basis")
         # Decoding comes first: it gives every bad point its own name.
         _ = self.prepared
         self._refuse_related_points()
+
+    def _require(self, fits: Mapping[str, bool]) -> None:
+        for field, right in fits.items():
+            if not right:
+                raise FileFormatError("file.shape", f"{field} does not fit the rest of the key", field=field)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return VerifyingKey.from_bytes, (self.to_bytes(),)
 
     def _refuse_related_points(self) -> None:
         """Refuse keys in which one secret is plus or minus another, or known (docs/groth16.md).
@@ -136,9 +165,13 @@ class VerifyingKey:
         with a known δ anyone who has the powers of a first phase. With two equal σ, values move from one
         segment to another; with a known σ or k, a commitment needs no opening. α = β = 1 is the state of a
         first phase that nobody contributed to. Only γ may be the generator, in keys from ceremonies: they fix
-        it so (ePrint 2017/1050), and δ then is what keeps the two apart.
+        it so (ePrint 2017/1050), and δ then is what keeps the two apart. With two equal points IC a proof for
+        one reading of the public inputs serves another; with a basis of known τ anyone opens commitments.
         """
-        encoded = {"beta_g2": self.beta_g2, "gamma_g2": self.gamma_g2, "delta_g2": self.delta_g2}
+        encoded = {f"ic[{index}]": point for index, point in enumerate(self.ic)}
+        if self.basis is not None:
+            encoded["basis"] = self.basis
+        encoded |= {"beta_g2": self.beta_g2, "gamma_g2": self.gamma_g2, "delta_g2": self.delta_g2}
         for index, segment in enumerate(self.segments):
             encoded[f"segments[{index}].knowledge_g2"] = segment.knowledge_g2
             for i, point in enumerate(segment.link_g2 or ()):
@@ -205,6 +238,7 @@ class VerifyingKey:
     @classmethod
     def from_bytes(cls, data: bytes) -> VerifyingKey:
         """The inverse of ``to_bytes``. Raises ``FileFormatError``."""
+        data = bytes(data)
         check_preamble(data, VERIFYING_KEY)
         reader = _Reader(data, PREAMBLE_BYTES)
         setup = reader.take(_LABEL_BYTES).rstrip(b"\0").decode("ascii", errors="replace")
@@ -303,6 +337,11 @@ class _Reader:
         if self._position != len(self._data):
             extra = len(self._data) - self._position
             raise FileFormatError("file.length", f"{extra} bytes follow the end of a verifying key")
+
+
+def _are_bytes(values: object) -> bool:
+    """Whether it is a tuple of bytes, and of nothing that only passes for them."""
+    return isinstance(values, tuple) and all(type(value) is bytes for value in values)
 
 
 def _without_sign(point: bytes) -> bytes:

@@ -127,9 +127,18 @@ def verify(state_file: StateFile, statement_file: StatementFile, powers_file: Po
 
 
 @app.command()
-def finish(state_file: StateFile, output: Out) -> None:
-    """Write the proving key that STATE came to. Verify the state first."""
-    key = ceremony.finish(State.load(state_file, threads=THREADS), threads=THREADS)
+def finish(
+    state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile, output: Out
+) -> None:
+    """Verify STATE and write the proving key that it came to. Exit code 1 if it is not valid."""
+    statement = load_statement(statement_file)
+    powers = _read_powers(powers_file)
+    try:
+        state = State.load(state_file, threads=THREADS)
+        with terminal.show_stages(err, "verifying") as progress:
+            key = ceremony.finish(state, statement, powers, threads=THREADS, progress=progress)
+    except CeremonyError as error:
+        _refuse(error)
     key.save(output)
     out.print(f"[dim]setup[/]    {key.verifying_key.setup}", highlight=False)
     out.print(f"[dim]key[/]      {key.verifying_key.digest.hex()}", highlight=False)

@@ -52,8 +52,7 @@ class Filter:
         state = ceremony.start(program.statement, powers)
         for name in ("Alice", "Bob"):
             state = ceremony.contribute(state, name)
-        ceremony.verify(state, program.statement, powers)
-        return cls(shape, program, ceremony.finish(state))
+        return cls(shape, program, ceremony.finish(state, program.statement, powers))
 
     def prove(self, kernels: IntArray, image: IntArray, opening: Opening) -> Claim:
         """The output for ``image`` (int64[8, 8]) and that ``kernels`` (int64[KERNELS, 3, 3]) made it."""

@@ -3,7 +3,7 @@
     state = start(statement, powers)
     state = contribute(state, "name")        each contributor in turn, on a machine of their own
     verify(state, statement, powers)         anyone
-    key = finish(state)
+    key = finish(state, statement, powers)
 
 The rooms: ``state`` (what is passed on, and its file), ``initial`` (where it starts), ``chain`` (shares and
 the proofs that their owners know them), ``contribution``, ``verification``, ``finish``.

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from kernels import g1, g2
 from prover.ceremony.state import State
-from prover.ceremony.verification import check
+from prover.ceremony.verification import verify
+from prover.powers_of_tau import PowersOfTau
+from prover.progress import Progress
 from prover.proving_key import ProvingKey
+from prover.statement import Statement
 from prover.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey, VerifyingKey
 from zenerrors import CeremonyError
 
 
-def finish(state: State, *, threads: int = 1) -> ProvingKey:
-    """The key that the contributions made, checked but for its start, which ``verify`` compares.
+def finish(
+    state: State,
+    statement: Statement,
+    powers: PowersOfTau,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> ProvingKey:
+    """The key that the contributions made, once ``verify`` finds nothing wrong with ``state``.
 
-    It is labelled "ceremony" if the powers of tau had contributors as well, else "development".
-    Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verification.check`` raises).
+    It is labelled "ceremony" if the powers of tau had contributors as well, as their file says, else
+    "development". Stages: those of ``verify``.
+    Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verify`` raises).
     """
     if not state.contributions:
         raise CeremonyError(
@@ -22,7 +33,7 @@ def finish(state: State, *, threads: int = 1) -> ProvingKey:
             "nobody has contributed yet, so everybody knows this key's secrets",
             field="contributions",
         )
-    check(state, threads=threads)
+    verify(state, statement, powers, threads=threads, progress=progress)
     secrets_g2, hashes = state.chain
     delta, *others = (g2.compress(point) for point in secrets_g2)
     sigma, k = others[: len(state.shapes)], iter(others[len(state.shapes) :])

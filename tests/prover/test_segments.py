@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +43,7 @@ from tests.prover.statements import (
     commitment_basis,
     committed_statement,
 )
-from zenerrors import FileFormatError, StatementError
+from zenerrors import EncodingError, FileFormatError, StatementError
 
 TRAPDOOR = Trapdoor(
     tau=0x1234567,
@@ -547,8 +549,9 @@ def test_a_basis_goes_with_linked_segments() -> None:
     with pytest.raises(StatementError) as error:
         prover.setup(committed_statement(linked=False), basis=commitment_basis(2))
     assert error.value.code == "statement.basis"
+    longer = Statement(1, 0, (), 1, (Segment("model", 3, linked=True),))
     with pytest.raises(StatementError) as error:
-        prover.setup(committed_statement(), basis=commitment_basis(1 + 0))
+        prover.setup(longer, basis=commitment_basis(2))
     assert error.value.code == "statement.basis_length"
     with pytest.raises(StatementError) as error:
         commitment_basis(2).commit(fr.from_ints([1, 2, 3]))
@@ -569,10 +572,156 @@ def test_a_row_may_not_read_a_blinding_variable() -> None:
     assert error.value.code == "statement.blinding"
 
 
+def test_a_link_needs_a_challenge(committed: Committed) -> None:
+    """Without, (cm + t H, π + t k_2 H) is another valid link, made by anyone from the proving key."""
+    with pytest.raises(StatementError) as error:
+        Statement(1, 0, (), segments=(Segment("model", 1, linked=True),))
+    assert error.value.code == "statement.link_without_challenge"
+    with pytest.raises(FileFormatError) as refusal:
+        replace(committed.verifying_key, challenges=0)
+    assert (refusal.value.code, refusal.value.field) == ("file.shape", "challenges")
+
+    last_of_link = key_point(committed.key.links, 3)  # k_2 H of the model
+    cm = compressed(point(committed.commitments[0]) + point(g1.compress(blinding_point())))
+    relinked = replace(
+        committed.proof,
+        links=(compressed(point(committed.proof.links[0]) + last_of_link), committed.proof.links[1]),
+    )
+    assert reason(committed, relinked, [cm, committed.commitments[1]]) == "pairing_mismatch"
+
+
+@pytest.mark.parametrize("tau", [1, -1, 0])
+def test_a_basis_of_known_tau_is_refused(committed: Committed, tau: int) -> None:
+    with pytest.raises(StatementError) as error:
+        commitment_basis(3, tau % R)
+    assert error.value.code == "statement.basis"
+    with pytest.raises(StatementError):
+        CommitmentBasis(committed.basis.points[1:])
+    with pytest.raises(StatementError):
+        CommitmentBasis(committed.basis.points[:1])
+    for other in (g1.compress(g1.generator), committed.verifying_key.alpha_g1):
+        with pytest.raises(FileFormatError) as refusal:
+            replace(committed.verifying_key, basis=other)
+        assert (refusal.value.code, refusal.value.field) == ("file.unsafe_key", "basis")
+
+
+def test_equal_points_for_two_public_inputs_are_refused(committed: Committed) -> None:
+    one, y, c = committed.verifying_key.ic
+    negated = compressed(-point(y))
+    for ic in ((one, y, y), (one, y, negated), (one, one, c)):
+        with pytest.raises(FileFormatError) as error:
+            replace(committed.verifying_key, ic=ic)
+        assert error.value.code == "file.unsafe_key"
+
+
+def test_what_is_ill_typed_is_refused_as_a_file_is(committed: Committed) -> None:
+    key, (first, *_) = committed.verifying_key, committed.verifying_key.segments
+    changes: list[dict[str, Any]] = [
+        {"ic": list(key.ic)},
+        {"alpha_g1": bytearray(key.alpha_g1)},
+        {"challenges": True},
+        {"segments": list(key.segments)},
+        {"segments": key.segments * 86},
+        {"basis": None},
+        {"basis": b"", "segments": key.segments[2:]},
+        {"basis": bytes(48)},
+        {"contributions": ["00" * 32]},
+        {"contributions": (b"short",)},
+        {"setup": None},
+    ]
+    for change in changes:
+        with pytest.raises(FileFormatError):
+            replace(key, **change)
+    for part in ({"size": -1}, {"size": 1.0}, {"link_g2": (first.knowledge_g2,)}, {"knowledge_g2": None}):
+        with pytest.raises(FileFormatError):
+            replace(first, **part)
+    data = key.to_bytes()
+    linked = data.index((2).to_bytes(4, "little") + (1).to_bytes(4, "little"), 500) + 4
+    with pytest.raises(FileFormatError):
+        VerifyingKey.from_bytes(data[:linked] + b"\7" + data[linked + 1 :])
+
+
+def test_a_proof_whose_parts_do_not_fit_is_none(committed: Committed) -> None:
+    proof = committed.proof
+    changes: list[dict[str, Any]] = [
+        {"a": None},
+        {"b": "00"},
+        {"segments": list(proof.segments)},
+        {"segments": (), "knowledge": ()},
+        {"knowledge": proof.knowledge[:1]},
+        {"links": proof.links * 2},
+        {"segments": proof.segments * 86, "knowledge": proof.knowledge * 86},
+    ]
+    for change in changes:
+        with pytest.raises(EncodingError) as error:
+            replace(proof, **change)
+        assert error.value.code == "encoding.proof_shape"
+    header = proof.to_bytes()[:16]
+    plain = header + b"\0\0" + proof.a + proof.b + proof.c
+    assert reason(committed, plain) == "proof_length"  # type: ignore[arg-type]
+
+
+def test_openings_of_another_kind_are_refused(committed: Committed) -> None:
+    good, other = committed.openings
+    for bad in (
+        Opening(good.commitment[:-1], good.blinding),
+        Opening(good.commitment, good.blinding[:3]),
+        Opening(good.commitment, None),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(StatementError) as error:
+            prove(committed, openings=[bad, other])
+        assert error.value.code == "statement.openings"
+
+
+def test_keys_and_proofs_travel_between_processes(committed: Committed) -> None:
+    assert pickle.loads(pickle.dumps(committed.verifying_key)) == committed.verifying_key  # noqa: S301
+    assert pickle.loads(pickle.dumps(committed.proof)) == committed.proof  # noqa: S301
+
+
 def test_challenges_need_a_segment() -> None:
     with pytest.raises(StatementError) as error:
         Statement(1, 0, (), challenges=1)
     assert error.value.code == "statement.challenge_without_segment"
+
+
+def recorded(patch: pytest.MonkeyPatch, owner: object, names: Sequence[str]) -> list[np.ndarray]:
+    """Everything that the functions ``names`` of ``owner`` return from now on."""
+    arrays: list[np.ndarray] = []
+
+    def record(name: str) -> Any:
+        original = getattr(owner, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            result = original(*args, **options)
+            arrays.append(result)
+            return result
+
+        return call
+
+    for name in names:
+        patch.setattr(owner, name, record(name))
+    return arrays
+
+
+def test_setup_leaves_no_part_of_a_link_and_no_secret_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = recorded(monkeypatch, g1, ["mul", "fixed_base"])
+    drawn = recorded(monkeypatch, trusted_setup, ["random_elements"])
+    key = prover.setup(committed_statement(), basis=commitment_basis(2))
+    monkeypatch.undo()
+    assert not any(array.any() for array in drawn)
+    arrays = [getattr(key, name) for name in ("a", "b_g1", "private", "quotient", "segments", "knowledge")]
+    arrays += [key.beta_g1, key.delta_g1, key.alpha_g1, g1.decompress(b"".join(key.verifying_key.ic))]
+    public = {element.tobytes() for array in arrays for element in array}
+    public |= {bytes(96), *(element.tobytes() for element in commitment_basis(2).points)}
+    assert len(made) >= 4
+    assert all(element.tobytes() in public for array in made for element in array)
+
+
+def test_proving_leaves_no_blinding_behind(committed: Committed, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = recorded(monkeypatch, proving, ["random_elements"])
+    prove(committed)
+    assert len(drawn) == 4
+    assert not any(array.any() for array in drawn)
 
 
 def test_blinding_and_copies_of_the_witness_are_wiped(
@@ -630,6 +779,51 @@ def test_errors_that_cancel_without_weights_are_noticed(
     assert [verdict.reason for verdict in verdicts] == ["pairing_mismatch"] * 2
     monkeypatch.setattr(verification, "_weight", lambda: 1)
     assert all(prover.verify_batch(committed.verifying_key, claims))
+
+
+def compensations(key: ProvingKey, proof: Proof) -> dict[str, Proof]:
+    """Changes to two equations of one proof that cancel in their plain sum."""
+    shift, generator = G1Point() * Scalar(31337), G1Point()
+    (k_1, k_2, k_3), (l_1, l_2) = map(point, proof.knowledge), map(point, proof.links)
+    # C's pairing with δ is made up for by [δ]_1, paired with the generator.
+    c, delta = compressed(point(proof.c) + generator), point(g1.compress(key.delta_g1))
+    _, second, third = proof.knowledge
+    return {
+        "knowledge and link": replace(
+            proof,
+            knowledge=(compressed(k_1 + shift), second, third),
+            links=(compressed(l_1 + -shift), proof.links[1]),
+        ),
+        "knowledge and knowledge": replace(
+            proof, knowledge=(compressed(k_1 + shift), compressed(k_2 + -shift), compressed(k_3))
+        ),
+        "link and link": replace(proof, links=(compressed(l_1 + shift), compressed(l_2 + -shift))),
+        "C and knowledge": replace(proof, c=c, knowledge=(compressed(k_1 + delta), second, third)),
+        "C and link": replace(proof, c=c, links=(compressed(l_1 + delta), proof.links[1])),
+    }
+
+
+def test_errors_that_cancel_inside_one_proof_are_noticed(
+    committed: Committed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forged = compensations(committed.key, committed.proof)
+    for name, proof in forged.items():
+        assert reason(committed, proof) == "pairing_mismatch", name
+    monkeypatch.setattr(verification, "_weight", lambda: 1)
+    for name, proof in forged.items():
+        assert reason(committed, proof) == "ok", name
+
+
+def test_weights_are_fresh_and_have_128_bits(committed: Committed, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def draw(bits: int) -> int:
+        asked.append(bits)
+        return 2**127 + len(asked)
+
+    monkeypatch.setattr(secrets, "randbits", draw)
+    assert reason(committed, committed.proof) == "ok"
+    assert asked == [128] * 5  # three proofs of knowledge and two links; the first equation has weight one
 
 
 def test_a_batch_without_segments() -> None:

@@ -56,7 +56,7 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
     assert out.startswith("valid")
     assert [line.split()[1] for line in out.splitlines()[-3:]] == hashes
     assert "[red]Emmy" in out
-    code, out, _ = run("finish", "3.state", "key")
+    code, out, _ = run("finish", "3.state", "s.stmt", "p.ptau", "key")
     assert code == 0
     assert "development" in out  # the powers are one party's
     key = ProvingKey.load("key")
@@ -111,9 +111,9 @@ def test_powers_that_are_too_few_or_wrong(started: Any) -> None:
 
 
 def test_a_key_without_contributors_is_refused(started: Any) -> None:
-    code, _, err = started("finish", "0.state", "key")
-    assert code == 2
-    assert "ceremony.no_contributions" in err
+    code, out, _ = started("finish", "0.state", "s.stmt", "p.ptau", "key")
+    assert code == 1
+    assert "ceremony.no_contributions" in out
     assert not Path("key").exists()
 
 
@@ -121,7 +121,10 @@ def test_a_damaged_state_is_trouble(started: Any) -> None:
     data = bytearray(Path("0.state").read_bytes())
     data[-1] ^= 1
     Path("0.state").write_bytes(data)
-    for command in (("contribute", "0.state", "1.state", "--name", "Ada"), ("finish", "0.state", "key")):
+    for command in (
+        ("contribute", "0.state", "1.state", "--name", "Ada"),
+        ("finish", "0.state", "s.stmt", "p.ptau", "key"),
+    ):
         code, _, err = started(*command)
         assert code == 2
         assert "file.hash" in err

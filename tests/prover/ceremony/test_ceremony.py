@@ -52,7 +52,7 @@ def trapdoor(case: Case) -> Trapdoor:
 
 
 def test_the_key_is_what_the_exponents_say(case: Case) -> None:
-    key, secret = ceremony.finish(case.state), trapdoor(case)
+    key, secret = ceremony.finish(case.state, case.statement, case.powers), trapdoor(case)
     expected = reference.key_exponents(case.statement, secret)
     for name in ("private", "segments", "knowledge"):
         np.testing.assert_array_equal(getattr(key, name), in_g1(expected[name]), err_msg=name)
@@ -79,7 +79,7 @@ def test_the_quotient_is_that_of_the_exponents_but_for_a_multiple_of_z(case: Cas
 
 
 def test_segment_keys_and_links_are_what_the_exponents_say(committed: Case) -> None:
-    key, secret = ceremony.finish(committed.state), trapdoor(committed)
+    key, secret = ceremony.finish(committed.state, committed.statement, committed.powers), trapdoor(committed)
     for segment, sigma in zip(key.verifying_key.segments, secret.sigma, strict=True):
         assert segment.knowledge_g2 == g2.compress(in_g2([sigma]))
     for index, (k_1, k_2) in enumerate(secret.links):
@@ -113,21 +113,19 @@ def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -
         ceremony.verify(state, case.statement, case.powers, threads=2)
     case.state.save(tmp_path / "state")
     state = State.load(tmp_path / "state", threads=2)
-    ceremony.verify(state, case.statement, case.powers)
-    key = ceremony.finish(state)
+    key = ceremony.finish(state, case.statement, case.powers)
     key.save(tmp_path / "key")
     assert prove_and_verify(case, ProvingKey.load(tmp_path / "key")) == "ok"
 
 
 def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
-    """w x = y, w linked: variables 1 | y | w, blinding | x."""
-    block = SparseBlock("product", csr([{2: 1}]), csr([{4: 1}]), csr([{1: 1}]))
-    statement = Statement(1, 1, (block,), segments=(Segment("model", 1, linked=True),))
+    """w x = y, w linked: variables 1 | y | challenge | w, blinding | x."""
+    block = SparseBlock("product", csr([{3: 1}]), csr([{5: 1}]), csr([{1: 1}]))
+    statement = Statement(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
     state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
-    ceremony.verify(state, statement, powers)
-    key, basis = ceremony.finish(state), CommitmentBasis(powers.tau_g1)
+    key, basis = ceremony.finish(state, statement, powers), CommitmentBasis(powers.tau_g1)
     opening = basis.commit(fr.from_ints([5]))
-    proof = prover.prove(key, statement, fr.from_ints([1, 35, 5, 0, 7]), openings=[opening])
+    proof = prover.prove(key, statement, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
     assert prover.verify(key.verifying_key, [35], proof, [opening.commitment])
     other = basis.commit(fr.from_ints([6])).commitment
     assert not prover.verify(key.verifying_key, [35], proof, [other])
@@ -138,28 +136,27 @@ def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
 def test_ceremonies_for_any_statement(case: tuple[Statement, list[int]]) -> None:
     (statement, z), powers = case, known_powers(5)
     state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
-    ceremony.verify(state, statement, powers)
-    key = ceremony.finish(state)
+    key = ceremony.finish(state, statement, powers)
     proof = prover.prove(key, statement, fr.from_ints(z))
     assert prover.verify(key.verifying_key, z[1 : 1 + statement.public], proof)
 
 
 def test_labels_say_who_made_the_key(case: Case) -> None:
-    alone = ceremony.finish(case.state).verifying_key
+    alone = ceremony.finish(case.state, case.statement, case.powers).verifying_key
     _, hashes = case.state.chain
     assert (alone.setup, alone.contributions) == ("development", hashes)
     shared = replace(case.powers, contributions=2)
     start = ceremony.start(case.statement, shared)
     with pytest.raises(CeremonyError) as error:
-        ceremony.finish(start)
+        ceremony.finish(start, case.statement, shared)
     assert error.value.code == "ceremony.no_contributions"
     state = ceremony.contribute(start, "Ada")
-    together = ceremony.finish(state).verifying_key
+    together = ceremony.finish(state, case.statement, shared).verifying_key
     assert (together.setup, together.contributions) == ("ceremony", state.chain[1])
     assert VerifyingKey.from_bytes(together.to_bytes()) == together
     with pytest.raises(CeremonyError) as error:
-        ceremony.finish(replace(case.state, powers_contributions=2))
-    assert error.value.code == "ceremony.contribution"
+        ceremony.finish(replace(case.state, powers_contributions=2), case.statement, case.powers)
+    assert error.value.code == "ceremony.origin"
 
 
 def test_each_contributor_finds_the_own_hash_in_the_key(case: Case) -> None:
@@ -261,7 +258,7 @@ def test_names_that_would_not_print_or_fit_are_refused(case: Case, name: str) ->
 
 def test_the_powers_must_reach_the_rows_and_the_longest_linked_segment(powers: PowersOfTau) -> None:
     assert required_power(cubic_statement()) == 3
-    long = Statement(0, 0, (), segments=(Segment("model", 64, linked=True),))
+    long = Statement(0, 0, (), 1, (Segment("model", 64, linked=True),))
     assert required_power(long) == 6
     assert len(known_powers(6).tau_g1) >= 64 > len(powers.tau_g1)
     with pytest.raises(CeremonyError) as error:

@@ -103,7 +103,8 @@ def test_the_powers_of_tau(key: ProvingKey) -> None:
 def test_a_ceremony_of_ours_on_their_powers(statement: Statement, key: ProvingKey, witness: FrArray) -> None:
     """It begins where theirs began: what their contributor did not touch is the same."""
     powers = iden3.read_ptau(VECTORS / "powers.ptau")
-    ours = ceremony.finish(ceremony.contribute(ceremony.start(statement, powers), "somebody"))
+    state = ceremony.contribute(ceremony.start(statement, powers), "somebody")
+    ours = ceremony.finish(state, statement, powers)
     for name in ("a_columns", "a", "b_columns", "b_g1", "b_g2"):
         assert np.array_equal(getattr(ours, name), getattr(key, name))
     assert ours.verifying_key.ic == key.verifying_key.ic

@@ -139,8 +139,11 @@ def test_our_powers_of_tau_there(snarkjs: Snarkjs, example: Example, tmp_path: P
 
 
 def test_our_ceremony_there(snarkjs: Snarkjs, example: Example, tmp_path: Path) -> None:
-    state = ceremony.start(example.statement, powers_of_tau.generate(4))
-    key = ceremony.finish(ceremony.contribute(ceremony.contribute(state, "first"), "second"))
+    powers = powers_of_tau.generate(4)
+    state = ceremony.start(example.statement, powers)
+    for name in ("first", "second"):
+        state = ceremony.contribute(state, name)
+    key = ceremony.finish(state, example.statement, powers)
     iden3.write_wtns(tmp_path / "our.wtns", example.witness)
     iden3.write_zkey(tmp_path / "our.zkey", key, example.statement)
     assert verifies_there(snarkjs, tmp_path, key, example.statement, example.witness)
