@@ -25,7 +25,7 @@ from prover.iden3.binfile import Bytes, Reader
 from prover.iden3.coefficients import Entries, chunks, merged
 from prover.iden3.elements import check_scalars, point, points
 from prover.iden3.plain import require_plain
-from prover.point_arrays import pairings_cancel
+from prover.point_arrays import pairings_cancel, random_weights
 from prover.points import G1_BYTES
 from prover.proving_key import ProvingKey
 from prover.statement import Statement
@@ -87,7 +87,7 @@ def read_zkey(path: str | os.PathLike[str], statement: Statement, *, threads: in
     """The key in the file at ``path`` as one for ``statement``, labelled "imported".
 
     Sizes and the coefficients of A and B must be the statement's, every point on its curve and in its
-    subgroup, the key's halves in G1 and G2 the same. Whether C is the statement's, and whether the key came
+    subgroup, B, β and δ in G1 and in G2 the same. Whether C is the statement's, and whether the key came
     from the powers of tau that it is said to come from, ``snarkjs zkey verify`` shows, nothing here.
     ``threads`` share the checks of subgroups, which take most of the time.
 
@@ -115,6 +115,10 @@ def read_zkey(path: str | os.PathLike[str], statement: Statement, *, threads: in
     a_columns, b_columns = _support(g1, a), _support(g2, b_g2)
     if not np.array_equal(_support(g1, b_g1), b_columns):
         raise FileFormatError("file.shape", "B in G1 and B in G2 have different variables", field="b_g1")
+    weights = random_weights(variables)
+    _check_twins(
+        "b", *(group.msm(b, weights, threads=threads)[None] for group, b in ((g1, b_g1), (g2, b_g2)))
+    )
     verifying_key = _verifying_key(singles, take(_IC, statement.instance, g1, "ic"), statement.digest)
     return ProvingKey(
         verifying_key,

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import prover
-from prover import REASONS, VerifyingKey, reference
+from kernels import fr, g1
+from prover import REASONS, CommitmentBasis, Proof, VerifyingKey, commitment, reference, transcript
+from prover.commitment import blinding_point
+from zenerrors import FileFormatError
 
 VECTORS = Path(__file__).parent / "vectors"
 DOCUMENTS: dict[str, dict[str, Any]] = {
@@ -39,6 +42,41 @@ def test_every_reason_occurs() -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_key_in_bytes_is_the_key_in_json(name: str) -> None:
     assert KEYS[name].to_bytes().hex() == DOCUMENTS[name]["verifying_key_bytes"]
+
+
+SEGMENTS = DOCUMENTS["segments.json"]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in SEGMENTS["keys"]])
+def test_keys_that_are_refused(case: dict[str, str]) -> None:
+    with pytest.raises(FileFormatError) as error:
+        VerifyingKey.from_bytes(bytes.fromhex(case["key"]))
+    assert error.value.code == case["code"]
+
+
+def test_the_commitment_is_what_it_opens_to() -> None:
+    recorded = SEGMENTS["commitment"]
+    basis = CommitmentBasis(g1.decompress(bytes.fromhex("".join(recorded["basis"]))))
+    assert basis.identity == KEYS["segments.json"].basis
+    assert g1.compress(blinding_point()).hex() == recorded["h"]
+    values = fr.from_ints(int(text) for text in recorded["values"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commitment, "random_elements", lambda _: fr.from_ints([int(recorded["blinding"])]))
+        assert basis.commit(values).commitment.hex() == recorded["commitment"]
+
+
+def test_the_challenge_is_that_of_the_honest_proof() -> None:
+    honest = SEGMENTS["cases"][0]
+    proof = Proof.from_json(SEGMENTS["proof_json"])
+    assert proof.to_bytes().hex() == honest["proof"]
+    drawn = transcript.challenges(
+        KEYS["segments.json"].digest,
+        [int(text) for text in honest["public_inputs"]],
+        proof.segments,
+        [bytes.fromhex(text) for text in honest["commitments"]],
+        1,
+    )
+    assert drawn == [int(SEGMENTS["challenge"])]
 
 
 def test_the_committed_vectors_are_what_the_generator_writes() -> None:

@@ -400,6 +400,13 @@ class TestProvingKey:
         spoilt = original(self.NAME).patching(6, 3 * 96, bytes(96))
         assert refused(self.NAME, spoilt.to_bytes()).field == "b_g1"
 
+    def test_b_of_different_numbers(self, refused: Refused) -> None:
+        file = original(self.NAME)
+        present = next(i for i in range(len(file.body(6)) // 96) if any(file.body(6)[96 * i :][:96]))
+        spoilt = file.patching(6, 96 * present, g1.generator.tobytes())
+        error = refused(self.NAME, spoilt.to_bytes())
+        assert (error.code, error.field) == ("file.shape", "b_g1")
+
     def test_a_key_that_nobody_contributed_to(self, refused: Refused) -> None:
         """As ``snarkjs groth16 setup`` leaves it: delta is the generator, and anyone can forge."""
         points = g1.generator.tobytes() + g2.generator.tobytes()

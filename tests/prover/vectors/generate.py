@@ -238,8 +238,63 @@ def segments_document() -> dict[str, Any]:
         "verifying_key": key.to_json(),
         "verifying_key_bytes": key.to_bytes().hex(),
         "challenge": str(z[2]),
+        "commitment": {
+            "basis": [g1(1).hex(), g1(basis_tau).hex()],
+            "h": encoded(h).hex(),
+            "values": ["3", "5"],
+            "blinding": str(rho),
+            "commitment": cm.hex(),
+        },
+        "proof_json": Proof.split(honest).to_json(),
         "cases": cases,
+        "keys": refused_keys(key),
     }
+
+
+def refused_keys(key: VerifyingKey) -> list[dict[str, str]]:
+    """Binary keys that a reader must refuse, each with one fault."""
+    data = key.to_bytes()
+    digest, counts, beta, gamma, delta = 32, 64, 128, 224, 320
+    ic, first = 416, 416 + 48 * len(key.ic)
+    sigma, second = first + 8, first + 8 + 3 * 96
+    tail = len(data) - 48
+
+    def at(offset: int, new: bytes) -> bytes:
+        return data[:offset] + new + data[offset + len(new) :]
+
+    def sign(point: bytes) -> bytes:
+        return bytes([point[0] ^ 0x20]) + point[1:]
+
+    one = g2(1)
+    cases = {
+        "cut short": (data[:-1], "file.length"),
+        "one byte more": (data + b"\0", "file.length"),
+        "another magic": (at(0, b"ZENSERVF"), "file.magic"),
+        "another version": (at(8, b"\1"), "file.version"),
+        "another kind": (at(12, b"pkey"), "file.kind"),
+        "an unknown setup": (at(16, b"trusted".ljust(16, b"\0")), "file.setup_label"),
+        "a ceremony without contributions": (at(16, b"ceremony".ljust(16, b"\0")), "file.shape"),
+        "an absurd count of inputs": (at(counts, b"\xff" * 4), "file.length"),
+        "linked twice": (at(first + 4, b"\2"), "file.shape"),
+        "delta is gamma": (at(delta, data[gamma : gamma + 96]), "file.unsafe_key"),
+        "delta is minus gamma": (at(delta, sign(data[gamma : gamma + 96])), "file.unsafe_key"),
+        "delta is the generator": (at(delta, one), "file.unsafe_key"),
+        "gamma is the generator, without a ceremony": (at(gamma, one), "file.unsafe_key"),
+        "beta is the generator": (at(beta, one), "file.unsafe_key"),
+        "sigma is the generator": (at(sigma, one), "file.unsafe_key"),
+        "two equal sigmas": (at(second + 8, data[sigma : sigma + 96]), "file.unsafe_key"),
+        "k_1 is k_2": (at(sigma + 192, data[sigma + 96 : sigma + 192]), "file.unsafe_key"),
+        "two equal points for inputs": (at(ic + 96, data[ic + 48 : ic + 96]), "file.unsafe_key"),
+        "tau of the basis is one": (at(tail, g1(1)), "file.unsafe_key"),
+        "alpha at infinity": (at(counts + 16, b"\xc0" + bytes(47)), "file.point_at_infinity"),
+        "a point off the curve": (at(ic, first_x(48, on_curve=False)), "file.point_not_on_curve"),
+        "a point outside the subgroup": (at(sigma, first_x(96, on_curve=True)), "file.point_not_in_subgroup"),
+    }
+    assert data[digest : digest + 32] == key.statement_digest
+    assert data[sigma : sigma + 96] == key.segments[0].knowledge_g2
+    assert data[second + 8 : second + 104] == key.segments[1].knowledge_g2
+    assert data[tail:] == key.basis
+    return [{"name": name, "key": bytes_.hex(), "code": code} for name, (bytes_, code) in cases.items()]
 
 
 def case(
