@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-import pickle
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-import kernels
 import prover
 from kernels import FrArray, fr, g1, g2
 from prover import (
-    Claim,
     CommitmentBasis,
     Opening,
     Proof,
@@ -29,12 +23,21 @@ from prover import (
     proving,
     reference,
     transcript,
-    trusted_setup,
-    verification,
 )
 from prover.commitment import blinding_point
-from prover.reference import Trapdoor
 from prover.statement import ProductBlock
+from tests.prover.segments import (
+    INPUT,
+    MODEL,
+    PRODUCTS,
+    TRAPDOOR,
+    compressed,
+    key_point,
+    point,
+    prove,
+    reason,
+    setup_with,
+)
 from tests.prover.statements import (
     COMMITTED_Z,
     Committed,
@@ -43,58 +46,7 @@ from tests.prover.statements import (
     commitment_basis,
     committed_statement,
 )
-from zenerrors import EncodingError, FileFormatError, StatementError
-
-TRAPDOOR = Trapdoor(
-    tau=0x1234567,
-    alpha=R - 3,
-    beta=2**200 + 1,
-    gamma=77,
-    delta=2**254 - 5,
-    sigma=(1001, 2**100 + 1, R - 17),
-    links=((2**90 + 1, 3**50), (5**60, R - 2**70)),
-)
-MODEL, INPUT, PRODUCTS = slice(3, 6), slice(6, 8), slice(8, 11)
-
-
-def flat(trapdoor: Trapdoor) -> list[int]:
-    return [*trapdoor[:5], *trapdoor.sigma, *itertools.chain(*trapdoor.links)]
-
-
-def setup_with(trapdoor: Trapdoor, statement: Statement, basis: CommitmentBasis | None) -> ProvingKey:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trusted_setup, "random_elements", lambda count: fr.from_ints(flat(trapdoor)[:count]))
-        return prover.setup(statement, basis=basis)
-
-
-def point(data: bytes) -> G1Point:
-    return G1Point.from_compressed_bytes(data)
-
-
-def compressed(p: G1Point) -> bytes:
-    return bytes(p.to_compressed_bytes())
-
-
-def key_point(points: np.ndarray, index: int) -> G1Point:
-    return point(g1.compress(points[index : index + 1]))
-
-
-def prove(
-    case: Committed, witness: FrArray | None = None, openings: Sequence[Opening] | None = None
-) -> Proof:
-    return prover.prove(
-        case.key,
-        case.statement,
-        case.witness if witness is None else witness,
-        openings=case.openings if openings is None else openings,
-        answer=answer_committed,
-    )
-
-
-def reason(case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56) -> str:
-    outside = case.commitments if commitments is None else tuple(commitments)
-    return prover.verify(case.verifying_key, [y], proof, outside).reason
-
+from zenerrors import FileFormatError, StatementError
 
 # Honest proofs
 
@@ -451,396 +403,3 @@ def test_an_answer_may_write_private_variables_only(committed: Committed, variab
             committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
         )
     assert (error.value.code, error.value.field) == ("statement.answer", "answer")
-
-
-# Keys, files, shapes
-
-
-def test_related_points_in_a_key_are_refused(committed: Committed) -> None:
-    key = committed.verifying_key
-    generator = bytes(G2Point().to_compressed_bytes())
-    first, second, third = key.segments
-    assert first.link_g2 is not None
-    negated = bytes((-G2Point.from_compressed_bytes(second.knowledge_g2)).to_compressed_bytes())
-    bad = {
-        "segments[0].knowledge_g2": (replace(first, knowledge_g2=generator), second, third),
-        "segments[1].knowledge_g2": (first, replace(second, knowledge_g2=key.delta_g2), third),
-        "segments[2].knowledge_g2": (first, second, replace(third, knowledge_g2=negated)),
-        "segments[0].link_g2[0]": (replace(first, link_g2=(generator, first.link_g2[1])), second, third),
-        "segments[0].link_g2[1]": (replace(first, link_g2=(first.link_g2[0],) * 2), second, third),
-    }
-    for field, segments in bad.items():
-        with pytest.raises(FileFormatError) as error:
-            replace(key, segments=segments)
-        assert (error.value.code, error.value.field) == ("file.unsafe_key", field)
-
-
-def test_gamma_may_be_the_generator_only_in_keys_from_ceremonies(committed: Committed) -> None:
-    key, generator = committed.verifying_key, bytes(G2Point().to_compressed_bytes())
-    negated = bytes((-G2Point()).to_compressed_bytes())
-    replace(key, gamma_g2=generator, setup="imported")
-    replace(key, gamma_g2=generator, contributions=(bytes(32),))
-    replace(key, gamma_g2=generator, contributions=(bytes(32),), setup="ceremony")
-    for change in (
-        {},
-        {"setup": "imported", "gamma_g2": negated},
-        {"setup": "imported", "delta_g2": generator},
-    ):
-        changes: dict[str, Any] = {"gamma_g2": generator, **change}
-        with pytest.raises(FileFormatError) as error:
-            replace(key, **changes)
-        assert error.value.code == "file.unsafe_key"
-
-
-def test_a_key_with_segments_survives_its_forms(committed: Committed, tmp_path: Path) -> None:
-    key = replace(committed.verifying_key, contributions=(bytes(range(32)), bytes(32)))
-    assert VerifyingKey.from_bytes(key.to_bytes()) == key
-    assert VerifyingKey.from_json(key.to_json()) == key
-    committed.key.save(tmp_path / "key")
-    loaded = ProvingKey.load(tmp_path / "key")
-    proof = prover.prove(
-        loaded, committed.statement, committed.witness, openings=committed.openings, answer=answer_committed
-    )
-    assert reason(committed, proof) == "ok"
-    assert Proof.from_bytes(proof.to_bytes()) == proof == Proof.from_json(proof.to_json())
-
-
-def test_every_other_length_of_a_key_or_proof_is_refused(committed: Committed) -> None:
-    data = committed.verifying_key.to_bytes()
-    for length in range(0, len(data) + 60, 7):
-        if length != len(data):
-            with pytest.raises(FileFormatError):
-                VerifyingKey.from_bytes((data * 2)[:length])
-    whole = committed.proof.to_bytes()
-    for length in set(range(len(whole) + 60)) - {len(whole), 192}:
-        verdict = prover.verify(committed.verifying_key, [56], (whole * 2)[:length], committed.commitments)
-        assert verdict.reason in ("proof_length", "proof_shape")
-
-
-def test_a_flipped_bit_anywhere_is_refused(committed: Committed) -> None:
-    data = committed.proof.to_bytes()
-    for position in range(0, len(data), 5):
-        changed = bytearray(data)
-        changed[position] ^= 1 << position % 8
-        verdict = prover.verify(committed.verifying_key, [56], bytes(changed), committed.commitments)
-        assert not verdict.valid
-
-
-@pytest.mark.parametrize(
-    ("commitments", "expected"),
-    [
-        (None, "commitment_type"),
-        ("ab", "commitment_type"),
-        (["00", "00"], "commitment_type"),
-        ([], "commitment_count"),
-        ([b"", b""], "commitment_encoding"),
-        ([b"\xc0" + bytes(47)] * 2, "commitment_at_infinity"),
-    ],
-)
-def test_commitments_are_refused_by_name(committed: Committed, commitments: Any, expected: str) -> None:
-    for verify in (prover.verify, reference.verify):
-        assert verify(committed.verifying_key, [56], committed.proof, commitments).reason == expected
-
-
-def test_a_basis_goes_with_linked_segments() -> None:
-    with pytest.raises(StatementError) as error:
-        prover.setup(committed_statement())
-    assert error.value.code == "statement.basis"
-    with pytest.raises(StatementError) as error:
-        prover.setup(committed_statement(linked=False), basis=commitment_basis(2))
-    assert error.value.code == "statement.basis"
-    longer = Statement(1, 0, (), 1, (Segment("model", 3, linked=True),))
-    with pytest.raises(StatementError) as error:
-        prover.setup(longer, basis=commitment_basis(2))
-    assert error.value.code == "statement.basis_length"
-    with pytest.raises(StatementError) as error:
-        commitment_basis(2).commit(fr.from_ints([1, 2, 3]))
-    assert error.value.code == "statement.basis_length"
-
-
-def test_openings_are_counted(committed: Committed) -> None:
-    for openings in ((), committed.openings[:1], committed.openings * 2):
-        with pytest.raises(StatementError) as error:
-            prove(committed, openings=openings)
-        assert error.value.code == "statement.openings"
-
-
-def test_a_row_may_not_read_a_blinding_variable() -> None:
-    square = ProductBlock("square", np.array([3]), np.array([3]), np.array([1]))
-    with pytest.raises(StatementError) as error:
-        prover.setup(Statement(1, 0, (square,), segments=(Segment("root", 1),)))
-    assert error.value.code == "statement.blinding"
-
-
-def test_a_link_needs_a_challenge(committed: Committed) -> None:
-    """Without, (cm + t H, π + t k_2 H) is another valid link, made by anyone from the proving key."""
-    with pytest.raises(StatementError) as error:
-        Statement(1, 0, (), segments=(Segment("model", 1, linked=True),))
-    assert error.value.code == "statement.link_without_challenge"
-    with pytest.raises(FileFormatError) as refusal:
-        replace(committed.verifying_key, challenges=0)
-    assert (refusal.value.code, refusal.value.field) == ("file.shape", "challenges")
-
-    last_of_link = key_point(committed.key.links, 3)  # k_2 H of the model
-    cm = compressed(point(committed.commitments[0]) + point(g1.compress(blinding_point())))
-    relinked = replace(
-        committed.proof,
-        links=(compressed(point(committed.proof.links[0]) + last_of_link), committed.proof.links[1]),
-    )
-    assert reason(committed, relinked, [cm, committed.commitments[1]]) == "pairing_mismatch"
-
-
-@pytest.mark.parametrize("tau", [1, -1, 0])
-def test_a_basis_of_known_tau_is_refused(committed: Committed, tau: int) -> None:
-    with pytest.raises(StatementError) as error:
-        commitment_basis(3, tau % R)
-    assert error.value.code == "statement.basis"
-    with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points[1:])
-    with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points[:1])
-    for other in (g1.compress(g1.generator), committed.verifying_key.alpha_g1):
-        with pytest.raises(FileFormatError) as refusal:
-            replace(committed.verifying_key, basis=other)
-        assert (refusal.value.code, refusal.value.field) == ("file.unsafe_key", "basis")
-
-
-def test_equal_points_for_two_public_inputs_are_refused(committed: Committed) -> None:
-    one, y, c = committed.verifying_key.ic
-    negated = compressed(-point(y))
-    for ic in ((one, y, y), (one, y, negated), (one, one, c)):
-        with pytest.raises(FileFormatError) as error:
-            replace(committed.verifying_key, ic=ic)
-        assert error.value.code == "file.unsafe_key"
-
-
-def test_what_is_ill_typed_is_refused_as_a_file_is(committed: Committed) -> None:
-    key, (first, *_) = committed.verifying_key, committed.verifying_key.segments
-    changes: list[dict[str, Any]] = [
-        {"ic": list(key.ic)},
-        {"alpha_g1": bytearray(key.alpha_g1)},
-        {"challenges": True},
-        {"segments": list(key.segments)},
-        {"segments": key.segments * 86},
-        {"basis": None},
-        {"basis": b"", "segments": key.segments[2:]},
-        {"basis": bytes(48)},
-        {"contributions": ["00" * 32]},
-        {"contributions": (b"short",)},
-        {"setup": None},
-    ]
-    for change in changes:
-        with pytest.raises(FileFormatError):
-            replace(key, **change)
-    for part in ({"size": -1}, {"size": 1.0}, {"link_g2": (first.knowledge_g2,)}, {"knowledge_g2": None}):
-        with pytest.raises(FileFormatError):
-            replace(first, **part)
-    data = key.to_bytes()
-    linked = data.index((2).to_bytes(4, "little") + (1).to_bytes(4, "little"), 500) + 4
-    with pytest.raises(FileFormatError):
-        VerifyingKey.from_bytes(data[:linked] + b"\7" + data[linked + 1 :])
-
-
-def test_a_proof_whose_parts_do_not_fit_is_none(committed: Committed) -> None:
-    proof = committed.proof
-    changes: list[dict[str, Any]] = [
-        {"a": None},
-        {"b": "00"},
-        {"segments": list(proof.segments)},
-        {"segments": (), "knowledge": ()},
-        {"knowledge": proof.knowledge[:1]},
-        {"links": proof.links * 2},
-        {"segments": proof.segments * 86, "knowledge": proof.knowledge * 86},
-    ]
-    for change in changes:
-        with pytest.raises(EncodingError) as error:
-            replace(proof, **change)
-        assert error.value.code == "encoding.proof_shape"
-    header = proof.to_bytes()[:16]
-    plain = header + b"\0\0" + proof.a + proof.b + proof.c
-    assert reason(committed, plain) == "proof_length"  # type: ignore[arg-type]
-
-
-def test_openings_of_another_kind_are_refused(committed: Committed) -> None:
-    good, other = committed.openings
-    for bad in (
-        Opening(good.commitment[:-1], good.blinding),
-        Opening(good.commitment, good.blinding[:3]),
-        Opening(good.commitment, None),  # type: ignore[arg-type]
-    ):
-        with pytest.raises(StatementError) as error:
-            prove(committed, openings=[bad, other])
-        assert error.value.code == "statement.openings"
-
-
-def test_keys_and_proofs_travel_between_processes(committed: Committed) -> None:
-    assert pickle.loads(pickle.dumps(committed.verifying_key)) == committed.verifying_key  # noqa: S301
-    assert pickle.loads(pickle.dumps(committed.proof)) == committed.proof  # noqa: S301
-
-
-def test_challenges_need_a_segment() -> None:
-    with pytest.raises(StatementError) as error:
-        Statement(1, 0, (), challenges=1)
-    assert error.value.code == "statement.challenge_without_segment"
-
-
-def recorded(patch: pytest.MonkeyPatch, owner: object, names: Sequence[str]) -> list[np.ndarray]:
-    """Everything that the functions ``names`` of ``owner`` return from now on."""
-    arrays: list[np.ndarray] = []
-
-    def record(name: str) -> Any:
-        original = getattr(owner, name)
-
-        def call(*args: Any, **options: Any) -> Any:
-            result = original(*args, **options)
-            arrays.append(result)
-            return result
-
-        return call
-
-    for name in names:
-        patch.setattr(owner, name, record(name))
-    return arrays
-
-
-def test_setup_leaves_no_part_of_a_link_and_no_secret_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = recorded(monkeypatch, g1, ["mul", "fixed_base"])
-    drawn = recorded(monkeypatch, trusted_setup, ["random_elements"])
-    key = prover.setup(committed_statement(), basis=commitment_basis(2))
-    monkeypatch.undo()
-    assert not any(array.any() for array in drawn)
-    arrays = [getattr(key, name) for name in ("a", "b_g1", "private", "quotient", "segments", "knowledge")]
-    arrays += [key.beta_g1, key.delta_g1, key.alpha_g1, g1.decompress(b"".join(key.verifying_key.ic))]
-    public = {element.tobytes() for array in arrays for element in array}
-    public |= {bytes(96), *(element.tobytes() for element in commitment_basis(2).points)}
-    assert len(made) >= 4
-    assert all(element.tobytes() in public for array in made for element in array)
-
-
-def test_proving_leaves_no_blinding_behind(committed: Committed, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = recorded(monkeypatch, proving, ["random_elements"])
-    prove(committed)
-    assert len(drawn) == 4
-    assert not any(array.any() for array in drawn)
-
-
-def test_blinding_and_copies_of_the_witness_are_wiped(
-    committed: Committed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[FrArray] = []
-
-    def answer(z: FrArray, challenges: FrArray) -> None:
-        answer_committed(z, challenges)
-        seen.append(z)
-
-    prover.prove(
-        committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
-    )
-    assert not seen[0].any()
-
-
-# Batches
-
-
-def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
-    good = Claim([56], committed.proof, committed.commitments)
-    again = Claim(
-        [56],
-        prove(committed).to_bytes(),
-        committed.commitments,
-    )
-    claims = [
-        good,
-        again,
-        Claim([57], committed.proof, committed.commitments),
-        Claim([56], committed.proof),
-        Claim([56], b"", committed.commitments),
-        good,
-    ]
-    verdicts = prover.verify_batch(committed.verifying_key, claims)
-    expected = ["ok", "ok", "pairing_mismatch", "commitment_count", "proof_length", "ok"]
-    assert [verdict.reason for verdict in verdicts] == expected
-    assert [verdict.reason for verdict in prover.verify_batch(committed.verifying_key, [good, again])] == [
-        "ok"
-    ] * 2
-    assert prover.verify_batch(committed.verifying_key, []) == []
-
-
-def test_errors_that_cancel_without_weights_are_noticed(
-    committed: Committed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """+X in one proof's C and −X in the other's: their plain sum is right."""
-    shift = G1Point() * Scalar(31337)
-    proofs = [
-        replace(committed.proof, c=compressed(point(committed.proof.c) + move)) for move in (shift, -shift)
-    ]
-    claims = [Claim([56], proof, committed.commitments) for proof in proofs]
-    verdicts = prover.verify_batch(committed.verifying_key, claims)
-    assert [verdict.reason for verdict in verdicts] == ["pairing_mismatch"] * 2
-    monkeypatch.setattr(verification, "_weight", lambda: 1)
-    assert all(prover.verify_batch(committed.verifying_key, claims))
-
-
-def compensations(key: ProvingKey, proof: Proof) -> dict[str, Proof]:
-    """Changes to two equations of one proof that cancel in their plain sum."""
-    shift, generator = G1Point() * Scalar(31337), G1Point()
-    (k_1, k_2, k_3), (l_1, l_2) = map(point, proof.knowledge), map(point, proof.links)
-    # C's pairing with δ is made up for by [δ]_1, paired with the generator.
-    c, delta = compressed(point(proof.c) + generator), point(g1.compress(key.delta_g1))
-    _, second, third = proof.knowledge
-    return {
-        "knowledge and link": replace(
-            proof,
-            knowledge=(compressed(k_1 + shift), second, third),
-            links=(compressed(l_1 + -shift), proof.links[1]),
-        ),
-        "knowledge and knowledge": replace(
-            proof, knowledge=(compressed(k_1 + shift), compressed(k_2 + -shift), compressed(k_3))
-        ),
-        "link and link": replace(proof, links=(compressed(l_1 + shift), compressed(l_2 + -shift))),
-        "C and knowledge": replace(proof, c=c, knowledge=(compressed(k_1 + delta), second, third)),
-        "C and link": replace(proof, c=c, links=(compressed(l_1 + delta), proof.links[1])),
-    }
-
-
-def test_errors_that_cancel_inside_one_proof_are_noticed(
-    committed: Committed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forged = compensations(committed.key, committed.proof)
-    for name, proof in forged.items():
-        assert reason(committed, proof) == "pairing_mismatch", name
-    monkeypatch.setattr(verification, "_weight", lambda: 1)
-    for name, proof in forged.items():
-        assert reason(committed, proof) == "ok", name
-
-
-def test_weights_are_fresh_and_have_128_bits(committed: Committed, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-
-    def draw(bits: int) -> int:
-        asked.append(bits)
-        return 2**127 + len(asked)
-
-    monkeypatch.setattr(secrets, "randbits", draw)
-    assert reason(committed, committed.proof) == "ok"
-    assert asked == [128] * 5  # three proofs of knowledge and two links; the first equation has weight one
-
-
-def test_a_batch_without_segments() -> None:
-    square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
-    statement = Statement(1, 1, (square,))
-    key = prover.setup(statement)
-    claims = [Claim([n * n], prover.prove(key, statement, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
-    assert all(prover.verify_batch(key.verifying_key, claims))
-    claims[2] = replace(claims[2], public_inputs=[10])
-    assert [bool(verdict) for verdict in prover.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]
-
-
-def test_commitments_add_up(committed: Committed) -> None:
-    """cm(v; ρ) + cm(w; ρ') = cm(v + w; ρ + ρ'): what totals over shards rest on."""
-    v, w = fr.from_ints([3, 5]), fr.from_ints([R - 1, 2**200])
-    first, second = committed.basis.commit(v), committed.basis.commit(w)
-    scalars = np.concatenate([fr.add(v, w), fr.add(first.blinding, second.blinding)[None]])
-    bases = np.concatenate([committed.basis.points[:2], blinding_point()])
-    total = compressed(point(first.commitment) + point(second.commitment))
-    assert g1.compress(kernels.g1.msm(bases, scalars)[None]) == total

@@ -1,0 +1,137 @@
+"""Verification of many proofs at once, and of many equations in one: nothing cancels."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from py_arkworks_bls12381 import G1Point, Scalar
+
+import kernels
+import prover
+from kernels import fr, g1
+from prover import (
+    Claim,
+    Proof,
+    ProvingKey,
+    Statement,
+    verification,
+)
+from prover.commitment import blinding_point
+from prover.statement import ProductBlock
+from tests.prover.segments import (
+    compressed,
+    point,
+    prove,
+    reason,
+)
+from tests.prover.statements import (
+    Committed,
+    R,
+)
+
+
+def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
+    good = Claim([56], committed.proof, committed.commitments)
+    again = Claim(
+        [56],
+        prove(committed).to_bytes(),
+        committed.commitments,
+    )
+    claims = [
+        good,
+        again,
+        Claim([57], committed.proof, committed.commitments),
+        Claim([56], committed.proof),
+        Claim([56], b"", committed.commitments),
+        good,
+    ]
+    verdicts = prover.verify_batch(committed.verifying_key, claims)
+    expected = ["ok", "ok", "pairing_mismatch", "commitment_count", "proof_length", "ok"]
+    assert [verdict.reason for verdict in verdicts] == expected
+    assert [verdict.reason for verdict in prover.verify_batch(committed.verifying_key, [good, again])] == [
+        "ok"
+    ] * 2
+    assert prover.verify_batch(committed.verifying_key, []) == []
+
+
+def test_errors_that_cancel_without_weights_are_noticed(
+    committed: Committed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """+X in one proof's C and −X in the other's: their plain sum is right."""
+    shift = G1Point() * Scalar(31337)
+    proofs = [
+        replace(committed.proof, c=compressed(point(committed.proof.c) + move)) for move in (shift, -shift)
+    ]
+    claims = [Claim([56], proof, committed.commitments) for proof in proofs]
+    verdicts = prover.verify_batch(committed.verifying_key, claims)
+    assert [verdict.reason for verdict in verdicts] == ["pairing_mismatch"] * 2
+    monkeypatch.setattr(verification, "_weight", lambda: 1)
+    assert all(prover.verify_batch(committed.verifying_key, claims))
+
+
+def compensations(key: ProvingKey, proof: Proof) -> dict[str, Proof]:
+    """Changes to two equations of one proof that cancel in their plain sum."""
+    shift, generator = G1Point() * Scalar(31337), G1Point()
+    (k_1, k_2, k_3), (l_1, l_2) = map(point, proof.knowledge), map(point, proof.links)
+    # C's pairing with δ is made up for by [δ]_1, paired with the generator.
+    c, delta = compressed(point(proof.c) + generator), point(g1.compress(key.delta_g1))
+    _, second, third = proof.knowledge
+    return {
+        "knowledge and link": replace(
+            proof,
+            knowledge=(compressed(k_1 + shift), second, third),
+            links=(compressed(l_1 + -shift), proof.links[1]),
+        ),
+        "knowledge and knowledge": replace(
+            proof, knowledge=(compressed(k_1 + shift), compressed(k_2 + -shift), compressed(k_3))
+        ),
+        "link and link": replace(proof, links=(compressed(l_1 + shift), compressed(l_2 + -shift))),
+        "C and knowledge": replace(proof, c=c, knowledge=(compressed(k_1 + delta), second, third)),
+        "C and link": replace(proof, c=c, links=(compressed(l_1 + delta), proof.links[1])),
+    }
+
+
+def test_errors_that_cancel_inside_one_proof_are_noticed(
+    committed: Committed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forged = compensations(committed.key, committed.proof)
+    for name, proof in forged.items():
+        assert reason(committed, proof) == "pairing_mismatch", name
+    monkeypatch.setattr(verification, "_weight", lambda: 1)
+    for name, proof in forged.items():
+        assert reason(committed, proof) == "ok", name
+
+
+def test_weights_are_fresh_and_have_128_bits(committed: Committed, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def draw(bits: int) -> int:
+        asked.append(bits)
+        return 2**127 + len(asked)
+
+    monkeypatch.setattr(secrets, "randbits", draw)
+    assert reason(committed, committed.proof) == "ok"
+    assert asked == [128] * 5  # three proofs of knowledge and two links; the first equation has weight one
+
+
+def test_a_batch_without_segments() -> None:
+    square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
+    statement = Statement(1, 1, (square,))
+    key = prover.setup(statement)
+    claims = [Claim([n * n], prover.prove(key, statement, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
+    assert all(prover.verify_batch(key.verifying_key, claims))
+    claims[2] = replace(claims[2], public_inputs=[10])
+    assert [bool(verdict) for verdict in prover.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]
+
+
+def test_commitments_add_up(committed: Committed) -> None:
+    """cm(v; ρ) + cm(w; ρ') = cm(v + w; ρ + ρ'): what totals over shards rest on."""
+    v, w = fr.from_ints([3, 5]), fr.from_ints([R - 1, 2**200])
+    first, second = committed.basis.commit(v), committed.basis.commit(w)
+    scalars = np.concatenate([fr.add(v, w), fr.add(first.blinding, second.blinding)[None]])
+    bases = np.concatenate([committed.basis.points[:2], blinding_point()])
+    total = compressed(point(first.commitment) + point(second.commitment))
+    assert g1.compress(kernels.g1.msm(bases, scalars)[None]) == total
