@@ -33,6 +33,7 @@ from prover import (
 from prover.commitment import blinding_point
 from prover.reference import Trapdoor
 from prover.statement import ProductBlock
+from tests.prover import verifiers
 from tests.prover.statements import (
     COMMITTED_Z,
     Committed,
@@ -79,14 +80,14 @@ def key_point(points: np.ndarray, index: int) -> G1Point:
 
 def reason(case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56) -> str:
     outside = case.commitments if commitments is None else tuple(commitments)
-    return prover.verify(case.verifying_key, [y], proof, outside).reason
+    return verifiers.verify(case.verifying_key, [y], proof, outside).reason
 
 
 # Honest proofs
 
 
 def test_an_honest_proof_is_valid_for_both_verifiers(committed: Committed) -> None:
-    for verify in (prover.verify, reference.verify):
+    for verify in (verifiers.verify, reference.verify):
         assert verify(committed.verifying_key, [56], committed.proof, committed.commitments).reason == "ok"
 
 
@@ -156,7 +157,7 @@ def test_segments_without_challenges_or_links(committed: Committed) -> None:
     key = prover.setup(statement)
     proof = prover.prove(key, statement, fr.from_ints([1, 49, 7, 0, 0]))
     assert len(proof.to_bytes()) == 210 + 2 * 96
-    for verify in (prover.verify, reference.verify):
+    for verify in (verifiers.verify, reference.verify):
         assert verify(key.verifying_key, [49], proof).reason == "ok"
         assert verify(key.verifying_key, [50], proof).reason == "pairing_mismatch"
 
@@ -217,8 +218,8 @@ def test_the_simulator_proves_any_statement(y: int) -> None:
     verifying_key = setup_with(TRAPDOOR, statement, basis).verifying_key
     commitments = [basis.commit(fr.from_ints([9, 9])).commitment, compressed(G1Point() * Scalar(4242))]
     proof = reference.simulate(verifying_key, statement, TRAPDOOR, [y], commitments)
-    assert prover.verify(verifying_key, [y], proof, commitments).reason == "ok"
-    assert prover.verify(verifying_key, [y + 1], proof, commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(verifying_key, [y], proof, commitments).reason == "ok"
+    assert verifiers.verify(verifying_key, [y + 1], proof, commitments).reason == "pairing_mismatch"
 
 
 # Forgeries
@@ -267,9 +268,9 @@ def test_delta_on_a_segment_claims_no_other_public_input() -> None:
     trapdoor = TRAPDOOR._replace(sigma=(4711,), links=())
     key = setup_with(trapdoor, square_statement(), None)
     forged = delta_on_a_segment(key, 49, 50, None)
-    assert prover.verify(key.verifying_key, [50], forged).reason == "pairing_mismatch"
+    assert verifiers.verify(key.verifying_key, [50], forged).reason == "pairing_mismatch"
     with_sigma = delta_on_a_segment(key, 49, 50, 4711)
-    assert prover.verify(key.verifying_key, [50], with_sigma).reason == "ok"
+    assert verifiers.verify(key.verifying_key, [50], with_sigma).reason == "ok"
 
 
 def mixed_commitments(key: ProvingKey, basis: CommitmentBasis) -> tuple[Proof, list[bytes]]:
@@ -306,7 +307,7 @@ def test_values_do_not_move_between_commitments() -> None:
     basis = commitment_basis(2)
     key = setup_with(TRAPDOOR, committed_statement(), basis)
     proof, commitments = mixed_commitments(key, basis)
-    assert prover.verify(key.verifying_key, [56], proof, commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(key.verifying_key, [56], proof, commitments).reason == "pairing_mismatch"
 
 
 def test_values_would_move_between_commitments_under_equal_keys() -> None:
@@ -321,7 +322,7 @@ def test_values_would_move_between_commitments_under_equal_keys() -> None:
         patch.setattr(VerifyingKey, "_refuse_related_points", lambda _: None)
         key = setup_with(equal, committed_statement(), basis)
         proof, commitments = mixed_commitments(key, basis)
-    assert prover.verify(key.verifying_key, [56], proof, commitments).reason == "ok"
+    assert verifiers.verify(key.verifying_key, [56], proof, commitments).reason == "ok"
 
 
 def test_a_link_to_another_model_is_refused(committed: Committed) -> None:
@@ -428,13 +429,13 @@ def test_a_proof_under_another_key_or_statement_is_refused(committed: Committed)
     other_key = prover.setup(committed.statement, basis=committed.basis).verifying_key
     relabelled = replace(committed.verifying_key, statement_digest=bytes(32))
     for key in (other_key, relabelled):
-        for verify in (prover.verify, reference.verify):
+        for verify in (verifiers.verify, reference.verify):
             assert verify(key, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
 
 
 def test_a_key_with_another_basis_draws_other_challenges(committed: Committed) -> None:
     moved = replace(committed.verifying_key, basis=commitment_basis(2, tau=99).identity)
-    assert prover.verify(moved, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(moved, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
 
 
 def test_rerandomised_proofs_keep_their_segments(committed: Committed) -> None:
@@ -539,7 +540,7 @@ def test_every_other_length_of_a_key_or_proof_is_refused(committed: Committed) -
                 VerifyingKey.from_bytes((data * 2)[:length])
     whole = committed.proof.to_bytes()
     for length in set(range(len(whole) + 60)) - {len(whole), 192}:
-        verdict = prover.verify(committed.verifying_key, [56], (whole * 2)[:length], committed.commitments)
+        verdict = verifiers.verify(committed.verifying_key, [56], (whole * 2)[:length], committed.commitments)
         assert verdict.reason in ("proof_length", "proof_shape")
 
 
@@ -548,7 +549,7 @@ def test_a_flipped_bit_anywhere_is_refused(committed: Committed) -> None:
     for position in range(0, len(data), 5):
         changed = bytearray(data)
         changed[position] ^= 1 << position % 8
-        verdict = prover.verify(committed.verifying_key, [56], bytes(changed), committed.commitments)
+        verdict = verifiers.verify(committed.verifying_key, [56], bytes(changed), committed.commitments)
         assert not verdict.valid
 
 
@@ -564,7 +565,7 @@ def test_a_flipped_bit_anywhere_is_refused(committed: Committed) -> None:
     ],
 )
 def test_commitments_are_refused_by_name(committed: Committed, commitments: Any, expected: str) -> None:
-    for verify in (prover.verify, reference.verify):
+    for verify in (verifiers.verify, reference.verify):
         assert verify(committed.verifying_key, [56], committed.proof, commitments).reason == expected
 
 
@@ -648,13 +649,13 @@ def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
         Claim([56], b"", committed.commitments),
         good,
     ]
-    verdicts = prover.verify_batch(committed.verifying_key, claims)
+    verdicts = verifiers.verify_batch(committed.verifying_key, claims)
     expected = ["ok", "ok", "pairing_mismatch", "commitment_count", "proof_length", "ok"]
     assert [verdict.reason for verdict in verdicts] == expected
-    assert [verdict.reason for verdict in prover.verify_batch(committed.verifying_key, [good, again])] == [
+    assert [verdict.reason for verdict in verifiers.verify_batch(committed.verifying_key, [good, again])] == [
         "ok"
     ] * 2
-    assert prover.verify_batch(committed.verifying_key, []) == []
+    assert verifiers.verify_batch(committed.verifying_key, []) == []
 
 
 def test_errors_that_cancel_without_weights_are_noticed(
@@ -666,10 +667,10 @@ def test_errors_that_cancel_without_weights_are_noticed(
         replace(committed.proof, c=compressed(point(committed.proof.c) + move)) for move in (shift, -shift)
     ]
     claims = [Claim([56], proof, committed.commitments) for proof in proofs]
-    verdicts = prover.verify_batch(committed.verifying_key, claims)
+    verdicts = verifiers.verify_batch(committed.verifying_key, claims)
     assert [verdict.reason for verdict in verdicts] == ["pairing_mismatch"] * 2
     monkeypatch.setattr(verification, "_weight", lambda: 1)
-    assert all(prover.verify_batch(committed.verifying_key, claims))
+    assert all(verifiers.verify_batch(committed.verifying_key, claims))
 
 
 def test_a_batch_without_segments() -> None:
@@ -677,9 +678,9 @@ def test_a_batch_without_segments() -> None:
     statement = Statement(1, 1, (square,))
     key = prover.setup(statement)
     claims = [Claim([n * n], prover.prove(key, statement, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
-    assert all(prover.verify_batch(key.verifying_key, claims))
+    assert all(verifiers.verify_batch(key.verifying_key, claims))
     claims[2] = replace(claims[2], public_inputs=[10])
-    assert [bool(verdict) for verdict in prover.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]
+    assert [bool(verdict) for verdict in verifiers.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]
 
 
 def test_commitments_add_up(committed: Committed) -> None:

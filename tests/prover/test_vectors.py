@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import prover
 from prover import REASONS, VerifyingKey, reference
+from tests.prover import verifiers
 
 VECTORS = Path(__file__).parent / "vectors"
 DOCUMENTS: dict[str, dict[str, Any]] = {
@@ -26,7 +26,7 @@ KEYS = {name: VerifyingKey.from_json(document["verifying_key"]) for name, docume
 def test_verdict(name: str, case: dict[str, Any]) -> None:
     inputs, proof = [int(text) for text in case["public_inputs"]], bytes.fromhex(case["proof"])
     commitments = [bytes.fromhex(text) for text in case.get("commitments", [])]
-    assert prover.verify(KEYS[name], inputs, proof, commitments).reason == case["reason"]
+    assert verifiers.verify(KEYS[name], inputs, proof, commitments).reason == case["reason"]
     assert reference.verify(KEYS[name], inputs, proof, commitments).reason == case["reason"]
 
 
