@@ -9,11 +9,11 @@ With segments, ``setup`` takes a ``CommitmentBasis`` where they are linked, ``pr
 ``answer`` to the challenges, ``verify`` the commitments.
 
 The rooms: ``statement`` (constraints; ``adaptivity`` guards those on challenges), ``qap`` (their
-polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and ``verification`` (over a ``curve``,
-the pairing library's or the ``native`` one); what these pass on: ``proving_key``, ``verifying_key``, ``proof``,
-``verdict``; ``container``, ``preamble`` and
-``document`` (files), ``points`` and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by
-several parties, from ``powers_of_tau``); ``iden3`` (snarkjs and circom); ``reference``, slow and independent.
+polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and ``verification`` (over a
+``curve``, the pairing library's or the ``native`` one); what these pass on: ``proving_key``,
+``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and ``document`` (files), ``points``
+and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by several parties, from
+``powers_of_tau``); ``iden3`` (snarkjs and circom); ``reference``, slow and independent.
 docs/groth16.md has the formulas, docs/formats.md the bytes.
 """
 

@@ -120,6 +120,7 @@ def test_pairs_may_repeat_and_cancel(k: Kernels) -> None:
 
 def test_other_shapes_are_refused(k: Kernels) -> None:
     p, q = multiples(k, [(1, 1), (2, 2)])
-    for left, right in ((p, q[:1]), (p[0], q[0]), (q, p), (p.astype(np.int64), q)):
+    pairs: list[tuple[Any, Any]] = [(p, q[:1]), (p[0], q[0]), (q, p), (p.astype(np.int64), q)]
+    for left, right in pairs:
         with pytest.raises(ValueError, match=r"must be|pair up"):
             k.pairing_product_is_one(left, right)
