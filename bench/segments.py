@@ -5,8 +5,8 @@
 The convolution is that of ``bench.counts``, image, weights and outputs committed; a proof is timed from the
 three tensors: witness and proof. Verification takes one core. Every proof there has 100 public inputs, one
 challenge, one segment and one link; "bytes" are inputs below 256, as pixels are, "random" ones fill the
-field. "plain" is Groth16 with the same inputs and no segment. The time of a batch is given for each proof in it.
-Verification runs on the native kernels; its peer is the same on py_arkworks_bls12381, in turn.
+field. "plain" is Groth16 with the same inputs and no segment. The time of a batch is given for each proof in
+it. Verification runs on the native kernels; its peer is the same on py_arkworks_bls12381, in turn.
 """
 
 from __future__ import annotations
