@@ -1,4 +1,4 @@
-"""Kernels over BLS12-381: fields, groups, transforms, multi-scalar multiplication, sparse products.
+"""Kernels over BLS12-381: fields, groups, pairings, transforms, multi-scalar multiplication, sparse products.
 
 Arrays are ``numpy.uint64`` words, little-endian, in Montgomery form unless a name says ``canon``. The names
 below are the fastest target's that this processor runs; ``load(target)`` gives any other. Kernels are not
@@ -27,6 +27,7 @@ g1 = _fastest.g1
 g2 = _fastest.g2
 csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
+pairing_product_is_one = _fastest.pairing_product_is_one
 
 
 @lru_cache(maxsize=2)
@@ -55,4 +56,5 @@ __all__ = [
     "g1",
     "g2",
     "load",
+    "pairing_product_is_one",
 ]

@@ -17,6 +17,7 @@
 #include "zen/msm.hpp"
 #include "zen/multiply.hpp"
 #include "zen/ntt.hpp"
+#include "zen/pairing.hpp"
 #include "zen/sparse.hpp"
 #include "zen/sparse_points.hpp"
 
@@ -229,6 +230,11 @@ NB_MODULE(ZEN_MODULE, m) {
 
   bind_group<Fp>(m, "g1", g1_generator());
   bind_group<Fp2>(m, "g2", g2_generator());
+
+  m.def("pairing_product_is_one", [](ConstWords p, ConstWords q) {
+    nb::gil_scoped_release release;
+    return pairing_product_is_one(read<Affine<Fp>>(p), read<Affine<Fp2>>(q), count<Affine<Fp>>(p));
+  });
 
   nb::class_<Domain>(m, "Domain")
       .def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>())

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, as_csr, as_vector, require_in_place
+from kernels.arrays import FrArray, WordArray, as_csr, as_vector, require_in_place
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.ntt import Domain
@@ -28,6 +28,17 @@ class Kernels:
 
     def domain(self, log_size: int) -> Domain:
         return Domain(self._extension, log_size)
+
+    def pairing_product_is_one(self, p: WordArray, q: WordArray) -> bool:
+        """Whether the product of the pairings e(p[i], q[i]) is one.
+
+        ``p`` is uint64[n, 2, 6], ``q`` uint64[n, 2, 2, 6], points of the subgroups, which is not checked. A
+        pair with infinity on either side contributes one. ``ValueError`` for other shapes.
+        """
+        p, q = as_vector(p, self.g1.shape, "p"), as_vector(q, self.g2.shape, "q")
+        if len(p) != len(q):
+            raise ValueError(f"{len(p)} points of G1 and {len(q)} of G2 do not pair up")
+        return bool(self._extension.pairing_product_is_one(p, q))
 
     def csr_multiply(
         self,

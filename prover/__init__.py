@@ -9,15 +9,16 @@ With segments, ``setup`` takes a ``CommitmentBasis`` where they are linked, ``pr
 ``answer`` to the challenges, ``verify`` the commitments.
 
 The rooms: ``statement`` (constraints; ``adaptivity`` guards those on challenges), ``qap`` (their
-polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and ``verification``; what these
-pass on: ``proving_key``, ``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and
-``document`` (files), ``points`` and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup
-by several parties, from ``powers_of_tau``); ``iden3`` (snarkjs and circom); ``reference``, slow and
-independent.
+polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and ``verification`` (over a
+``curve``, the pairing library's or the ``native`` one); what these pass on: ``proving_key``,
+``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and ``document`` (files), ``points``
+and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by several parties, from
+``powers_of_tau``); ``iden3`` (snarkjs and circom); ``reference``, slow and independent.
 docs/groth16.md has the formulas, docs/formats.md the bytes.
 """
 
 from prover.commitment import CommitmentBasis, Opening
+from prover.native import verify, verify_batch
 from prover.progress import Progress
 from prover.proof import Proof
 from prover.proving import Answer, prove
@@ -25,7 +26,7 @@ from prover.proving_key import ProvingKey
 from prover.statement import Csr, ProductBlock, Segment, SparseBlock, Statement
 from prover.trusted_setup import setup
 from prover.verdict import REASONS, Verdict
-from prover.verification import Claim, verify, verify_batch
+from prover.verification import Claim
 from prover.verifying_key import SegmentKey, VerifyingKey
 
 __all__ = [

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from py_arkworks_bls12381 import G1Point, G2Point
-
+from prover.curve import ARKWORKS, G1, G2, Curve
 from prover.document import check_header, from_hex, hex_list
-from prover.points import G1_BYTES, G2_BYTES, PointError, decode_g1, decode_g2
+from prover.points import G1_BYTES, G2_BYTES, PointError
 from prover.preamble import MAGIC, PREAMBLE_BYTES, PROOF, check_preamble, preamble
 from zenerrors import EncodingError, FileFormatError
 
@@ -22,7 +21,7 @@ _JSON_HEADER: Final[Mapping[str, str | int]] = {
     "curve": "bls12381",
 }
 
-Point = TypeVar("Point", G1Point, G2Point)
+Point = TypeVar("Point")
 
 
 class ProofError(EncodingError):
@@ -36,15 +35,15 @@ class ProofError(EncodingError):
         return ProofError, (self.reason, self.message)
 
 
-class Points(NamedTuple):
+class Points(NamedTuple, Generic[G1, G2]):
     """A proof's points, each in its subgroup and finite."""
 
-    a: G1Point
-    b: G2Point
-    c: G1Point
-    segments: list[G1Point]
-    knowledge: list[G1Point]
-    links: list[G1Point]
+    a: G1
+    b: G2
+    c: G1
+    segments: list[G1]
+    knowledge: list[G1]
+    links: list[G1]
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Proof:
         Raises ``EncodingError`` with a code ``encoding.{reason}``, the reasons being those of a ``Verdict``.
         """
         proof = cls.split(data)
-        proof.decode()
+        proof.decode(ARKWORKS)
         return proof
 
     @classmethod
@@ -123,15 +122,15 @@ class Proof:
             a, b, c, tuple(rest[:segments]), tuple(rest[segments : 2 * segments]), tuple(rest[2 * segments :])
         )
 
-    def decode(self) -> Points:
-        """The points, checked. Raises ``ProofError``."""
+    def decode(self, curve: Curve[G1, G2]) -> Points[G1, G2]:
+        """The points, checked, as ``curve`` has them. Raises ``ProofError``."""
         return Points(
-            decoded(decode_g1, self.a, "a"),
-            decoded(decode_g2, self.b, "b"),
-            decoded(decode_g1, self.c, "c"),
-            [decoded(decode_g1, data, "segment") for data in self.segments],
-            [decoded(decode_g1, data, "knowledge") for data in self.knowledge],
-            [decoded(decode_g1, data, "link") for data in self.links],
+            decoded(curve.decode_g1, self.a, "a"),
+            decoded(curve.decode_g2, self.b, "b"),
+            decoded(curve.decode_g1, self.c, "c"),
+            [decoded(curve.decode_g1, data, "segment") for data in self.segments],
+            [decoded(curve.decode_g1, data, "knowledge") for data in self.knowledge],
+            [decoded(curve.decode_g1, data, "link") for data in self.links],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +154,7 @@ class Proof:
             tuple(hex_list(document.get(name), name)) for name in ("segments", "knowledge", "links")
         )
         proof = cls(a, b, c, segments, knowledge, links)
-        proof.decode()
+        proof.decode(ARKWORKS)
         return proof
 
 

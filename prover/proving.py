@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from py_arkworks_bls12381 import GT, G1Point, G2Point
 
 from kernels import FrArray, Group, fr, g1, g2
 from prover import qap, transcript
 from prover.commitment import Opening
+from prover.native import NATIVE
 from prover.progress import Progress, silent
 from prover.proof import Proof
 from prover.proving_key import Points, ProvingKey
@@ -166,12 +166,12 @@ def _check_links(
     key: ProvingKey, segments: Sequence[bytes], links: Sequence[bytes], commitments: Sequence[bytes]
 ) -> None:
     """e(D, k_1) · e(cm, k_2) = e(π, 1) for each link, so that a wrong opening is named and not proved."""
-    read = G1Point.from_compressed_bytes_unchecked
+    read = NATIVE.decode_g1
     for (index, k_1, k_2), link, commitment in zip(
-        key.verifying_key.prepared.links, links, commitments, strict=True
+        key.verifying_key.prepared(NATIVE).links, links, commitments, strict=True
     ):
-        left = GT.multi_pairing([read(segments[index]), read(commitment)], [k_1, k_2])
-        if left != GT.pairing(read(link), G2Point()):
+        left = [(read(segments[index]), k_1), (read(commitment), k_2)]
+        if not NATIVE.products_agree(left, [(read(link), NATIVE.generator_g2)]):
             raise StatementError(
                 "statement.openings",
                 f"the opening for segment {index} does not open its commitment to the segment's values",

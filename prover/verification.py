@@ -6,8 +6,8 @@
 
 The x_i end with the proof's challenges, which the verifier derives. Several equations are added up with
 weights of 128 random bits, drawn when the proof is there: a wrong one is noticed but for chance 2^-128.
-Needs Python and the pairing library only, not the native kernels. Everything here is public, so nothing is
-secret in timing.
+Written once, for any ``Curve``. By default that is the one that needs Python and the pairing library only;
+``prover.native`` passes the native kernels. Everything here is public, so nothing is secret in timing.
 """
 
 from __future__ import annotations
@@ -15,20 +15,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-
-from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
+from typing import Any, Generic, NamedTuple
 
 from prover import transcript
-from prover.points import SCALAR_MODULUS, decode_g1
+from prover.curve import ARKWORKS, G1, G2, Curve
+from prover.points import SCALAR_MODULUS
 from prover.proof import Points, Proof, ProofError, decoded
 from prover.verdict import OK, Verdict
 from prover.verifying_key import VerifyingKey
 
 _WEIGHT_BITS = 128
-_GENERATOR = G2Point()
-_FEW = 3
-"""So many points are faster multiplied one by one."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +36,11 @@ class Claim:
     commitments: Sequence[bytes] = ()
 
 
-class _Decoded(NamedTuple):
+class _Decoded(NamedTuple, Generic[G1, G2]):
     inputs: list[int]
     """Public inputs and challenges."""
-    points: Points
-    commitments: list[G1Point]
+    points: Points[G1, G2]
+    commitments: list[G1]
 
 
 def verify(
@@ -52,40 +48,44 @@ def verify(
     public_inputs: Sequence[int],
     proof: bytes | Proof,
     commitments: Sequence[bytes] = (),
+    *,
+    curve: Curve[Any, Any] = ARKWORKS,
 ) -> Verdict:
     """Check ``proof`` for ``public_inputs``: canonical integers in the key's order, without the challenges.
 
     ``commitments``: 48 bytes for each linked segment, in order, which its values must open.
     Never raises for a bad proof or bad inputs: the verdict names the first thing that is wrong.
     """
-    claim = _decode(verifying_key, Claim(public_inputs, proof, commitments))
+    claim = _decode(curve, verifying_key, Claim(public_inputs, proof, commitments))
     if isinstance(claim, Verdict):
         return claim
-    return Verdict.of(OK if _hold(verifying_key, [claim]) else "pairing_mismatch")
+    return Verdict.of(OK if _hold(curve, verifying_key, [claim]) else "pairing_mismatch")
 
 
-def verify_batch(verifying_key: VerifyingKey, claims: Sequence[Claim]) -> list[Verdict]:
+def verify_batch(
+    verifying_key: VerifyingKey, claims: Sequence[Claim], *, curve: Curve[Any, Any] = ARKWORKS
+) -> list[Verdict]:
     """The verdict on each claim, as ``verify`` gives it, in one multi-pairing if all of them hold.
 
     A batch with a wrong claim takes as long again as verifying one by one.
     """
-    verdicts = [_decode(verifying_key, claim) for claim in claims]
+    verdicts = [_decode(curve, verifying_key, claim) for claim in claims]
     formed = [claim for claim in verdicts if not isinstance(claim, Verdict)]
-    together = _hold(verifying_key, formed)
+    together = _hold(curve, verifying_key, formed)
     return [
         claim
         if isinstance(claim, Verdict)
-        else Verdict.of(OK if together or _hold(verifying_key, [claim]) else "pairing_mismatch")
+        else Verdict.of(OK if together or _hold(curve, verifying_key, [claim]) else "pairing_mismatch")
         for claim in verdicts
     ]
 
 
-def _decode(key: VerifyingKey, claim: Claim) -> _Decoded | Verdict:
+def _decode(curve: Curve[G1, G2], key: VerifyingKey, claim: Claim) -> _Decoded[G1, G2] | Verdict:
     """The claim's points and all its inputs, or the first refusal that its form earns."""
     refusal = check_public_inputs(key.public, claim.public_inputs)
     if refusal is not None:
         return refusal
-    links = len(key.prepared.links)
+    links = sum(segment.link_g2 is not None for segment in key.segments)
     if not isinstance(claim.commitments, list | tuple) or not all(
         isinstance(data, bytes) for data in claim.commitments
     ):
@@ -100,8 +100,8 @@ def _decode(key: VerifyingKey, claim: Claim) -> _Decoded | Verdict:
         shape = len(proof.segments), len(proof.knowledge), len(proof.links)
         if shape != (len(key.segments), len(key.segments), links):
             return Verdict.of("proof_shape")
-        points = proof.decode()
-        commitments = [decoded(decode_g1, data, "commitment") for data in claim.commitments]
+        points = proof.decode(curve)
+        commitments = [decoded(curve.decode_g1, data, "commitment") for data in claim.commitments]
     except ProofError as fault:
         return Verdict.of(fault.reason)
     challenges = transcript.challenges(
@@ -110,12 +110,12 @@ def _decode(key: VerifyingKey, claim: Claim) -> _Decoded | Verdict:
     return _Decoded([*claim.public_inputs, *challenges], points, commitments)
 
 
-def _hold(key: VerifyingKey, claims: Sequence[_Decoded]) -> bool:
+def _hold(curve: Curve[G1, G2], key: VerifyingKey, claims: Sequence[_Decoded[G1, G2]]) -> bool:
     """Whether all equations of all claims hold: their sum, each with a weight."""
     if not claims:
         return True
-    prepared = key.prepared
-    left, right = _Side(), _Side()
+    prepared = key.prepared(curve)
+    left, right = _Side(curve), _Side(curve)
     totals = [0] * len(prepared.ic)
     for index, (inputs, points, commitments) in enumerate(claims):
         weight = 1 if index == 0 else _weight()
@@ -129,55 +129,42 @@ def _hold(key: VerifyingKey, claims: Sequence[_Decoded]) -> bool:
             points.segments, prepared.knowledge, points.knowledge, strict=True
         ):
             weight = _weight()
-            left.add(knowledge, _GENERATOR, weight)
+            left.add(knowledge, curve.generator_g2, weight)
             right.add(segment, sigma, weight)
         for (segment_index, k_1, k_2), link, commitment in zip(
             prepared.links, points.links, commitments, strict=True
         ):
             weight = _weight()
-            left.add(link, _GENERATOR, weight)
+            left.add(link, curve.generator_g2, weight)
             right.add(points.segments[segment_index], k_1, weight)
             right.add(commitment, k_2, weight)
     for point, total in zip(prepared.ic, totals, strict=True):
         right.add(point, prepared.gamma, total)
-    if totals[0] > 1:
-        right.pair(prepared.alpha, prepared.beta, totals[0] - 1)
-    product = GT.multi_pairing(*_columns(left.pairs() + [(-p, q) for p, q in right.pairs()]))
-    return product == prepared.alpha_beta
+    right.pair(prepared.alpha, prepared.beta, totals[0])
+    return curve.products_agree(left.pairs(), right.pairs())
 
 
-class _Side:
+class _Side(Generic[G1, G2]):
     """A sum of weighted pairings; terms with the same point of G2 are added up before they are paired."""
 
-    def __init__(self) -> None:
-        self._pairs: list[tuple[G1Point, G2Point]] = []
-        self._shared: dict[int, tuple[G2Point, list[G1Point], list[Scalar]]] = {}
+    def __init__(self, curve: Curve[G1, G2]) -> None:
+        self._curve = curve
+        self._pairs: list[tuple[G1, G2]] = []
+        self._shared: dict[int, tuple[G2, list[G1], list[int]]] = {}
 
-    def pair(self, p: G1Point, q: G2Point, weight: int) -> None:
+    def pair(self, p: G1, q: G2, weight: int) -> None:
         """A term whose ``q`` occurs nowhere else."""
-        self._pairs.append((p if weight == 1 else p * Scalar(weight), q))
+        self._pairs.append((p if weight == 1 else self._curve.weighted_sum([p], [weight]), q))
 
-    def add(self, p: G1Point, q: G2Point, weight: int) -> None:
+    def add(self, p: G1, q: G2, weight: int) -> None:
         """A term whose ``q``, this very object, occurs in others."""
         _, points, weights = self._shared.setdefault(id(q), (q, [], []))
         points.append(p)
-        weights.append(Scalar(weight % SCALAR_MODULUS))
+        weights.append(weight)
 
-    def pairs(self) -> list[tuple[G1Point, G2Point]]:
-        return self._pairs + [(_sum(p, weights), q) for q, p, weights in self._shared.values()]
-
-
-def _sum(points: list[G1Point], weights: list[Scalar]) -> G1Point:
-    if len(points) > _FEW:
-        return G1Point.multiexp_unchecked(points, weights)
-    total = points[0] * weights[0]
-    for point, weight in zip(points[1:], weights[1:], strict=True):
-        total = total + point * weight
-    return total
-
-
-def _columns(pairs: list[tuple[G1Point, G2Point]]) -> tuple[list[G1Point], list[G2Point]]:
-    return [p for p, _ in pairs], [q for _, q in pairs]
+    def pairs(self) -> list[tuple[G1, G2]]:
+        shared = self._shared.values()
+        return self._pairs + [(self._curve.weighted_sum(p, weights), q) for q, p, weights in shared]
 
 
 def _weight() -> int:

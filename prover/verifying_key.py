@@ -10,12 +10,13 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from py_arkworks_bls12381 import GT, G1Point, G2Point
+from py_arkworks_bls12381 import G1Point, G2Point
 
+from prover.curve import ARKWORKS, G1, G2, Curve
 from prover.document import as_list, check_header, from_hex, hex_list, natural
-from prover.points import G1_BYTES, G2_BYTES, Fault, PointError, decode_g1, decode_g2
+from prover.points import G1_BYTES, G2_BYTES, Fault, PointError
 from prover.preamble import PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
 from prover.proof import MOST_SEGMENTS
 from zenerrors import FileFormatError
@@ -49,7 +50,7 @@ _FAULTS = {
     Fault.AT_INFINITY: "it is the point at infinity",
 }
 
-Point = TypeVar("Point", G1Point, G2Point)
+Point = TypeVar("Point")
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,16 @@ class SegmentKey:
             )
 
 
-class Prepared(NamedTuple):
+class Prepared(NamedTuple, Generic[G1, G2]):
     """Decoded points, ready for the pairing equations."""
 
-    alpha: G1Point
-    beta: G2Point
-    alpha_beta: GT
-    """e(α, β)."""
-    gamma: G2Point
-    delta: G2Point
-    ic: list[G1Point]
-    knowledge: list[G2Point]
-    links: list[tuple[int, G2Point, G2Point]]
+    alpha: G1
+    beta: G2
+    gamma: G2
+    delta: G2
+    ic: list[G1]
+    knowledge: list[G2]
+    links: list[tuple[int, G2, G2]]
     """For each linked segment its index, [k_1]_2 and [k_2]_2."""
 
 
@@ -145,9 +144,9 @@ class VerifyingKey:
             }
         )
         if self.basis is not None:
-            _decoded(decode_g1, self.basis, "basis")
+            _decoded(ARKWORKS.decode_g1, self.basis, "basis")
         # Decoding comes first: it gives every bad point its own name.
-        _ = self.prepared
+        self.prepared(ARKWORKS)
         self._refuse_related_points()
 
     def _require(self, fits: Mapping[str, bool]) -> None:
@@ -201,24 +200,34 @@ class VerifyingKey:
         """SHA-256 of ``to_bytes()``: the key's identity. 32 bytes."""
         return hashlib.sha256(self.to_bytes()).digest()
 
+    def prepared(self, curve: Curve[G1, G2]) -> Prepared[G1, G2]:
+        """The key's points as ``curve`` has them, decoded once."""
+        if curve not in self._prepared:
+            self._prepared[curve] = self._prepare(curve)
+        return self._prepared[curve]
+
     @cached_property
-    def prepared(self) -> Prepared:
-        alpha = _decoded(decode_g1, self.alpha_g1, "alpha_g1")
-        beta = _decoded(decode_g2, self.beta_g2, "beta_g2")
-        gamma = _decoded(decode_g2, self.gamma_g2, "gamma_g2")
-        delta = _decoded(decode_g2, self.delta_g2, "delta_g2")
-        ic = [_decoded(decode_g1, point, f"ic[{index}]") for index, point in enumerate(self.ic)]
+    def _prepared(self) -> dict[Curve[Any, Any], Prepared[Any, Any]]:
+        return {}
+
+    def _prepare(self, curve: Curve[G1, G2]) -> Prepared[G1, G2]:
+        alpha = _decoded(curve.decode_g1, self.alpha_g1, "alpha_g1")
+        beta, gamma, delta = (
+            _decoded(curve.decode_g2, getattr(self, name), name)
+            for name in ("beta_g2", "gamma_g2", "delta_g2")
+        )
+        ic = [_decoded(curve.decode_g1, point, f"ic[{index}]") for index, point in enumerate(self.ic)]
         knowledge, links = [], []
         for index, segment in enumerate(self.segments):
             name = f"segments[{index}]"
-            knowledge.append(_decoded(decode_g2, segment.knowledge_g2, f"{name}.knowledge_g2"))
+            knowledge.append(_decoded(curve.decode_g2, segment.knowledge_g2, f"{name}.knowledge_g2"))
             if segment.link_g2 is not None:
                 first, second = (
-                    _decoded(decode_g2, point, f"{name}.link_g2[{i}]")
+                    _decoded(curve.decode_g2, point, f"{name}.link_g2[{i}]")
                     for i, point in enumerate(segment.link_g2)
                 )
                 links.append((index, first, second))
-        return Prepared(alpha, beta, GT.pairing(alpha, beta), gamma, delta, ic, knowledge, links)
+        return Prepared(alpha, beta, gamma, delta, ic, knowledge, links)
 
     def to_bytes(self) -> bytes:
         """The binary form of docs/formats.md."""

@@ -155,6 +155,10 @@ def main() -> None:
             print(f"inline constexpr u64 {name}_{axis}[{len(parts)}][6] = {{{words}}};")
     print(f"\n// |z|, z^2\ninline constexpr u64 z_magnitude[1] = {limbs(-Z, 1)};")
     print(f"inline constexpr u64 z_squared[2] = {limbs(Z**2, 2)};")
+    print("\n// (1 + u)^(i (p - 1) / 6)")
+    factors = (power((1, 1), i * (P - 1) // 6) for i in range(6))
+    rows = ("{" + ", ".join(limbs(part * radix % P, 6) for part in factor) + "}" for factor in factors)
+    print(f"inline constexpr u64 frobenius_factors[6][2][6] = {{{', '.join(rows)}}};")
     print("\n}  // namespace zen")
 
 

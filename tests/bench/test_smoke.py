@@ -46,4 +46,5 @@ def test_every_row_of_the_segments_benchmark(tmp_path: Path) -> None:
     assert [(row["name"], row["scalars"]) for row in verifying] == [
         (name, scalars) for scalars in ("bytes", "random") for name in names
     ]
+    assert {row["peer"] for row in verifying} == {"py_arkworks_bls12381"}
     assert all(row["median_s"] > 0 for row in rows)

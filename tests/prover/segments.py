@@ -20,6 +20,7 @@ from prover import (
     trusted_setup,
 )
 from prover.reference import Trapdoor
+from tests.prover import verifiers
 from tests.prover.statements import (
     Committed,
     R,
@@ -74,4 +75,4 @@ def prove(
 
 def reason(case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56) -> str:
     outside = case.commitments if commitments is None else tuple(commitments)
-    return prover.verify(case.verifying_key, [y], proof, outside).reason
+    return verifiers.verify(case.verifying_key, [y], proof, outside).reason

@@ -21,6 +21,7 @@ from prover import (
 )
 from prover.commitment import blinding_point
 from prover.statement import ProductBlock
+from tests.prover import verifiers
 from tests.prover.segments import (
     compressed,
     point,
@@ -48,13 +49,13 @@ def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
         Claim([56], b"", committed.commitments),
         good,
     ]
-    verdicts = prover.verify_batch(committed.verifying_key, claims)
+    verdicts = verifiers.verify_batch(committed.verifying_key, claims)
     expected = ["ok", "ok", "pairing_mismatch", "commitment_count", "proof_length", "ok"]
     assert [verdict.reason for verdict in verdicts] == expected
-    assert [verdict.reason for verdict in prover.verify_batch(committed.verifying_key, [good, again])] == [
+    assert [verdict.reason for verdict in verifiers.verify_batch(committed.verifying_key, [good, again])] == [
         "ok"
     ] * 2
-    assert prover.verify_batch(committed.verifying_key, []) == []
+    assert verifiers.verify_batch(committed.verifying_key, []) == []
 
 
 def test_errors_that_cancel_without_weights_are_noticed(
@@ -66,10 +67,10 @@ def test_errors_that_cancel_without_weights_are_noticed(
         replace(committed.proof, c=compressed(point(committed.proof.c) + move)) for move in (shift, -shift)
     ]
     claims = [Claim([56], proof, committed.commitments) for proof in proofs]
-    verdicts = prover.verify_batch(committed.verifying_key, claims)
+    verdicts = verifiers.verify_batch(committed.verifying_key, claims)
     assert [verdict.reason for verdict in verdicts] == ["pairing_mismatch"] * 2
     monkeypatch.setattr(verification, "_weight", lambda: 1)
-    assert all(prover.verify_batch(committed.verifying_key, claims))
+    assert all(verifiers.verify_batch(committed.verifying_key, claims))
 
 
 def compensations(key: ProvingKey, proof: Proof) -> dict[str, Proof]:
@@ -114,7 +115,7 @@ def test_weights_are_fresh_and_have_128_bits(committed: Committed, monkeypatch: 
 
     monkeypatch.setattr(secrets, "randbits", draw)
     assert reason(committed, committed.proof) == "ok"
-    assert asked == [128] * 5  # three proofs of knowledge and two links; the first equation has weight one
+    assert asked == [128] * 5 * 2  # three proofs of knowledge and two links, on two curves
 
 
 def test_a_batch_without_segments() -> None:
@@ -122,9 +123,9 @@ def test_a_batch_without_segments() -> None:
     statement = Statement(1, 1, (square,))
     key = prover.setup(statement)
     claims = [Claim([n * n], prover.prove(key, statement, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
-    assert all(prover.verify_batch(key.verifying_key, claims))
+    assert all(verifiers.verify_batch(key.verifying_key, claims))
     claims[2] = replace(claims[2], public_inputs=[10])
-    assert [bool(verdict) for verdict in prover.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]
+    assert [bool(verdict) for verdict in verifiers.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]
 
 
 def test_commitments_add_up(committed: Committed) -> None:

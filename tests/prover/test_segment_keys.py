@@ -28,6 +28,7 @@ from prover import (
 )
 from prover.commitment import blinding_point
 from prover.statement import ProductBlock
+from tests.prover import verifiers
 from tests.prover.segments import (
     compressed,
     key_point,
@@ -102,7 +103,7 @@ def test_every_other_length_of_a_key_or_proof_is_refused(committed: Committed) -
                 VerifyingKey.from_bytes((data * 2)[:length])
     whole = committed.proof.to_bytes()
     for length in set(range(len(whole) + 60)) - {len(whole), 192}:
-        verdict = prover.verify(committed.verifying_key, [56], (whole * 2)[:length], committed.commitments)
+        verdict = verifiers.verify(committed.verifying_key, [56], (whole * 2)[:length], committed.commitments)
         assert verdict.reason in ("proof_length", "proof_shape")
 
 
@@ -111,7 +112,7 @@ def test_a_flipped_bit_anywhere_is_refused(committed: Committed) -> None:
     for position in range(0, len(data), 5):
         changed = bytearray(data)
         changed[position] ^= 1 << position % 8
-        verdict = prover.verify(committed.verifying_key, [56], bytes(changed), committed.commitments)
+        verdict = verifiers.verify(committed.verifying_key, [56], bytes(changed), committed.commitments)
         assert not verdict.valid
 
 
@@ -127,7 +128,7 @@ def test_a_flipped_bit_anywhere_is_refused(committed: Committed) -> None:
     ],
 )
 def test_commitments_are_refused_by_name(committed: Committed, commitments: Any, expected: str) -> None:
-    for verify in (prover.verify, reference.verify):
+    for verify in (verifiers.verify, reference.verify):
         assert verify(committed.verifying_key, [56], committed.proof, commitments).reason == expected
 
 

@@ -26,6 +26,7 @@ from prover import (
 )
 from prover.commitment import blinding_point
 from prover.statement import ProductBlock
+from tests.prover import verifiers
 from tests.prover.segments import (
     INPUT,
     MODEL,
@@ -52,7 +53,7 @@ from zenerrors import FileFormatError, StatementError
 
 
 def test_an_honest_proof_is_valid_for_both_verifiers(committed: Committed) -> None:
-    for verify in (prover.verify, reference.verify):
+    for verify in (verifiers.verify, reference.verify):
         assert verify(committed.verifying_key, [56], committed.proof, committed.commitments).reason == "ok"
 
 
@@ -120,7 +121,7 @@ def test_segments_without_challenges_or_links(committed: Committed) -> None:
     key = prover.setup(statement)
     proof = prover.prove(key, statement, fr.from_ints([1, 49, 7, 0, 0]))
     assert len(proof.to_bytes()) == 210 + 2 * 96
-    for verify in (prover.verify, reference.verify):
+    for verify in (verifiers.verify, reference.verify):
         assert verify(key.verifying_key, [49], proof).reason == "ok"
         assert verify(key.verifying_key, [50], proof).reason == "pairing_mismatch"
 
@@ -169,8 +170,8 @@ def test_the_simulator_proves_any_statement(y: int) -> None:
     verifying_key = setup_with(TRAPDOOR, statement, basis).verifying_key
     commitments = [basis.commit(fr.from_ints([9, 9])).commitment, compressed(G1Point() * Scalar(4242))]
     proof = reference.simulate(verifying_key, statement, TRAPDOOR, [y], commitments)
-    assert prover.verify(verifying_key, [y], proof, commitments).reason == "ok"
-    assert prover.verify(verifying_key, [y + 1], proof, commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(verifying_key, [y], proof, commitments).reason == "ok"
+    assert verifiers.verify(verifying_key, [y + 1], proof, commitments).reason == "pairing_mismatch"
 
 
 # Forgeries
@@ -219,9 +220,9 @@ def test_delta_on_a_segment_claims_no_other_public_input() -> None:
     trapdoor = TRAPDOOR._replace(sigma=(4711,), links=())
     key = setup_with(trapdoor, square_statement(), None)
     forged = delta_on_a_segment(key, 49, 50, None)
-    assert prover.verify(key.verifying_key, [50], forged).reason == "pairing_mismatch"
+    assert verifiers.verify(key.verifying_key, [50], forged).reason == "pairing_mismatch"
     with_sigma = delta_on_a_segment(key, 49, 50, 4711)
-    assert prover.verify(key.verifying_key, [50], with_sigma).reason == "ok"
+    assert verifiers.verify(key.verifying_key, [50], with_sigma).reason == "ok"
 
 
 def mixed_commitments(key: ProvingKey, basis: CommitmentBasis) -> tuple[Proof, list[bytes]]:
@@ -258,7 +259,7 @@ def test_values_do_not_move_between_commitments() -> None:
     basis = commitment_basis(2)
     key = setup_with(TRAPDOOR, committed_statement(), basis)
     proof, commitments = mixed_commitments(key, basis)
-    assert prover.verify(key.verifying_key, [56], proof, commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(key.verifying_key, [56], proof, commitments).reason == "pairing_mismatch"
 
 
 def test_values_would_move_between_commitments_under_equal_keys() -> None:
@@ -273,7 +274,7 @@ def test_values_would_move_between_commitments_under_equal_keys() -> None:
         patch.setattr(VerifyingKey, "_refuse_related_points", lambda _: None)
         key = setup_with(equal, committed_statement(), basis)
         proof, commitments = mixed_commitments(key, basis)
-    assert prover.verify(key.verifying_key, [56], proof, commitments).reason == "ok"
+    assert verifiers.verify(key.verifying_key, [56], proof, commitments).reason == "ok"
 
 
 def test_a_link_to_another_model_is_refused(committed: Committed) -> None:
@@ -354,13 +355,13 @@ def test_a_proof_under_another_key_or_statement_is_refused(committed: Committed)
     other_key = prover.setup(committed.statement, basis=committed.basis).verifying_key
     relabelled = replace(committed.verifying_key, statement_digest=bytes(32))
     for key in (other_key, relabelled):
-        for verify in (prover.verify, reference.verify):
+        for verify in (verifiers.verify, reference.verify):
             assert verify(key, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
 
 
 def test_a_key_with_another_basis_draws_other_challenges(committed: Committed) -> None:
     moved = replace(committed.verifying_key, basis=commitment_basis(2, tau=99).identity)
-    assert prover.verify(moved, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(moved, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
 
 
 def test_rerandomised_proofs_keep_their_segments(committed: Committed) -> None:

@@ -19,13 +19,18 @@ from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 import prover
 from prover import REASONS, Proof, Verdict, VerifyingKey, reference
+from prover.curve import ARKWORKS
+from prover.native import NATIVE
+from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
 from tests.prover.statements import Example, R, patient
 from zenerrors import EncodingError
 
 Verifier = Callable[[VerifyingKey, Sequence[int], Any], Verdict]
 
-both = pytest.mark.parametrize("verify", [prover.verify, reference.verify], ids=["fast", "reference"])
+both = pytest.mark.parametrize(
+    "verify", [verifiers.verify, reference.verify], ids=["both curves", "reference"]
+)
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "groth16.json").read_text())
 VECTOR_KEY = VerifyingKey.from_json(VECTORS["verifying_key"])
@@ -88,26 +93,26 @@ def test_a_negated_element_is_refused(example: Example, verify: Verifier, elemen
 def test_an_element_of_another_proof_is_refused(example: Example, element: str) -> None:
     other = prover.prove(example.key, example.statement, example.witness)
     changed = with_element(example.proof, element, getattr(other, element))
-    assert prover.verify(example.verifying_key, example.public, changed).reason == "pairing_mismatch"
+    assert verifiers.verify(example.verifying_key, example.public, changed).reason == "pairing_mismatch"
 
 
 def test_a_flipped_bit_anywhere_is_refused(example: Example) -> None:
     data = example.proof.to_bytes()
     for position in range(len(data)):
         changed = flip(data, position, 1 << position % 8)
-        assert not prover.verify(example.verifying_key, example.public, changed).valid
+        assert not verifiers.verify(example.verifying_key, example.public, changed).valid
 
 
 @patient
 @given(st.binary(max_size=400) | st.binary(min_size=192, max_size=192))
 def test_no_bytes_make_the_verifier_raise(data: bytes) -> None:
-    assert not prover.verify(VECTOR_KEY, [35, 4], data).valid
+    assert not verifiers.verify(VECTOR_KEY, [35, 4], data).valid
 
 
 def test_swapped_elements_are_refused(example: Example) -> None:
     proof = example.proof
     swapped = Proof(proof.c, proof.b, proof.a)
-    assert prover.verify(example.verifying_key, example.public, swapped).reason == "pairing_mismatch"
+    assert verifiers.verify(example.verifying_key, example.public, swapped).reason == "pairing_mismatch"
 
 
 @both
@@ -134,7 +139,7 @@ def test_truncated_and_extended_proofs_are_refused(example: Example, verify: Ver
 
 def test_a_proof_object_of_wrong_lengths_is_refused(example: Example) -> None:
     proof = replace(example.proof, a=b"")
-    assert prover.verify(example.verifying_key, example.public, proof).reason == "a_encoding"
+    assert verifiers.verify(example.verifying_key, example.public, proof).reason == "a_encoding"
 
 
 @both
@@ -148,7 +153,7 @@ def test_a_proof_of_another_type_is_refused(example: Example, verify: Verifier, 
 def test_a_changed_public_input_is_refused(example: Example, index: int, change: int) -> None:
     inputs = list(example.public)
     inputs[index] = (inputs[index] + change) % R
-    assert prover.verify(example.verifying_key, inputs, example.proof).reason == "pairing_mismatch"
+    assert verifiers.verify(example.verifying_key, inputs, example.proof).reason == "pairing_mismatch"
 
 
 @both
@@ -193,7 +198,9 @@ def test_inputs_are_judged_before_any_cryptography(example: Example, monkeypatch
         raise AssertionError("a point was decoded")
 
     monkeypatch.setattr(Proof, "decode", forbidden)
-    assert prover.verify(example.verifying_key, [R, 4], example.proof).reason == "public_input_not_canonical"
+    assert (
+        verifiers.verify(example.verifying_key, [R, 4], example.proof).reason == "public_input_not_canonical"
+    )
 
 
 @pytest.mark.parametrize("field", ["alpha_g1", "beta_g2", "gamma_g2", "delta_g2", "ic0", "ic1", "ic2"])
@@ -208,14 +215,14 @@ def test_a_key_changed_in_any_element_refuses(example: Example, field: str) -> N
     else:
         changes: dict[str, Any] = {field: other}
         changed = replace(key, **changes)
-    assert prover.verify(changed, example.public, example.proof).reason == "pairing_mismatch"
+    assert verifiers.verify(changed, example.public, example.proof).reason == "pairing_mismatch"
 
 
 def test_a_key_with_swapped_inputs_refuses(example: Example) -> None:
     one, first, second = example.verifying_key.ic
     changed = replace(example.verifying_key, ic=(one, second, first))
-    assert prover.verify(changed, example.public, example.proof).reason == "pairing_mismatch"
-    assert prover.verify(changed, example.public[::-1], example.proof).reason == "ok"
+    assert verifiers.verify(changed, example.public, example.proof).reason == "pairing_mismatch"
+    assert verifiers.verify(changed, example.public[::-1], example.proof).reason == "ok"
 
 
 @both
@@ -229,7 +236,7 @@ def test_a_proof_under_another_key_of_the_same_statement_is_refused(
 def test_a_proof_of_another_statement_is_refused(example: Example) -> None:
     square, cube, sums = example.statement.blocks
     other = prover.setup(replace(example.statement, blocks=(cube, square, sums))).verifying_key
-    assert prover.verify(other, example.public, example.proof).reason == "pairing_mismatch"
+    assert verifiers.verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 
 def test_proofs_are_malleable(example: Example) -> None:
@@ -242,15 +249,17 @@ def test_proofs_are_malleable(example: Example) -> None:
     rerandomised = encoded(a * rho.inverse(), b * rho + delta * (rho * eta), c + a * eta)
     for proof in (negated, scaled, rerandomised):
         assert proof.to_bytes() != example.proof.to_bytes()
-        assert prover.verify(example.verifying_key, example.public, proof).reason == "ok"
+        assert verifiers.verify(example.verifying_key, example.public, proof).reason == "ok"
     assert reference.verify(example.verifying_key, example.public, rerandomised).reason == "ok"
     assert not {rerandomised.a, rerandomised.c} & {example.proof.a, example.proof.c}
     inputs = [example.public[0] + 1, example.public[1]]
-    assert prover.verify(example.verifying_key, inputs, rerandomised).reason == "pairing_mismatch"
+    assert verifiers.verify(example.verifying_key, inputs, rerandomised).reason == "pairing_mismatch"
 
 
-def test_the_key_is_prepared_once(example: Example) -> None:
-    assert example.verifying_key.prepared is example.verifying_key.prepared
+def test_the_key_is_prepared_once_for_each_curve(example: Example) -> None:
+    key = example.verifying_key
+    assert key.prepared(ARKWORKS) is key.prepared(ARKWORKS)
+    assert key.prepared(NATIVE) is key.prepared(NATIVE)
 
 
 def test_reasons_are_distinct_sentences() -> None:

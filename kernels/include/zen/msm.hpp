@@ -83,14 +83,20 @@ inline long active_scalars(const BitLengths& lengths, int window, int c) {
   return active;
 }
 
+// So few points are faster added straight to the running sum, at 10 products each, than in batches, at 6 and an
+// inversion for every halving.
+constexpr long few_points = 128;
+
 inline int choose_window(const BitLengths& lengths) {
-  constexpr double addition = 6, bucket = 24;  // products per batched addition; per bucket in the running sum
+  constexpr double bucket = 24;  // products per bucket in the running sum
   int best = 2;
   double best_cost = 1e300;
   for (int c = 2; c <= 18; c++) {
     double cost = 0;
-    for (int window = 0; window < window_count(lengths, c); window++)
-      cost += addition * double(active_scalars(lengths, window, c)) + bucket * double(1l << (c - 1));
+    for (int window = 0; window < window_count(lengths, c); window++) {
+      const long active = active_scalars(lengths, window, c);
+      cost += (active > few_points ? 6 : 10) * double(active) + bucket * double(1l << (c - 1));
+    }
     if (cost < best_cost) best_cost = cost, best = c;
   }
   return best;
@@ -123,6 +129,19 @@ Xyzz<F> window_sum(const Affine<F>* bases, const SignedScalar* scalars, long beg
       if (digits[i]) sorted[cursor[std::abs(digits[i])]++] = uint32_t(i) | (digits[i] < 0 ? negative : 0);
   }
 
+  // sum of b * bucket_b as a running sum of running sums.
+  Xyzz<F> running = Xyzz<F>::infinity(), total = Xyzz<F>::infinity();
+  if (active <= few_points) {
+    for (int32_t b = buckets; b >= 1; b--) {
+      for (long i = start[b]; i < start[b + 1]; i++) {
+        const Affine<F>& base = bases[begin + (sorted[i] & ~negative)];
+        running = running + (sorted[i] & negative ? -base : base);
+      }
+      total = total + running;
+    }
+    return total;
+  }
+
   // First halving: gather from the bases. Then halve in place until each bucket holds one point at most.
   BatchAdder<F> adder;
   std::unique_ptr<Affine<F>[]> points(new Affine<F>[(active + buckets) / 2 + 1]);
@@ -153,8 +172,6 @@ Xyzz<F> window_sum(const Affine<F>* bases, const SignedScalar* scalars, long beg
     longest = (longest + 1) / 2;
   }
 
-  // sum of b * bucket_b as a running sum of running sums.
-  Xyzz<F> running = Xyzz<F>::infinity(), total = Xyzz<F>::infinity();
   for (int32_t b = buckets; b >= 1; b--) {
     if (start[b] < start[b + 1]) running = running + points[start[b]];
     total = total + running;

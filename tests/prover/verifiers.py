@@ -1,0 +1,23 @@
+"""The verifier on both curves, native and py_arkworks: every verdict must be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import prover
+from prover import Claim, Verdict, VerifyingKey, verification
+
+
+def verify(
+    key: VerifyingKey, inputs: Sequence[int], proof: Any, commitments: Sequence[bytes] = ()
+) -> Verdict:
+    native = prover.verify(key, inputs, proof, commitments)
+    assert verification.verify(key, inputs, proof, commitments) == native
+    return native
+
+
+def verify_batch(key: VerifyingKey, claims: Sequence[Claim]) -> list[Verdict]:
+    native = prover.verify_batch(key, claims)
+    assert verification.verify_batch(key, claims) == native
+    return native
