@@ -1,7 +1,7 @@
 """Verifying keys, proofs and public inputs in snarkjs' JSON.
 
 Numbers are decimal strings. A point of G1 is [x, y, "1"], one of G2 [[x_0, x_1], [y_0, y_1], ["1", "0"]] with
-c0 first. Nothing here needs the native kernels, so that a verifier can use it too.
+c0 first.
 """
 
 from __future__ import annotations
