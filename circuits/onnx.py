@@ -31,7 +31,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
 
-from circuits.graph import Dense, FloatArray, Graph, Node, Relu, Reshape
+from circuits.graph import Clip, Dense, FloatArray, Graph, Node, Reshape
 from zenerrors import ModelError
 
 # Before version 7 Gemm and Add broadcast by attributes of another meaning.
@@ -114,7 +114,10 @@ class _Chain:
             )
         if not any(isinstance(node, Dense) for node in self._nodes):
             raise ModelError("model.shape", "the network has no Gemm or MatMul: there is nothing to prove")
-        return Graph(self._input_name, self._input_shape, tuple(self._nodes))
+        return Graph(self._input_name, self._input_shape, tuple(self._nodes), self._made())
+
+    def _made(self) -> str:
+        return self._nodes[-1].name if self._nodes else self._input_name
 
     def _gemm(self, node: NodeProto, attributes: dict[str, Any]) -> None:
         self._reads(node, 0)
@@ -156,7 +159,7 @@ class _Chain:
     def _relu(self, node: NodeProto, attributes: dict[str, Any]) -> None:
         self._reads(node, 0)
         self._takes(node, 1, 1)
-        self._nodes.append(Relu(node.name))
+        self._nodes.append(Clip(node.output[0], (self._made(),)))
 
     def _identity(self, node: NodeProto, attributes: dict[str, Any]) -> None:
         self._reads(node, 0)
@@ -236,7 +239,7 @@ class _Chain:
                 f"{_where(node)} has weights for {weight.shape[1]} inputs but reads {self._shape[0]}",
             )
         self._nodes.append(
-            Dense(node.name, np.ascontiguousarray(weight), self._bias(node, bias, len(weight)))
+            Dense(node.output[0], (self._made(),), weight, self._bias(node, bias, len(weight)))
         )
         self._shape = (len(weight),)
 
@@ -253,7 +256,7 @@ class _Chain:
                 "model.shape",
                 f"{_where(node)} reshapes [batch, {_dims(self._shape)}] to [batch, {_dims(shape)}]",
             )
-        self._nodes.append(Reshape(node.name, shape))
+        self._nodes.append(Reshape(node.output[0], (self._made(),), shape))
         self._shape = shape
 
     def _reads(self, node: NodeProto, position: int) -> None:
