@@ -351,7 +351,7 @@ class Graph:
     def shapes(self) -> dict[str, Shape]:
         """The shape of every tensor."""
         shapes = {self.input_name: self.input_shape}
-        _require_size(self.input_name, self.input_shape)
+        require_size(self.input_name, self.input_shape)
         for node in self.nodes:
             arity = len(node.inputs) if node.arity is None else node.arity
             if len(node.inputs) != arity or arity < 1 or node.name in shapes:
@@ -365,7 +365,7 @@ class Graph:
                     f"node {node.name[:80]!r} reads {unknown[0][:80]!r}, which no earlier node makes",
                 )
             shapes[node.name] = node.shape(*(shapes[name] for name in node.inputs))
-            _require_size(node.name, shapes[node.name])
+            require_size(node.name, shapes[node.name])
         return shapes
 
     def run(self, x: FloatArray) -> FloatArray:
@@ -399,7 +399,7 @@ def _no_window(plane: list[int], kernel: Pair, stride: Pair, padding: Padding) -
     return f"slides {kernel} by {stride} over {tuple(plane)} padded by {padding}, which does not fit"
 
 
-def _require_size(name: str, shape: Shape) -> None:
+def require_size(name: str, shape: Shape) -> None:
     if not shape or any(size < 1 for size in shape):
         raise ModelError("model.shape", f"the tensor {name[:80]!r} has the shape [batch, {dims(shape)}]")
     if math.prod(shape) > MOST_ELEMENTS:
