@@ -83,7 +83,9 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, OverflowError) as error:
         raise _does_not_fit(name) from error
-    return Constant(array.astype(np.float64 if tensor.data_type in FLOATS else np.int64), tensor.data_type)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused where it is used
+        array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
+    return Constant(array, tensor.data_type)
 
 
 def _require_data(tensor: TensorProto, elements: int, name: str) -> None:

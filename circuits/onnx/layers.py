@@ -19,7 +19,6 @@ from circuits.graph import (
     dims,
 )
 from circuits.onnx.constants import Constant
-from circuits.onnx.message import require_finite
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.planes import Padding, Pair
 
@@ -48,7 +47,9 @@ def conv(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
 
 
 def _gemm(step: Step) -> Value:
-    bias = step.scaled(2, step.attributes.get("beta", 1.0)) if step.has(2) else np.zeros(1)
+    bias = np.zeros(1)
+    if step.has(2):
+        bias = step.times(step.weights(2).array, step.attributes.get("beta", 1.0))
     return Data(gemm(step, step.data(), step.weights(1), bias))
 
 
@@ -62,9 +63,7 @@ def gemm(step: Step, data: Data, weight: Constant, bias: FloatArray) -> str:
         raise step.refuse(
             "quantisation", f"scales quantised weights by alpha={alpha}; export it with alpha=1"
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = weight.array * alpha
-    require_finite(f"the weight times alpha {alpha} in {step.node.name[:80]!r}", array)
+    array = step.times(weight.array, alpha)
     turned = not step.attributes.get("transB", 0)
     return dense(step, data.tensor, _turned(weight, array) if turned else _with(weight, array), bias)
 

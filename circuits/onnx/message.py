@@ -18,7 +18,7 @@ from zenerrors import ModelError
 _OLDEST_OPSET = 7
 _MOST_DIMENSIONS = 8
 _MOST_BYTES = 1 << 28
-_MOST_NODES = 1 << 16
+_MOST_NODES = 1 << 13
 
 # Where the value of an attribute of each type lies.
 _FIELDS = {
@@ -100,9 +100,10 @@ def input_shape(entry: ValueInfoProto) -> tuple[int, ...]:
 
 
 def require_finite(what: str, array: NDArray[np.float64]) -> None:
-    if np.isfinite(array).all():
+    finite = np.isfinite(array)
+    if finite.all():
         return
-    index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+    index = tuple(int(i) for i in np.unravel_index(finite.argmin(), array.shape))
     raise ModelError("model.not_finite", f"{what} has {array[index]} at index {index}; it must be finite")
 
 

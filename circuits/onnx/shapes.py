@@ -99,7 +99,7 @@ def _sizes(step: Step, target: list[int], shape: Shape) -> Shape:
         known = -math.prod(sizes)
         sizes[sizes.index(-1)] = math.prod(shape) // known if known > 0 else 0
     if min(sizes, default=1) < 1 or math.prod(sizes) != math.prod(shape):
-        raise step.refuse("shape", f"reshapes [batch, {dims(shape)}] to {_readable(sizes)}")
+        raise step.refuse("shape", f"reshapes [{dims(shape)}] to {_readable(sizes)}, the batch apart")
     return tuple(sizes)
 
 

@@ -236,11 +236,14 @@ class Step:
         self.allowance.spend(array.size, where(self.node))
         return Constant(array.astype(np.float64 if kind in FLOATS else np.int64), kind)
 
-    def scaled(self, position: int, factor: float) -> FloatArray:
+    def times(self, array: FloatArray, factor: float) -> FloatArray:
+        """``array · factor``, the array itself for one: it may be large."""
+        if factor == 1:
+            return array
         with np.errstate(over="ignore", invalid="ignore"):
-            array = self.weights(position).array * factor
-        require_finite(f"the weight {self._input(position)} times {factor} in {where(self.node)}", array)
-        return array
+            product = array * factor
+        require_finite(f"a weight of {where(self.node)} times {factor}", product)
+        return product
 
     def _input(self, position: int) -> str:
         return quote(self.node.input[position])

@@ -165,7 +165,8 @@ def arithmetic(rng: Rng) -> Case:
 def clip(rng: Rng) -> Case:
     low, high = sorted(float(value) for value in rng.normal(size=2))
     weights = {"lo": np.float32(low), "hi": np.float32(high)}
-    said, inputs = {"min": low, "max": high}, ["x", "lo", "hi"]
+    said: dict[str, Any] = {"min": low, "max": high}
+    inputs = ["x", "lo", "hi"]
     match rng.integers(3):
         case 0:
             del said["max"]
@@ -181,7 +182,12 @@ def clip(rng: Rng) -> Case:
 
 def gemm(rng: Rng) -> Case:
     inner, out, turned = int(rng.integers(1, 6)), int(rng.integers(1, 6)), int(rng.integers(2))
-    said = {"transB": turned, "alpha": float(rng.normal()), "beta": float(rng.normal()), "transA": 0}
+    said: dict[str, Any] = {
+        "transB": turned,
+        "alpha": float(rng.normal()),
+        "beta": float(rng.normal()),
+        "transA": 0,
+    }
     bias = [(out,), (1, out), (1,), ()][rng.integers(4)]
     weights = {"w": floats(rng, *([out, inner] if turned else [inner, out])), "c": floats(rng, *bias)}
     inputs = ["x", "w", "c"] if rng.random() < 0.8 else ["x", "w"]
