@@ -83,15 +83,21 @@ class Node:
     def refuse(self, reason: str) -> ModelError:
         return ModelError("model.shape", f"node {self.name[:80]!r} ({type(self).__name__}) {reason}")
 
-    def _tensor(self, attribute: str, dimensions: int) -> None:
-        array = np.ascontiguousarray(getattr(self, attribute), dtype=np.float64)
-        if array.ndim != dimensions or array.size == 0:
-            raise self.refuse(f"needs {attribute} in {dimensions} dimensions, not of shape {array.shape}")
-        if not np.isfinite(array).all():
-            raise ModelError(
-                "model.not_finite", f"node {self.name[:80]!r} has a {attribute} with NaN or infinity"
-            )
-        object.__setattr__(self, attribute, array)
+    def _tensors(self, dimensions: int) -> None:
+        """Check a ``weight`` with this many dimensions and its ``bias`` [len(weight)]."""
+        counts = []
+        for attribute, wanted in (("weight", dimensions), ("bias", 1)):
+            array = np.ascontiguousarray(getattr(self, attribute), dtype=np.float64)
+            if array.ndim != wanted or array.size == 0:
+                raise self.refuse(f"needs {attribute} in {wanted} dimensions, not of shape {array.shape}")
+            if not np.isfinite(array).all():
+                raise ModelError(
+                    "model.not_finite", f"node {self.name[:80]!r} has a {attribute} with NaN or infinity"
+                )
+            object.__setattr__(self, attribute, array)
+            counts.append(len(array))
+        if counts[0] != counts[1]:
+            raise self.refuse(f"has {counts[1]} biases for {counts[0]} outputs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +115,7 @@ class Conv(Node):
     declared_weight: Declared | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._tensor("weight", 4)
-        self._tensor("bias", 1)
-        if len(self.bias) != len(self.weight):
-            raise self.refuse(f"has {len(self.bias)} biases for {len(self.weight)} outputs")
+        self._tensors(4)
         if self.groups < 1 or len(self.weight) % self.groups:
             raise self.refuse(f"cannot split {len(self.weight)} output channels into {self.groups} groups")
 
@@ -121,15 +124,12 @@ class Conv(Node):
         return self.weight.shape[2], self.weight.shape[3]
 
     def shape(self, *shapes: Shape) -> Shape:
-        channels, *plane = _image(self, shapes[0])
-        if channels != self.weight.shape[1] * self.groups:
+        windows = _windows(self, shapes[0], self.kernel, self.stride, self.padding)
+        if shapes[0][0] != self.weight.shape[1] * self.groups:
             raise self.refuse(
                 f"has weights for {self.weight.shape[1]} channels in each of {self.groups} groups "
-                f"but reads {channels}"
+                f"but reads {shapes[0][0]}"
             )
-        windows = planes.windows(plane, self.kernel, self.stride, self.padding)
-        if windows is None:
-            raise self.refuse(_no_window(plane, self.kernel, self.stride, self.padding))
         return len(self.weight), *windows
 
     def run(self, *inputs: FloatArray) -> FloatArray:
@@ -145,10 +145,7 @@ class Dense(Node):
     declared_weight: Declared | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._tensor("weight", 2)
-        self._tensor("bias", 1)
-        if len(self.bias) != len(self.weight):
-            raise self.refuse(f"has {len(self.bias)} biases for {len(self.weight)} outputs")
+        self._tensors(2)
 
     def shape(self, *shapes: Shape) -> Shape:
         if len(shapes[0]) != 1:
@@ -172,11 +169,10 @@ class Scale(Node):
     bias: FloatArray = field(repr=False)
 
     def __post_init__(self) -> None:
-        self._tensor("weight", 1)
-        self._tensor("bias", 1)
+        self._tensors(1)
 
     def shape(self, *shapes: Shape) -> Shape:
-        if not len(self.weight) == len(self.bias) == shapes[0][0]:
+        if len(self.weight) != shapes[0][0]:
             raise self.refuse(f"scales {len(self.weight)} channels but reads {shapes[0][0]}")
         return shapes[0]
 
@@ -210,13 +206,11 @@ class _Pool(Node):
     padding: Padding = (0, 0, 0, 0)
 
     def shape(self, *shapes: Shape) -> Shape:
-        channels, *plane = _image(self, shapes[0])
-        windows = planes.windows(plane, self.kernel, self.stride, self.padding)
+        windows = _windows(self, shapes[0], self.kernel, self.stride, self.padding)
         top, left, bottom, right = self.padding
-        # So that every window holds at least one value.
-        if windows is None or max(top, bottom) >= self.kernel[0] or max(left, right) >= self.kernel[1]:
-            raise self.refuse(_no_window(plane, self.kernel, self.stride, self.padding))
-        return channels, *windows
+        if max(top, bottom) >= self.kernel[0] or max(left, right) >= self.kernel[1]:
+            raise self.refuse(f"slides {self.kernel} over a padding {self.padding} that holds whole windows")
+        return shapes[0][0], *windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,14 +383,18 @@ def dims(shape: Shape) -> str:
     return ", ".join(map(str, shape))
 
 
-def _image(node: Node, shape: Shape) -> Shape:
+def _windows(node: Node, shape: Shape, kernel: Pair, stride: Pair, padding: Padding) -> Pair:
+    """How many windows fit down and across an image of this shape."""
     if len(shape) != 3:
         raise node.refuse(f"reads shape [batch, {dims(shape)}]; it takes [batch, channels, height, width]")
-    return shape
-
-
-def _no_window(plane: list[int], kernel: Pair, stride: Pair, padding: Padding) -> str:
-    return f"slides {kernel} by {stride} over {tuple(plane)} padded by {padding}, which does not fit"
+    windows = planes.windows(shape[1:], kernel, stride, padding)
+    if windows is None:
+        raise node.refuse(
+            f"slides {kernel} by {stride} over {shape[1:]} padded by {padding}, which does not fit"
+        )
+    top, left, bottom, right = padding
+    require_size(node.name, (shape[0], shape[1] + top + bottom, shape[2] + left + right))
+    return windows
 
 
 def require_size(name: str, shape: Shape) -> None:

@@ -179,6 +179,8 @@ def _concat(step: Step) -> Value:
     positions, axis = range(len(step.inputs)), step.attributes.get("axis", 0)
     if not any(step.is_data(position) for position in positions):
         constants = [step.plain(position) for position in positions]
+        if len({constant.array.dtype for constant in constants}) > 1:
+            raise step.refuse("tensor_type", "joins constants of different types")
         try:
             joined = np.concatenate([constant.array for constant in constants], axis=axis)
         except ValueError:

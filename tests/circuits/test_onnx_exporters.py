@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, helper
+from onnx.helper import make_node
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 from circuits import load_onnx
 from circuits.graph import AveragePool, Clip, Conv, Declared, Dense, FloatArray, Graph, Scale
 from circuits.onnx import export_torch
+from tests.circuits.support import make_model
 from zenerrors import ModelError
 
 FILES = Path(__file__).parent / "onnx_files"
@@ -198,6 +200,82 @@ def test_what_onnxruntime_quantises_is_read_with_its_scales(
             assert low <= np.rint(whole).min()
             assert np.rint(whole).max() <= high
             assert node.declared_weight.scale.shape in ((), (len(node.weight),))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("style", ["QDQ", "QOperator"])
+def test_a_quantised_softmax_at_the_end_is_left_out(tmp_path: Path, style: str) -> None:
+    rng = np.random.default_rng(2)
+    nodes = [
+        make_node("Gemm", ["x", "w"], ["l"], name="fc"),
+        make_node("Softmax", ["l"], ["y"], name="softmax"),
+    ]
+    source = tmp_path / "softmax.onnx"
+    source.write_bytes(make_model(nodes, {"w": rng.normal(size=(6, 5)).astype(np.float32)}, ("batch", 6)))
+    quantised_path = tmp_path / "quantised.onnx"
+    quantize_static(source, quantised_path, Samples((6,)), quant_format=QuantFormat[style])
+    graph = load_onnx(quantised_path)
+    assert [type(node) for node in graph.nodes] == [Dense, Clip]
+    assert graph.output in graph.declared
+
+
+def test_weights_of_four_bits_are_read() -> None:
+    q = np.arange(-8, 7).reshape(5, 3)
+    tensor = helper.make_tensor("q", TensorProto.INT4, q.shape, q.ravel())
+    nodes = [
+        make_node("DequantizeLinear", ["q", "s", "z"], ["w"], axis=1),
+        make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    scales = np.array([0.5, 0.25, 2.0], np.float32)
+    model = ModelProto.FromString(make_model(nodes, {"s": scales}, ("batch", 5), opset=21))
+    zeros = helper.make_tensor("z", TensorProto.INT4, [3], [0, -2, 3])
+    model.graph.initializer.extend([tensor, zeros])
+    (node,) = load_onnx(bytes(model.SerializeToString())).nodes
+    assert isinstance(node, Dense)
+    np.testing.assert_array_equal(node.weight, ((q - [0, -2, 3]) * scales).T)
+    assert node.declared_weight is not None
+    assert (node.declared_weight.bits, node.declared_weight.signed) == (4, True)
+    assert node.declared_weight.zero_point.tolist() == [0, -2, 3]
+
+
+def contradiction(*nodes: Any, **weights: Any) -> bytes:
+    scales = {"s": np.float32(0.1), "t": np.float32(0.2), "z": np.uint8(3), "w": np.ones((4, 3), np.float32)}
+    weights = {name: np.asarray(value) for name, value in {**scales, **weights}.items()}
+    return make_model([*nodes, make_node("MatMul", ["h", "w"], ["y"])], weights)
+
+
+QUANTISE = make_node("QuantizeLinear", ["x", "s", "z"], ["q"])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (contradiction(QUANTISE, make_node("DequantizeLinear", ["q", "t", "z"], ["h"])), "another scale"),
+        (contradiction(QUANTISE, make_node("DequantizeLinear", ["q", "s"], ["h"])), "another scale"),
+        (contradiction(QUANTISE, make_node("Relu", ["q"], ["h"])), "DequantizeLinear before"),
+        (contradiction(make_node("DequantizeLinear", ["x", "s", "z"], ["h"])), "reads floats"),
+        (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), z=np.int16(1)), "int8"),
+        (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), s=np.float32(0)), "not positive"),
+        (
+            contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), s=np.ones(4, np.float32)),
+            "as a whole",
+        ),
+        (
+            contradiction(
+                make_node("Identity", ["x"], ["h"]),
+                make_node("DequantizeLinear", ["i", "c"], ["w2"], axis=0),
+                make_node("MatMul", ["h", "w2"], ["k"]),
+                i=np.ones((4, 4), np.int8),
+                c=np.ones(4, np.float32),
+            ),
+            "per input channel",
+        ),
+    ],
+)
+def test_contradictory_quantisation_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(ModelError, match=words) as caught:
+        load_onnx(data)
+    assert caught.value.code in ("model.quantisation", "model.tensor_type")
 
 
 def _integers(weight: FloatArray, declared: Declared) -> FloatArray:
