@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graph import Dense, FloatArray, Graph, Relu
+from circuits.graph import Clip, Dense, FloatArray, Graph, Reshape
 from circuits.quantgraph import LEAST_BITS, MOST_BITS, QuantGraph
 from circuits.quantlayer import Affine, QuantLayer, Rescale, layer_name
 from circuits.tensors import as_finite_tensor
@@ -45,19 +45,21 @@ def quantise(graph: Graph, calibration: ArrayLike, bits: int = 8) -> QuantGraph:
     return QuantGraph(bits, graph.input_shape, input_type, tuple(layers))
 
 
-def _dense_layers(graph: Graph) -> list[tuple[Dense, Relu | None]]:
+def _dense_layers(graph: Graph) -> list[tuple[Dense, Clip | None]]:
     """The dense nodes in order, each with the ReLU that follows it, if any."""
-    pairs: list[tuple[Dense, Relu | None]] = []
+    pairs: list[tuple[Dense, Clip | None]] = []
     for node in graph.nodes:
         if isinstance(node, Dense):
             pairs.append((node, None))
-        elif isinstance(node, Relu):
+        elif isinstance(node, Clip) and (node.low, node.high) == (0.0, math.inf):
             if not pairs:
                 raise ModelError(
                     "model.unsupported_operator",
                     f"the Relu {node.name!r} reads the input itself; clamp the inputs beforehand",
                 )
             pairs[-1] = (pairs[-1][0], node)
+        elif not isinstance(node, Reshape):
+            raise ModelError("model.unsupported_operator", f"{node.name!r} has no integer form yet")
     return pairs
 
 

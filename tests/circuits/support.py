@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 import kernels
 from circuits import Circuit, Graph, QuantGraph, quantise
 from circuits.builder import Builder
-from circuits.graph import Dense, Node, Relu
+from circuits.graph import Clip, Dense, Node
 from circuits.inference import Privacy
 from circuits.program import Program
 from circuits.quantlayer import IntArray
@@ -104,11 +104,12 @@ def random_graph(rng: np.random.Generator, sizes: Sequence[int], relu_last: bool
     nodes: list[Node] = []
     for index in range(1, len(sizes)):
         weight = rng.normal(size=(sizes[index], sizes[index - 1]))
-        nodes.append(Dense(f"fc{index}", weight, rng.normal(size=sizes[index])))
+        read = nodes[-1].name if nodes else "x"
+        nodes.append(Dense(f"fc{index}", (read,), weight, rng.normal(size=sizes[index])))
         last = index == len(sizes) - 1
         if (last and relu_last) or (not last and index % 3):
-            nodes.append(Relu(f"relu{index}"))
-    return Graph("x", (sizes[0],), tuple(nodes))
+            nodes.append(Clip(f"relu{index}", (nodes[-1].name,)))
+    return Graph("x", (sizes[0],), tuple(nodes), nodes[-1].name)
 
 
 def random_network(

@@ -26,6 +26,16 @@ def floats(*shape: int, dtype: type = np.float32) -> np.ndarray:
     return RNG.normal(size=shape).astype(dtype)
 
 
+def listed_inputs(data: bytes) -> bytes:
+    """Every weight also listed as an input, as files of IR version 3 have it."""
+    model = ModelProto.FromString(data)
+    for tensor in model.graph.initializer:
+        model.graph.input.add().CopyFrom(
+            helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        )
+    return bytes(model.SerializeToString())
+
+
 W, B, SHAPE64 = floats(4, 3), floats(3), np.array([0, 4], dtype=np.int64)
 GEMM = make_node("Gemm", ["x", "w", "b"], ["y"], name="fc")
 
@@ -85,6 +95,24 @@ ACCEPTED = {
         {},
     ),
     "an old operator set": make_model([GEMM], {"w": W, "b": B}, opset=7),
+    "an output in the middle": make_model(
+        [make_node("Gemm", ["x", "w"], ["y"]), make_node("Relu", ["y"], ["z"])], {"w": W}
+    ),
+    "an add before the first layer": make_model(
+        [make_node("Add", ["x", "c"], ["s"]), make_node("Gemm", ["s", "w"], ["y"])], {"w": W, "c": floats(4)}
+    ),
+    "a skip connection": make_model(
+        [
+            make_node("Gemm", ["x", "v"], ["h"]),
+            make_node("Relu", ["h"], ["r"]),
+            make_node("Add", ["r", "x"], ["y"]),
+        ],
+        {"v": floats(4, 4)},
+    ),
+    "a fork that leads nowhere": make_model(
+        [make_node("Relu", ["x"], ["h"]), make_node("Gemm", ["x", "w"], ["y"])], {"w": W}
+    ),
+    "initialisers among the inputs": listed_inputs(make_model([GEMM], {"w": W, "b": B})),
 }
 
 
@@ -195,13 +223,13 @@ REFUSED = {
     "NaN in a weight": (
         one(GEMM, w=holed(np.nan)),
         "model.not_finite",
-        r"weight 'w' has nan at index \(2, 1\)",
+        r"weight 'w' of node 'fc' \(Gemm\) has nan at index \(2, 1\)",
     ),
     "infinity in a weight": (one(GEMM, w=holed(-np.inf)), "model.not_finite", r"-inf at index \(2, 1\)"),
     "NaN in a bias": (
         one(GEMM, b=np.full(3, np.nan, np.float32)),
         "model.not_finite",
-        r"'b' has nan at index \(0,\)",
+        r"'b' of node 'fc' \(Gemm\) has nan at index \(0,\)",
     ),
     "an infinite alpha": (
         one(make_node("Gemm", ["x", "w"], ["y"], alpha=float("inf"))),
@@ -220,21 +248,16 @@ REFUSED = {
     "a missing tensor": (one(make_node("Relu", ["ghost"], ["y"])), "model.missing_initialiser", "'ghost'"),
     "two inputs": (several("inputs"), "model.inputs", "2 inputs"),
     "two outputs": (several("outputs"), "model.outputs", "2 outputs"),
-    "an output in the middle": (
-        one(make_node("Gemm", ["x", "w"], ["y"]), make_node("Relu", ["y"], ["z"])),
-        "model.outputs",
-        "'y'",
-    ),
     "a wrong width": (one(GEMM, w=floats(5, 3)), "model.shape", "5 inputs but reads 4"),
     "a weight vector": (one(GEMM, w=floats(4)), "model.shape", "weight matrix"),
     "a wrong bias": (one(GEMM, b=floats(4)), "model.shape", "bias of shape"),
     "a tensor into gemm": (one(GEMM, shape=("batch", 2, 2)), "model.shape", "Flatten"),
     "one class": (one(GEMM, w=floats(4, 1), b=floats(1)), "model.shape", "two classes"),
-    "no layer": (one(make_node("Relu", ["x"], ["y"])), "model.shape", "no Gemm"),
+    "no layer": (one(make_node("Relu", ["x"], ["y"])), "model.shape", "no Conv"),
     "a bad reshape": (
         one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([0, 5])),
         "model.shape",
-        "to \\[batch, 5\\]",
+        r"\[4\] to \[5\]",
     ),
     "a reshape with two unknowns": (
         one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([-1, -1])),
@@ -249,7 +272,7 @@ REFUSED = {
     "a reshape to very many dimensions": (
         one(make_node("Reshape", ["x", "s"], ["y"]), s=np.ones(100, np.int64)),
         "model.shape",
-        "100 dimensions",
+        "100 numbers",
     ),
     "an input of very many dimensions": (
         one(GEMM, shape=("batch", *[1] * 9, 4)),
@@ -312,37 +335,17 @@ REFUSED = {
         "model.unsupported_operator",
         "at the end",
     ),
-    "an add without a layer": (
-        one(make_node("Add", ["x", "c"], ["y"]), c=floats(4)),
-        "model.unsupported_operator",
-        "bias",
-    ),
-    "a skip connection": (
-        one(
-            make_node("Gemm", ["x", "v"], ["h"]),
-            make_node("Relu", ["h"], ["r"]),
-            make_node("Add", ["r", "x"], ["y"]),
-            v=floats(4, 4),
-        ),
-        "model.not_a_chain",
-        "computed",
-    ),
-    "a fork": (
-        one(make_node("Relu", ["x"], ["h"]), make_node("Gemm", ["x", "w"], ["y"])),
-        "model.not_a_chain",
-        "'x'",
-    ),
-    "weights on the left": (
+    "weights on the left of a vector": (
         one(make_node("MatMul", ["w", "x"], ["y"])),
-        "model.not_a_chain",
-        "'w'",
+        "model.shape",
+        "on the right",
     ),
     "a tensor written twice": (
         one(make_node("Relu", ["x"], ["x"])),
         "model.duplicate_name",
         "new tensor",
     ),
-    "two weights of one name": (duplicated(), "model.duplicate_name", "same name"),
+    "two weights of one name": (duplicated(), "model.duplicate_name", "the name 'w'"),
     "integer weights": (one(GEMM, w=np.ones((4, 3), np.int32)), "model.tensor_type", "'w'"),
     "external data": (external(), "model.external_data", "'w' lives in another file"),
     "too little data": (edited("gemm", dims=[4, 300]), "model.bad_tensor", "'w'"),

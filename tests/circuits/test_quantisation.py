@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuits import Circuit, Graph, QuantGraph, compile_inference, quantise
-from circuits.graph import Dense, Node, Relu, Reshape
+from circuits.graph import Clip, Dense, Node, Reshape
 from circuits.quantiser import _fixed_point
 from tests.circuits.conftest import Digits
 from tests.circuits.support import extremes, random_graph, random_network, slow_execute
@@ -69,21 +69,36 @@ def test_the_multiplier_is_the_designs_and_exact() -> None:
 
 
 def test_degenerate_tensors_quantise() -> None:
-    zeros = Graph("x", (2,), (Dense("a", np.zeros((3, 2)), np.zeros(3)), Relu("r"), Reshape("s", (3,)),
-                              Dense("b", np.zeros((2, 3)), np.ones(2))))  # fmt: skip
+    zeros = Graph(
+        "x",
+        (2,),
+        (
+            Dense("a", ("x",), np.zeros((3, 2)), np.zeros(3)),
+            Clip("r", ("a",)),
+            Reshape("s", ("r",), (3,)),
+            Dense("b", ("s",), np.zeros((2, 3)), np.ones(2)),
+        ),
+        "b",
+    )
     network = quantise(zeros, np.zeros((4, 2)))
     assert network.execute(np.zeros(2, np.int64)).label == 0
     dead = Graph(
         "x",
         (2,),
-        (Dense("a", -np.ones((3, 2)), np.zeros(3)), Relu("r"), Dense("b", np.ones((2, 3)), np.zeros(2))),
+        (
+            Dense("a", ("x",), -np.ones((3, 2)), np.zeros(3)),
+            Clip("r", ("a",)),
+            Dense("b", ("r",), np.ones((2, 3)), np.zeros(2)),
+        ),
+        "b",
     )
     network = quantise(dead, np.ones((4, 2)))
     assert network.execute(np.full(2, 255)).logits.tolist() == [0, 0]
 
 
 def dense(weight: float, bias: float, *more: Node) -> Graph:
-    return Graph("x", (2,), (Dense("a", np.full((2, 2), weight), np.full(2, bias)), *more))
+    nodes = (Dense("a", ("x",), np.full((2, 2), weight), np.full(2, bias)), *more)
+    return Graph("x", (2,), nodes, nodes[-1].name)
 
 
 @pytest.mark.parametrize(
@@ -92,10 +107,10 @@ def dense(weight: float, bias: float, *more: Node) -> Graph:
         (dense(1, 0), 1, "model.quantised"),
         (dense(1, 0), 9, "model.quantised"),
         (dense(1e-12, 1e12), 8, "model.range_too_wide"),
-        (dense(1e-5, -1e15, Relu("r")), 8, "model.range_too_wide"),
+        (dense(1e-5, -1e15, Clip("r", ("a",))), 8, "model.range_too_wide"),
         (dense(1e-320, 0), 8, "model.scale"),
-        (Graph("x", (2,), (Dense("a", np.full((2, 2), 1e300), np.zeros(2)), Relu("r"))), 8, "model.scale"),
-        (Graph("x", (2,), (Relu("r"), *dense(1, 0).nodes)), 8, "model.unsupported_operator"),
+        (dense(1e300, 0, Clip("r", ("a",))), 8, "model.scale"),
+        (Graph("x", (2,), (Clip("r", ("x",)), *dense(1, 0).nodes), "a"), 8, "model.unsupported_operator"),
     ],
 )
 def test_networks_without_an_exact_integer_form_are_refused(graph: Graph, bits: int, code: str) -> None:
@@ -121,7 +136,7 @@ def test_calibration_data_that_do_not_fit_are_refused(calibration: Any, code: st
 
 @pytest.fixture(scope="module")
 def circuit() -> Circuit:
-    graph = Graph("x", (2, 2), (Reshape("f", (4,)), Dense("a", np.eye(4), np.zeros(4))))
+    graph = Graph("x", (2, 2), (Reshape("f", ("x",), (4,)), Dense("a", ("f",), np.eye(4), np.zeros(4))), "a")
     return compile_inference(quantise(graph, np.array([[[-1.0, 0.0], [0.5, 2.0]]])))
 
 

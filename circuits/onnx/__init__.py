@@ -1,0 +1,32 @@
+"""ONNX import: a file to a :class:`~circuits.graph.Graph`.
+
+The file is untrusted. Only the protobuf message is decoded; nothing in it is executed, sizes are checked
+before anything is allocated for them, and no other file is opened but tensors beside a model that was
+loaded from a path. What is not understood exactly is refused with a ``ModelError`` that names the node:
+
+    model.not_onnx                the bytes are no ONNX model
+    model.opset                   no operator set version, one too old, or one not known yet
+    model.external_data           tensors in other files that are missing, out of reach, or not allowed
+    model.unsupported_operator    a node whose operator has no circuit
+    model.unsupported_attribute   an operator used in a way that has no circuit
+    model.inputs / model.outputs  not exactly one input or output
+    model.order                   a node reads what only a later node makes: a cycle, or not sorted
+    model.dynamic_shape           a dimension other than the batch is not fixed
+    model.shape                   shapes that do not fit together
+    model.tensor_type             an element type that does not fit
+    model.quantisation            scales and zero points that contradict one another
+    model.missing_initialiser     a weight that the file does not hold
+    model.duplicate_name          two tensors of one name
+    model.bad_tensor              a tensor that cannot be decoded
+    model.not_finite              NaN or infinity in a weight
+    model.too_large               more weights, nodes or elements than a circuit could ever have
+
+``message.py`` decodes, ``constants.py`` holds the weights and folds what is computed from them alone,
+``reader.py`` walks the nodes, ``operators.py`` and ``integers.py`` know what each operator means, and
+``export.py`` has PyTorch write such a file.
+"""
+
+from circuits.onnx.export import export_torch
+from circuits.onnx.reader import load_onnx
+
+__all__ = ["export_torch", "load_onnx"]

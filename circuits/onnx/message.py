@@ -1,0 +1,117 @@
+"""The protobuf message: decoding, the operator set, attributes, and how errors name things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+from onnx.defs import onnx_opset_version
+
+from circuits.onnx.constants import FLOATS
+from zenerrors import ModelError
+
+# Before version 7 Gemm and Add broadcast by attributes of another meaning.
+_OLDEST_OPSET = 7
+_MOST_DIMENSIONS = 8
+_MOST_BYTES = 1 << 28
+_MOST_NODES = 1 << 13
+
+# Where the value of an attribute of each type lies.
+_FIELDS = {
+    AttributeProto.INT: "i",
+    AttributeProto.FLOAT: "f",
+    AttributeProto.STRING: "s",
+    AttributeProto.TENSOR: "t",
+    AttributeProto.INTS: "ints",
+    AttributeProto.FLOATS: "floats",
+}
+
+
+def decode(data: bytes) -> ModelProto:
+    if len(data) > _MOST_BYTES:
+        raise ModelError(
+            "model.too_large", f"the model has {len(data)} bytes; at most {_MOST_BYTES} are read"
+        )
+    model = ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError as error:
+        raise ModelError("model.not_onnx", "the file is not an ONNX model: it does not decode") from error
+    if not model.ir_version or not model.graph.node:
+        raise ModelError("model.not_onnx", "the file is not an ONNX model: it holds no graph")
+    if len(model.graph.node) > _MOST_NODES:
+        raise ModelError(
+            "model.too_large", f"the model has {len(model.graph.node)} nodes; at most {_MOST_NODES} are read"
+        )
+    versions = [opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
+    if len(versions) != 1 or not _OLDEST_OPSET <= versions[0] <= onnx_opset_version():
+        raise ModelError(
+            "model.opset",
+            f"the model must name one ONNX operator set of version {_OLDEST_OPSET} to "
+            f"{onnx_opset_version()}, not {versions[:4]}; export it with another opset_version",
+        )
+    return model
+
+
+def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:
+    """The attributes by name. ``known``: the field that holds the value of each, one of ``_FIELDS``."""
+    values: dict[str, Any] = {}
+    for attribute in node.attribute:
+        name, held = attribute.name, _FIELDS.get(attribute.type)
+        if held is None or known.get(name) != held or attribute.ref_attr_name or name in values:
+            raise ModelError(
+                "model.unsupported_attribute",
+                f"{where(node)} has the attribute {quote(name)}, which is not supported in this form; "
+                f"supported are {', '.join(known) or 'none'}",
+            )
+        value = getattr(attribute, held)
+        values[name] = list(value) if held in ("ints", "floats") else value
+    return values
+
+
+def input_shape(entry: ValueInfoProto) -> tuple[int, ...]:
+    """The shape of the network's input without the batch."""
+    tensor = entry.type.tensor_type
+    if tensor.elem_type not in FLOATS:
+        raise ModelError("model.tensor_type", f"the input {quote(entry.name)} must be a tensor of floats")
+    sizes = list(tensor.shape.dim)
+    if not 2 <= len(sizes) <= _MOST_DIMENSIONS:
+        raise ModelError(
+            "model.shape",
+            f"the input {quote(entry.name)} must have a batch dimension and at least one more, at most "
+            f"{_MOST_DIMENSIONS} in all",
+        )
+    if sizes[0].HasField("dim_value") and sizes[0].dim_value != 1:
+        raise ModelError(
+            "model.shape",
+            f"the batch dimension of {quote(entry.name)} is {sizes[0].dim_value}; export it as 1 or symbolic",
+        )
+    for axis, size in enumerate(sizes[1:], start=1):
+        if not size.HasField("dim_value") or size.dim_value < 1:
+            raise ModelError(
+                "model.dynamic_shape",
+                f"dimension {axis} of the input {quote(entry.name)} is not fixed; only the batch may vary",
+            )
+    return tuple(int(size.dim_value) for size in sizes[1:])
+
+
+def require_finite(what: str, array: NDArray[np.float64]) -> None:
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    index = tuple(int(i) for i in np.unravel_index(finite.argmin(), array.shape))
+    raise ModelError("model.not_finite", f"{what} has {array[index]} at index {index}; it must be finite")
+
+
+def where(node: NodeProto) -> str:
+    """The node as errors name it; nameless ones by what they write."""
+    name = node.name or (node.output[0] if node.output else "")
+    return f"node {quote(name)} ({node.op_type[:40]})"
+
+
+def quote(name: str) -> str:
+    return repr(name[:80])

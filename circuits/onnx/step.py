@@ -1,0 +1,249 @@
+"""One node at a time: what it reads, what it says, and the typed nodes that it becomes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto
+
+from circuits.graph import (
+    Concat,
+    Declared,
+    FloatArray,
+    MaxPool,
+    Node,
+    Reshape,
+    Shape,
+    Transpose,
+    require_size,
+)
+from circuits.onnx.constants import FLOATS, Allowance, Constant
+from circuits.onnx.message import quote, require_finite, where
+from zenerrors import ModelError
+
+# More numbers than any shape or list of axes has.
+_MOST_INTEGERS = 64
+_LONGEST_NAME = 200
+# Their outputs have the type of their inputs.
+_TYPE_PRESERVING = (Concat, MaxPool, Reshape, Transpose)
+
+# Stands for the batch size in shapes that the file computes; as a size it would be refused everywhere.
+BATCH = -(1 << 62)
+
+
+@dataclass(frozen=True)
+class Data:
+    """A tensor that is computed from the input: ``tensor`` names it in the typed graph.
+
+    ``integer``: the ONNX tensor holds its quantised integers. ``after``: the Softmax or ArgMax after which
+    nothing but the end may follow.
+    """
+
+    tensor: str
+    integer: Declared | None = None
+    after: str = ""
+
+
+Value = Constant | Data
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: what it means, its attributes and the fields that hold them, how many inputs it takes."""
+
+    read: Callable[[Step], Value]
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    least: int = 1
+    most: int = 1
+
+
+class Building:
+    """The typed graph so far."""
+
+    def __init__(self, input_name: str, input_shape: Shape) -> None:
+        require_size(input_name, input_shape)
+        self.input_name = input_name
+        self.shapes = {input_name: input_shape}
+        self.nodes: list[Node] = []
+        self.declared: dict[str, Declared] = {}
+        self._taken: Counter[str] = Counter([input_name])
+
+    def add(self, node: Node) -> str:
+        shape = node.shape(*(self.shapes[name] for name in node.inputs))
+        require_size(node.name, shape)
+        self.nodes.append(node)
+        self.shapes[node.name] = shape
+        if isinstance(node, _TYPE_PRESERVING):
+            first, *others = (self.declared.get(name) for name in node.inputs)
+            if first and all(other and other.matches(first) for other in others):
+                self.declared[node.name] = first
+        return node.name
+
+    def fresh(self, name: str) -> str:
+        """``name``, or it with a number behind if a tensor has it already."""
+        base = unique = name[:_LONGEST_NAME]
+        while unique in self.shapes:
+            self._taken[base] += 1
+            unique = f"{base}.{self._taken[base]}"
+        return unique
+
+
+Made = TypeVar("Made", bound=Node)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node with its inputs looked up; an input that is left out is None."""
+
+    node: NodeProto
+    inputs: Sequence[Value | None]
+    attributes: Mapping[str, Any]
+    building: Building
+    allowance: Allowance
+
+    def refuse(self, code: str, reason: str) -> ModelError:
+        return ModelError(f"model.{code}", f"{where(self.node)} {reason}")
+
+    def has(self, position: int) -> bool:
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def value(self, position: int) -> Value:
+        value = self.inputs[position] if self.has(position) else None
+        if value is None:
+            raise self.refuse("shape", f"needs input {position}, which is left out")
+        if isinstance(value, Data) and value.after:
+            raise self.refuse(
+                "unsupported_operator",
+                f"follows the {value.after}, which may only stand at the end of the network",
+            )
+        return value
+
+    def passed(self) -> Value:
+        """The first input as it is, also after a Softmax or ArgMax."""
+        value = self.inputs[0]
+        return value if value is not None else self.value(0)
+
+    def is_data(self, position: int) -> bool:
+        return isinstance(self.value(position), Data)
+
+    def data(self, position: int = 0) -> Data:
+        """An input that is computed, as floats or as integers."""
+        value = self.value(position)
+        if isinstance(value, Constant):
+            raise self.refuse(
+                "unsupported_operator",
+                f"takes the constant {self._input(position)} as its input {position}, which must be computed "
+                "from the network's input; have the exporter fold constants, or swap the operands",
+            )
+        return value
+
+    def floats(self, position: int = 0) -> str:
+        """The name of the typed tensor of an input that is computed as floats."""
+        data = self.data(position)
+        if data.integer:
+            raise self.refuse(
+                "quantisation",
+                f"reads the quantised integers {self._input(position)}; put a DequantizeLinear before it",
+            )
+        return data.tensor
+
+    def shape(self, position: int = 0) -> Shape:
+        return self.building.shapes[self.data(position).tensor]
+
+    def constant(self, position: int) -> Constant:
+        value = self.value(position)
+        if isinstance(value, Data):
+            raise self.refuse(
+                "unsupported_operator",
+                f"computes its input {position}, {self._input(position)}, from the network's input; it must "
+                "be a constant in the file",
+            )
+        return value
+
+    def plain(self, position: int) -> Constant:
+        """A constant to compute with: not one of integers that stand for floats."""
+        constant = self.constant(position)
+        if constant.declared:
+            raise self.refuse(
+                "quantisation",
+                f"computes with the quantised weight {self._input(position)}; fold it before export",
+            )
+        return constant
+
+    def weights(self, position: int) -> Constant:
+        """A constant of finite floats."""
+        constant = self.constant(position)
+        if constant.array.dtype != np.float64:
+            raise self.refuse(
+                "tensor_type", f"needs the weight {self._input(position)} as float16, float32 or float64"
+            )
+        require_finite(f"the weight {self._input(position)} of {where(self.node)}", constant.array)
+        return constant
+
+    def number(self, position: int, default: float) -> float:
+        if not self.has(position):
+            return default
+        constant = self.constant(position)
+        if constant.array.size != 1:
+            raise self.refuse("shape", f"needs a single number as {self._input(position)}")
+        return float(constant.array.item())
+
+    def integers(self, attribute: str, position: int | None = None) -> list[int] | None:
+        """A short list of integers, an attribute in some operator sets and an input in others."""
+        if attribute in self.attributes:
+            values = self.attributes[attribute]
+        elif position is not None and self.has(position):
+            constant = self.constant(position)
+            if constant.kind not in (TensorProto.INT64, TensorProto.INT32) or constant.array.ndim > 1:
+                raise self.refuse("tensor_type", f"needs {self._input(position)} as a vector of int64")
+            values = constant.array.ravel()
+        else:
+            return None
+        if len(values) > _MOST_INTEGERS:
+            raise self.refuse("shape", f"has {len(values)} numbers in its {attribute}")
+        return [int(value) for value in values]
+
+    def numbers(self, attribute: str, position: int) -> list[int]:
+        """``integers`` that may not be left out."""
+        values = self.integers(attribute, position)
+        if values is None:
+            raise self.refuse("shape", f"needs its {attribute}")
+        return values
+
+    def axes(self, values: Sequence[int], rank: int) -> list[int]:
+        """Axes of a tensor with ``rank`` dimensions as numbers from zero, all different."""
+        axes = [axis + rank if axis < 0 else axis for axis in values]
+        if len(set(axes)) < len(axes) or not all(0 <= axis < rank for axis in axes):
+            raise self.refuse("shape", f"names the axes {list(values)} of a tensor with {rank} dimensions")
+        return axes
+
+    def emit(self, kind: Callable[..., Made], *arguments: Any, **fields: Any) -> str:
+        """Add a typed node, named after this one; its arguments after the name."""
+        name = self.node.name or next(iter(self.node.output), "") or self.node.op_type
+        return self.building.add(kind(self.building.fresh(name), *arguments, **fields))
+
+    def moved(self, tensor: str) -> Data:
+        """The result of an operator that moves values without changing them."""
+        return Data(tensor, self.data().integer)
+
+    def folded(self, array: NDArray[Any], kind: int) -> Constant:
+        """A constant computed from constants."""
+        self.allowance.spend(array.size, where(self.node))
+        return Constant(array.astype(np.float64 if kind in FLOATS else np.int64), kind)
+
+    def times(self, array: FloatArray, factor: float) -> FloatArray:
+        """``array · factor``, the array itself for one: it may be large."""
+        if factor == 1:
+            return array
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = array * factor
+        require_finite(f"a weight of {where(self.node)} times {factor}", product)
+        return product
+
+    def _input(self, position: int) -> str:
+        return quote(self.node.input[position])

@@ -1,0 +1,441 @@
+"""Files that mean harm: each is a clear error, within two seconds and one gigabyte."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx.helper import make_node
+
+from tests.circuits.support import make_model
+
+SECONDS, BYTES = 2.0, 1 << 30
+FILES = Path(__file__).parent / "onnx_files"
+
+# Loads each file in turn and tells what it came to, in how many seconds, and the most memory in use.
+_CHILD = """
+import json, sys, time
+from circuits import load_onnx
+from zenerrors import ModelError
+for path in sys.argv[1:]:
+    open("/proc/self/clear_refs", "w").write("5")
+    started = time.perf_counter()
+    try:
+        load_onnx(open(path, "rb").read())
+        code, message = "accepted", ""
+    except ModelError as error:
+        code, message = error.code, error.message
+    seconds = time.perf_counter() - started
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(json.dumps([code, message, seconds, int(peak.split()[1]) << 10]), flush=True)
+"""
+
+
+def gemm(rows: int = 4, **weights: NDArray[Any]) -> bytes:
+    weights.setdefault("w", np.ones((rows, 3), np.float32))
+    return make_model([make_node("Gemm", ["x", "w"], ["y"], name="fc")], weights, ("batch", rows))
+
+
+def edited(change: Callable[[ModelProto], object], data: bytes | None = None) -> bytes:
+    model = ModelProto.FromString(gemm() if data is None else data)
+    change(model)
+    return bytes(model.SerializeToString())
+
+
+def weight(**fields: Any) -> bytes:
+    """The model with its only weight replaced."""
+
+    def change(model: ModelProto) -> None:
+        model.graph.initializer[0].CopyFrom(TensorProto(name="w", **fields))
+
+    return edited(change)
+
+
+def opsets(*versions: int) -> bytes:
+    def change(model: ModelProto) -> None:
+        del model.opset_import[:]
+        for version in versions:
+            model.opset_import.add(version=version)
+
+    return edited(change)
+
+
+def chain(
+    count: int, step: Callable[[int], NodeProto], shape: tuple[int, ...] = (4,), **weights: Any
+) -> bytes:
+    """``count`` nodes from t0 to t<count>, then a Gemm."""
+    nodes = [make_node("Identity", ["x"], ["t0"]), *map(step, range(count))]
+    weights.setdefault("w", np.ones((4, 3), np.float32))
+    nodes.append(make_node("Gemm", [f"t{count}", "w"], ["y"]))
+    return make_model(nodes, weights, ("batch", *shape))
+
+
+def shaped(*dims: Any) -> bytes:
+    return make_model([make_node("Gemm", ["x", "w"], ["y"])], {"w": np.ones((4, 3), np.float32)}, dims)
+
+
+def pad(*pads: int) -> bytes:
+    nodes = [
+        make_node("Pad", ["x", "p"], ["k"]),
+        make_node("Flatten", ["k"], ["f"]),
+        make_node("Gemm", ["f", "w"], ["y"]),
+    ]
+    return make_model(nodes, {"p": np.array(pads), "w": np.ones((4, 3), np.float32)}, ("batch", 2, 2))
+
+
+def constants(*nodes: NodeProto, **weights: Any) -> bytes:
+    """Arithmetic on constants that ends in the weight "c"."""
+    return make_model([*nodes, make_node("Gemm", ["x", "c"], ["y"])], weights)
+
+
+def nested(depth: int) -> bytes:
+    """A model of If in If, put together by hand: protobuf writes nothing so deep that it would refuse it."""
+
+    def field(number: int, payload: bytes) -> bytes:
+        size = len(payload)
+        digits = [(size >> shift) & 127 for shift in range(0, max(1, size.bit_length()), 7)]
+        length = bytes([*(digit | 128 for digit in digits[:-1]), digits[-1]])
+        return bytes([number << 3 | 2]) + length + payload
+
+    graph = b""
+    for _ in range(depth):
+        branch = field(5, field(1, b"then_branch") + field(6, graph) + b"\xa0\x01\x05")
+        graph = field(1, field(2, b"y") + field(4, b"If") + branch)
+    return b"\x08\x08" + field(7, graph) + field(8, b"\x10\x11")
+
+
+def doubled(kind: str, times: int = 60) -> bytes:
+    start = np.ones((2, 3), np.float32)
+    first = make_node("Identity", ["x" if kind == "computed" else "start"], ["t0"])
+    nodes = [first, *(make_node("Concat", [f"t{i}"] * 2, [f"t{i + 1}"], axis=1) for i in range(times))]
+    nodes.append(
+        make_node("Gemm", [f"t{times}", "start"] if kind == "computed" else ["x", f"t{times}"], ["y"])
+    )
+    return make_model(nodes, {"start": start}, ("batch", 2))
+
+
+def functions() -> bytes:
+    def change(model: ModelProto) -> None:
+        call = make_node("F", ["x"], ["y"], domain="local")
+        model.functions.add(name="F", domain="local", input=["x"], output=["y"], node=[call])
+        model.graph.node[0].CopyFrom(call)
+
+    return edited(change)
+
+
+MANY = 1 << 25
+FLOAT = TensorProto.FLOAT
+
+# name: (the file, the code of its error, words of its message)
+CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
+    **{
+        f"cut at {part} of 9": (
+            lambda part=part: (FILES / "resnet_ts.onnx").read_bytes()[: 1000 * part + 17],  # type: ignore[misc]
+            "not_onnx",
+            "does not decode",
+        )
+        for part in range(9)
+    },
+    "zeros": (lambda: bytes(1 << 16), "not_onnx", "not an ONNX model"),
+    "a file of 300 MB": (lambda: bytes(300 << 20), "too_large", "bytes"),
+    "a node that reads itself": (
+        lambda: make_model([make_node("Relu", ["y"], ["y"], name="loop")], {}),
+        "order",
+        "'loop'",
+    ),
+    "two nodes that read each other": (
+        lambda: make_model(
+            [make_node("Add", ["x", "b"], ["a"], name="first"), make_node("Relu", ["a"], ["b"])],
+            {},
+            output="b",
+        ),
+        "order",
+        "without a cycle",
+    ),
+    "a nested graph": (lambda: nested(8), "unsupported_operator", "control flow"),
+    "a deeply nested graph": (lambda: nested(500), "not_onnx", "not an ONNX model"),
+    "a function that calls itself": (functions, "unsupported_operator", "inline"),
+    "a huge input": (lambda: shaped("batch", 1 << 40, 1 << 20), "too_large", "'x'"),
+    "an overflowing input": (lambda: shaped("batch", *[1 << 62] * 7), "too_large", "'x'"),
+    "a negative input": (lambda: shaped("batch", -4), "dynamic_shape", "not fixed"),
+    "a negative batch": (lambda: shaped(-1, 4), "shape", "symbolic"),
+    "an empty input": (lambda: shaped("batch", 0), "dynamic_shape", "not fixed"),
+    "a huge weight that is not there": (
+        lambda: weight(data_type=FLOAT, dims=[1 << 40, 3]),
+        "bad_tensor",
+        "'w'",
+    ),
+    "an overflowing weight": (
+        lambda: weight(data_type=FLOAT, dims=[1 << 62] * 9, raw_data=b"1234"),
+        "bad_tensor",
+        "'w'",
+    ),
+    "an empty weight of huge size": (
+        lambda: weight(data_type=FLOAT, dims=[0, 1 << 62, 1 << 62]),
+        "bad_tensor",
+        "'w'",
+    ),
+    "a negative weight": (
+        lambda: weight(data_type=FLOAT, dims=[-4, -3], raw_data=bytes(48)),
+        "bad_tensor",
+        "'w'",
+    ),
+    "a weight of too much data": (
+        lambda: weight(data_type=FLOAT, dims=[4, 3], raw_data=bytes(4800)),
+        "bad_tensor",
+        "'w'",
+    ),
+    "a weight of two kinds of data": (
+        lambda: weight(data_type=FLOAT, dims=[4, 3], raw_data=bytes(48), float_data=[1.0] * 12),
+        "accepted",
+        "",
+    ),
+    "a huge weight": (
+        lambda: weight(data_type=FLOAT, dims=[4, MANY // 2], raw_data=bytes(8 * MANY)),
+        "too_large",
+        "bytes",
+    ),
+    "one number too many": (
+        lambda: weight(data_type=FLOAT, dims=[MANY + 1], raw_data=bytes(4 * MANY + 4)),
+        "too_large",
+        "weights",
+    ),
+    "the largest weight": (
+        lambda: gemm(1 << 12, w=np.ones((1 << 12, MANY >> 12), np.float32)),
+        "accepted",
+        "",
+    ),
+    "the largest quantised weight": (
+        lambda: make_model(
+            [make_node("DequantizeLinear", ["q", "s"], ["w"]), make_node("MatMul", ["x", "w"], ["y"])],
+            {"q": np.ones((1 << 11, (MANY >> 12) - 1), np.uint8), "s": np.ones((), np.float32)},
+            ("batch", 1 << 11),
+        ),
+        "accepted",
+        "",
+    ),
+    "the largest weight, of a wrong shape": (
+        lambda: weight(data_type=FLOAT, dims=[MANY], raw_data=bytes(4 * MANY)),
+        "shape",
+        "matrix",
+    ),
+    "the largest weight, of NaNs": (
+        lambda: weight(data_type=FLOAT, dims=[MANY], raw_data=b"\xff" * (4 * MANY)),
+        "not_finite",
+        "nan at index",
+    ),
+    "a large weight one number at a time": (
+        lambda: weight(data_type=FLOAT, dims=[5, MANY // 16], float_data=np.ones(5 * MANY // 16, np.float32)),
+        "shape",
+        "reads 4",
+    ),
+    "a weight that many nodes read": (
+        lambda: chain(
+            3000,
+            lambda i: make_node("Gemm", [f"t{i}", "big"], [f"t{i + 1}"]),
+            (512,),
+            big=np.full((512, 512), 1e-3, np.float32),
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a NaN": (lambda: gemm(w=np.full((4, 3), np.nan, np.float32)), "not_finite", "nan at index (0, 0)"),
+    "an infinity": (lambda: gemm(w=np.full((4, 3), np.inf, np.float16)), "not_finite", "inf"),
+    "a product that overflows": (
+        lambda: make_model(
+            [make_node("MatMul", ["x", "w"], ["a"]), make_node("Mul", ["a", "c"], ["y"])],
+            {"w": np.full((4, 3), 1e300), "c": np.full(3, 1e300)},
+        ),
+        "not_finite",
+        "infinity",
+    ),
+    "a variance of zero": (
+        lambda: make_model(
+            [
+                make_node("BatchNormalization", ["x", *"wwww"], ["k"], epsilon=0.0),
+                make_node("Gemm", ["k", "w"], ["y"]),
+            ],
+            {"w": np.zeros(4, np.float32)},
+        ),
+        "not_finite",
+        "nan",
+    ),
+    "strings": (
+        lambda: weight(data_type=TensorProto.STRING, dims=[12], string_data=[b"a" * 9] * 12),
+        "tensor_type",
+        "string",
+    ),
+    "complex numbers": (
+        lambda: weight(data_type=TensorProto.COMPLEX64, dims=[4, 3], raw_data=bytes(96)),
+        "tensor_type",
+        "complex64",
+    ),
+    "a type that does not exist": (lambda: weight(data_type=12345, dims=[4, 3]), "tensor_type", "12345"),
+    "no operator set": (opsets, "opset", "7"),
+    "an old operator set": (lambda: opsets(6), "opset", "[6]"),
+    "a future operator set": (lambda: opsets(1000), "opset", "[1000]"),
+    "a negative operator set": (lambda: opsets(-17), "opset", "[-17]"),
+    "two operator sets": (lambda: opsets(17, 18), "opset", "[17, 18]"),
+    "a huge pad": (lambda: pad(0, 0, 0, 0, 1 << 40, 0), "too_large", "elements"),
+    "an overflowing pad": (lambda: pad(0, 0, 0, 0, (1 << 63) - 1, (1 << 63) - 1), "too_large", "elements"),
+    "a negative pad": (lambda: pad(0, -1, 0, 0, 0, 0), "shape", "pads"),
+    "a constant of huge shape": (
+        lambda: constants(make_node("ConstantOfShape", ["s"], ["c"]), s=np.array([1 << 40, 1 << 40])),
+        "too_large",
+        "weights",
+    ),
+    "a constant of negative shape": (
+        lambda: constants(make_node("ConstantOfShape", ["s"], ["c"]), s=np.array([-4, 3])),
+        "shape",
+        "[-4, 3]",
+    ),
+    "an outer product": (
+        lambda: constants(
+            make_node("Mul", ["a", "b"], ["c"]),
+            a=np.ones((1 << 16, 1), np.float32),
+            b=np.ones((1, 1 << 16), np.float32),
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a huge gather": (
+        lambda: constants(
+            make_node("Gather", ["a", "i"], ["c"]),
+            a=np.ones((2, 1 << 14), np.float32),
+            i=np.zeros(1 << 14, np.int64),
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a division by zero": (
+        lambda: constants(make_node("Div", ["a", "a"], ["c"]), a=np.zeros((4, 3), np.int64)),
+        "tensor_type",
+        "float",
+    ),
+    "a cast of infinity": (
+        lambda: constants(make_node("Cast", ["a"], ["c"], to=7), a=np.full(3, np.inf, np.float32)),
+        "tensor_type",
+        "exceeds",
+    ),
+    "constants that double": (lambda: doubled("constant"), "too_large", "weights"),
+    "tensors that double": (lambda: doubled("computed"), "too_large", "elements"),
+    "too many nodes": (
+        lambda: chain(10_000, lambda i: make_node("Relu", [f"t{i}"], [f"t{i + 1}"])),
+        "too_large",
+        "nodes",
+    ),
+    "a long chain of nodes": (
+        lambda: chain(8000, lambda i: make_node("Relu", [f"t{i}"], [f"t{i + 1}"])),
+        "accepted",
+        "",
+    ),
+    "a long chain of nodes that all move": (
+        lambda: chain(
+            8000,
+            lambda i: make_node("Reshape", [f"t{i}", f"s{i % 2}"], [f"t{i + 1}"]),
+            s0=np.array([-1, 2, 2]),
+            s1=np.array([-1, 4]),
+        ),
+        "accepted",
+        "",
+    ),
+    "a long chain of factors": (
+        lambda: chain(
+            8000, lambda i: make_node("Mul", [f"t{i}", "c"], [f"t{i + 1}"]), c=np.ones(1, np.float32)
+        ),
+        "accepted",
+        "",
+    ),
+    "one name for many nodes": (
+        lambda: chain(8000, lambda i: make_node("Add", [f"t{i}", "x"], [f"t{i + 1}"], name="same")),
+        "accepted",
+        "",
+    ),
+    "a name of a megabyte": (
+        lambda: make_model([make_node("Frobnicate", ["x"], ["y"], name="n" * (1 << 20))], {}),
+        "unsupported_operator",
+        "nnn",
+    ),
+    "a sum of very many tensors": (
+        lambda: make_model([make_node("Concat", ["x"] * 50_000, ["y"], axis=1)], {}),
+        "shape",
+        "50000 inputs",
+    ),
+    "very many axes": (
+        lambda: make_model(
+            [make_node("Unsqueeze", ["x"], ["y"], axes=list(range(1, 100_000)))], {}, opset=11
+        ),
+        "shape",
+        "numbers",
+    ),
+    "an attribute twice": (
+        lambda: edited(
+            lambda model: model.graph.node[0].attribute.extend([helper.make_attribute("alpha", 1.0)] * 2)
+        ),
+        "unsupported_attribute",
+        "'alpha'",
+    ),
+    "a stride of 2^62": (
+        lambda: make_model(
+            [
+                make_node("MaxPool", ["x"], ["k"], kernel_shape=[1, 1], strides=[1 << 62, 1 << 62]),
+                make_node("Flatten", ["k"], ["f"]),
+                make_node("Gemm", ["f", "w"], ["y"]),
+            ],
+            {"w": np.ones((1, 3), np.float32)},
+            ("batch", 1, 4, 4),
+        ),
+        "accepted",
+        "",
+    ),
+    "a kernel of 2^62": (
+        lambda: make_model(
+            [make_node("MaxPool", ["x"], ["y"], kernel_shape=[1 << 62, 1])], {}, ("batch", 1, 4, 4)
+        ),
+        "shape",
+        "does not fit",
+    ),
+    "a weight in /etc/passwd": (
+        lambda: edited(
+            lambda model: model.graph.initializer[0].external_data.add(key="location", value="/etc/passwd")
+        ),
+        "external_data",
+        "another file",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str, float, int]]:
+    """What a fresh process made of each file, one after the other."""
+    folder, paths = tmp_path_factory.mktemp("hostile"), []
+    for index, (build, _, _) in enumerate(CORPUS.values()):
+        paths.append(folder / str(index))
+        paths[-1].write_bytes(build())
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD, *paths], capture_output=True, text=True, check=False
+    )
+    for path in paths:
+        path.unlink()
+    assert child.returncode == 0, child.stderr
+    return dict(zip(CORPUS, map(json.loads, child.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_hostile_file_is_a_clear_error_in_time_and_memory(
+    name: str, outcomes: dict[str, tuple[str, str, float, int]]
+) -> None:
+    code, message, seconds, peak = outcomes[name]
+    _, expected, words = CORPUS[name]
+    assert code.removeprefix("model.") == expected, message
+    assert words in message
+    assert len(message) < 500
+    assert (seconds < SECONDS, peak < BYTES) == (True, True), (seconds, peak)
