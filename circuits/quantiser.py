@@ -48,7 +48,13 @@ def quantise(graph: Graph, calibration: ArrayLike, bits: int = 8) -> QuantGraph:
 def _dense_layers(graph: Graph) -> list[tuple[Dense, Clip | None]]:
     """The dense nodes in order, each with the ReLU that follows it, if any."""
     pairs: list[tuple[Dense, Clip | None]] = []
+    previous = graph.input_name
     for node in graph.nodes:
+        if node.inputs != (previous,):
+            raise ModelError(
+                "model.unsupported_operator", f"{node.name!r} ends a branch: only chains can be proven yet"
+            )
+        previous = node.name
         if isinstance(node, Dense):
             pairs.append((node, None))
         elif isinstance(node, Clip) and (node.low, node.high) == (0.0, math.inf):
@@ -59,7 +65,16 @@ def _dense_layers(graph: Graph) -> list[tuple[Dense, Clip | None]]:
                 )
             pairs[-1] = (pairs[-1][0], node)
         elif not isinstance(node, Reshape):
-            raise ModelError("model.unsupported_operator", f"{node.name!r} has no integer form yet")
+            raise ModelError(
+                "model.unsupported_operator",
+                f"the {type(node).__name__} {node.name!r} cannot be proven yet: only dense layers, Relu and "
+                "reshapes can",
+            )
+    if previous != graph.output or graph.declared:
+        raise ModelError(
+            "model.unsupported_operator",
+            "models that are quantised, or whose last node is not the output, cannot be proven yet",
+        )
     return pairs
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuits import Circuit, Graph, QuantGraph, compile_inference, quantise
-from circuits.graph import Clip, Dense, Node, Reshape
+from circuits.graph import Add, Clip, Dense, Node, Reshape
 from circuits.quantiser import _fixed_point
 from tests.circuits.conftest import Digits
 from tests.circuits.support import extremes, random_graph, random_network, slow_execute
@@ -276,3 +276,19 @@ def test_weights_stay_out_of_what_gets_logged(digits: Digits) -> None:
     for shown in (repr(digits.qgraph), repr(digits.graph), json.dumps(digits.circuit.describe())):
         assert "array" not in shown
         assert len(shown) < 4000
+
+
+def test_only_chains_of_dense_layers_are_quantised() -> None:
+    square = np.eye(3)
+    first = Dense("first", ("x",), square, np.zeros(3))
+    chain = (first, Dense("second", ("first",), square, np.zeros(3)))
+    quantise(Graph("x", (3,), chain, "second"), np.ones((2, 3)))
+    for graph in (
+        Graph("x", (3,), (first, Dense("second", ("x",), square, np.zeros(3))), "second"),
+        Graph("x", (3,), chain, "first"),
+        Graph("x", (3,), (first, Add("sum", ("first", "x"))), "sum"),
+        Graph("x", (3,), (first, Clip("six", ("first",), 0.0, 6.0)), "six"),
+    ):
+        with pytest.raises(ModelError) as error:
+            quantise(graph, np.ones((2, 3)))
+        assert error.value.code == "model.unsupported_operator"
