@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from py_arkworks_bls12381 import GT, G1Point, G2Point
 
-from kernels import FrArray, Group, WordArray, fp, fr, g1, g2
+from kernels import FrArray, Group, WordArray, fp, fr, pairing_product_is_one
 from prover.points import Fault
 from zenerrors import FileFormatError
 
@@ -50,7 +49,4 @@ def random_weights(count: int) -> FrArray:
 def pairings_cancel(pairs: Iterable[tuple[WordArray, WordArray]]) -> bool:
     """Whether the product of e(P, Q) is one, P uint64[2, 6] and Q uint64[2, 2, 6] in the subgroups."""
     left, right = zip(*pairs, strict=True)
-    return GT.pairing_check(
-        [G1Point.from_compressed_bytes_unchecked(g1.compress(p)) for p in left],
-        [G2Point.from_compressed_bytes_unchecked(g2.compress(q)) for q in right],
-    )
+    return pairing_product_is_one(np.stack(left), np.stack(right))
