@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.program import Answer, Fill, Program
-from circuits.quantlayer import IntArray
 from prover.statement import Block, Csr, ProductBlock, Segment, SparseBlock, Statement
 from zenerrors import StatementError
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from circuits.integers import IntArray
 from circuits.program import Program
 from circuits.quantgraph import Output, QuantGraph
-from circuits.quantlayer import IntArray
 from circuits.tensors import first_index
 from kernels import FrArray
 from prover.statement import Statement

@@ -11,12 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from circuits.builder import Builder
+from circuits.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.linear import Linear
-from circuits.quantgraph import INTEGER_LIMIT
-from circuits.quantlayer import IntArray, Rescale, slack_factor
+from circuits.quantlayer import Rescale, slack_factor
 from zenerrors import StatementError
-
-Interval = tuple[int, int]
 
 
 def range_check(builder: Builder, name: str, wires: IntArray, bits: int, lowest: int = 0) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 
 from circuits.builder import Builder
 from circuits.circuit import Circuit
-from circuits.gadgets import Interval, argmax, range_check, requantise
+from circuits.gadgets import argmax, range_check, requantise
+from circuits.integers import IntArray, Interval
 from circuits.linear import Linear
 from circuits.quantgraph import QuantGraph
-from circuits.quantlayer import IntArray, QuantLayer
+from circuits.quantlayer import QuantLayer
 from zenerrors import StatementError
 
 Privacy = Literal["public", "private"]

@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circuits.quantgraph import INTEGER_LIMIT
-from circuits.quantlayer import IntArray
+from circuits.integers import INTEGER_LIMIT, IntArray
 from prover.statement import Csr
 from zenerrors import StatementError
 

@@ -27,9 +27,9 @@ from functools import partial
 import numpy as np
 
 from circuits.builder import Builder
+from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.powers import Powers
-from circuits.quantlayer import IntArray
 from kernels import FrArray, fr
 from zenerrors import StatementError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from circuits.builder import Builder
+from circuits.integers import IntArray
 from circuits.linear import ONE
-from circuits.quantlayer import IntArray
 from kernels import FrArray, fr
 
 

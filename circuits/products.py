@@ -17,10 +17,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from circuits.builder import Builder
-from circuits.gadgets import Interval, require_fit
+from circuits.gadgets import require_fit
+from circuits.integers import IntArray, Interval
 from circuits.linear import ONE, Linear
 from circuits.powers import Powers
-from circuits.quantlayer import IntArray
 from kernels import FrArray, fr
 from zenerrors import StatementError
 

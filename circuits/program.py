@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import kernels
+from circuits.integers import IntArray
 from circuits.linear import ONE
-from circuits.quantlayer import IntArray
 from kernels import FrArray
 from prover.randomness import Secrets
 from prover.statement import Statement

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits import quantfile
-from circuits.quantlayer import Affine, IntArray, QuantLayer, slack_factor
+from circuits.integers import INTEGER_LIMIT, IntArray
+from circuits.quantlayer import Affine, QuantLayer, slack_factor
 from circuits.tensors import as_finite_tensor, first_index
 from zenerrors import FileFormatError, ModelError, TensorError
 
-# Every intermediate integer stays below this in absolute value: inside int64, and so far below r that the
-# product of two of them cannot wrap around the field either.
-INTEGER_LIMIT = 1 << 62
 LEAST_BITS, MOST_BITS = 2, 8
 # The argmax compares each class with all others: its coefficients grow with the square.
 MOST_CLASSES = 2048

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from circuits.gadgets import require_fit
+from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.lookups import Lookups, Table
-from circuits.quantlayer import IntArray
 from zenerrors import StatementError
 
 _WIDEST_LIMB = 20

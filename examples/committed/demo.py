@@ -18,11 +18,11 @@ from rich.console import Console
 
 import prover
 from circuits.builder import Builder
+from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.lookups import Lookups
 from circuits.products import Convolution, Products
 from circuits.program import Program
-from circuits.quantlayer import IntArray
 from circuits.ranges import RangeChecks
 from kernels import fr
 from prover import Claim, CommitmentBasis, Opening, ceremony

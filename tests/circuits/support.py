@@ -15,8 +15,8 @@ from circuits import Circuit, Graph, QuantGraph, quantise
 from circuits.builder import Builder
 from circuits.graph import Clip, Dense, Node
 from circuits.inference import Privacy
+from circuits.integers import IntArray
 from circuits.program import Program
-from circuits.quantlayer import IntArray
 from prover.statement import Csr, Statement
 
 R = kernels.fr.modulus

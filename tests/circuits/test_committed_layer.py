@@ -8,11 +8,11 @@ import pytest
 import kernels
 import prover
 from circuits.builder import Builder
+from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.lookups import Lookups, Table
 from circuits.products import Products
 from circuits.program import Program
-from circuits.quantlayer import IntArray
 from circuits.ranges import RangeChecks
 from tests.circuits.support import accepted_lies, challenged, first_violation
 from tests.prover.statements import commitment_basis

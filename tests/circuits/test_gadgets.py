@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from circuits.builder import Builder
 from circuits.gadgets import argmax, clamp, decompose, range_check, requantise
+from circuits.integers import IntArray
 from circuits.linear import Linear
-from circuits.quantlayer import Affine, IntArray, Rescale
+from circuits.quantlayer import Affine, Rescale
 from prover.reference import check
 from tests.circuits.support import R, fill, first_violation, satisfied
 from zenerrors import StatementError

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import prover
 from circuits.builder import Builder
+from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.products import Convolution, Products
 from circuits.program import Program
-from circuits.quantlayer import IntArray
 from prover.reference import check
 from tests.circuits.support import R, accepted_lies, challenged, first_violation
 from tests.prover.statements import patient
