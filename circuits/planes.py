@@ -6,11 +6,14 @@ Images are [n, channels, height, width]; padding is (top, left, bottom, right).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+
+from circuits.integers import IntArray
 
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
@@ -59,3 +62,49 @@ def convolve(
         out[start : start + at_once] = (matrix @ columns).reshape(len(chunk), len(weight), down, across)
     out += bias[:, None, None]
     return out
+
+
+class Windows(NamedTuple):
+    """What meets what as a kernel slides: for each output position, in row-major order, pairs of indices.
+
+    ``offsets``: int64[positions + 1]. Position p has the pairs from ``offsets[p]`` to ``offsets[p + 1]`` of
+    ``inputs``, indices into the channels of one group, and ``taps``, indices into the kernel of one output,
+    both flattened from (channel, row, column): int64[pairs].
+    Where the kernel hangs over the edge there is none.
+    """
+
+    offsets: IntArray
+    inputs: IntArray
+    taps: IntArray
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """A kernel that slides over ``image`` = (channels, height, width), its channels split into ``groups``."""
+
+    image: tuple[int, int, int]
+    kernel: Pair
+    stride: Pair = (1, 1)
+    padding: Padding = (0, 0, 0, 0)
+    groups: int = 1
+
+    @property
+    def out(self) -> Pair:
+        """Positions down and across. Raises ``ValueError`` where there are none."""
+        out = windows(self.image[1:], self.kernel, self.stride, self.padding)
+        if out is None:
+            raise ValueError(f"{self} leaves no output")
+        return out
+
+    def windows(self) -> Windows:
+        """The pairs of one group; the others repeat it over their own channels."""
+        channels = self.image[0] // self.groups
+        grid = np.indices((*self.out, channels, *self.kernel))
+        row = self.stride[0] * grid[0] + grid[3] - self.padding[0]
+        column = self.stride[1] * grid[1] + grid[4] - self.padding[1]
+        _, height, width = self.image
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        taps = np.ravel_multi_index(tuple(grid[2:]), (channels, *self.kernel))
+        inputs = (grid[2] * height + row) * width + column
+        counts = inside.reshape(self.out[0] * self.out[1], -1).sum(axis=1)
+        return Windows(np.concatenate([[0], np.cumsum(counts)]), inputs[inside], taps[inside])

@@ -1,0 +1,147 @@
+"""The quantised network and its one integer semantics (docs/circuits.md).
+
+Every tensor is affine, and every sum exact (ZEN, Feng et al., section 4). Integers are int64 and provably
+never overflow: the constructor refuses a node in which any weights and inputs of its types could bring an
+intermediate value to 2^62.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circuits.graph import MOST_ELEMENTS
+from circuits.integers import IntArray
+from circuits.quantised.nodes import Accumulating, Concat, Mover, QuantNode, Reshape, Shape, Transpose
+from circuits.quantised.types import Affine, require
+from circuits.tensors import as_finite_tensor, first_index
+from zenerrors import TensorError
+
+# The argmax compares each class with all others: its coefficients grow with the square.
+MOST_CLASSES = 2048
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the network says: the first index of the largest logit, and the integer logits."""
+
+    label: int
+    logits: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantGraph:
+    """Nodes in topological order over an input of type ``input_type``; the label is the argmax of ``output``.
+
+    Sums that no ``rescale`` brings into a type may only be reshaped and transposed on their way to the
+    output. Raises ``ModelError`` (``model.quantised``, ``model.range_too_wide``) where the parts do not make
+    an exact, overflow-free integer network.
+    """
+
+    input_name: str
+    input_shape: Shape
+    input_type: Affine
+    nodes: tuple[QuantNode, ...]
+    output: str
+
+    def __post_init__(self) -> None:
+        require(all(size > 0 for size in self.input_shape), "the input shape must be positive")
+        require(self.output in self.types, f"no node makes the output {self.output[:80]!r}")
+        require(self.classes >= 2, "the network must have at least two classes")
+        require(self.classes <= MOST_CLASSES, f"{self.classes} classes; at most {MOST_CLASSES} are supported")
+        for node in self.nodes:
+            if not isinstance(node, Reshape | Transpose):
+                self.types_of(node)
+            if isinstance(node, Accumulating):
+                node.check(self.types_of(node), self.shapes_of(node))
+
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of every tensor."""
+        shapes = {self.input_name: self.input_shape}
+        for node in self.nodes:
+            known = bool(node.inputs) and all(name in shapes for name in node.inputs)
+            require(known and node.name not in shapes, f"node {node.name[:80]!r} is out of order")
+            shapes[node.name] = node.shape(*(shapes[name] for name in node.inputs))
+            require(math.prod(shapes[node.name]) <= MOST_ELEMENTS, f"node {node.name[:80]!r} is too large")
+        return shapes
+
+    @cached_property
+    def types(self) -> dict[str, Affine | None]:
+        """The type of every tensor, None for sums without one."""
+        types: dict[str, Affine | None] = dict.fromkeys(self.shapes)
+        types[self.input_name] = self.input_type
+        for node in self.nodes:
+            if isinstance(node, Accumulating):
+                types[node.name] = node.rescale.output if node.rescale else None
+            else:
+                types[node.name] = types[node.inputs[0]]
+                if isinstance(node, Concat):
+                    same = {types[name] for name in node.inputs} == {types[node.name]}
+                    require(same, f"node {node.name[:80]!r} joins tensors of several types")
+        return types
+
+    def types_of(self, node: QuantNode) -> list[Affine]:
+        """The types of what ``node`` reads. Raises ``ModelError`` where it reads sums without a type."""
+        types = [self.types[name] for name in node.inputs]
+        require(None not in types, f"node {node.name[:80]!r} reads sums without a type")
+        return [kind for kind in types if kind is not None]
+
+    def shapes_of(self, node: QuantNode) -> list[Shape]:
+        """The shapes of what ``node`` reads."""
+        return [self.shapes[name] for name in node.inputs]
+
+    @property
+    def classes(self) -> int:
+        return math.prod(self.shapes[self.output])
+
+    def quantise_input(self, x: ArrayLike) -> IntArray:
+        """The integers of the float input ``x``, int64[*input_shape].
+
+        Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
+        ``input.out_of_range`` for a value outside the calibrated range by more than rounding.
+        """
+        tensor = as_finite_tensor(x, self.input_shape, field="input")
+        low, high = self.input_type.interval
+        bad = first_index((tensor < low) | (tensor > high))
+        if bad is not None:
+            raise TensorError(
+                "input.out_of_range",
+                f"input{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
+                field="input",
+            )
+        return self.input_type.quantise(tensor)
+
+    def execute(self, q: IntArray) -> Output:
+        """Run on one input ``q``, int64[*input_shape] with values in [0, 2^bits). Exact."""
+        logits = self.run(q[np.newaxis])[0]
+        return Output(int(np.argmax(logits)), logits)
+
+    def run(self, q: IntArray) -> IntArray:
+        """The logits int64[n, classes] of inputs int64[n, *input_shape]."""
+        value = next(value for name, value in self.tensors(q) if name == self.output)
+        return value.reshape(len(q), -1)
+
+    def tensors(self, q: IntArray) -> Iterator[tuple[str, IntArray]]:
+        """Name and value of every tensor in order, the input first; each is let go after its last reader."""
+        last_reader = {name: node.name for node in self.nodes for name in node.inputs}
+        values = {self.input_name: q}
+        yield self.input_name, q
+        for node in self.nodes:
+            values[node.name] = self._run(node, [values[name] for name in node.inputs])
+            for name in set(node.inputs):
+                if last_reader[name] == node.name:
+                    del values[name]
+            yield node.name, values[node.name]
+
+    def _run(self, node: QuantNode, inputs: list[IntArray]) -> IntArray:
+        if isinstance(node, Accumulating):
+            return node.run(inputs, self.types_of(node))
+        assert isinstance(node, Mover)  # noqa: S101  there are no others
+        kind = self.types[node.inputs[0]]
+        return node.run(inputs, kind.zero_point if kind else 0)

@@ -1,0 +1,151 @@
+"""How integers read as real numbers, and how accumulators become the next tensor's integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graph import FloatArray
+from circuits.integers import INTEGER_LIMIT, IntArray, Interval
+from zenerrors import ModelError
+
+LEAST_BITS, MOST_BITS = 2, 8
+
+# For each output the least and the largest value, arrays that broadcast to the outputs' shape.
+Bounds = tuple[IntArray, IntArray]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``real = scale (q - zero_point)`` with ``0 <= q < 2^bits``: a tensor's type."""
+
+    scale: float
+    zero_point: int
+    bits: int
+
+    def __post_init__(self) -> None:
+        require(LEAST_BITS <= self.bits <= MOST_BITS, f"bits must be {LEAST_BITS} to {MOST_BITS}")
+        require(math.isfinite(self.scale) and self.scale > 0, "a scale must be positive")
+        require(0 <= self.zero_point <= self.top, f"a zero point must lie in [0, {self.top}]")
+
+    @property
+    def top(self) -> int:
+        """The largest integer, 2^bits - 1."""
+        return (1 << self.bits) - 1
+
+    @property
+    def centred(self) -> Interval:
+        """The least and the largest ``q - zero_point``."""
+        return -self.zero_point, self.top - self.zero_point
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The real numbers that ``quantise`` moves by rounding only."""
+        low, high = self.centred
+        return self.scale * (low - 0.5), self.scale * (high + 0.5)
+
+    def quantise(self, values: FloatArray) -> IntArray:
+        """The nearest integers, int64 in [0, 2^bits)."""
+        nearest = np.rint(values / self.scale) + self.zero_point
+        q: IntArray = np.clip(nearest, 0, self.top).astype(np.int64)
+        return q
+
+    def real(self, q: IntArray) -> FloatArray:
+        """What the integers stand for."""
+        return self.scale * (q - self.zero_point).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightType:
+    """The same for weights: ``scale`` float64[1], ``zero_point`` int64[1], or [outputs] for each its own."""
+
+    scale: FloatArray
+    zero_point: IntArray
+    bits: int
+
+    def __post_init__(self) -> None:
+        require(LEAST_BITS <= self.bits <= MOST_BITS, f"bits must be {LEAST_BITS} to {MOST_BITS}")
+        require(self.scale.ndim == self.zero_point.ndim == 1, "weight scales and zero points are vectors")
+        require(bool((np.isfinite(self.scale) & (self.scale > 0)).all()), "a scale must be positive")
+        inside = (self.zero_point >= 0) & (self.zero_point <= self.top)
+        require(bool(inside.all()), f"a zero point must lie in [0, {self.top}]")
+
+    @property
+    def top(self) -> int:
+        """The largest integer, 2^bits - 1."""
+        return (1 << self.bits) - 1
+
+    @property
+    def reach(self) -> IntArray:
+        """The largest absolute value of ``q - zero_point``: int64[1] or [outputs]."""
+        return np.maximum(self.zero_point, self.top - self.zero_point)
+
+
+@dataclass(frozen=True, eq=False)
+class Rescale:
+    """From accumulators to a tensor of type ``output``:
+
+        T = multiplier · acc + zero_point · 2^shift + 2^(shift - 1)
+        q = clamp(floor(T / 2^shift), low, high)
+
+    without the half where ``shift`` is 0. ``multiplier``: int64, positive, broadcasts to the tensor's shape.
+    """
+
+    multiplier: IntArray = field(repr=False)
+    shift: int
+    output: Affine
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        require(0 <= self.shift < 62, "a shift must lie in [0, 61]")
+        require(bool((self.multiplier > 0).all()), "a multiplier must be positive")
+        require(0 <= self.low < self.high <= self.output.top, "a clamp must leave an interval of its type")
+
+    @property
+    def offset(self) -> int:
+        """``T - multiplier · acc``."""
+        half = 1 << (self.shift - 1) if self.shift else 0
+        return (self.output.zero_point << self.shift) + half
+
+    def apply(self, acc: IntArray) -> IntArray:
+        """The clamped tensor, for accumulators whose last axes are the tensor's."""
+        q: IntArray = np.clip((self.multiplier * acc + self.offset) >> self.shift, self.low, self.high)
+        return q
+
+    def scaled(self, bounds: Bounds) -> Interval:
+        """The least and the largest T for accumulators within ``bounds``. Exact, in Python integers."""
+        low, high = (
+            _broadcast_product(self.multiplier, bound) + np.array(self.offset, dtype=object)
+            for bound in bounds
+        )
+        return int(low.min()), int(high.max())
+
+
+def slack_factor(overflow_digits: int) -> int:
+    """What makes the clamp's slack an integer: the least common multiple of all counts of overflow."""
+    return math.lcm(*range(1, overflow_digits + 2))
+
+
+def require(condition: bool, message: str) -> None:
+    """``ModelError`` (``model.quantised``) unless ``condition`` holds."""
+    if not condition:
+        raise ModelError("model.quantised", message)
+
+
+def require_narrow(name: str, reach: int) -> None:
+    """``ModelError`` (``model.range_too_wide``) unless ``INTEGER_LIMIT`` bounds ``reach``."""
+    if reach >= INTEGER_LIMIT:
+        raise ModelError(
+            "model.range_too_wide",
+            f"{name} can reach {reach.bit_length()} bits in integers, more than 62; its biases or weights "
+            "are out of proportion to its outputs in the calibration data",
+        )
+
+
+def _broadcast_product(multiplier: IntArray, bound: IntArray) -> NDArray[np.object_]:
+    """Never overflows."""
+    return np.asarray(multiplier.astype(object) * bound.astype(object), dtype=object)
