@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 
 from circuits.graph import MOST_ELEMENTS
 from circuits.integers import IntArray
+from circuits.quantised import file
 from circuits.quantised.nodes import Accumulating, Concat, Mover, QuantNode, Reshape, Shape, Transpose
 from circuits.quantised.types import Affine, require
 from circuits.tensors import as_finite_tensor, first_index
-from zenerrors import TensorError
+from zenerrors import FileFormatError, ModelError, TensorError
 
 # The argmax compares each class with all others: its coefficients grow with the square.
 MOST_CLASSES = 2048
@@ -65,8 +66,10 @@ class QuantGraph:
         """The shape of every tensor."""
         shapes = {self.input_name: self.input_shape}
         for node in self.nodes:
-            known = bool(node.inputs) and all(name in shapes for name in node.inputs)
-            require(known and node.name not in shapes, f"node {node.name[:80]!r} is out of order")
+            known = all(name in shapes for name in node.inputs) and node.name not in shapes
+            require(known, f"node {node.name[:80]!r} is out of order")
+            arity = len(node.inputs) if node.arity is None else node.arity
+            require(len(node.inputs) == arity >= 1, f"node {node.name[:80]!r} has {len(node.inputs)} inputs")
             shapes[node.name] = node.shape(*(shapes[name] for name in node.inputs))
             require(math.prod(shapes[node.name]) <= MOST_ELEMENTS, f"node {node.name[:80]!r} is too large")
         return shapes
@@ -126,6 +129,19 @@ class QuantGraph:
         """The logits int64[n, classes] of inputs int64[n, *input_shape]."""
         value = next(value for name, value in self.tensors(q) if name == self.output)
         return value.reshape(len(q), -1)
+
+    def to_bytes(self) -> bytes:
+        """The network in the format of ``circuits.quantised.file``. Holds the weights."""
+        return file.write(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> QuantGraph:
+        """Raises ``FileFormatError``: the codes of ``file.read``, and ``file.value`` for parts that make no
+        exact integer network."""
+        try:
+            return file.read(cls, data)
+        except ModelError as error:
+            raise FileFormatError("file.value", error.message) from error
 
     def tensors(self, q: IntArray) -> Iterator[tuple[str, IntArray]]:
         """Name and value of every tensor in order, the input first; each is let go after its last reader."""

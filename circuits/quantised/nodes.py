@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class QuantNode:
 
     name: str
     inputs: tuple[str, ...]
+    arity: ClassVar[int | None] = 1
 
     def shape(self, *shapes: Shape) -> Shape:
         """The output's shape. Raises ``ModelError`` (``model.quantised``) when the inputs do not fit."""
@@ -254,12 +256,13 @@ class Add(Accumulating):
     """``acc = m_1 (q_1 - z_1) + m_2 (q_2 - z_2)`` for two tensors of one shape and ``factors`` (m_1, m_2)."""
 
     factors: Pair
+    arity = 2
 
     def __post_init__(self) -> None:
         self._require(min(self.factors) > 0, "needs positive factors")
 
     def shape(self, *shapes: Shape) -> Shape:
-        self._require(len(shapes) == 2 and shapes[0] == shapes[1], f"adds shapes {shapes}")
+        self._require(shapes[0] == shapes[1], f"adds shapes {shapes}")
         return shapes[0]
 
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
@@ -377,6 +380,7 @@ class Concat(Mover):
     """Two or more tensors of one type one after the other along ``axis``."""
 
     axis: int
+    arity = None
 
     def shape(self, *shapes: Shape) -> Shape:
         first = shapes[0]

@@ -1,0 +1,158 @@
+"""Integer networks as bytes, without pickle: everything is checked before it is believed.
+
+    preamble (16 bytes, kind "qnet") | SHA-256 of all the rest (32) | length of header (u32) | header (JSON)
+    | the arrays that the header names, one after the other
+
+Integers and floats are little-endian. The header holds a dataclass as an object of its fields and its
+``kind``, an array as ``{"array": [type, *shape]}``. Fields are read by the types that the classes declare.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import from_json
+
+from circuits.quantised import nodes
+from circuits.quantised.nodes import Shape
+from prover.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
+from zenerrors import FileFormatError
+
+KIND = Kind(b"qnet", 2)
+_PREFIX = PREAMBLE_BYTES + 32 + 4
+
+
+T = TypeVar("T")
+
+_NODES: Mapping[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        nodes.Conv,
+        nodes.Dense,
+        nodes.WindowSum,
+        nodes.Add,
+        nodes.Requantise,
+        nodes.MaxPool,
+        nodes.Reshape,
+        nodes.Transpose,
+        nodes.Pad,
+        nodes.Concat,
+    )
+}
+
+
+def write(network: Any) -> bytes:
+    """``network``, a dataclass, as bytes. They hold the weights."""
+    arrays: list[bytes] = []
+    header = json.dumps(_encode(network, arrays)).encode()
+    body = struct.pack("<I", len(header)) + header + b"".join(arrays)
+    return preamble(KIND) + hashlib.sha256(body).digest() + body
+
+
+def read(kind: type[T], data: bytes) -> T:
+    """The ``kind`` that ``write`` was given. Raises ``FileFormatError``: ``file.magic``, ``file.version``,
+    ``file.kind``, ``file.length``, ``file.hash``, ``file.header``; and ``ModelError`` where the parts make no
+    sense."""
+    check_preamble(data, KIND)
+    if len(data) < _PREFIX:
+        raise FileFormatError("file.length", f"a network of {len(data)} bytes is cut short")
+    if hashlib.sha256(data[_PREFIX - 4 :]).digest() != data[PREAMBLE_BYTES : _PREFIX - 4]:
+        raise FileFormatError("file.hash", "the file is corrupt: its SHA-256 does not match")
+    (length,) = struct.unpack_from("<I", data, _PREFIX - 4)
+    text = data[_PREFIX : _PREFIX + length]
+    try:
+        header = from_json(text)
+    except ValueError as error:
+        raise FileFormatError("file.header", "the header is no JSON") from error
+    reader = _Reader(data, _PREFIX + length)
+    network: T = reader.decode(kind, header)
+    reader.finish()
+    if json.dumps(_encode(network, [])).encode() != text:
+        raise FileFormatError("file.header", "the header has fields or spellings that no writer produces")
+    return network
+
+
+def _encode(value: Any, arrays: list[bytes]) -> Any:
+    if isinstance(value, np.ndarray):
+        stored = value.astype(value.dtype.newbyteorder("<"))
+        arrays.append(stored.tobytes())
+        return {"array": [stored.dtype.str, *stored.shape]}
+    if is_dataclass(value):
+        return {"kind": type(value).__name__} | {
+            field.name: _encode(getattr(value, field.name), arrays) for field in fields(value)
+        }
+    if isinstance(value, tuple):
+        return [_encode(part, arrays) for part in value]
+    return value
+
+
+class _Reader:
+    """Decodes header values by their declared types, and takes the arrays from the rest of the file."""
+
+    def __init__(self, data: bytes, position: int) -> None:
+        self._data = data
+        self._position = position
+
+    def decode(self, hint: Any, value: Any) -> Any:
+        """``value`` as the type ``hint``."""
+        if isinstance(hint, UnionType):
+            kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+            return None if value is None else self.decode(kinds[0], value)
+        origin, arguments = get_origin(hint), get_args(hint)
+        if origin is tuple:
+            return self._tuple(arguments, value)
+        if origin is np.ndarray:
+            return self._array(np.dtype(get_args(arguments[1])[0]), value)
+        if is_dataclass(hint):
+            return self._object(hint, value)
+        _require(type(value) is hint, f"{str(value)[:40]!r} is no {hint.__name__}")
+        return value
+
+    def _tuple(self, arguments: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        _require(isinstance(value, list), "a list is missing")
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            arguments = (arguments[0],) * len(value)
+        _require(len(arguments) == len(value), f"a list has {len(value)} entries, not {len(arguments)}")
+        return tuple(self.decode(hint, part) for hint, part in zip(arguments, value, strict=True))
+
+    def _object(self, hint: Any, value: Any) -> Any:
+        found = value.get("kind") if isinstance(value, dict) else None
+        kind = _NODES.get(found, hint) if isinstance(found, str) else hint
+        hints = get_type_hints(kind)
+        names = [field.name for field in fields(kind)]
+        fits = kind.__name__ == found and issubclass(kind, hint) and set(value) == {"kind", *names}
+        _require(fits, f"a {hint.__name__} is missing, or has other fields")
+        return kind(**{name: self.decode(hints[name], value[name]) for name in names})
+
+    def _array(self, dtype: np.dtype[Any], value: Any) -> NDArray[Any]:
+        found = value.get("array") if isinstance(value, dict) and len(value) == 1 else None
+        _require(isinstance(found, list) and len(found) > 1, "an array is missing")
+        assert found is not None  # noqa: S101  for mypy
+        stored = dtype.newbyteorder("<")
+        _require(found[0] == stored.str, f"an array is not of type {stored.str}")
+        shape = self.decode(Shape, found[1:])
+        _require(all(size >= 0 for size in shape), "an array has a negative size")
+        count = math.prod(shape) * stored.itemsize
+        if self._position + count > len(self._data):
+            raise FileFormatError("file.length", "the file is shorter than its header says")
+        array = np.frombuffer(self._data, stored, math.prod(shape), self._position)
+        self._position += count
+        return array.astype(dtype).reshape(shape)
+
+    def finish(self) -> None:
+        if self._position != len(self._data):
+            raise FileFormatError("file.length", "the file is longer than its header says")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise FileFormatError("file.header", f"the header is malformed: {message}")
