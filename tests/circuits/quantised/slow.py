@@ -1,0 +1,142 @@
+"""The integer semantics spelled out in Python integers, one output at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.integers import IntArray
+from circuits.quantised import (
+    Accumulating,
+    Add,
+    Affine,
+    Concat,
+    Conv,
+    Dense,
+    MaxPool,
+    Pad,
+    QuantGraph,
+    QuantNode,
+    Rescale,
+    Reshape,
+    Transpose,
+    WindowSum,
+)
+
+Objects = NDArray[np.object_]
+
+
+def tensors(graph: QuantGraph, q: IntArray) -> dict[str, Objects]:
+    """Every tensor for the input q[*input_shape], as arrays of Python integers."""
+    values: dict[str, Objects] = {graph.input_name: np.array(q.tolist(), dtype=object)}
+    for node in graph.nodes:
+        inputs = [values[name] for name in node.inputs]
+        if isinstance(node, Accumulating):
+            values[node.name] = _accumulated(node, inputs, graph)
+        else:
+            values[node.name] = _moved(node, inputs, graph.types[node.inputs[0]])
+    return values
+
+
+def _accumulated(node: Accumulating, inputs: list[Objects], graph: QuantGraph) -> Objects:
+    out: Objects = np.empty(graph.shapes[node.name], dtype=object)
+    types = [graph.types[name] for name in node.inputs]
+    for index in np.ndindex(out.shape):
+        acc = _sum(node, index, inputs, types)
+        out[index] = acc if node.rescale is None else _rescaled(acc, index, out.shape, node.rescale)
+    return out
+
+
+def _rescaled(acc: int, index: tuple[int, ...], shape: tuple[int, ...], rescale: Rescale) -> int:
+    multiplier = int(np.broadcast_to(rescale.multiplier, shape)[index])
+    total = multiplier * acc + rescale.output.zero_point * 2**rescale.shift
+    if rescale.shift > 0:
+        total += 2 ** (rescale.shift - 1)
+    return min(max(total // 2**rescale.shift, rescale.low), rescale.high)
+
+
+def _sum(
+    node: Accumulating, index: tuple[int, ...], inputs: list[Objects], types: list[Affine | None]
+) -> int:
+    zero = types[0].zero_point if types[0] else 0
+    x = inputs[0]
+    if isinstance(node, Add):
+        assert types[1]
+        first, second = node.factors
+        return int(first * (x[index] - zero) + second * (inputs[1][index] - types[1].zero_point))
+    if isinstance(node, Dense):
+        row = index[0]
+        terms = (_weight(node, row, (column,)) * (x[column] - zero) for column in range(len(x)))
+        return int(sum(terms) + node.bias[row])
+    if isinstance(node, Conv):
+        channels = node.weight.shape[1]
+        first = index[0] // (len(node.weight) // node.groups) * channels
+        total = int(node.bias[index[0]])
+        for channel, p, q in np.ndindex(node.weight.shape[1:]):
+            value = _pixel(x, first + channel, index, (p, q), node.stride, node.padding)
+            if value is not None:
+                total += _weight(node, index[0], (channel, p, q)) * (value - zero)
+        return total
+    if isinstance(node, WindowSum):
+        seen = (_pixel(x, index[0], index, tap, node.stride, node.padding) for tap in np.ndindex(node.kernel))
+        return sum(int(value) - zero for value in seen if value is not None)
+    return int(x[index]) - zero
+
+
+def _weight(node: Conv | Dense, output: int, tap: tuple[int, ...]) -> int:
+    zeros = node.weight_type.zero_point
+    return int(node.weight[(output, *tap)]) - int(zeros[output if len(zeros) > 1 else 0])
+
+
+def _pixel(
+    x: Objects,
+    channel: int,
+    index: tuple[int, ...],
+    tap: tuple[int, ...],
+    stride: tuple[int, int],
+    padding: tuple[int, int, int, int],
+) -> int | None:
+    row = index[1] * stride[0] + tap[0] - padding[0]
+    column = index[2] * stride[1] + tap[1] - padding[1]
+    inside = 0 <= row < x.shape[1] and 0 <= column < x.shape[2]
+    return int(x[channel, row, column]) if inside else None
+
+
+def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objects:
+    x = inputs[0]
+    if isinstance(node, Reshape):
+        return x.reshape(node.target)
+    if isinstance(node, Transpose):
+        return x.transpose(node.axes)
+    if isinstance(node, Concat):
+        return np.concatenate(inputs, axis=node.axis)
+    if isinstance(node, Pad):
+        assert kind
+        shape = [size + sum(pair) for size, pair in zip(x.shape, node.padding, strict=True)]
+        out: Objects = np.full(shape, kind.zero_point, dtype=object)
+        out[tuple(slice(pair[0], pair[0] + n) for pair, n in zip(node.padding, x.shape, strict=True))] = x
+        return out
+    assert isinstance(node, MaxPool)
+    return _max_pooled(node, x)
+
+
+def _max_pooled(node: MaxPool, x: Objects) -> Objects:
+    sizes = [
+        (x.shape[axis + 1] + node.padding[axis] + node.padding[axis + 2] - node.kernel[axis])
+        // node.stride[axis]
+        + 1
+        for axis in (0, 1)
+    ]
+    out: Objects = np.empty((x.shape[0], *sizes), dtype=object)
+    for index in np.ndindex(out.shape):
+        seen = (_pixel(x, index[0], index, tap, node.stride, node.padding) for tap in np.ndindex(node.kernel))
+        out[index] = max(value for value in seen if value is not None)
+    return out
+
+
+def label(values: Mapping[str, Objects], output: str) -> int:
+    """The first index of the largest logit."""
+    logits = values[output].ravel().tolist()
+    return next(i for i, value in enumerate(logits) if value == max(logits))

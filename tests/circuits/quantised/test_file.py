@@ -1,0 +1,117 @@
+"""Integer networks as files: what comes back, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circuits.quantised import QuantGraph
+from prover.preamble import PREAMBLE_BYTES
+from tests.circuits.quantised import networks
+from tests.circuits.quantised.networks import KINDS
+from tests.prover.statements import patient
+from zenerrors import FileFormatError
+
+_BODY = PREAMBLE_BYTES + 32
+
+
+@patient
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), max_size=4))
+def test_round_trip(seed: int, kinds: list[str]) -> None:
+    graph = networks.of_kinds(seed, *kinds)
+    data = graph.to_bytes()
+    again = QuantGraph.from_bytes(data)
+    assert again.to_bytes() == data
+    q = networks.inputs(graph, 3)
+    assert np.array_equal(again.run(q), graph.run(q))
+    assert again.types == graph.types
+
+
+def code(data: bytes) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        QuantGraph.from_bytes(data)
+    return caught.value.code
+
+
+def test_damage_is_seen() -> None:
+    data = networks.of_kinds(1, "conv").to_bytes()
+    assert code(data[:10]) == "file.length"
+    assert code(data[:40]) == "file.length"
+    assert code(b"x" + data[1:]) == "file.magic"
+    assert code(data[:8] + b"\x01" + data[9:]) == "file.version"
+    assert code(data[:12] + b"pkey" + data[16:]) == "file.kind"
+    for position in (16, 60, len(data) - 1):
+        assert code(data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]) == "file.hash"
+
+
+def resealed(data: bytes, edit: Callable[[dict[str, Any]], Any], rest: bytes = b"") -> bytes:
+    """The file with its header edited, and a hash that is right again."""
+    (length,) = struct.unpack_from("<I", data, _BODY)
+    header = json.loads(data[_BODY + 4 : _BODY + 4 + length])
+    edit(header)
+    text = json.dumps(header).encode()
+    body = struct.pack("<I", len(text)) + text + data[_BODY + 4 + length :] + rest
+    return data[:PREAMBLE_BYTES] + hashlib.sha256(body).digest() + body
+
+
+def first(header: dict[str, Any]) -> dict[str, Any]:
+    node: dict[str, Any] = header["nodes"][0]
+    return node
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (lambda h: h.update(kind="Conv"), "file.header"),
+        (lambda h: h.update(extra=1), "file.header"),
+        (lambda h: h.pop("output"), "file.header"),
+        (lambda h: h.update(output=7), "file.header"),
+        (lambda h: h.update(output="none"), "file.value"),
+        (lambda h: h.update(input_shape=[2, 5, 0]), "file.value"),
+        (lambda h: h.update(input_shape=[2, 5, True]), "file.header"),
+        (lambda h: h.update(input_shape=[2, 5, 4.0]), "file.header"),
+        (lambda h: h["input_type"].update(bits=99), "file.value"),
+        (lambda h: h["input_type"].update(scale="1"), "file.header"),
+        (lambda h: h.update(nodes=[]), "file.value"),
+        (lambda h: h.update(nodes={}), "file.header"),
+        (lambda h: first(h).update(kind="Affine"), "file.header"),
+        (lambda h: first(h).update(kind="QuantGraph"), "file.header"),
+        (lambda h: first(h).update(kind=["Conv"]), "file.header"),
+        (lambda h: first(h).update(stride=[0, 1]), "file.value"),
+        (lambda h: first(h).update(stride=[1]), "file.header"),
+        (lambda h: first(h).update(groups=0), "file.value"),
+        (lambda h: first(h)["weight"].update(array=["<f8", 1]), "file.header"),
+        (lambda h: first(h)["weight"].update(array=["|u1", -1, -1]), "file.header"),
+        (lambda h: first(h)["weight"].update(array=["|u1", 1 << 62, 1 << 62]), "file.length"),
+        (lambda h: first(h)["weight"].update(array=["|u1"]), "file.header"),
+        (lambda h: first(h)["weight"]["array"].append(1), "file.value"),
+        (lambda h: first(h).update(rescale=None), "file.value"),
+        (lambda h: first(h).update(inputs=["x", "x"]), "file.value"),
+        (lambda h: first(h).update(inputs=["later"]), "file.value"),
+    ],
+)
+def test_headers_that_no_writer_produces_are_refused(
+    edit: Callable[[dict[str, Any]], Any], expected: str
+) -> None:
+    data = networks.of_kinds(1, "conv").to_bytes()
+    assert QuantGraph.from_bytes(resealed(data, lambda header: None)).to_bytes() == data
+    assert code(resealed(data, edit)) == expected
+
+
+def test_nothing_may_follow_or_lack() -> None:
+    data = networks.of_kinds(1, "conv").to_bytes()
+    assert code(resealed(data, lambda header: None, b"x")) == "file.length"
+    body = data[_BODY:-1]
+    assert code(data[:PREAMBLE_BYTES] + hashlib.sha256(body).digest() + body) == "file.length"
+    spaced = data[_BODY + 4 :].replace(b'"kind": ', b'"kind":  ', 1)
+    (length,) = struct.unpack_from("<I", data, _BODY)
+    body = struct.pack("<I", length + 1) + spaced
+    assert code(data[:PREAMBLE_BYTES] + hashlib.sha256(body).digest() + body) == "file.header"
