@@ -51,10 +51,10 @@ def _accumulated(node: Accumulating, inputs: list[Objects], graph: QuantGraph) -
 
 def _rescaled(acc: int, index: tuple[int, ...], shape: tuple[int, ...], rescale: Rescale) -> int:
     multiplier = int(np.broadcast_to(rescale.multiplier, shape)[index])
-    total = multiplier * acc + rescale.output.zero_point * 2**rescale.shift
+    total = multiplier * acc + (rescale.output.zero_point << rescale.shift)
     if rescale.shift > 0:
-        total += 2 ** (rescale.shift - 1)
-    return min(max(total // 2**rescale.shift, rescale.low), rescale.high)
+        total += 1 << (rescale.shift - 1)
+    return min(max(total // (1 << rescale.shift), rescale.low), rescale.high)
 
 
 def _sum(
