@@ -9,16 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from circuits.integers import IntArray
-from circuits.linear import Linear
+from circuits.linear import Linear, Sums
 from circuits.program import Answer, Fill, Program
+from circuits.tiles import Matrices, Products, ProductTile, Tile
 from prover.statement import Block, Csr, ProductBlock, Segment, SparseBlock, Statement
 from zenerrors import StatementError
 
 _AUXILIARY = "auxiliary"
+# About how many entries a block has in memory at a time.
+_TILE = 1 << 20
+
+
+_Block = ProductBlock | SparseBlock | ProductTile | Tile
 
 
 class Builder:
@@ -30,7 +37,7 @@ class Builder:
     def __init__(self) -> None:
         self.layout: dict[str, IntArray] = {}
         self.degree = 0
-        self._blocks: list[ProductBlock | SparseBlock] = []
+        self._blocks: list[_Block] = []
         self._fills: list[Fill] = []
         self._answers: list[Answer] = []
         self._deferred: list[Callable[[], None]] = []
@@ -97,20 +104,34 @@ class Builder:
     def boolean(self, name: str, wires: IntArray) -> None:
         """Each wire is 0 or 1. One row each."""
         flat = wires.ravel()
-        self._blocks.append(ProductBlock(name, flat, flat, flat))
+        self.product(name, flat, flat, flat)
 
     def product(self, name: str, left: IntArray, right: IntArray, product: IntArray) -> None:
         """``z[left] · z[right] = z[product]``, one row each."""
-        self._blocks.append(ProductBlock(name, left, right, product))
+        for start in range(0, max(1, len(product)), _TILE):
+            part = slice(start, start + _TILE)
+            self._blocks.append(ProductBlock(name, left[part], right[part], product[part]))
 
-    def multiply(self, name: str, a: Linear, b: Linear, c: Linear) -> None:
-        """``a · b = c`` row by row."""
-        self._blocks.append(SparseBlock(name, a.csr, b.csr, c.csr))
+    def products(self, name: str, rows: int, make: Callable[[int, int], Products]) -> None:
+        """The same for very many rows: ``make`` gives left, right and product of a range of them."""
+        for start in range(0, rows, _TILE):
+            stop = min(start + _TILE, rows)
+            self._blocks.append(ProductTile(name, stop - start, partial(make, start, stop)))
 
-    def zero(self, name: str, value: Linear) -> None:
+    def multiply(self, name: str, a: Sums, b: Sums, c: Sums) -> None:
+        """``a · b = c`` row by row. What is not kept as entries becomes blocks that are made when read."""
+        if isinstance(a, Linear) and isinstance(b, Linear) and isinstance(c, Linear):
+            self._blocks.append(SparseBlock(name, a.csr, b.csr, c.csr))
+            return
+        step = max(1, _TILE // max(1, a.width + b.width + c.width))
+        for start in range(0, c.rows, step):
+            stop = min(start + step, c.rows)
+            self._blocks.append(Tile(name, stop - start, partial(_matrices, (a, b, c), start, stop)))
+
+    def zero(self, name: str, value: Sums) -> None:
         """``value = 0`` row by row, as 0 · 0 = value: long sums then cost nothing in the A and B queries."""
-        nothing = Csr.empty(value.rows)
-        self._blocks.append(SparseBlock(name, nothing, nothing, value.csr))
+        nothing = Linear.empty(value.rows)
+        self.multiply(name, nothing, nothing, value)
 
     def program(self) -> Program:
         """Complete the circuit. Raises ``StatementError`` as ``Statement`` does."""
@@ -169,11 +190,36 @@ def _count(groups: list[IntArray]) -> int:
     return sum(wires.size for wires in groups)
 
 
-def _renumbered(block: ProductBlock | SparseBlock, order: IntArray) -> Block:
+def _matrices(sums: tuple[Sums, Sums, Sums], start: int, stop: int) -> Matrices:
+    a, b, c = (part.part(start, stop) for part in sums)
+    # Not the cached matrices: a part that is kept would keep them too.
+    return _csr(a), _csr(b), _csr(c)
+
+
+def _csr(part: Linear) -> Csr:
+    return Csr.from_entries(part.rows, part.row, part.column, part.value)
+
+
+def _renumbered(block: _Block, order: IntArray) -> Block:
     if isinstance(block, ProductBlock):
-        return ProductBlock(block.name, order[block.left], order[block.right], order[block.product])
-    a, b, c = (
-        replace(matrix, columns=order[matrix.columns].astype(np.uint32))
-        for matrix in (block.a, block.b, block.c)
-    )
-    return SparseBlock(block.name, a, b, c)
+        left, right, product = order[block.left], order[block.right], order[block.product]
+        return ProductBlock(block.name, left, right, product)
+    if isinstance(block, Tile):
+        return replace(block, make=partial(_made, block.make, order))
+    if isinstance(block, ProductTile):
+        return replace(block, make=partial(_multiplied, block.make, order))
+    return SparseBlock(block.name, *_moved(block.matrices(), order))
+
+
+def _made(make: Callable[[], Matrices], order: IntArray) -> Matrices:
+    return _moved(make(), order)
+
+
+def _multiplied(make: Callable[[], Products], order: IntArray) -> Products:
+    left, right, product = make()
+    return order[left], order[right], order[product]
+
+
+def _moved(matrices: Matrices, order: IntArray) -> Matrices:
+    a, b, c = (replace(matrix, columns=order[matrix.columns].astype(np.uint32)) for matrix in matrices)
+    return a, b, c

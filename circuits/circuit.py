@@ -1,44 +1,46 @@
-"""A compiled circuit: its statement, and what goes in and out of it."""
+"""A compiled circuit: its statement, and what is common to all schemes."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from circuits.integers import IntArray
+from circuits.lowering import Level
 from circuits.program import Program
-from circuits.quantgraph import Output, QuantGraph
+from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
 from circuits.tensors import first_index
-from kernels import FrArray
+from circuits.typed import Privacy, TypedGraph
 from prover.statement import Statement
-from zenerrors import TensorError
+from zenerrors import StatementError, TensorError
 
-LEVEL = 2
-
-_SAYS = {
-    "public": "The prover knows an input of this type that exactly this network, whose weights are part of "
-    "the verifying key, maps to the label.",
-    "private": "The prover knows weights in the ranges of this architecture and these scales, and an input "
-    "of this type, that give the label. Nothing binds the weights to a particular network: they may differ "
-    "from one proof to the next.",
+_SAYS_WEIGHTS = {
+    "public": "exactly this network, whose weights are part of the verifying key,",
+    "private": "a network of this architecture and these scales, with some weights in their ranges,",
 }
+_UNBOUND = " Nothing binds the weights to a particular network: they may differ from one proof to the next."
 _INPUT_IS_PUBLIC = " The input is the one among the public inputs."
 
 
 @dataclass(frozen=True, eq=False)
-class Circuit:
-    """A ZENinfer circuit for one network and one choice of privacy."""
+class Circuit(ABC):
+    """A network, its privacy, the level of DESIGN 5.3 that it was compiled at, and the result."""
 
-    qgraph: QuantGraph
-    input_privacy: str
-    weight_privacy: str
+    typed: TypedGraph
+    level: Level
     program: Program
+    scheme: ClassVar[str]
+
+    @property
+    def qgraph(self) -> QuantGraph:
+        return self.typed.qgraph
 
     @property
     def statement(self) -> Statement:
@@ -49,93 +51,37 @@ class Circuit:
         """The variable indices of every named group of wires, int64 of the group's shape."""
         return self.statement.layout
 
+    @property
+    @abstractmethod
+    def public_layout(self) -> list[dict[str, Any]]:
+        """What each public input means, in order: JSON-able groups of ``count`` values from ``first``."""
+
+    @property
+    @abstractmethod
+    def claim(self) -> str:
+        """What the network does, in a sentence with ``{network}`` in it."""
+
     def quantise_input(self, x: ArrayLike) -> IntArray:
         """``QuantGraph.quantise_input``."""
         return self.qgraph.quantise_input(x)
 
-    def execute(self, q: NDArray[np.integer[Any]]) -> Output:
-        """The network's exact output for the integers ``q``. Raises ``TensorError`` as ``witness``."""
-        return self.qgraph.execute(self._checked(q))
-
-    def witness(self, q: NDArray[np.integer[Any]]) -> FrArray:
-        """The satisfying assignment for the input ``q``, integers [*input_shape] in [0, 2^bits).
-
-        uint64[variables, 4], Montgomery. It holds the input and, where they are private, the weights.
-        Raises ``TensorError``: ``input.shape``, ``input.not_integer``, ``input.out_of_range``.
-        """
-        return self.program.witness({"input": self._checked(q).ravel()})
-
-    def assign(self, q: NDArray[np.integer[Any]]) -> IntArray:
-        """``witness`` as plain integers, int64[variables]: every wire of an honest prover fits."""
-        return self.program.assign({"input": self._checked(q).ravel()})
-
-    def public_inputs(self, q: NDArray[np.integer[Any]], output: Output) -> list[int]:
-        """The statement's public inputs in order, as ``public_layout`` describes them."""
-        shown = self._checked(q).ravel().tolist() if self.input_privacy == "public" else []
-        return [*shown, output.label]
-
-    @property
-    def public_layout(self) -> list[dict[str, Any]]:
-        """What each public input means, in order: JSON-able groups of ``count`` values from ``first``."""
-        groups: list[dict[str, Any]] = []
-        if self.input_privacy == "public":
-            kind = self.qgraph.input_type
-            groups.append(
-                {
-                    "name": "input",
-                    "first": 0,
-                    "count": math.prod(self.qgraph.input_shape),
-                    "shape": list(self.qgraph.input_shape),
-                    "minimum": 0,
-                    "maximum": self.qgraph.top,
-                    "scale": kind.scale,
-                    "zero_point": kind.zero_point,
-                }
-            )
-        groups.append(
-            {
-                "name": "label",
-                "first": self.statement.public - 1,
-                "count": 1,
-                "shape": [],
-                "minimum": 0,
-                "maximum": self.qgraph.classes - 1,
-            }
-        )
-        return groups
-
     def describe(self) -> dict[str, Any]:
         """Architecture, quantisation, privacy, meaning and cost of the circuit, JSON-able. No weights."""
         graph, statement = self.qgraph, self.statement
-        meaning = _SAYS[self.weight_privacy] + (_INPUT_IS_PUBLIC if self.input_privacy == "public" else "")
         rows: Counter[str] = Counter()
         gadgets: Counter[str] = Counter()
         for block in statement.blocks:
             rows[block.name.split("/")[0]] += block.rows
             gadgets[block.name] += block.rows
         return {
-            "scheme": "inference",
-            "level": LEVEL,
-            "meaning": meaning,
-            "privacy": {"input": self.input_privacy, "weights": self.weight_privacy},
-            "architecture": [
-                {
-                    "name": layer.name,
-                    "operator": "dense",
-                    "inputs": layer.weight.shape[1],
-                    "outputs": layer.weight.shape[0],
-                    "clamped": layer.rescale is not None,
-                }
-                for layer in graph.layers
-            ],
+            "scheme": self.scheme,
+            "level": self.level,
+            "meaning": self.meaning,
+            "privacy": {"input": self.typed.input_privacy, "weights": self.typed.weight_privacy},
+            "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
-                "bits": graph.bits,
-                "input": {
-                    "shape": list(graph.input_shape),
-                    "scale": graph.input_type.scale,
-                    "zero_point": graph.input_type.zero_point,
-                },
-                "layers": [layer.describe() for layer in graph.layers],
+                "input": {"shape": list(graph.input_shape), **asdict(graph.input_type)},
+                "layers": [_types(node) for node in graph.nodes if isinstance(node, Accumulating)],
             },
             "public_inputs": self.public_layout,
             "variables": {"public": statement.public, "private": statement.private},
@@ -146,23 +92,113 @@ class Circuit:
             },
         }
 
-    def _checked(self, q: NDArray[np.integer[Any]]) -> IntArray:
-        q = np.asarray(q)
-        if q.shape != self.qgraph.input_shape:
-            raise TensorError(
-                "input.shape",
-                f"input has shape {list(q.shape)}; the circuit takes {list(self.qgraph.input_shape)}",
-                field="input",
-            )
-        if q.dtype.kind not in "iu":
-            raise TensorError(
-                "input.not_integer", f"input has type {q.dtype}; quantise it first", field="input"
-            )
-        bad = first_index((q < 0) | (q > self.qgraph.top))
-        if bad is not None:
-            raise TensorError(
-                "input.out_of_range",
-                f"input{list(bad)} lies outside the quantised range, [0, {self.qgraph.top}]",
-                field="input",
-            )
-        return q.astype(np.int64)
+    @property
+    def meaning(self) -> str:
+        """What a proof says, in words."""
+        says = self.claim.format(network=_SAYS_WEIGHTS[self.typed.weight_privacy])
+        if self.typed.weight_privacy == "private":
+            says += _UNBOUND
+        return says + (_INPUT_IS_PUBLIC if self.typed.input_privacy == "public" else "")
+
+    def checked(self, q: NDArray[np.integer[Any]]) -> IntArray:
+        """``q`` as an input of the network: integers [*input_shape] in [0, 2^bits), int64.
+
+        Raises ``TensorError``: ``input.shape``, ``input.not_integer``, ``input.out_of_range``.
+        """
+        return checked_integers(q, self.qgraph.input_shape, self.qgraph.input_type.top, "input")
+
+    def _input_layout(self) -> list[dict[str, Any]]:
+        """The group of the input, where it is public."""
+        if self.typed.input_privacy == "private":
+            return []
+        graph = self.qgraph
+        return [public_group("input", 0, graph.input_shape, graph.input_type.top, asdict(graph.input_type))]
+
+
+def public_group(
+    name: str, first: int, shape: tuple[int, ...], maximum: int, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """One group of public inputs, values from 0 to ``maximum``."""
+    return {
+        "name": name,
+        "first": first,
+        "count": math.prod(shape),
+        "shape": list(shape),
+        "minimum": 0,
+        "maximum": maximum,
+        **(more or {}),
+    }
+
+
+def checked_integers(q: NDArray[np.integer[Any]], shape: tuple[int, ...], top: int, field: str) -> IntArray:
+    """``q`` as int64[*shape] in [0, top]. Raises ``TensorError`` as ``Circuit.checked``."""
+    q = np.asarray(q)
+    if q.shape != shape:
+        raise TensorError(
+            "input.shape",
+            f"{field} has shape {list(q.shape)}; the circuit takes {list(shape)}",
+            field=field,
+        )
+    if q.dtype.kind not in "iu":
+        raise TensorError("input.not_integer", f"{field} has type {q.dtype}; quantise it first", field=field)
+    bad = first_index((q < 0) | (q > top))
+    if bad is not None:
+        raise TensorError(
+            "input.out_of_range",
+            f"{field}{list(bad)} lies outside the quantised range, [0, {top}]",
+            field=field,
+        )
+    return q.astype(np.int64)
+
+
+def require_known(input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> None:
+    """Raises ``StatementError``: ``statement.privacy``, ``statement.level``."""
+    for name, privacy in (("input_privacy", input_privacy), ("weight_privacy", weight_privacy)):
+        if privacy not in get_args(Privacy):
+            raise StatementError("statement.privacy", f"{name} must be public or private", field=name)
+    if level not in get_args(Level):
+        known = ", ".join(map(str, get_args(Level)))
+        raise StatementError("statement.level", f"level must be one of {known}", field="level")
+
+
+def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:
+    """The node's geometry: no weights, biases or types."""
+    shown: dict[str, Any] = {
+        "name": node.name,
+        "operator": type(node).__name__,
+        "reads": list(node.inputs),
+        "shape": list(graph.shapes[node.name]),
+    }
+    for attribute in fields(node):
+        value = getattr(node, attribute.name)
+        if attribute.name == "weight":
+            shown["weights"] = list(value.shape)
+        elif attribute.name not in shown and isinstance(value, int | tuple) and attribute.name != "inputs":
+            shown[attribute.name] = value
+    return shown
+
+
+def _types(node: Accumulating) -> dict[str, Any]:
+    """The public types and scales of a node."""
+    shown: dict[str, Any] = {"name": node.name}
+    kind: WeightType | None = getattr(node, "weight_type", None)
+    if kind is not None:
+        shown["weight"] = {
+            "scale": kind.scale.tolist(),
+            "zero_point": kind.zero_point.tolist(),
+            "bits": kind.bits,
+        }
+        shown["bias_bits"] = getattr(node, "bias_bits")  # noqa: B009  nodes with weights have it
+    if node.rescale is not None:
+        shown["rescale"] = _rescale(node.rescale)
+    return shown
+
+
+def _rescale(rescale: Rescale) -> dict[str, Any]:
+    return {
+        "multiplier": rescale.multiplier.tolist(),
+        "shift": rescale.shift,
+        "output": asdict(rescale.output),
+        "low": rescale.low,
+        "high": rescale.high,
+    }

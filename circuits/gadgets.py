@@ -4,41 +4,52 @@ All work on n values at once. "Rows" and "wires" count constraints and new varia
 integers whose absolute value an honest or dishonest prover cannot bring to ``INTEGER_LIMIT`` = 2^62: each
 gadget takes the interval that its input is proven to lie in and refuses one that is wider. Both sides of
 every row then stay below 2^125 < r/2, so that equality in Fr is equality of integers (DESIGN 5.4, rule 1).
+
+``full`` asks for the decomposition of every value into all 254 digits that a field element can have, as
+compilers without types have it (levels 0 and 1, ZEN 5.5), instead of as many as its interval has (level 2).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from circuits.builder import Builder
 from circuits.integers import INTEGER_LIMIT, IntArray, Interval
-from circuits.linear import Linear
-from circuits.quantlayer import Rescale, slack_factor
+from circuits.linear import Linear, Sums, Weighted
+from circuits.quantised import Rescale, slack_factor
 from zenerrors import StatementError
 
+# (builder, name, value, bits) -> the digits of each value, proven to lie in [0, 2^bits): wires [n, bits].
+Decompose = Callable[[Builder, str, Sums, int], IntArray]
 
-def range_check(builder: Builder, name: str, wires: IntArray, bits: int, lowest: int = 0) -> None:
-    """``lowest <= z < lowest + 2^bits`` for each wire of wires[n].
+_FULL_DIGITS = 254
+_LIMB = 51
+
+
+def range_check(builder: Builder, name: str, value: Sums, bits: int, lowest: int = 0) -> None:
+    """``lowest <= value < lowest + 2^bits`` in each row.
 
     Rows: ``bits``. Wires: ``bits - 1``.
-    Sound: with v = z - lowest, the low bits are boolean wires and the top bit is no wire but
+    Sound: with v = value - lowest, the low bits are boolean wires and the top bit is no wire but
     ``top = v - sum 2^i b_i``, whose row ``top (top - 2^(bits-1)) = 0`` leaves it the values 0 and 2^(bits-1).
     So v is a sum of distinct powers of two below 2^bits. The field is a domain: no other roots.
     """
     require_fit(name, (min(lowest, 0), abs(lowest) + (1 << bits)))
-    low_bits = builder.private(f"{name}/bits", len(wires), bits - 1)
-    value = Linear.wires(wires).shift(-lowest)
-    top = value - Linear.digits(low_bits)
+    low_bits = builder.private(f"{name}/bits", value.rows, bits - 1)
+    lifted = value.shift(-lowest)
+    top = lifted - Weighted.digits(low_bits)
     builder.boolean(f"{name}_bits", low_bits)
-    builder.multiply(f"{name}_range", top, top.shift(-(1 << (bits - 1))), Linear.empty(len(wires)))
+    builder.multiply(f"{name}_range", top, top.shift(-(1 << (bits - 1))), Linear.empty(value.rows))
 
     def fill(z: IntArray) -> None:
-        z[low_bits] = _digits(value.evaluate(z), bits - 1)
+        z[low_bits] = _digits(lifted.evaluate(z), bits - 1)
 
     builder.fill(fill)
 
 
-def decompose(builder: Builder, name: str, value: Linear, bits: int) -> IntArray:
+def decompose(builder: Builder, name: str, value: Sums, bits: int) -> IntArray:
     """The binary digits of each ``value``, proven to lie in [0, 2^bits): wires [n, bits], lowest first.
 
     Rows: ``bits + 1``. Wires: ``bits``.
@@ -49,7 +60,7 @@ def decompose(builder: Builder, name: str, value: Linear, bits: int) -> IntArray
     require_fit(name, (0, (1 << bits) - 1))
     digits = builder.private(f"{name}/bits", value.rows, bits)
     builder.boolean(f"{name}_bits", digits)
-    builder.zero(f"{name}_sum", value - Linear.digits(digits))
+    builder.zero(f"{name}_sum", value - Weighted.digits(digits))
 
     def fill(z: IntArray) -> None:
         z[digits] = _digits(value.evaluate(z), bits)
@@ -58,35 +69,102 @@ def decompose(builder: Builder, name: str, value: Linear, bits: int) -> IntArray
     return digits
 
 
-def requantise(
-    builder: Builder, layer: str, acc: Linear, bounds: Interval, rescale: Rescale, bits: int
-) -> IntArray:
-    """``clamp(floor((M acc + offset) / 2^k), 0, 2^bits - 1)`` of each accumulator: wires [n].
+def decompose_fully(builder: Builder, name: str, value: Sums, bits: int) -> IntArray:
+    """The same by all 254 digits, as a compiler must that does not know how far a value reaches.
 
-    ``bounds`` is a proven interval of the accumulators; it gives t = floor(T / 2^k) in [-2^m, 2^m).
-    Rows: ``k + m + 4``. Wires: ``k + m + 3``.
-    Sound: ``T + 2^(k+m)`` is decomposed into k + m + 1 digits. They are unique, the lowest k are the
-    remainder in [0, 2^k), and the upper ones are t + 2^m, whose top digit is 1 exactly when t >= 0.
+    The caller knows that each value is an integer in [0, 2^bits): so higher digits can only be 0.
+    Rows: 259. Wires: 258.
+    Sound: 2^254 < r, so that a value has one such decomposition. It is made in limbs of 51 digits,
+    ``v_i = limb_i + 2^51 v_(i+1)``, the last of which has 50 and no rest.
     """
-    scale, shift = rescale.multiplier, rescale.shift
-    scaled = (scale * bounds[0] + rescale.offset, scale * bounds[1] + rescale.offset)
+    require_fit(name, (0, (1 << bits) - 1))
+    digits = builder.private(f"{name}/bits", value.rows, _FULL_DIGITS)
+    builder.boolean(f"{name}_bits", digits)
+    starts = range(0, _FULL_DIGITS, _LIMB)
+    rests = builder.private(f"{name}/rests", value.rows, len(starts) - 1)
+    rest: Sums = value
+    for index, start in enumerate(starts):
+        limb: Sums = Weighted.digits(digits[:, start : start + _LIMB])
+        following: Sums | None = None
+        if index < len(starts) - 1:
+            following = Weighted.wires(rests[:, index])
+            limb += following.scale(1 << _LIMB)
+        builder.zero(f"{name}_sum", rest - limb)
+        rest = following or rest
+
+    def fill(z: IntArray) -> None:
+        values = value.evaluate(z)
+        z[digits] = 0
+        z[digits[:, :63]] = _digits(values, 63)
+        z[rests] = 0
+        z[rests[:, 0]] = values >> _LIMB
+
+    builder.fill(fill)
+    return digits[:, :bits]
+
+
+def requantise(
+    builder: Builder, layer: str, total: Sums, scaled: Interval, rescale: Rescale, *, full: bool = False
+) -> IntArray:
+    """``clamp(floor(T / 2^k), low, high)`` of each ``total`` T = M acc + offset: wires [n].
+
+    ``scaled`` is a proven interval of T; it gives t - low = floor(T / 2^k) - low in [-2^m, 2^m).
+    Rows: ``k + m + 4``. Wires: ``k + m + 3``. As ``divide`` where t cannot leave [low, high] anyway; and a
+    ``lesser`` more where high - low + 1 is no power of two.
+    Sound: ``T - low 2^k + 2^(k+m)`` is decomposed into k + m + 1 digits. They are unique, the lowest k are
+    the remainder in [0, 2^k), the upper ones are t - low + 2^m, whose top digit is 1 exactly when t >= low.
+    """
+    shift, low, high = rescale.shift, rescale.low, rescale.high
+    if not full and low <= scaled[0] >> shift and scaled[1] >> shift <= high:
+        return divide(builder, layer, total, shift, (low, high))
+    scaled = (scaled[0] - (low << shift), scaled[1] - (low << shift))
     magnitude = max(_width(scaled[0] >> shift), _width(scaled[1] >> shift))
     lift = 1 << (shift + magnitude)
     require_fit(f"{layer}/requantise", (scaled[0], scaled[1] + lift))
-    lifted = acc.scale(scale).shift(rescale.offset + lift)
-    digits = decompose(builder, f"{layer}/requantise", lifted, shift + magnitude + 1)
-    return clamp(builder, layer, digits[:, shift:-1], digits[:, -1], bits)
+    lifted = total.shift(lift - (low << shift))
+    digits = _decomposer(full)(builder, f"{layer}/requantise", lifted, shift + magnitude + 1)
+    bits = (high - low).bit_length()
+    out = clamp(builder, layer, digits[:, shift:-1], digits[:, -1], bits, low)
+    if low + (1 << bits) - 1 > high:
+        cap = Linear.constant(np.full(total.rows, high))
+        out = lesser(builder, f"{layer}/cap", Weighted.wires(out), cap, bits, full=full)
+    return out
 
 
-def clamp(builder: Builder, layer: str, quotient: IntArray, sign: IntArray, bits: int) -> IntArray:
-    """``clamp(t, 0, Q)``, Q = 2^bits - 1, for t = sum 2^i quotient_i - (1 - sign) 2^m: wires [n].
+def divide(builder: Builder, layer: str, total: Sums, shift: int, bounds: Interval) -> IntArray:
+    """``floor(T / 2^k)`` of each ``total`` T, which is proven to lie in ``bounds``: wires [n].
+
+    Rows: ``k + b`` for b the bits of the bounds' width, or 1 where k = 0. Wires: ``k + b - 1``, or 1.
+    Sound: q is range-checked to b bits and ``T - 2^k q`` to k bits, which no other q satisfies.
+    """
+    out = builder.private(f"{layer}/out", total.rows)
+    remainder = total - Weighted.wires(out).scale(1 << shift)
+
+    def fill(z: IntArray) -> None:
+        z[out] = total.evaluate(z) >> shift
+
+    builder.fill(fill)
+    if shift == 0:
+        builder.zero(f"{layer}/divide", remainder)
+        return out
+    require_fit(f"{layer}/divide", (bounds[0] << shift, (bounds[1] + 1) << shift))
+    bits = max(1, (bounds[1] - bounds[0]).bit_length())
+    range_check(builder, f"{layer}/quotient", Weighted.wires(out), bits, bounds[0])
+    range_check(builder, f"{layer}/remainder", remainder, shift)
+    return out
+
+
+def clamp(
+    builder: Builder, layer: str, quotient: IntArray, sign: IntArray, bits: int, low: int = 0
+) -> IntArray:
+    """``low + clamp(t, 0, Q)``, Q = 2^bits - 1, for t = sum 2^i quotient_i - (1 - sign) 2^m: wires [n].
 
     ``quotient``: [n, m] and ``sign``: [n], boolean wires. Rows: 2. Wires: 2.
-    Let low be the integer of the lowest ``bits`` digits and c = (1 - sign) + the number of ones above them:
-    c = 0 exactly when 0 <= t <= Q, and then t = low. With L the least common multiple of 1 .. max c,
-        c (q - sign Q) = 0        out of range: q is Q when t > Q, and 0 when t < 0
-        c w = L (q - low)         in range: q = low, since L is not 0 in Fr
-    Out of range, honest provers have w = L (q - low) / c, an integer because c divides L. In range w is
+    Let d be the integer of the lowest ``bits`` digits and c = (1 - sign) + the number of ones above them:
+    c = 0 exactly when 0 <= t <= Q, and then t = d. With L the least common multiple of 1 .. max c,
+        c (q - low - sign Q) = 0        out of range: q is low + Q when t > Q, and low when t < 0
+        c w = L (q - low - d)           in range: q = low + d, since L is not 0 in Fr
+    Out of range, honest provers have w = L (q - low - d) / c, an integer because c divides L. In range w is
     free, and nothing reads it. Bound: c <= m + 1, and L Q must stay below ``INTEGER_LIMIT``.
     """
     rows = len(sign)
@@ -94,25 +172,75 @@ def clamp(builder: Builder, layer: str, quotient: IntArray, sign: IntArray, bits
     above = quotient[:, bits:]
     multiple = slack_factor(above.shape[1])
     require_fit(f"{layer}/clamp", (0, multiple * top))
+    require_fit(f"{layer}/clamp", (low, low + top))
     out = builder.private(f"{layer}/out", rows)
     slack = builder.private(f"{layer}/slack", rows)
-    outside = (Linear.ones(above) - Linear.wires(sign)).shift(1)
-    low = Linear.digits(quotient[:, :bits])
-    error = Linear.wires(out) - low
-    excess = Linear.wires(out) - Linear.wires(sign).scale(top)
+    outside = (Weighted.ones(above) - Weighted.wires(sign)).shift(1)
+    digits = Weighted.digits(quotient[:, :bits])
+    error = Weighted.wires(out).shift(-low) - digits
+    excess = Weighted.wires(out).shift(-low) - Weighted.wires(sign).scale(top)
     builder.multiply(f"{layer}/clamp_outside", outside, excess, Linear.empty(rows))
-    builder.multiply(f"{layer}/clamp_inside", outside, Linear.wires(slack), error.scale(multiple))
+    builder.multiply(f"{layer}/clamp_inside", outside, Weighted.wires(slack), error.scale(multiple))
 
     def fill(z: IntArray) -> None:
         count = outside.evaluate(z)
-        z[out] = np.where(count == 0, low.evaluate(z), z[sign] * top)
+        z[out] = low + np.where(count == 0, digits.evaluate(z), z[sign] * top)
         z[slack] = multiple // np.maximum(count, 1) * error.evaluate(z)
 
     builder.fill(fill)
     return out
 
 
-def argmax(builder: Builder, name: str, values: Linear, bounds: Interval, label: IntArray) -> None:
+def at_least(
+    builder: Builder, name: str, left: Sums, right: Sums, bits: int, *, full: bool = False
+) -> IntArray:
+    """1 where ``left >= right``, else 0, for values that are proven to differ by less than 2^bits: wires [n].
+
+    Rows: ``bits + 2``. Wires: ``bits + 1``.
+    Sound: ``left - right + 2^bits`` lies in [0, 2^(bits+1)); its top digit says whether it reaches 2^bits.
+    """
+    lifted = (left - right).shift(1 << bits)
+    return _decomposer(full)(builder, name, lifted, bits + 1)[:, -1]
+
+
+def larger(
+    builder: Builder, name: str, left: Sums, right: Sums, bits: int, *, full: bool = False
+) -> IntArray:
+    """``max(left, right)`` of values that differ by less than 2^bits: wires [n].
+
+    Rows: ``bits + 3``. Wires: ``bits + 2``.
+    Sound: with s = [left >= right] from ``at_least``, ``s (left - right) = max - right`` has one solution.
+    """
+    return _chosen(builder, name, left, right, bits, full, larger=True)
+
+
+def lesser(
+    builder: Builder, name: str, left: Sums, right: Sums, bits: int, *, full: bool = False
+) -> IntArray:
+    """``min(left, right)``, as ``larger``: ``s (left - right) = left - min``."""
+    return _chosen(builder, name, left, right, bits, full, larger=False)
+
+
+def _chosen(
+    builder: Builder, name: str, left: Sums, right: Sums, bits: int, full: bool, *, larger: bool
+) -> IntArray:
+    sign = at_least(builder, name, left, right, bits, full=full)
+    out = builder.private(f"{name}/chosen", left.rows)
+    chosen = Weighted.wires(out)
+    change = chosen - right if larger else left - chosen
+    builder.multiply(f"{name}_choice", Weighted.wires(sign), left - right, change)
+
+    def fill(z: IntArray) -> None:
+        gain = z[sign] * (left - right).evaluate(z)
+        z[out] = right.evaluate(z) + gain if larger else left.evaluate(z) - gain
+
+    builder.fill(fill)
+    return out
+
+
+def argmax(
+    builder: Builder, name: str, values: Linear, bounds: Interval, label: IntArray, *, full: bool = False
+) -> None:
     """The wire ``label[1]`` is the first index of the largest of the n values.
 
     ``bounds`` is a proven interval of the values, D the bits of its width. Rows in all: n (D + 3) + 2;
@@ -140,8 +268,12 @@ def argmax(builder: Builder, name: str, values: Linear, bounds: Interval, label:
     builder.fill(fill)
     later = Linear.weighted(selector, np.triu(np.ones((count, count), dtype=np.int64), 1))
     margin = Linear.wires(np.repeat(largest, count)) - values - later
-    digits = decompose(builder, f"{name}_margin", margin, max(1, width.bit_length()))
+    digits = _decomposer(full)(builder, f"{name}_margin", margin, max(1, width.bit_length()))
     builder.multiply(f"{name}_attained", Linear.wires(selector), Linear.digits(digits), Linear.empty(count))
+
+
+def _decomposer(full: bool) -> Decompose:
+    return decompose_fully if full else decompose
 
 
 def _digits(values: IntArray, bits: int) -> IntArray:

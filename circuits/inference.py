@@ -1,4 +1,4 @@
-"""ZENinfer at level 2 of DESIGN 5.3: a quantised network to the constraints of one classification.
+"""ZENinfer: a quantised network to the constraints of one classification.
 
 The statement: for these public inputs, the network's label is the public label. A layer with public weights
 costs no product constraints: its accumulators are linear combinations, substituted where they are read. With
@@ -8,33 +8,71 @@ private weights every product of a weight and an input is one constraint.
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from circuits.builder import Builder
-from circuits.circuit import Circuit
-from circuits.gadgets import argmax, range_check, requantise
-from circuits.integers import IntArray, Interval
-from circuits.linear import Linear
-from circuits.quantgraph import QuantGraph
-from circuits.quantlayer import QuantLayer
-from zenerrors import StatementError
+from circuits.circuit import Circuit, public_group, require_known
+from circuits.gadgets import argmax, range_check
+from circuits.integers import IntArray
+from circuits.linear import Weighted
+from circuits.lowering import Level, Lowering
+from circuits.quantised import Output, QuantGraph
+from circuits.typed import Privacy, TypedGraph
+from kernels import FrArray
 
-Privacy = Literal["public", "private"]
+
+class Inference(Circuit):
+    """The circuit of one classification."""
+
+    scheme = "inference"
+
+    @property
+    def claim(self) -> str:
+        return "The prover knows an input of this type that {network} maps to the label."
+
+    @property
+    def public_layout(self) -> list[dict[str, Any]]:
+        label = public_group("label", self.statement.public - 1, (), self.qgraph.classes - 1)
+        return [*self._input_layout(), label]
+
+    def execute(self, q: NDArray[np.integer[Any]]) -> Output:
+        """The network's exact output for the integers ``q``. Raises ``TensorError`` as ``checked``."""
+        return self.qgraph.execute(self.checked(q))
+
+    def witness(self, q: NDArray[np.integer[Any]]) -> FrArray:
+        """The satisfying assignment for the input ``q``: uint64[variables, 4], Montgomery.
+
+        It holds the input and, where they are private, the weights. Raises ``TensorError`` as ``checked``.
+        """
+        return self.program.witness({"input": self.checked(q).ravel()})
+
+    def assign(self, q: NDArray[np.integer[Any]]) -> IntArray:
+        """``witness`` as plain integers, int64[variables]: every wire of an honest prover fits."""
+        return self.program.assign({"input": self.checked(q).ravel()})
+
+    def public_inputs(self, q: NDArray[np.integer[Any]], output: Output) -> list[int]:
+        """The statement's public inputs in order, as ``public_layout`` describes them."""
+        shown = self.checked(q).ravel().tolist() if self.typed.input_privacy == "public" else []
+        return [*shown, output.label]
 
 
 def compile_inference(
-    qgraph: QuantGraph, *, input_privacy: Privacy = "private", weight_privacy: Privacy = "public"
-) -> Circuit:
+    qgraph: QuantGraph,
+    *,
+    input_privacy: Privacy = "private",
+    weight_privacy: Privacy = "public",
+    level: Level = 2,
+) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
     Raises ``StatementError``: ``statement.could_wrap`` where the integers leave their bounds, and
-    ``statement.privacy`` for a privacy it does not know.
+    ``statement.privacy`` and ``statement.level`` for what it does not know.
     """
-    for name, privacy in (("input_privacy", input_privacy), ("weight_privacy", weight_privacy)):
-        if privacy not in get_args(Privacy):
-            raise StatementError("statement.privacy", f"{name} must be public or private", field=name)
+    require_known(input_privacy, weight_privacy, level)
+    typed = TypedGraph(qgraph, input_privacy, weight_privacy)
     builder = Builder()
     size = math.prod(qgraph.input_shape)
     # The input's range is proven in the circuit even where it is public: the verifying key alone then says
@@ -42,50 +80,7 @@ def compile_inference(
     x = builder.public("input", size) if input_privacy == "public" else None
     label = builder.public("label", 1)
     x = builder.private("input", size) if x is None else x
-    range_check(builder, "input/value", x, qgraph.bits)
-    for index, layer in enumerate(qgraph.layers):
-        input_zero = qgraph.input_zero(index)
-        lower = _public_layer if weight_privacy == "public" else _private_layer
-        acc, bounds = lower(builder, layer, x, input_zero, qgraph.bits)
-        if layer.rescale is not None:
-            x = requantise(builder, layer.name, acc, bounds, layer.rescale, qgraph.bits)
-            acc, bounds = Linear.wires(x), (0, qgraph.top)
-    argmax(builder, "output/argmax", acc, bounds, label)
-    return Circuit(qgraph, input_privacy, weight_privacy, builder.program())
-
-
-def _public_layer(
-    builder: Builder, layer: QuantLayer, x: IntArray, input_zero: int, bits: int
-) -> tuple[Linear, Interval]:
-    """``sum_j w_j (x_j - z_x) + b`` as a linear combination of the input wires. No rows."""
-    constant = layer.bias - input_zero * layer.centred_weight.sum(axis=1)
-    acc = Linear.weighted(x, layer.centred_weight) + Linear.constant(constant)
-    return acc, layer.weight_bounds(input_zero, bits)
-
-
-def _private_layer(
-    builder: Builder, layer: QuantLayer, x: IntArray, input_zero: int, bits: int
-) -> tuple[Linear, Interval]:
-    """The same sum over product wires. Weight wires hold ``q_w - z_w``, bias wires the bias.
-
-    Rows: per weight ``bits + 1``, per bias ``bias_bits + 1``.
-    """
-    outputs, inputs = layer.weight.shape
-    weight = builder.private(f"{layer.name}/weight", outputs, inputs)
-    bias = builder.private(f"{layer.name}/bias", outputs)
-    product = builder.private(f"{layer.name}/product", outputs, inputs)
-    columns = np.tile(x, outputs)
-
-    def fill_parameters(z: IntArray) -> None:
-        z[weight], z[bias] = layer.centred_weight, layer.bias
-
-    def fill_products(z: IntArray) -> None:
-        z[product] = z[weight] * z[x]
-
-    builder.fill(fill_parameters)
-    builder.fill(fill_products)
-    range_check(builder, f"{layer.name}/weight", weight.ravel(), bits, -layer.weight_type.zero_point)
-    range_check(builder, f"{layer.name}/bias", bias, layer.bias_bits + 1, -(1 << layer.bias_bits))
-    builder.product(f"{layer.name}/product", weight.ravel(), columns, product.ravel())
-    acc = Linear.ones(product) - Linear.ones(weight).scale(input_zero) + Linear.wires(bias)
-    return acc, layer.type_bounds(input_zero, bits)
+    range_check(builder, "input/value", Weighted.wires(x), qgraph.input_type.bits)
+    values, bounds = Lowering(builder, typed, level, x.reshape(qgraph.input_shape)).output()
+    argmax(builder, "output/argmax", values, bounds, label, full=level < 2)
+    return Inference(typed, level, builder.program())

@@ -1,7 +1,13 @@
-"""Batches of linear combinations of wires: what gadgets add up before a constraint reads it."""
+"""Batches of linear combinations of wires: what gadgets add up before a constraint reads it.
+
+``Sums`` is what they have in common, however they are kept: as entries (``Linear``), as tables of wires
+(``Weighted``) or as the combination of other batches (``Combination``). Blocks of many rows are made in
+parts, so that a layer with 10^7 coefficients is never in memory as a whole.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +21,48 @@ from zenerrors import StatementError
 ONE = 0
 
 
+class Sums(ABC):
+    """``rows`` linear combinations of wires, each with about ``width`` entries."""
+
+    rows: int
+
+    @property
+    @abstractmethod
+    def width(self) -> int: ...
+
+    @abstractmethod
+    def part(self, start: int, stop: int) -> Linear:
+        """The rows from ``start`` up to ``stop``."""
+
+    @abstractmethod
+    def evaluate(self, z: IntArray) -> IntArray:
+        """The sums under the assignment ``z``, int64[rows]. The caller knows that they fit.
+
+        int64 arithmetic is exact modulo 2^64: sums that fit are right, however far the terms before them run.
+        """
+
+    def whole(self) -> Linear:
+        """All rows."""
+        return self.part(0, self.rows)
+
+    def __add__(self, other: Sums) -> Sums:
+        return Combination(self.rows, ((1, self), (1, other)))
+
+    def __sub__(self, other: Sums) -> Sums:
+        return Combination(self.rows, ((1, self), (-1, other)))
+
+    def scale(self, factor: int | IntArray) -> Sums:
+        """Each row times ``factor``, int64[rows] where it differs from row to row."""
+        return Combination(self.rows, ((factor, self),))
+
+    def shift(self, constant: int | IntArray) -> Sums:
+        """``constant`` added to every row, int64[rows] where it differs from row to row."""
+        return Combination(self.rows, ((1, self),), constant)
+
+
 @dataclass(frozen=True)
-class Linear:
-    """``rows`` linear combinations as parallel entries: row ``row[i]`` holds ``value[i] · z[column[i]]``.
+class Linear(Sums):
+    """Parallel entries: row ``row[i]`` holds ``value[i] · z[column[i]]``.
 
     All arrays are int64[entries], in any order; entries of the same row and column add up.
     """
@@ -61,31 +106,42 @@ class Linear:
         """``sum_i 2^i · z[bits[r, i]]`` in row r, for bits[rows, width]."""
         return cls.weighted(bits, np.int64(1) << np.arange(bits.shape[1]))
 
-    def __add__(self, other: Linear) -> Linear:
+    @property
+    def width(self) -> int:
+        return -(-len(self.row) // max(1, self.rows))
+
+    def __add__(self, other: Sums) -> Linear:
         if self.rows != other.rows:
             raise ValueError(f"{self.rows} and {other.rows} linear combinations do not add up row by row")
+        addend = other.whole()
         return Linear(
             self.rows,
-            np.concatenate([self.row, other.row]),
-            np.concatenate([self.column, other.column]),
-            np.concatenate([self.value, other.value]),
+            np.concatenate([self.row, addend.row]),
+            np.concatenate([self.column, addend.column]),
+            np.concatenate([self.value, addend.value]),
         )
 
-    def __sub__(self, other: Linear) -> Linear:
-        return self + other.scale(-1)
+    def __sub__(self, other: Sums) -> Linear:
+        return self + other.whole().scale(-1)
 
-    def scale(self, factor: int) -> Linear:
-        """Each row times ``factor``. Raises ``StatementError`` (``statement.could_wrap``) beyond 62 bits."""
+    def scale(self, factor: int | IntArray) -> Linear:
+        """As ``Sums.scale``. Raises ``StatementError`` (``statement.could_wrap``) beyond 62 bits."""
+        most = int(np.abs(factor).max()) if np.size(factor) else 0
         largest = max(int(self.value.max()), -int(self.value.min())) if len(self.value) else 0
-        if abs(factor) * max(1, largest) >= INTEGER_LIMIT:
+        if most * max(1, largest) >= INTEGER_LIMIT:
             raise StatementError(
-                "statement.could_wrap", f"a coefficient of {largest} times {factor} exceeds 62 bits"
+                "statement.could_wrap", f"a coefficient of {largest} times {most} exceeds 62 bits"
             )
-        return Linear(self.rows, self.row, self.column, self.value * factor)
+        factors = factor if isinstance(factor, int) else factor[self.row]
+        return Linear(self.rows, self.row, self.column, self.value * factors)
 
-    def shift(self, constant: int) -> Linear:
-        """``constant`` added to every row."""
-        return self + Linear.constant(np.full(self.rows, constant))
+    def shift(self, constant: int | IntArray) -> Linear:
+        return self + Linear.constant(np.broadcast_to(constant, self.rows))
+
+    def part(self, start: int, stop: int) -> Linear:
+        if (start, stop) == (0, self.rows):
+            return self
+        return self.take(np.arange(start, stop)) if len(self.row) else Linear.empty(stop - start)
 
     def take(self, rows: IntArray) -> Linear:
         """The rows ``rows``, in that order and each at most once."""
@@ -100,10 +156,6 @@ class Linear:
         return Linear(count, groups[self.row], self.column, self.value)
 
     def evaluate(self, z: IntArray) -> IntArray:
-        """The sums under the assignment ``z``, int64[rows]. The caller knows that they fit.
-
-        int64 arithmetic is exact modulo 2^64: sums that fit are right, however far the terms before them run.
-        """
         pool = np.array(self.csr.pool or (0,), dtype=np.int64)
         running = np.zeros(len(self.csr.columns) + 1, dtype=np.int64)
         np.cumsum(pool[self.csr.coefficients] * z[self.csr.columns], out=running[1:])
@@ -113,3 +165,67 @@ class Linear:
     def csr(self) -> Csr:
         """The combinations as a matrix. Steps that outlive the compilation keep this, not ``self``."""
         return Csr.from_entries(self.rows, self.row, self.column, self.value)
+
+
+class Weighted(Sums):
+    """``sum_i weights[i] · z[wires[r, i]]`` in row r, for wires[rows, width]."""
+
+    def __init__(self, wires: IntArray, weights: IntArray) -> None:
+        self.rows = len(wires)
+        self._wires, self._weights = wires, weights
+
+    @classmethod
+    def wires(cls, wires: IntArray) -> Weighted:
+        """The wires themselves, one to a row."""
+        return cls.ones(wires[:, np.newaxis])
+
+    @classmethod
+    def ones(cls, wires: IntArray) -> Weighted:
+        """The sum of the wires in each row."""
+        return cls(wires, np.ones(wires.shape[1], dtype=np.int64))
+
+    @classmethod
+    def digits(cls, bits: IntArray) -> Weighted:
+        """The integer whose binary digits the wires of a row are, lowest first."""
+        return cls(bits, np.int64(1) << np.arange(bits.shape[1]))
+
+    @property
+    def width(self) -> int:
+        return len(self._weights)
+
+    def part(self, start: int, stop: int) -> Linear:
+        return Linear.weighted(self._wires[start:stop], self._weights)
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        sums: IntArray = z[self._wires] @ self._weights
+        return sums
+
+
+class Combination(Sums):
+    """``constant + sum_t factor_t · sums_t`` row by row; constant and factors are integers or int64[rows]."""
+
+    def __init__(
+        self, rows: int, terms: tuple[tuple[int | IntArray, Sums], ...], constant: int | IntArray = 0
+    ) -> None:
+        if any(sums.rows != rows for _, sums in terms):
+            raise ValueError("linear combinations of different numbers of rows do not add up row by row")
+        self.rows = rows
+        self._terms = terms
+        self._constant: IntArray = np.broadcast_to(constant, rows)
+
+    @property
+    def width(self) -> int:
+        return sum(sums.width for _, sums in self._terms) + 1
+
+    def part(self, start: int, stop: int) -> Linear:
+        total = Linear.constant(self._constant[start:stop])
+        for factor, sums in self._terms:
+            factors = factor if isinstance(factor, int) else factor[start:stop]
+            total += sums.part(start, stop).scale(factors)
+        return total
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        total = self._constant.copy()
+        for factor, sums in self._terms:
+            total += factor * sums.evaluate(z)
+        return total

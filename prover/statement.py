@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,9 @@ from kernels import FrArray
 from prover import adaptivity
 from prover.randomness import Secrets
 from zenerrors import StatementError
+
+# Coefficients below this in absolute value are found in a table instead of by sorting.
+_SMALL = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,16 @@ class Csr:
     ) -> Csr:
         """Build from parallel arrays of entries, in any order. Entries with value 0 are dropped."""
         keep = value != 0
-        row, column, value = row[keep], column[keep], value[keep]
-        order = np.argsort(row, kind="stable")
+        if not keep.all():
+            row, column, value = row[keep], column[keep], value[keep]
         offsets = np.zeros(rows + 1, dtype=np.int64)
         np.cumsum(np.bincount(row, minlength=rows), out=offsets[1:])
-        pool, coefficients = np.unique(value[order], return_inverse=True)
-        return cls(
-            offsets, column[order].astype(np.uint32), coefficients.astype(np.uint32), tuple(map(int, pool))
-        )
+        pool, coefficients = _distinct(value)
+        columns = column.astype(np.uint32)
+        if (row[1:] < row[:-1]).any():
+            order = np.argsort(row, kind="stable")
+            columns, coefficients = columns[order], coefficients[order]
+        return cls(offsets, columns, coefficients, pool)
 
     @classmethod
     def selection(cls, columns: NDArray[np.int64]) -> Csr:
@@ -333,10 +339,12 @@ class Statement:
             )
 
     def row_name(self, row: int) -> str:
-        """The block and offset of global row ``row``, for error messages."""
+        """The block and offset of global row ``row``, for error messages. Blocks of one name count on."""
+        before: Counter[str] = Counter()
         for block in self.blocks:
             if row < block.rows:
-                return f"{block.name}[{row}]"
+                return f"{block.name}[{before[block.name] + row}]"
+            before[block.name] += block.rows
             row -= block.rows
         raise IndexError(row)
 
@@ -353,6 +361,22 @@ class Statement:
                 return f"{name}[{index}]"
             index -= size
         raise IndexError(index)
+
+
+def _distinct(values: NDArray[np.int64]) -> tuple[tuple[int, ...], NDArray[np.uint32]]:
+    """The distinct values, ascending, and each value's position among them. Fast where most are small."""
+    small = np.abs(values) < _SMALL
+    seen = np.zeros(2 * _SMALL, dtype=np.bool_)
+    seen[values[small] + _SMALL] = True
+    large, inverse = np.unique(values[~small], return_inverse=True)
+    below = int(np.searchsorted(large, 0))
+    position = np.cumsum(seen) - 1 + below
+    found = np.empty(len(values), dtype=np.uint32)
+    found[small] = position[values[small] + _SMALL]
+    count = int(seen.sum())
+    found[~small] = inverse + np.where(inverse < below, 0, count)
+    pool = np.concatenate([large[:below], np.flatnonzero(seen) - _SMALL, large[below:]])
+    return tuple(pool.tolist()), found
 
 
 def _absorb(hasher: hashlib._Hash, arrays: Iterable[NDArray[np.generic]]) -> None:

@@ -1,0 +1,5 @@
+"""Networks of integers to constraints."""
+
+from circuits.lowering.network import Level, Lowering
+
+__all__ = ["Level", "Lowering"]

@@ -1,0 +1,152 @@
+"""Recognition: whether a network's embedding of the input is near a reference.
+
+The statement: ``match`` is 1 exactly if the squared distance between the embedding e of the input and the
+public reference, ``sum_i (e_i - reference_i)^2`` in integers, is at most the public threshold. The network's
+output is the embedding, so it must be a typed tensor, not sums.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.builder import Builder
+from circuits.circuit import Circuit, checked_integers, public_group, require_known
+from circuits.gadgets import at_least, range_check, require_fit
+from circuits.integers import IntArray
+from circuits.linear import Linear, Weighted
+from circuits.lowering import Level, Lowering
+from circuits.quantised import Affine, QuantGraph
+from circuits.typed import Privacy, TypedGraph
+from kernels import FrArray
+from zenerrors import StatementError
+
+
+class Recognition(Circuit):
+    """The circuit of one comparison."""
+
+    scheme = "recognition"
+
+    @property
+    def claim(self) -> str:
+        return (
+            "The prover knows an input of this type whose embedding by {network} is (match = 1) or is not "
+            "(match = 0) within the threshold of the reference, by the square of the distance."
+        )
+
+    @property
+    def embedding(self) -> Affine:
+        """The embedding's type."""
+        return embedding_type(self.qgraph)
+
+    @property
+    def most(self) -> int:
+        """The largest squared distance: thresholds from 0 to it make sense."""
+        return self.qgraph.classes * self.embedding.top**2
+
+    @property
+    def public_layout(self) -> list[dict[str, Any]]:
+        groups, first = self._input_layout(), self.statement.public - self.qgraph.classes - 2
+        reference = public_group("reference", first, (self.qgraph.classes,), self.embedding.top)
+        threshold = public_group("threshold", self.statement.public - 2, (), self.most)
+        return [*groups, reference, threshold, public_group("match", self.statement.public - 1, (), 1)]
+
+    def embed(self, q: NDArray[np.integer[Any]]) -> IntArray:
+        """The embedding of one input, int64[n]: what a reference is made of."""
+        return self.qgraph.execute(self.checked(q)).logits
+
+    def matches(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> bool:
+        """Whether the squared distance is at most the threshold."""
+        return int(((self.embed(q) - reference) ** 2).sum()) <= threshold
+
+    def witness(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> FrArray:
+        """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``."""
+        return self.program.witness(self._values(q, reference, threshold))
+
+    def assign(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> IntArray:
+        """``witness`` as plain integers, int64[variables]."""
+        return self.program.assign(self._values(q, reference, threshold))
+
+    def public_inputs(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> list[int]:
+        """The statement's public inputs in order, as ``public_layout`` describes them."""
+        shown = self.checked(q).ravel().tolist() if self.typed.input_privacy == "public" else []
+        match = int(self.matches(q, reference, threshold))
+        return [*shown, *(int(value) for value in reference), threshold, match]
+
+    def _values(
+        self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int
+    ) -> dict[str, IntArray]:
+        shape = (self.qgraph.classes,)
+        return {
+            "input": self.checked(q).ravel(),
+            "reference": checked_integers(reference, shape, self.embedding.top, "reference"),
+            "threshold": checked_integers(np.array([threshold]), (1,), self.most, "threshold"),
+        }
+
+
+def compile_recognition(
+    qgraph: QuantGraph,
+    *,
+    input_privacy: Privacy = "private",
+    weight_privacy: Privacy = "public",
+    level: Level = 2,
+) -> Recognition:
+    """The circuit of ``qgraph``, whose output is an embedding.
+
+    Rows beside the network's: ``bits`` for each entry of the reference and one for its square, the bits of
+    the largest distance for the threshold and about as many for the comparison.
+    Raises ``StatementError`` as ``compile_inference``, and ``statement.embedding`` for sums as output.
+    """
+    require_known(input_privacy, weight_privacy, level)
+    kind = embedding_type(qgraph)
+    typed = TypedGraph(qgraph, input_privacy, weight_privacy)
+    builder = Builder()
+    size, width = math.prod(qgraph.input_shape), qgraph.classes
+    x = builder.public("input", size) if input_privacy == "public" else None
+    reference = builder.public("reference", width)
+    threshold, match = builder.public("threshold", 1), builder.public("match", 1)
+    x = builder.private("input", size) if x is None else x
+    most = width * kind.top**2
+    require_fit("output/distance", (0, 2 * most))
+    range_check(builder, "input/value", Weighted.wires(x), qgraph.input_type.bits)
+    range_check(builder, "output/reference", Weighted.wires(reference), kind.bits)
+    range_check(builder, "output/threshold", Weighted.wires(threshold), most.bit_length())
+    values, _ = Lowering(builder, typed, level, x.reshape(qgraph.input_shape)).output()
+
+    difference = values - Linear.wires(reference)
+    square = builder.private("output/square", width)
+    builder.multiply("output/square", difference, difference, Linear.wires(square))
+
+    def fill(z: IntArray) -> None:
+        z[square] = difference.evaluate(z) ** 2
+
+    builder.fill(fill)
+    near = at_least(
+        builder,
+        "output/near",
+        Linear.wires(threshold),
+        Linear.ones(square[np.newaxis]),
+        most.bit_length(),
+        full=level < 2,
+    )
+    builder.zero("output/match", Linear.wires(match) - Linear.wires(near))
+
+    def fill_match(z: IntArray) -> None:
+        z[match] = z[near]
+
+    builder.fill(fill_match)
+    return Recognition(typed, level, builder.program())
+
+
+def embedding_type(qgraph: QuantGraph) -> Affine:
+    """The type of the output. Raises ``StatementError`` (``statement.embedding``) where it has none."""
+    kind = qgraph.types[qgraph.output]
+    if kind is None:
+        raise StatementError(
+            "statement.embedding",
+            "recognition compares an embedding in a type of its own: end the network with a ReLU or a clamp",
+        )
+    return kind
