@@ -1,11 +1,39 @@
-"""Neural networks to constraints: ONNX -> Graph -> QuantGraph -> Circuit."""
+"""Neural networks to constraints: ONNX -> Graph -> QuantGraph -> Circuit.
 
-from circuits.circuit import Circuit
-from circuits.graph import Graph
-from circuits.inference import compile_inference
-from circuits.onnx import export_torch, load_onnx
-from circuits.quantgraph import Output, QuantGraph
-from circuits.quantiser import quantise
+Names are loaded when they are first used: a command that finds its answer in the cache (``circuits.cache``)
+needs neither numpy nor the compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from circuits.circuit import Circuit
+    from circuits.graph import Graph
+    from circuits.inference import compile_inference
+    from circuits.onnx import export_torch, load_onnx
+    from circuits.quantgraph import Output, QuantGraph
+    from circuits.quantiser import quantise
+
+_HOMES = {
+    "circuit": ("Circuit",),
+    "graph": ("Graph",),
+    "inference": ("compile_inference",),
+    "onnx": ("export_torch", "load_onnx"),
+    "quantgraph": ("Output", "QuantGraph"),
+    "quantiser": ("quantise",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"circuits.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Circuit",
