@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,8 @@ MOST_BYTES: Final = 64 << 20
 """All entries together; those unused for longest go first."""
 
 _ROOT: Final = Path(__file__).parents[1]
+# How a tensor of an ONNX model names its file: the entry "location" of its external data, in protobuf.
+_LOCATION: Final = re.compile(rb"\x0a\x08location\x12([\x80-\xff]?)([\x00-\x7f])")
 
 
 def directory() -> Path:
@@ -27,14 +31,29 @@ def directory() -> Path:
 
 
 @cache
-def compiler_version() -> bytes:
-    """SHA-256 over the compiler itself, the zoo's weights included: whatever changes it makes new entries."""
+def fingerprint(*packages: str) -> bytes:
+    """SHA-256 over all files of these packages: whatever changes in the compiler makes new entries."""
     hasher = hashlib.sha256()
-    sources = [path for path in (_ROOT / "circuits").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    for path in [*sorted(sources), *sorted((_ROOT / "prover").glob("*.py"))]:
+    files = (path for package in packages for path in (_ROOT / package).rglob("*"))
+    for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
         content = path.read_bytes()
         hasher.update(f"{path.relative_to(_ROOT)}:{len(content)}:".encode() + content)
     return hasher.digest()
+
+
+def model_parts(path: Path) -> Iterator[bytes]:
+    """An ONNX file's content, and the digests of the files in its folder that hold tensors of it."""
+    data = path.read_bytes()
+    yield data
+    folder = path.parent.resolve()
+    for match in _LOCATION.finditer(data):
+        length = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(b"".join(match.groups())))
+        location = data[match.end() : match.end() + length].decode(errors="replace")
+        with suppress(OSError, ValueError):
+            file = (folder / location).resolve()
+            if file.is_relative_to(folder) and file.is_file():
+                with file.open("rb") as content:
+                    yield hashlib.file_digest(content, "sha256").digest()
 
 
 def key_of(*parts: bytes) -> str:

@@ -4,6 +4,7 @@ import os
 import threading
 from pathlib import Path
 
+import onnx
 import pytest
 
 from circuits import cache
@@ -80,12 +81,43 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(
     assert cache.load(KEY) is None
 
 
-def test_the_compiler_is_known_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    version = cache.compiler_version()
-    assert version == cache.compiler_version.__wrapped__()
+def test_a_package_is_known_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fingerprint = cache.fingerprint.__wrapped__
+    version = fingerprint("circuits", "prover")
+    assert version == fingerprint("circuits", "prover") != fingerprint("circuits")
     (tmp_path / "circuits").mkdir()
     (tmp_path / "circuits" / "gadgets.py").write_text("ROWS = 3\n")
     monkeypatch.setattr(cache, "_ROOT", tmp_path)
-    first = cache.compiler_version.__wrapped__()
+    first = fingerprint("circuits")
     (tmp_path / "circuits" / "gadgets.py").write_text("ROWS = 2\n")
-    assert len({version, first, cache.compiler_version.__wrapped__()}) == 3
+    assert len({version, first, fingerprint("circuits")}) == 3
+
+
+@pytest.mark.parametrize("length", [5, 200])
+def test_a_model_is_known_by_the_files_that_hold_its_tensors_too(tmp_path: Path, length: int) -> None:
+    location = f"{'w' * (length - 4)}.bin"
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[2])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    graph = onnx.GraphProto(initializer=[tensor])
+    (tmp_path / "m.onnx").write_bytes(onnx.ModelProto(graph=graph).SerializeToString())
+
+    def key() -> str:
+        return cache.key_of(*cache.model_parts(tmp_path / "m.onnx"))
+
+    keys = {key()}
+    for content in (b"12345678", b"12345679"):
+        (tmp_path / location).write_bytes(content)
+        keys.add(key())
+    assert len(keys) == 3
+
+
+def test_a_model_cannot_have_files_read_that_are_not_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (tmp_path / "secret").write_bytes(b"1")
+    os.mkfifo(folder / "pipe")
+    for location in (b"../secret", b"/dev/zero", b"pipe", b"", b"a\0b"):
+        data = b"\x0a\x08location\x12" + bytes([len(location)]) + location
+        (folder / "m.onnx").write_bytes(data)
+        assert list(cache.model_parts(folder / "m.onnx")) == [data]
