@@ -23,6 +23,7 @@ import prover
 from bench.measure import Report, Row, alone, arguments, machine, measure
 from circuits.inference import Privacy
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
+from prover.cost import msm_products
 
 PEER = "py_arkworks_bls12381"
 THREADS = (1, 2)
@@ -52,16 +53,6 @@ def random_elements(k: Kernels, count: int) -> FrArray:
     words = np.random.default_rng(1).integers(0, 2**64, (count, 4), dtype=np.uint64)
     words[:, 3] >>= np.uint64(2)
     return words
-
-
-def msm_products(group: Group, size: int, bits: int) -> int:
-    """Products in Fp that Pippenger's method needs at its best window.
-
-    For each window an affine addition a point, and for each bucket a mixed and a full XYZZ addition. A
-    product in Fp2 is three in Fp, a square two.
-    """
-    addition, bucket = (6, 10 + 14) if group.name == "g1" else (5 * 3 + 2, 28 + 40)
-    return min((bits // c + 1) * (addition * size + (bucket << (c - 1))) for c in range(2, 19))
 
 
 def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int, product_s: float) -> list[Row]:

@@ -1,18 +1,49 @@
-"""Neural networks to constraints: ONNX -> Graph -> QuantGraph -> Circuit."""
+"""Neural networks to constraints: ONNX -> Graph -> QuantGraph -> Circuit.
 
-from circuits.circuit import Circuit
-from circuits.graph import Graph
-from circuits.inference import Inference, compile_inference
-from circuits.onnx import export_torch, load_onnx
-from circuits.quantised import Output, QuantGraph
-from circuits.recognition import Recognition, compile_recognition
-from circuits.typed import TypedGraph
+Names are loaded when they are first used: a command that finds its answer in the cache (``circuits.cache``)
+needs neither numpy nor the compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from circuits.circuit import Circuit
+    from circuits.graph import Graph
+    from circuits.inference import Inference, compile_inference
+    from circuits.onnx import export_torch, load_onnx
+    from circuits.quantisation import Precision, quantise
+    from circuits.quantised import Output, QuantGraph
+    from circuits.recognition import Recognition, compile_recognition
+    from circuits.typed import TypedGraph
+
+_HOMES = {
+    "circuit": ("Circuit",),
+    "graph": ("Graph",),
+    "inference": ("Inference", "compile_inference"),
+    "onnx": ("export_torch", "load_onnx"),
+    "quantisation": ("Precision", "quantise"),
+    "quantised": ("Output", "QuantGraph"),
+    "recognition": ("Recognition", "compile_recognition"),
+    "typed": ("TypedGraph",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"circuits.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 __all__ = [
     "Circuit",
     "Graph",
     "Inference",
     "Output",
+    "Precision",
     "QuantGraph",
     "Recognition",
     "TypedGraph",
@@ -20,4 +51,5 @@ __all__ = [
     "compile_recognition",
     "export_torch",
     "load_onnx",
+    "quantise",
 ]

@@ -5,10 +5,33 @@ with Client("http://127.0.0.1:8000") as zenserve:
     proof = zenserve.wait(zenserve.create_proof(model.id, image))
     document = zenserve.get_proof_document(proof.id)
     assert zenserve.verify(document).valid
+
+Names are loaded when they are first used: a command that asks no service does without the HTTP library.
 """
 
-from client.api import Client
-from client.errors import ApiError, JobError, UnreachableError
-from client.resources import Model, Proof, Verification
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from client.api import Client
+    from client.errors import ApiError, JobError, UnreachableError
+    from client.resources import Model, Proof, Verification
+
+_HOMES = {
+    "api": ("Client",),
+    "errors": ("ApiError", "JobError", "UnreachableError"),
+    "resources": ("Model", "Proof", "Verification"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f"client.{module}"), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = ["ApiError", "Client", "JobError", "Model", "Proof", "UnreachableError", "Verification"]

@@ -13,7 +13,8 @@ polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and
 ``curve``, the pairing library's or the ``native`` one); what these pass on: ``proving_key``,
 ``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and ``document`` (files), ``points``
 and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by several parties, from
-``powers_of_tau``); ``iden3`` (snarkjs and circom); ``reference``, slow and independent.
+``powers_of_tau``); ``cost`` (what all this takes); ``iden3`` (snarkjs and circom); ``reference``, slow and
+independent.
 docs/groth16.md has the formulas, docs/formats.md the bytes.
 
 Names are loaded when they are first used: so ``prover.verification`` can be imported where neither the native

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,11 +36,16 @@ class Section(NamedTuple):
     dtype: str
     item: tuple[int, ...] = ()
 
+    @property
+    def item_bytes(self) -> int:
+        return int(np.prod(self.item, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
 
 def write(path: str | os.PathLike[str], kind: Kind, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Save ``arrays`` in order, atomically: ``path`` holds the old file or the whole new one, never less."""
     flat = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    header, offsets, length = _layout(flat)
+    sizes = [array.nbytes for array in flat.values()]
+    header, offsets, length = _layout({name: len(array) for name, array in flat.items()}, sizes)
     prefix = preamble(kind) + struct.pack("<QQ", len(header), length)
     hasher = hashlib.sha256(prefix)
     target = Path(path)
@@ -89,16 +94,22 @@ def read(
     return _views(mapped, _PREFIX_BYTES + header_length, _parse(header), sections)
 
 
-def _layout(arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[int], int]:
-    """The header, each section's offset, and the length of the file.
+def file_bytes(sections: Mapping[str, Section], counts: Mapping[str, int]) -> int:
+    """The length of a file that has ``counts[name]`` items in each of ``sections``."""
+    sizes = [counts[name] * section.item_bytes for name, section in sections.items()]
+    return _layout({name: counts[name] for name in sections}, sizes)[2]
+
+
+def _layout(counts: Mapping[str, int], sizes: Sequence[int]) -> tuple[bytes, list[int], int]:
+    """The header, each section's offset, and the length of the file. ``sizes``: of the sections, in bytes.
 
     Offsets depend on the header's length and it on them, so it lists counts only: a reader adds up.
     """
-    header = json.dumps({name: len(array) for name, array in arrays.items()}).encode()
+    header = json.dumps(counts).encode()
     offsets, end = [], _PREFIX_BYTES + len(header)
-    for array in arrays.values():
+    for size in sizes:
         offsets.append(_aligned(end))
-        end = offsets[-1] + array.nbytes
+        end = offsets[-1] + size
     return header, offsets, end
 
 
@@ -120,12 +131,12 @@ def _views(
     if list(counts) != list(sections):
         raise FileFormatError("file.header", f"the file has sections {list(counts)}, not {list(sections)}")
     views = {}
-    for name, (dtype, item) in sections.items():
+    for name, section in sections.items():
         start = _aligned(end)
-        end = start + counts[name] * int(np.prod(item, dtype=np.int64)) * np.dtype(dtype).itemsize
+        end = start + counts[name] * section.item_bytes
         if end > len(mapped):
             raise FileFormatError("file.header", f"section {name} does not fit into the file", field=name)
-        views[name] = mapped[start:end].view(dtype).reshape(counts[name], *item)
+        views[name] = mapped[start:end].view(section.dtype).reshape(counts[name], *section.item)
     if end != len(mapped):
         raise FileFormatError("file.header", f"{len(mapped) - end} bytes follow the last section")
     return views

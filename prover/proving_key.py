@@ -22,7 +22,7 @@ Points = NDArray[np.uint64]
 _G1: Final = Section("<u8", (2, 6))
 _G2: Final = Section("<u8", (2, 2, 6))
 _COLUMNS: Final = Section("<u4")
-_SECTIONS: Final = {
+SECTIONS: Final = {
     "verifying_key": Section("|u1"),
     "beta_g1": _G1,
     "delta_g1": _G1,
@@ -37,6 +37,7 @@ _SECTIONS: Final = {
     "knowledge": _G1,
     "links": _G1,
 }
+"""What its file holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,7 @@ class ProvingKey:
         ``check_hash=False`` spares reading the whole file, for a file that this machine has checked before.
         Raises ``FileFormatError`` with a code ``file.*``.
         """
-        arrays: dict[str, Any] = container.read(path, PROVING_KEY, _SECTIONS, check_hash=check_hash)
+        arrays: dict[str, Any] = container.read(path, PROVING_KEY, SECTIONS, check_hash=check_hash)
         verifying_key = VerifyingKey.from_bytes(arrays.pop("verifying_key").tobytes())
         key = cls(verifying_key, **arrays)
         key._check_shapes()

@@ -172,6 +172,20 @@ class Segment:
     linked: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What one pass over all coefficients finds.
+
+    ``digest``: ``Statement.digest``; ``nonzeros``: int64[blocks, 3], the entries of A, B and C in each block;
+    ``in_a``, ``in_b``: how many variables A and B read, those with an anchoring row in A included.
+    """
+
+    digest: bytes
+    nonzeros: NDArray[np.int64]
+    in_a: int
+    in_b: int
+
+
 @dataclass(frozen=True)
 class Statement:
     """Constraint blocks over ``1 | public | challenges | segment_1 .. segment_m | private``, in that order.
@@ -253,14 +267,22 @@ class Statement:
     def constraints(self) -> int:
         return sum(block.rows for block in self.blocks)
 
-    @cached_property
+    @property
     def digest(self) -> bytes:
         """SHA-256 over the sizes and every coefficient: what a key is made for. 32 bytes."""
+        return self.survey.digest
+
+    @cached_property
+    def survey(self) -> Survey:
+        """Raises ``StatementError`` as ``matrices`` does."""
         hasher = hashlib.sha256(b"zenserve r1cs 2")
         sizes = [self.public, self.challenges, self.private, len(self.segments), len(self.blocks)]
         sizes += [value for segment in self.segments for value in (segment.size, segment.linked)]
         _absorb(hasher, (np.array(sizes, dtype="<u8"),))
-        for _, matrices in self.matrices():
+        nonzeros = np.zeros((len(self.blocks), 3), dtype=np.int64)
+        in_a, in_b = (np.zeros(self.variables, dtype=np.bool_) for _ in range(2))
+        in_a[self.anchored] = True
+        for index, (_, matrices) in enumerate(self.matrices()):
             for matrix in matrices:
                 pool = b"".join((value % kernels.fr.modulus).to_bytes(32, "little") for value in matrix.pool)
                 _absorb(
@@ -272,7 +294,10 @@ class Statement:
                         np.frombuffer(pool, dtype=np.uint8),
                     ),
                 )
-        return hasher.digest()
+            nonzeros[index] = [len(matrix.columns) for matrix in matrices]
+            in_a[matrices[0].columns] = True
+            in_b[matrices[1].columns] = True
+        return Survey(hasher.digest(), nonzeros, int(in_a.sum()), int(in_b.sum()))
 
     def matrices(self) -> Iterator[tuple[int, tuple[Csr, Csr, Csr]]]:
         """Each block's first row and its A, B and C, checked against this statement.

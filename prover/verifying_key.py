@@ -348,6 +348,13 @@ class _Reader:
             raise FileFormatError("file.length", f"{extra} bytes follow the end of a verifying key")
 
 
+def development_key_bytes(inputs: int, segments: int, links: int) -> int:
+    """The length of ``to_bytes()`` for a key by one party, its challenges among the ``inputs``."""
+    fixed = PREAMBLE_BYTES + _LABEL_BYTES + _HASH_BYTES + _COUNTS.size + sum(_POINTS.values())
+    linked = 2 * G2_BYTES * links + (G1_BYTES if links else 0)
+    return fixed + (1 + inputs) * G1_BYTES + segments * (_SEGMENT.size + G2_BYTES) + linked
+
+
 def _are_bytes(values: object) -> bool:
     """Whether it is a tuple of bytes, and of nothing that only passes for them."""
     return isinstance(values, tuple) and all(type(value) is bytes for value in values)

@@ -19,7 +19,7 @@ from service import engine, terminal
 from service.terminal import REFUSED
 from zenerrors import CeremonyError
 
-app = typer.Typer(help="Make keys together, so that nobody can forge proofs.", no_args_is_help=True)
+app = typer.Typer()
 powers_app = typer.Typer(help="The first phase: powers of tau, snarkjs' .ptau files.", no_args_is_help=True)
 app.add_typer(powers_app, name="powers")
 

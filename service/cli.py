@@ -1,4 +1,7 @@
-"""The ``zenserve`` command."""
+"""The ``zenserve`` command.
+
+Commands import what is slow to load where they need it, so that each starts as fast as it can.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,31 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
-from pydantic import ValidationError
 from rich.console import Console
+from typer.core import TyperGroup
 
-from client import Client
-from client.api import succeeded
+import client
 from client.errors import ClientError
-from service import ceremony_cli, engine, statements, terminal
-from service.schemas import KeyView, ProofDocument
-from service.settings import Settings
+from service import terminal
 from service.terminal import REFUSED, TROUBLE
 from zenerrors import FileFormatError, ZenError
+
+
+class _CeremonyGroup(TyperGroup):
+    """Loads its commands, and the prover with them, when one is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return self._loaded().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return self._loaded().get_command(ctx, cmd_name)
+
+    def _loaded(self) -> TyperGroup:
+        from service import ceremony_cli
+
+        return typer.main.get_group(ceremony_cli.app)
+
 
 app = typer.Typer(
     help="Prove, in zero knowledge, what a neural network computed.",
@@ -31,7 +46,10 @@ app = typer.Typer(
 models = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
 proof = typer.Typer(help="Look at proofs and fetch them.", no_args_is_help=True)
 key = typer.Typer(help="Fetch verification keys.", no_args_is_help=True)
-for name, group in (("models", models), ("proof", proof), ("key", key), ("ceremony", ceremony_cli.app)):
+ceremony = typer.Typer(
+    cls=_CeremonyGroup, help="Make keys together, so that nobody can forge proofs.", no_args_is_help=True
+)
+for name, group in (("models", models), ("proof", proof), ("key", key), ("ceremony", ceremony)):
     app.add_typer(group, name=name)
 
 out, err = Console(), Console(stderr=True)
@@ -71,7 +89,10 @@ def serve(
     ] = None,
 ) -> None:
     """Run the service: the API and a worker. Ctrl-C stops both."""
-    from service.serve import serve as serve_forever  # the other commands start faster without the server
+    from pydantic import ValidationError
+
+    from service.serve import serve as serve_forever
+    from service.settings import Settings
 
     given = {"host": host, "port": port, "data_dir": data_dir}
     try:
@@ -107,8 +128,8 @@ def add_model(
     url: Url = HERE,
 ) -> None:
     """Register the network in an ONNX FILE and make its keys."""
-    with Client(url) as client:
-        model = client.create_model(
+    with client.Client(url) as service:
+        model = service.create_model(
             file.read_bytes(),
             calibration.read_bytes(),
             name=name or file.stem,
@@ -118,7 +139,7 @@ def add_model(
         )
         if wait:
             with _going_on(model.id):
-                model = terminal.show_progress(err, "preparing", client.follow(model))
+                model = terminal.show_progress(err, "preparing", service.follow(model))
     terminal.print_job(out, model)
     _exit_unless_good(model.state)
 
@@ -126,8 +147,8 @@ def add_model(
 @models.command("show")
 def show_model(model_id: ModelId, as_json: Json = False, url: Url = HERE) -> None:
     """Show a model."""
-    with Client(url) as client:
-        model = client.get_model(model_id)
+    with client.Client(url) as service:
+        model = service.get_model(model_id)
     if as_json:
         _write(vars(model), None)
     else:
@@ -145,29 +166,31 @@ def prove(
     url: Url = HERE,
 ) -> None:
     """Prove what MODEL makes of INPUT."""
-    with Client(url) as client:
-        job = client.create_proof(model_id, _numbers(file))
+    from client.api import succeeded
+
+    with client.Client(url) as service:
+        job = service.create_proof(model_id, _numbers(file))
         if wait:
             with _going_on(job.id):
-                job = terminal.show_progress(err, "proving", client.events(job.id))
+                job = terminal.show_progress(err, "proving", service.events(job.id))
         terminal.print_job(out, job)
         if output and wait:
-            _write(client.get_proof_document(succeeded(job).id), output)
+            _write(service.get_proof_document(succeeded(job).id), output)
     _exit_unless_good(job.state)
 
 
 @proof.command("show")
 def show_proof(proof_id: ProofId, url: Url = HERE) -> None:
     """Show how far a proof is."""
-    with Client(url) as client:
-        terminal.print_job(out, client.get_proof(proof_id))
+    with client.Client(url) as service:
+        terminal.print_job(out, service.get_proof(proof_id))
 
 
 @proof.command("get")
 def get_proof(proof_id: ProofId, output: Output = None, url: Url = HERE) -> None:
     """Fetch a finished proof, a JSON document to hand on."""
-    with Client(url) as client:
-        _write(client.get_proof_document(proof_id), output)
+    with client.Client(url) as service:
+        _write(service.get_proof_document(proof_id), output)
 
 
 @proof.command("export")
@@ -180,6 +203,9 @@ def export_proof(
 
     Then ``snarkjs groth16 verify verification_key.json public.json proof.json`` verifies it.
     """
+    from service import engine
+    from service.schemas import KeyView, ProofDocument
+
     document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in engine.export_snarkjs(trusted.key, document.public_inputs, document.proof).items():
@@ -194,15 +220,15 @@ def get_key(
     url: Url = HERE,
 ) -> None:
     """Fetch a verification key, and the description of what it proves."""
-    with Client(url) as client:
-        _write(client.get_verification_key(key_id), output)
+    with client.Client(url) as service:
+        _write(service.get_verification_key(key_id), output)
 
 
 @app.command()
 def cancel(proof_id: ProofId, url: Url = HERE) -> None:
     """Cancel a proof that is queued or running."""
-    with Client(url) as client:
-        terminal.print_job(out, client.cancel(proof_id))
+    with client.Client(url) as service:
+        terminal.print_job(out, service.cancel(proof_id))
 
 
 @app.command()
@@ -212,6 +238,9 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Verify the proof in FILE, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
+    from service import engine, statements
+    from service.schemas import KeyView, ProofDocument
+
     document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
     key = engine.read_key(trusted.key)
     if key.digest.hex() != trusted.id:
@@ -225,6 +254,8 @@ def verify(
 
 
 def _read(kind: Any, file: Path) -> Any:
+    from pydantic import ValidationError
+
     try:
         return kind.model_validate_json(file.read_bytes())
     except ValidationError as error:
@@ -237,6 +268,8 @@ def _read(kind: Any, file: Path) -> Any:
 def _numbers(file: Path) -> Any:
     try:
         if file.suffix == ".npy":
+            import numpy as np
+
             return np.load(file, allow_pickle=False).tolist()
         return json.loads(file.read_bytes())
     except ValueError:

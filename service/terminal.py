@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape as escape_markup
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
-from client import Model, Proof
-from client.api import JobKind
-from client.resources import Job
-from prover import Progress as StageProgress
-from service.schemas import Verification
+from client.resources import Job, Model, Proof
+
+if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
+    from rich.progress import Progress
+
+    from client.api import JobKind
+    from prover import Progress as StageProgress
+    from service.schemas import Verification
 
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
@@ -52,6 +47,15 @@ def show_stages(console: Console, what: str) -> Iterator[StageProgress]:
 
 
 def _bar(console: Console) -> Progress:
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -1,0 +1,133 @@
+"""Charts as SVG text, for reports: lines over numbers, bars over names. Nothing but strings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+Points = Sequence[tuple[float, float]]
+
+_WIDTH, _HEIGHT = 720, 420
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 20, 44, 64
+_COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f")
+
+
+def line_chart(title: str, x: str, y: str, series: Mapping[str, Points], *, logarithmic: bool = False) -> str:
+    """A line for each of ``series``, a mark at each point; ``x`` and ``y`` say what the axes mean.
+
+    ``logarithmic``: both axes. Then all values must be positive, and a line of slope one is linear growth.
+    """
+    points = [point for line in series.values() for point in line]
+    across = _Axis([point[0] for point in points], _LEFT, _WIDTH - _RIGHT, logarithmic)
+    up = _Axis([point[1] for point in points], _HEIGHT - _BOTTOM, _TOP, logarithmic)
+    parts = [*_grid(across, up), *_labels(title, x, y)]
+    for colour, line in zip(_colours(len(series)), series.values(), strict=True):
+        places = [(across.place(a), up.place(b)) for a, b in line]
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in places]
+    return _svg([*parts, *_legend(list(series))])
+
+
+def bar_chart(title: str, y: str, names: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
+    """Over each of ``names`` a bar for each of ``series``, whose values are at least 0."""
+    up = _Axis([0.0, *(value for values in series.values() for value in values)], _HEIGHT - _BOTTOM, _TOP)
+    step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(names))
+    width = 0.8 * step / max(1, len(series))
+    parts = [*_grid(None, up), *_labels(title, "", y)]
+    for index, (colour, values) in enumerate(zip(_colours(len(series)), series.values(), strict=True)):
+        for place, value in enumerate(values):
+            left, top = _LEFT + step * (place + 0.1) + width * index, up.place(value)
+            size = f'width="{width:.1f}" height="{up.place(0) - top:.1f}"'
+            parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="{colour}"/>')
+    for place, name in enumerate(names):
+        parts.append(_text(_LEFT + step * (place + 0.5), _HEIGHT - _BOTTOM + 14, name, turned=len(names) > 8))
+    return _svg([*parts, *_legend(list(series))])
+
+
+class _Axis:
+    """Where the values of an axis go, from ``start`` to ``end`` on the page, and its ticks."""
+
+    def __init__(self, values: Sequence[float], start: float, end: float, logarithmic: bool = False) -> None:
+        self._start, self._end, self._logarithmic = start, end, logarithmic
+        low, high = (min(values), max(values)) if values else (0.0, 1.0)
+        self.ticks = _powers(low, high) if logarithmic else _steps(min(0.0, low), high)
+        self._low, self._high = self._scaled(self.ticks[0]), self._scaled(self.ticks[-1])
+
+    def place(self, value: float) -> float:
+        share = (self._scaled(value) - self._low) / (self._high - self._low)
+        return self._start + share * (self._end - self._start)
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(value) if self._logarithmic else value
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten around the values."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """About five round numbers around the values."""
+    span = (high - low) or 1.0
+    unit = 10.0 ** math.floor(math.log10(span / 5))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 5)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [step * index for index in range(first, max(last, first + 1) + 1)]
+
+
+def _grid(across: _Axis | None, up: _Axis) -> Iterable[str]:
+    for tick in up.ticks:
+        height = up.place(tick)
+        yield _line(_LEFT, height, _WIDTH - _RIGHT, height)
+        yield _text(_LEFT - 8, height + 4, _number(tick), anchor="end")
+    for tick in across.ticks if across else ():
+        place = across.place(tick) if across else 0.0
+        yield _line(place, _TOP, place, _HEIGHT - _BOTTOM)
+        yield _text(place, _HEIGHT - _BOTTOM + 16, _number(tick))
+
+
+def _labels(title: str, x: str, y: str) -> Iterable[str]:
+    yield _text(_WIDTH / 2, 20, title, size=15)
+    yield _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 26, x)
+    yield f'<g transform="translate(16 {_HEIGHT / 2}) rotate(-90)">{_text(0, 0, y)}</g>'
+
+
+def _legend(names: Sequence[str]) -> Iterable[str]:
+    place = float(_LEFT)
+    for colour, name in zip(_colours(len(names)), names, strict=True):
+        yield f'<rect x="{place:.1f}" y="{_HEIGHT - 16}" width="10" height="10" fill="{colour}"/>'
+        yield _text(place + 14, _HEIGHT - 7, name, anchor="start")
+        place += 34 + 6.6 * len(name)
+
+
+def _colours(count: int) -> list[str]:
+    return [_COLOURS[index % len(_COLOURS)] for index in range(count)]
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if 1e-4 <= abs(value) < 1e6 or value == 0 else f"{value:.0e}"
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#ddd"/>'
+
+
+def _text(
+    x: float, y: float, text: str, *, anchor: str = "middle", size: int = 12, turned: bool = False
+) -> str:
+    turn = f' transform="rotate(-35 {x:.1f} {y:.1f})"' if turned else ""
+    anchor = "end" if turned else anchor
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{turn}>{escape(text)}</text>'
+    )
+
+
+def _svg(parts: Iterable[str]) -> str:
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif">'
+    )
+    background = f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>'
+    return "\n".join([opening, background, *parts, "</svg>"]) + "\n"

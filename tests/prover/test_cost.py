@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import prover
+from kernels import fr
+from prover import ProvingKey, Statement, cost
+from prover.cost import Size
+from prover.statement import Csr, ProductBlock, SparseBlock
+from tests.prover.statements import Committed, Example
+
+
+@pytest.mark.parametrize("name", ["example", "committed", "empty"])
+def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, tmp_path: Path) -> None:
+    cases: dict[str, tuple[Statement, ProvingKey]] = {
+        "example": (example.statement, example.key),
+        "committed": (committed.statement, committed.key),
+        "empty": (Statement(1, 0, ()), prover.setup(Statement(1, 0, ()))),
+    }
+    statement, key = cases[name]
+    size = Size.of(statement)
+    key.save(tmp_path / "key")
+    assert size.proving_key_bytes == (tmp_path / "key").stat().st_size
+    assert size.verifying_key_bytes == len(key.verifying_key.to_bytes())
+
+
+def test_a_survey_counts_entries_and_the_variables_that_a_and_b_read() -> None:
+    row, column, value = (np.array(x) for x in ([0, 0, 1], [2, 3, 3], [5, 7, 1]))
+    matrix = Csr.from_entries(2, row, column, value)
+    statement = Statement(
+        1,
+        4,
+        (
+            SparseBlock("sparse", matrix, Csr.empty(2), matrix),
+            ProductBlock("product", np.array([4]), np.array([2]), np.array([5])),
+        ),
+    )
+    survey = statement.survey
+    assert survey.nonzeros.tolist() == [[3, 0, 3], [1, 1, 1]]
+    # One and the public input have rows of their own in A.
+    assert (survey.in_a, survey.in_b) == (5, 1)
+    assert survey.digest == statement.digest
+
+
+def test_estimates_are_near_what_it_takes() -> None:
+    rows = 1 << 14
+    wires = np.arange(1, rows - 1)
+    statement = Statement(0, rows, (ProductBlock("bits", wires, wires, wires),))
+    witness = fr.from_int64(np.arange(rows + 1) % 2)
+    witness[0] = fr.from_ints([1])
+    speed, size = cost.speed(threads=1), Size.of(statement)
+    start = time.perf_counter()
+    key = prover.setup(statement)
+    middle = time.perf_counter()
+    prover.prove(key, statement, witness)
+    end = time.perf_counter()
+    # Other work on the machine may slow down either.
+    assert 0.2 < cost.setup_seconds(size, speed) / (middle - start) < 5
+    assert 0.2 < cost.proving_seconds(size, speed) / (end - middle) < 5
+
+
+def test_estimates_grow_with_the_statement() -> None:
+    def size(rows: int) -> Size:
+        wires = np.arange(1, rows + 1)
+        return Size.of(Statement(0, rows, (ProductBlock("bits", wires, wires, wires),)))
+
+    speed = cost.Speed(1, *[1e-8] * 9)
+    small, large = size(1000), size(100_000)
+    assert small.setup_memory < large.setup_memory
+    assert small.proving_memory(1) < small.proving_memory(2) < large.proving_memory(1)
+    assert 50 < cost.setup_seconds(large, speed) / cost.setup_seconds(small, speed) < 200
+    assert cost.proving_seconds(small, speed) < cost.proving_seconds(large, speed)
