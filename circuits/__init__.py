@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from circuits.graph import Graph
     from circuits.inference import Inference, compile_inference
     from circuits.onnx import export_torch, load_onnx
-    from circuits.quantisation import Precision, quantise
+    from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
     from circuits.recognition import Recognition, compile_recognition
     from circuits.typed import TypedGraph
@@ -24,7 +24,7 @@ _HOMES = {
     "graph": ("Graph",),
     "inference": ("Inference", "compile_inference"),
     "onnx": ("export_torch", "load_onnx"),
-    "quantisation": ("Precision", "quantise"),
+    "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
     "recognition": ("Recognition", "compile_recognition"),
     "typed": ("TypedGraph",),
@@ -38,12 +38,12 @@ def __getattr__(name: str) -> Any:
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+
 __all__ = [
     "Circuit",
     "Graph",
     "Inference",
     "Output",
-    "Precision",
     "QuantGraph",
     "Recognition",
     "TypedGraph",

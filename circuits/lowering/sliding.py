@@ -31,7 +31,8 @@ class Kernel(NamedTuple):
         nothing = np.zeros(self.outputs)
         acc = planes.convolve(centred, kernel, nothing, sliding.stride, sliding.padding, sliding.groups)
         sums: IntArray = acc[0].astype(np.int64) + bias[:, np.newaxis, np.newaxis]
-        return sums.reshape(-1)
+        flat: IntArray = sums.reshape(-1)
+        return flat
 
 
 class _Slid(Sums):
@@ -55,7 +56,8 @@ class _Slid(Sums):
     def inputs(self, output: IntArray, pair: IntArray) -> IntArray:
         """The input wires that these outputs read in these pairs."""
         group = output // self._outputs_of_group
-        return self.x[group * self._inputs_of_group + self.windows.inputs[pair]]
+        wires: IntArray = self.x[group * self._inputs_of_group + self.windows.inputs[pair]]
+        return wires
 
     def terms(self) -> IntArray:
         """The input wire of every product, pair by pair for one output after the other."""

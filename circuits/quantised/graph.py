@@ -8,6 +8,7 @@ intermediate value to 2^62.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,8 @@ from zenerrors import FileFormatError, ModelError, TensorError
 
 # The argmax compares each class with all others: its coefficients grow with the square.
 MOST_CLASSES = 2048
+# Names of nodes are the first part of the names of wires and blocks.
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class QuantGraph:
         """The shape of every tensor."""
         shapes = {self.input_name: self.input_shape}
         for node in self.nodes:
+            require(_NAME.fullmatch(node.name) is not None, f"node {node.name[:80]!r} needs a plain name")
             known = all(name in shapes for name in node.inputs) and node.name not in shapes
             require(known, f"node {node.name[:80]!r} is out of order")
             arity = len(node.inputs) if node.arity is None else node.arity

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from circuits import Circuit, Graph, QuantGraph, compile_inference, quantise
 from circuits.graph import Add, Clip, Dense, Node, Reshape
-from circuits.quantiser import _fixed_point
+from circuits.quantisation.rescaling import COARSER, fixed_point
 from tests.circuits.conftest import Digits
 from tests.circuits.support import extremes, random_graph, random_network, slow_execute
 from zenerrors import FileFormatError, ModelError, TensorError

@@ -1,0 +1,54 @@
+"""How far the values of a tensor reach, as far as its integers are to tell them apart."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from circuits.graph import FloatArray
+
+Method = Literal["min-max", "percentile", "mse"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+# What the percentile method leaves beyond each end.
+_TAIL = 1e-4
+# The methods that look at single values look at so many, evenly spaced.
+_SAMPLE = 1 << 16
+_SHRINKS = np.arange(1.0, 0.2, -0.02)
+
+
+class Interval(NamedTuple):
+    """Real numbers from ``low`` <= 0 to ``high`` >= 0: zero must itself be exact."""
+
+    low: float
+    high: float
+
+    def joined(self, other: Interval) -> Interval:
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+
+def interval(values: FloatArray, bits: int, method: Method) -> Interval:
+    """The interval that 2^bits integers are to span for such ``values``.
+
+    min-max: all of them. percentile: all but 10^-4 at each end, which saturate. mse: the part of the min-max
+    interval with the least mean squared error of rounding and saturation together.
+    """
+    whole = Interval(min(0.0, float(values.min())), max(0.0, float(values.max())))
+    if method == "min-max" or whole.low == whole.high:
+        return whole
+    flat = values.ravel()
+    sample = flat[:: max(1, len(flat) // _SAMPLE)]
+    if method == "percentile":
+        low, high = np.quantile(sample, [_TAIL, 1 - _TAIL])
+        return Interval(min(0.0, float(low)), max(0.0, float(high)))
+    shrunk = [Interval(whole.low * shrink, whole.high * shrink) for shrink in _SHRINKS]
+    return min(shrunk, key=lambda candidate: _squared_error(sample, candidate, bits))
+
+
+def _squared_error(values: FloatArray, span: Interval, bits: int) -> float:
+    top = (1 << bits) - 1
+    scale = (span.high - span.low) / top
+    zero = round(-span.low / scale)
+    rounded = scale * (np.clip(np.rint(values / scale) + zero, 0, top) - zero)
+    return float(np.mean((rounded - values) ** 2))

@@ -1,0 +1,152 @@
+"""What quantisation costs: accuracy, the error of every tensor, and how much of it saturates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circuits import svg
+from circuits.graph import FloatArray, Graph
+from circuits.quantisation.plan import INPUT, plan
+from circuits.quantised import Affine, QuantGraph
+from circuits.tensors import as_finite_tensor
+from zenerrors import TensorError
+
+# A larger drop in accuracy gets a warning.
+WORST_DROP = 0.01
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class TensorReport:
+    """One tensor of integers beside the float network's.
+
+    ``snr``: the float values' power over the error's, in dB; ``worst``: the largest error, in steps of the
+    type; ``saturated``: the share of float values that lie beyond the type's ends.
+    """
+
+    name: str
+    operator: str
+    bits: int
+    snr: float
+    worst: float
+    saturated: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """``agreement``: how often both networks say the same. ``accuracy`` is that of the integers."""
+
+    images: int
+    float_accuracy: float
+    accuracy: float
+    agreement: float
+    tensors: tuple[TensorReport, ...]
+
+    @property
+    def drop(self) -> float:
+        return self.float_accuracy - self.accuracy
+
+    @property
+    def warning(self) -> str | None:
+        """What to do where accuracy drops by more than a percent; None where it does not."""
+        if self.drop <= WORST_DROP:
+            return None
+        weakest = min(self.tensors, key=lambda tensor: tensor.snr)
+        return (
+            f"accuracy drops by {self.drop:.1%}, from {self.float_accuracy:.1%} to {self.accuracy:.1%}: use "
+            f"more bits, per-channel weights, or another calibration; {weakest.name!r} loses most "
+            f"({weakest.snr:.0f} dB)"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able."""
+        return asdict(self) | {"drop": self.drop, "warning": self.warning}
+
+    def text(self) -> str:
+        """A table, with the warning if there is one."""
+        heads = f"{'tensor':<14}{'operator':<12}{'bits':>4}{'SNR (dB)':>10}{'worst (steps)':>15}"
+        lines = [
+            f"{self.images} images: accuracy {self.float_accuracy:.2%} in floats, {self.accuracy:.2%} in "
+            f"integers; the same answer for {self.agreement:.2%}",
+            f"{heads}{'saturated':>11}",
+        ]
+        lines += [
+            f"{t.name:<14}{t.operator:<12}{t.bits:>4}{t.snr:>10.1f}{t.worst:>15.1f}{t.saturated:>11.2%}"
+            for t in self.tensors
+        ]
+        return "\n".join([*lines, *([f"warning: {self.warning}"] if self.warning else [])])
+
+    def plot(self) -> str:
+        """The tensors' signal-to-noise ratios as an SVG chart."""
+        names = [tensor.name for tensor in self.tensors]
+        title = f"Quantisation: accuracy {self.float_accuracy:.1%} to {self.accuracy:.1%}"
+        return svg.bar_chart(title, "SNR (dB)", names, {"SNR": [max(0.0, t.snr) for t in self.tensors]})
+
+
+class _Tally:
+    """Running sums over the images for one tensor."""
+
+    def __init__(self, kind: Affine) -> None:
+        self.kind = kind
+        self.signal = self.noise = self.worst = 0.0
+        self.beyond = self.count = 0
+
+    def add(self, exact: FloatArray, real: FloatArray) -> None:
+        error = np.abs(real - exact)
+        low, high = self.kind.interval
+        self.signal += float((exact**2).sum())
+        self.noise += float((error**2).sum())
+        self.worst = max(self.worst, float(error.max()) / self.kind.scale)
+        self.beyond += int(((exact < low) | (exact > high)).sum())
+        self.count += exact.size
+
+    def report(self, name: str, operator: str) -> TensorReport:
+        if self.noise == 0:
+            snr = math.inf
+        else:
+            snr = 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
+        # JSON has no infinity: 200 dB is beyond what any type of 8 bits can show.
+        snr = min(max(snr, -200.0), 200.0)
+        return TensorReport(name, operator, self.kind.bits, snr, self.worst, self.beyond / self.count)
+
+
+def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLike) -> Report:
+    """Run both networks, ``qgraph`` being ``quantise(graph, ..)``, on inputs[n, *input_shape].
+
+    ``labels``: int[n]. Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
+    """
+    x = as_finite_tensor(inputs, (None, *graph.input_shape), field="inputs")
+    expected = np.asarray(labels)
+    if expected.shape != (len(x),) or expected.dtype.kind not in "iu":
+        raise TensorError(
+            "input.shape", f"labels must be {len(x)} integers, one for each input", field="labels"
+        )
+    sources = {step.name: step.tensor for step in plan(graph)} | {INPUT: graph.input_name}
+    tallies = {name: _Tally(kind) for name, kind in qgraph.types.items() if kind and name in sources}
+    right = right_float = same = 0
+    for start in range(0, len(x), _AT_ONCE):
+        part, wanted = x[start : start + _AT_ONCE], expected[start : start + _AT_ONCE]
+        floats = _kept(graph, part, {sources[name] for name in tallies} | {graph.output})
+        q = qgraph.input_type.quantise(part)
+        for name, values in qgraph.tensors(q):
+            if name in tallies:
+                tallies[name].add(floats[sources[name]], tallies[name].kind.real(values))
+            if name == qgraph.output:
+                guess = values.reshape(len(part), -1).argmax(axis=1)
+        guess_float = floats[graph.output].reshape(len(part), -1).argmax(axis=1)
+        right += int((guess == wanted).sum())
+        right_float += int((guess_float == wanted).sum())
+        same += int((guess == guess_float).sum())
+    operators = {node.name: type(node).__name__ for node in qgraph.nodes} | {INPUT: "input"}
+    tensors = tuple(tally.report(name, operators[name]) for name, tally in tallies.items())
+    return Report(len(x), right_float / len(x), right / len(x), same / len(x), tensors)
+
+
+def _kept(graph: Graph, x: FloatArray, names: set[str]) -> dict[str, FloatArray]:
+    """These tensors of the float network."""
+    return {name: values for name, values in graph.tensors(x) if name in names}
