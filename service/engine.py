@@ -76,7 +76,9 @@ def numbers(value: Any, field: str) -> Floats:
     return array.astype(np.float64)
 
 
+@lru_cache(maxsize=2)
 def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Circuit:
+    """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
     graph = circuits.QuantGraph.from_bytes(quantised)
     return circuits.compile_inference(graph, input_privacy=input_privacy, weight_privacy=weight_privacy)
 

@@ -1,0 +1,180 @@
+"""The compiler: circuit computation against a gate-by-gate path, and every network of the zoo.
+
+    python -m bench.compiler [--json FILE] [--quick] [--plot FILE]
+
+"circuit" is what happens between a quantised network with an input and a proof: all constraints as sparse
+matrices, and the value of every variable. Its peer, ``bench.scalar``, does it gate by gate. "compile" is
+``zenserve compile`` from the shell, start of Python included; "cached" the same again. "execute" runs the
+quantised network on one input, "witness" assigns all variables, in Montgomery form. Sizes are constraints;
+"peak MB" is that of the command's process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import scalar
+from bench.measure import Report, Row, Timing, alone, machine, measure, seconds
+from circuits import QuantGraph, compile_inference, quantise, zoo
+from circuits.inference import Privacy
+from circuits.integers import IntArray
+from circuits.quantised import Affine, Conv, QuantNode, Rescale, Reshape, WeightType, WindowSum
+from circuits.svg import line_chart
+
+PEER = "gate by gate"
+# Output and input channels of ZEN's sweep over convolutions, 5×5 on 28×28; the path by gates takes minutes
+# for the last.
+SWEEP = ((8, 1), (16, 4), (32, 16), (64, 32))
+BOTH_PRIVATE = ("shallownet", "lenet-small", "lenet-medium", "vgg16", "resnet18")
+PUBLIC = (*BOTH_PRIVATE, "lenet-face-small", "lenet-face-medium", "lenet-face-large", "resnet50")
+
+
+def convolution(outputs: int, inputs: int) -> QuantGraph:
+    """One layer and the average of each of its channels, whose argmax is the label."""
+    rng = np.random.default_rng(0)
+    kind = Affine(0.05, 0, 8)
+    weight = rng.integers(0, 256, (outputs, inputs, 5, 5), dtype=np.uint8)
+    rescale = Rescale(np.array([3]), (weight[0].size * 256).bit_length(), kind, 0, kind.top)
+    nodes: tuple[QuantNode, ...] = (
+        Conv(
+            "conv",
+            ("x",),
+            weight,
+            WeightType(np.array([0.01]), np.array([128]), 8),
+            np.zeros(outputs, dtype=np.int64),
+            rescale=rescale,
+        ),
+        WindowSum("average", ("conv",), (24, 24), (1, 1)),
+        Reshape("logits", ("average",), (outputs,)),
+    )
+    return QuantGraph("x", (inputs, 28, 28), kind, nodes, "logits")
+
+
+def some_input(qgraph: QuantGraph) -> IntArray:
+    top = qgraph.input_type.top
+    return np.random.default_rng(1).integers(0, top + 1, qgraph.input_shape)
+
+
+def compute_circuit(qgraph: QuantGraph, q: IntArray) -> int:
+    """All constraints and all values, as vectors and matrices: how many constraints."""
+    circuit = compile_inference(qgraph)
+    circuit.witness(q)
+    for _ in circuit.statement.matrices():
+        pass
+    return circuit.statement.constraints
+
+
+def compute_gates(qgraph: QuantGraph, q: IntArray) -> None:
+    """The same, gate by gate. The collector only gets in the way of so many objects."""
+    gc.disable()
+    try:
+        scalar.build(qgraph, q)
+    finally:
+        gc.enable()
+
+
+def against_gates(name: str, qgraph: QuantGraph, repetitions: int, *, by_gates: bool = True) -> Row:
+    q = some_input(qgraph)
+    timing = measure(lambda: compute_circuit(qgraph, q), repetitions=repetitions)
+    ratio = seconds(lambda: compute_gates(qgraph, q)) / timing.median if by_gates else None
+    constraints = compile_inference(qgraph).statement.constraints
+    peer = PEER if by_gates else None
+    return Row(f"circuit_{name}", constraints, 1, None, timing.median, timing.spread, peer=peer, ratio=ratio)
+
+
+def sweep(shapes: tuple[tuple[int, int], ...], repetitions: int) -> tuple[list[Row], str]:
+    """One convolution after another, and a plot of the times over the multiplications."""
+    rows, lines = [], {"tensors": [], PEER: []}  # type: tuple[list[Row], dict[str, list[tuple[float, float]]]]
+    for outputs, inputs in shapes:
+        by_gates = (outputs, inputs) != SWEEP[-1]
+        row = against_gates(
+            f"conv_{inputs}_to_{outputs}", convolution(outputs, inputs), repetitions, by_gates=by_gates
+        )
+        multiplications = outputs * inputs * 25 * 24 * 24
+        lines["tensors"].append((multiplications, row.median_s))
+        if row.ratio is not None:
+            lines[PEER].append((multiplications, row.median_s * row.ratio))
+        rows.append(row)
+    title = "Circuit computation of one convolution, 5×5 on 28×28"
+    return rows, line_chart(title, "multiplications", "seconds", lines, logarithmic=True)
+
+
+def zoo_rows(names: tuple[str, ...], weights: Privacy, repetitions: int) -> Iterator[list[Row]]:
+    with tempfile.TemporaryDirectory() as cache:
+        command(PUBLIC[0], weights, cache, "--bits", "7")  # measures the machine, once
+        for name in names:
+            label = f"{name}_{weights}_weights"
+            first = seconds(lambda name=name: command(name, weights, cache))  # type: ignore[misc]
+            report = command(name, weights, cache)
+            again = measure(lambda name=name: command(name, weights, cache), repetitions=repetitions)  # type: ignore[misc]
+            (execute, witness), _ = alone(_run, name, weights, repetitions)
+            size, peak = report["constraints"], report["compiled"]["peak_memory"] / 1e6
+            threads = report["seconds"]["threads"]
+            yield [
+                Row(f"{label}_compile", size, threads, None, first, 0.0, peak_mb=peak),
+                *(
+                    Row(f"{label}_{what}", size, 1, None, timing.median, timing.spread)
+                    for what, timing in (("cached", again), ("execute", execute), ("witness", witness))
+                ),
+            ]
+
+
+def command(name: str, weights: str, cache: str, *options: str) -> Any:
+    """``zenserve compile`` in a process of its own: what it reports."""
+    shell = [sys.executable, "-c", "from service.cli import main; main()", "compile", name, "--json"]
+    answer = subprocess.run(  # noqa: S603
+        [*shell, "--weight-privacy", weights, *options],
+        env=os.environ | {"ZENSERVE_CACHE": cache},
+        check=True,
+        capture_output=True,
+    )
+    return json.loads(answer.stdout)
+
+
+def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]:
+    """Times of the executor, and of the witness with the tensors already computed or not."""
+    qgraph = quantise(zoo.network(name), zoo.calibration(name))
+    circuit = compile_inference(qgraph, weight_privacy=weights)
+    q = qgraph.quantise_input(zoo.calibration(name)[0])
+    execute = measure(lambda: circuit.execute(q), repetitions=repetitions)
+    return execute, measure(lambda: circuit.witness(q), repetitions=repetitions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the sweep, as SVG")
+    parser.add_argument("--quick", action="store_true", help="smallest sizes, one repetition: does it run?")
+    options = parser.parse_args()
+    repetitions = 1 if options.quick else 3
+    print(f"{machine()}; median of {repetitions}, spread = (max - min) / median; gates once")
+    report = Report()
+
+    name = "shallownet" if options.quick else "lenet-medium"
+    qgraph = quantise(zoo.network(name), zoo.calibration(name))
+    report.show(f"Circuit computation of {name}", [against_gates(name, qgraph, repetitions)])
+    rows, plot = sweep(((2, 1), (4, 2)) if options.quick else SWEEP, repetitions)
+    report.show("Circuit computation of one convolution, 5×5 on 28×28", rows)
+    if options.plot is not None:
+        options.plot.write_text(plot)
+
+    cases: tuple[tuple[Privacy, tuple[str, ...]], ...] = (("public", PUBLIC), ("private", BOTH_PRIVATE))
+    for weights, names in cases:
+        for rows in zoo_rows(names[:1] if options.quick else names, weights, repetitions):
+            report.show(f"{rows[0].name.removesuffix('_compile')}, input private", rows)
+    report.write(options.json)
+
+
+if __name__ == "__main__":
+    main()

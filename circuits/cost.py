@@ -1,0 +1,81 @@
+"""What a circuit costs: its constraints by layer and by gadget, its keys, setup and proofs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from circuits.circuit import Circuit
+from prover.cost import Size, Speed, proving_seconds, setup_seconds
+
+
+def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
+    """The costs of ``circuit``, JSON-able. Sizes are in bytes; seconds are estimates for ``speed``'s machine.
+
+    ``layers`` and ``gadgets`` share out all constraints and non-zeros, ``layers`` all variables but the
+    constant one and those that blind segments.
+    """
+    statement = circuit.statement
+    size = Size.of(statement)
+    return {
+        "digest": statement.digest.hex(),
+        "constraints": statement.constraints,
+        "variables": statement.variables,
+        "nonzeros": size.nonzeros,
+        "public_inputs": statement.public,
+        "segments": [asdict(segment) for segment in statement.segments],
+        "layers": _layers(circuit),
+        "gadgets": _gadgets(circuit),
+        "key": {"proving": size.proving_key_bytes, "verifying": size.verifying_key_bytes},
+        "memory": {"setup": size.setup_memory, "proving": size.proving_memory(speed.threads)},
+        "seconds": {
+            "threads": speed.threads,
+            "setup": setup_seconds(size, speed),
+            "proving": proving_seconds(size, speed),
+        },
+    }
+
+
+def _layers(circuit: Circuit) -> list[dict[str, Any]]:
+    """Constraints, variables and non-zeros of every node that has any, and of what is no node."""
+    statement = circuit.statement
+    operators = {node.name: type(node).__name__ for node in circuit.qgraph.nodes}
+    constraints, nonzeros, variables = Counter[str](), Counter[str](), Counter[str]()
+    for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
+        layer = _layer(block.name, operators)
+        constraints[layer] += block.rows
+        nonzeros[layer] += int(entries)
+    for name, wires in statement.layout.items():
+        variables[_layer(name, operators)] += wires.size
+    return [
+        {
+            "name": name,
+            "operator": operators.get(name, ""),
+            "constraints": constraints[name],
+            "variables": variables[name],
+            "nonzeros": nonzeros[name],
+        }
+        for name in dict.fromkeys([*constraints, *variables])
+    ]
+
+
+def _gadgets(circuit: Circuit) -> list[dict[str, Any]]:
+    """Constraints and non-zeros of every kind of gadget, over all layers."""
+    statement = circuit.statement
+    constraints, nonzeros = Counter[str](), Counter[str]()
+    for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
+        gadget = block.name.rpartition("/")[2]
+        constraints[gadget] += block.rows
+        nonzeros[gadget] += int(entries)
+    return [
+        {"name": name, "constraints": constraints[name], "nonzeros": nonzeros[name]} for name in constraints
+    ]
+
+
+def _layer(name: str, layers: Iterable[str]) -> str:
+    """The layer that ``name``, ``layer/gadget/part``, belongs to. Layers' own names may have slashes."""
+    parts = name.split("/")
+    prefixes = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in layers), parts[0])

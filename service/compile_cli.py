@@ -1,0 +1,221 @@
+"""``zenserve compile``: what proofs of a network would take, before any key is made (docs/compile.md).
+
+The compiler is imported where it is needed: what the cache holds is shown without it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from circuits import cache
+from service import terminal
+
+if TYPE_CHECKING:
+    from circuits import Circuit, Graph
+    from circuits.graph import FloatArray
+    from prover import Progress
+    from prover.cost import Speed
+
+Privacy = Literal["private", "public"]
+Scheme = Literal["inference", "recognition"]
+
+out, err = Console(), Console(stderr=True)
+THREADS = os.cpu_count() or 1
+SAMPLES = 16
+"""So many random inputs calibrate a network that comes without any."""
+
+
+def compile_network(
+    network: Annotated[
+        str, typer.Argument(metavar="NAME_OR_ONNX", help="A network of the zoo, or an ONNX file.")
+    ],
+    input_privacy: Annotated[Privacy, typer.Option(help="Whether proofs show their input.")] = "private",
+    weight_privacy: Annotated[
+        Privacy, typer.Option(help="Whether the key gives the weights away.")
+    ] = "public",
+    level: Annotated[
+        int, typer.Option(min=0, max=2, help="How constraints are made: 2 is the best, 0 and 1 to compare.")
+    ] = 2,
+    scheme: Annotated[
+        Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")
+    ] = "inference",
+    bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
+    calibration: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> None:
+    """Compile a network and show what its keys and proofs take."""
+    start = time.perf_counter()
+    path = Path(network)
+    options = {
+        "scheme": scheme,
+        "level": level,
+        "bits": bits,
+        "privacy": {"input": input_privacy, "weights": weight_privacy},
+    }
+    key = cache.key_of(
+        cache.fingerprint("circuits", "prover", "kernels", "service"),
+        _host(),
+        json.dumps(options).encode(),
+        *(cache.model_parts(path) if path.is_file() else [network.encode()]),
+        b"" if calibration is None else calibration.read_bytes(),
+    )
+    document = cache.load(key)
+    if document is None:
+        with terminal.show_stages(err, "compiling") as progress:
+            document = options | _compile(network, options, calibration, progress)
+        document["compiled"] = {"seconds": time.perf_counter() - start, "peak_memory": _peak_memory()}
+        cache.save(key, document)
+    document = {"network": network} | document
+    if as_json:
+        print(json.dumps(document, indent=2))
+    else:
+        _show(document)
+
+
+def _compile(
+    network: str, options: dict[str, Any], calibration: Path | None, progress: Progress
+) -> dict[str, Any]:
+    from circuits import cost, quantise
+
+    progress("read", 0.0)
+    graph = _graph(network)
+    samples, origin = _samples(network, graph, calibration)
+    progress("quantise", 0.1)
+    qgraph = quantise(graph, samples, bits=options["bits"])
+    progress("compile", 0.3)
+    circuit = _circuit(qgraph, options)
+    progress("count", 0.6)
+    circuit.statement.survey  # noqa: B018  worked out here, for the sake of the bar
+    progress("measure", 0.9)
+    return {"calibration": origin} | cost.report(circuit, _speed())
+
+
+def _graph(network: str) -> Graph:
+    from circuits import load_onnx, zoo
+
+    return load_onnx(Path(network)) if Path(network).is_file() else zoo.network(network)
+
+
+def _samples(network: str, graph: Graph, calibration: Path | None) -> tuple[FloatArray, str]:
+    """Inputs to calibrate with, and where they come from."""
+    import numpy as np
+
+    from circuits import zoo
+    from service import engine
+
+    if calibration is not None:
+        return engine.read_calibration(calibration.read_bytes()), "file"
+    if not Path(network).is_file():
+        return zoo.calibration(network), "zoo"
+    return np.random.default_rng(0).random((SAMPLES, *graph.input_shape)), "random"
+
+
+def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
+    from circuits import compile_inference, compile_recognition
+
+    lower = compile_recognition if options["scheme"] == "recognition" else compile_inference
+    privacy = options["privacy"]
+    return lower(
+        qgraph, input_privacy=privacy["input"], weight_privacy=privacy["weights"], level=options["level"]
+    )
+
+
+def _speed() -> Speed:
+    """This machine's, measured once."""
+    from dataclasses import asdict
+
+    from prover import cost
+
+    key = cache.key_of(b"speed", cache.fingerprint("kernels", "prover"), _host())
+    known = cache.load(key)
+    if known is not None:
+        return cost.Speed(**known)
+    speed = cost.speed(THREADS)
+    cache.save(key, asdict(speed))
+    return speed
+
+
+def _host() -> bytes:
+    """What the speed of this machine goes by."""
+    machine = os.uname()
+    return json.dumps([machine.nodename, machine.machine, THREADS]).encode()
+
+
+def _peak_memory() -> int:
+    """The largest resident set of this process so far, in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) << 10
+
+
+def _show(document: dict[str, Any]) -> None:
+    columns = ("constraints", "variables", "nonzeros")
+    for title, rows, names in (
+        ("By layer", document["layers"], ("name", "operator", *columns)),
+        ("By gadget", document["gadgets"], ("name", "constraints", "nonzeros")),
+    ):
+        table = Table(title=title, title_justify="left")
+        for name in names:
+            table.add_column(_heading(name), justify="right" if name in columns else "left")
+        for row in rows:
+            table.add_row(*(_cell(row[name]) for name in names))
+        out.print(table)
+    for label, text in _summary(document):
+        out.print(f"[dim]{label:>13}[/]  {text}", highlight=False, soft_wrap=True)
+
+
+def _summary(document: dict[str, Any]) -> list[tuple[str, str]]:
+    privacy, seconds, compiled = document["privacy"], document["seconds"], document["compiled"]
+    calibration = {
+        "file": "by the file given",
+        "zoo": "by the zoo's own inputs",
+        "random": "by random inputs: widths and accuracy will differ with real ones (--calibration)",
+    }
+    threads = seconds["threads"]
+    return [
+        ("network", terminal.escape(document["network"])),
+        ("proves", f"{document['scheme']}, input {privacy['input']}, weights {privacy['weights']}"),
+        ("quantised", f"to {document['bits']} bits, {calibration[document['calibration']]}"),
+        ("level", str(document["level"])),
+        *((_heading(name), f"{document[name]:,}") for name in ("constraints", "variables", "nonzeros")),
+        ("public inputs", f"{document['public_inputs']:,}"),
+        *(("segment", f"{part['name']}, {part['size']:,} variables") for part in document["segments"]),
+        ("proving key", _bytes(document["key"]["proving"])),
+        ("verifying key", _bytes(document["key"]["verifying"])),
+        ("setup", _estimate(seconds["setup"], document["memory"]["setup"], threads)),
+        ("proving", _estimate(seconds["proving"], document["memory"]["proving"], threads)),
+        ("compiled", f"in {_duration(compiled['seconds'])}, {_bytes(compiled['peak_memory'])} of memory"),
+    ]
+
+
+def _heading(name: str) -> str:
+    return "non-zeros" if name == "nonzeros" else name
+
+
+def _cell(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else terminal.escape(value)
+
+
+def _estimate(seconds: float, memory: int, threads: int) -> str:
+    where = f"{threads} threads" if threads > 1 else "one thread"
+    return f"about {_duration(seconds)} on {where} here, {_bytes(memory)} of memory"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _bytes(count: float) -> str:
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    while count >= 999.5 and len(units) > 1:
+        count, units = count / 1000, units[1:]
+    return f"{count:.3g} {units[0]}"

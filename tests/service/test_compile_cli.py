@@ -1,0 +1,192 @@
+"""``zenserve compile``, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import circuits
+import prover
+from prover import cost
+from service import cli, compile_cli, engine
+from tests.service.support import tiny_calibration, tiny_onnx
+
+SPEED = cost.Speed(2, *[1e-8] * 9)
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZENSERVE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(cost, "speed", lambda threads: SPEED)
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(tiny_onnx())
+    return path
+
+
+@pytest.fixture
+def calibration(tmp_path: Path) -> Path:
+    path = tmp_path / "c.npy"
+    path.write_bytes(tiny_calibration())
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run ``zenserve compile``: its exit code, standard output and standard error."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["zenserve", "compile", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+@pytest.fixture
+def report(run: Any) -> Any:
+    """Run ``zenserve compile --json``: the document."""
+
+    def command(*arguments: object) -> Any:
+        code, out, err = run(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return command
+
+
+@pytest.mark.parametrize("weights", ["public", "private"])
+def test_the_report_says_what_the_circuit_has(
+    report: Any, network: Path, calibration: Path, tmp_path: Path, weights: Any
+) -> None:
+    document = report(network, "--calibration", calibration, "--weight-privacy", weights)
+    quantised = engine.quantise(tiny_onnx(), tiny_calibration(), b"8")
+    circuit = engine.compile_model(quantised, "private", weights)
+    assert document["digest"] == circuit.statement.digest.hex()
+    assert document["constraints"] == circuit.statement.constraints
+    assert document["variables"] == circuit.statement.variables
+    assert document["public_inputs"] == circuit.statement.public == 1
+    assert document["segments"] == []
+    for name in ("constraints", "nonzeros"):
+        assert sum(layer[name] for layer in document["layers"]) == document[name]
+        assert sum(gadget[name] for gadget in document["gadgets"]) == document[name]
+    assert sum(layer["variables"] for layer in document["layers"]) == document["variables"] - 1
+    key = prover.setup(circuit.statement)
+    key.save(tmp_path / "key")
+    assert document["key"]["proving"] == (tmp_path / "key").stat().st_size
+    assert document["key"]["verifying"] == len(key.verifying_key.to_bytes())
+    assert document["calibration"] == "file"
+    assert document["compiled"]["peak_memory"] > 1 << 20
+
+
+def test_a_second_time_nothing_is_compiled(
+    report: Any, network: Path, calibration: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = report(network, "--calibration", calibration)
+    copy = tmp_path / "copy.onnx"
+    copy.write_bytes(network.read_bytes())
+    monkeypatch.setattr(compile_cli, "_compile", None)
+    assert report(network, "--calibration", calibration) == first
+    # What counts is the content, not the name.
+    assert report(copy, "--calibration", calibration) == first | {"network": str(copy)}
+    for option in (
+        ("--bits", 7),
+        ("--level", 1),
+        ("--weight-privacy", "private"),
+        ("--input-privacy", "public"),
+    ):
+        with pytest.raises(TypeError):
+            report(network, "--calibration", calibration, *option)
+    copy.write_bytes(tiny_onnx(hidden=6))
+    with pytest.raises(TypeError):
+        report(copy, "--calibration", calibration)
+    with pytest.raises(TypeError):
+        report(network)
+
+
+def test_a_damaged_entry_is_worked_out_again(report: Any, network: Path, tmp_path: Path) -> None:
+    first = report(network)
+    for entry in (tmp_path / "cache").iterdir():
+        entry.write_bytes(entry.read_bytes()[:-1])
+    second = report(network)
+    assert {**first, "compiled": None} == {**second, "compiled": None}
+
+
+def test_random_inputs_calibrate_a_network_that_comes_without_any_and_the_report_says_so(
+    run: Any, report: Any, network: Path
+) -> None:
+    assert report(network)["calibration"] == "random"
+    code, out, _ = run(network)
+    assert code == 0
+    assert "random inputs" in out
+    for word in ("constraints", "non-zeros", "proving key", "setup", "proving", "compiled"):
+        assert word in out
+
+
+def test_the_cache_holds_no_weights(report: Any, network: Path, tmp_path: Path) -> None:
+    report(network, "--weight-privacy", "private")
+    entries = list((tmp_path / "cache").iterdir())
+    assert entries
+    weights = circuits.load_onnx(tiny_onnx()).nodes[0].weight.tolist()  # type: ignore[attr-defined]
+    text = "".join(entry.read_text() for entry in entries)
+    assert not any(repr(value) in text for row in weights for value in row if value)
+
+
+def test_levels_and_privacy_show(report: Any, network: Path) -> None:
+    best, middle, vanilla = (report(network, "--level", level)["constraints"] for level in (2, 1, 0))
+    assert best < middle < vanilla
+    public = report(network, "--input-privacy", "public")
+    assert public["public_inputs"] == 1 + int(np.prod(circuits.load_onnx(tiny_onnx()).input_shape))
+
+
+def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path) -> None:
+    def complaint(*arguments: object) -> str:
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+        return " ".join(err.split())
+
+    assert "[model.unknown]" in complaint("nowhere.onnx")
+    (tmp_path / "text.onnx").write_text("hello")
+    assert "[model.not_onnx]" in complaint(tmp_path / "text.onnx")
+    (tmp_path / "c.json").write_text('["a"]')
+    assert "[input.not_numeric]" in complaint(network, "--calibration", tmp_path / "c.json")
+    assert "9" in complaint(network, "--bits", "9")
+    assert "3" in complaint(network, "--level", "3")
+    assert "--calibration" in complaint(network, "--calibration", tmp_path / "missing.npy")
+
+
+def test_a_name_of_the_zoo_stands_for_its_network(report: Any) -> None:
+    document = report("shallownet")
+    assert document["calibration"] == "zoo"
+    assert [layer["operator"] for layer in document["layers"]].count("Dense") == 2
+
+
+def test_from_the_cache_it_takes_less_than_a_second(network: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        "from service.cli import main; main()",
+        "compile",
+        str(network),
+        "--json",
+    ]
+    taken, answers = [], []
+    for _ in range(3):
+        start = time.perf_counter()
+        answers.append(subprocess.run(command, check=True, capture_output=True).stdout)
+        taken.append(time.perf_counter() - start)
+    assert answers[0] == answers[1] == answers[2]
+    assert min(taken[1:]) < 1
