@@ -27,10 +27,10 @@ import numpy as np
 from bench import scalar
 from bench.measure import Report, Row, Timing, alone, machine, measure, seconds
 from circuits import QuantGraph, compile_inference, quantise, zoo
-from circuits.inference import Privacy
 from circuits.integers import IntArray
 from circuits.quantised import Affine, Conv, QuantNode, Rescale, Reshape, WeightType, WindowSum
 from circuits.svg import line_chart
+from circuits.typed import Privacy
 
 PEER = "gate by gate"
 # Output and input channels of ZEN's sweep over convolutions, 5×5 on 28×28; the path by gates takes minutes

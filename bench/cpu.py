@@ -21,7 +21,7 @@ from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 import circuits
 import prover
 from bench.measure import Report, Row, alone, arguments, machine, measure
-from circuits.inference import Privacy
+from circuits.typed import Privacy
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
 from prover.cost import msm_products
 
@@ -112,13 +112,13 @@ def digits_rows(weight_privacy: Privacy, directory: Path, repetitions: int) -> l
     return rows
 
 
-def digits_circuit(weight_privacy: Privacy) -> circuits.Circuit:
+def digits_circuit(weight_privacy: Privacy) -> circuits.Inference:
     graph = circuits.load_onnx((DIGITS / "digits.onnx").read_bytes())
     quantised = circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
     return circuits.compile_inference(quantised, input_privacy="private", weight_privacy=weight_privacy)
 
 
-def image(circuit: circuits.Circuit) -> Any:
+def image(circuit: circuits.Inference) -> Any:
     return circuit.quantise_input(np.load(DIGITS / "held_out.npz")["images"][0])
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 import circuits
 import prover
-from circuits import Circuit
-from circuits.inference import Privacy
+from circuits import Inference
+from circuits.typed import Privacy
 from prover import Progress, Proof, ProvingKey, Verdict, VerifyingKey, iden3
 from zenerrors import TensorError
 
@@ -77,13 +77,13 @@ def numbers(value: Any, field: str) -> Floats:
 
 
 @lru_cache(maxsize=2)
-def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Circuit:
+def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Inference:
     """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
     graph = circuits.QuantGraph.from_bytes(quantised)
     return circuits.compile_inference(graph, input_privacy=input_privacy, weight_privacy=weight_privacy)
 
 
-def setup(circuit: Circuit, key_file: Path, threads: int, progress: Progress) -> VerifyingKey:
+def setup(circuit: Inference, key_file: Path, threads: int, progress: Progress) -> VerifyingKey:
     """Make the keys; the proving key goes to ``key_file``."""
     proving_key = prover.setup(circuit.statement, threads=threads, progress=progress)
     proving_key.save(key_file)
@@ -95,7 +95,7 @@ def check_input(quantised: bytes, values: Floats) -> None:
     circuits.QuantGraph.from_bytes(quantised).quantise_input(values)
 
 
-def prove(circuit: Circuit, key_file: Path, values: Floats, threads: int, progress: Progress) -> Result:
+def prove(circuit: Inference, key_file: Path, values: Floats, threads: int, progress: Progress) -> Result:
     """Run the network on ``values`` and prove it."""
     progress("load key", 0.0)
     proving_key = ProvingKey.load(key_file)

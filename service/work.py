@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuits import Circuit
+from circuits import Inference
 from service import engine
 from service.heartbeat import Hold
 from service.jobs import Jobs
@@ -75,7 +75,7 @@ def open_model(runtime: Runtime, model: Model) -> bytes:
     return runtime.vault.open(runtime.store.get(model.quantised), f"model:{model.id}")
 
 
-def open_circuit(runtime: Runtime, model: Model) -> Circuit:
+def open_circuit(runtime: Runtime, model: Model) -> Inference:
     return engine.compile_model(open_model(runtime, model), model.input_privacy, model.weight_privacy)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from circuits import Circuit, Graph, QuantGraph, compile_inference, load_onnx, quantise
-from circuits.inference import Privacy
+from circuits import Graph, Inference, QuantGraph, compile_inference, load_onnx, quantise
+from circuits.typed import Privacy
 from tests.circuits.support import PRIVACIES
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -20,10 +20,10 @@ class Digits(NamedTuple):
     qgraph: QuantGraph
     images: NDArray[np.uint8]
     labels: NDArray[np.uint8]
-    circuits: dict[tuple[Privacy, Privacy], Circuit]
+    circuits: dict[tuple[Privacy, Privacy], Inference]
 
     @property
-    def circuit(self) -> Circuit:
+    def circuit(self) -> Inference:
         """The demo's: private input, public weights."""
         return self.circuits["private", "public"]
 

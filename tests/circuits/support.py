@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import kernels
-from circuits import Circuit, Graph, QuantGraph, quantise
+from circuits import Graph, Inference, QuantGraph, quantise
 from circuits.builder import Builder
 from circuits.graph import Clip, Dense, Node
-from circuits.inference import Privacy
 from circuits.integers import IntArray
 from circuits.program import Program
+from circuits.quantised import Dense as QuantDense
+from circuits.typed import Privacy
 from prover.statement import Csr, Statement
+from tests.circuits.quantised import slow
 
 R = kernels.fr.modulus
 PRIVACIES: list[tuple[Privacy, Privacy]] = [
@@ -49,7 +51,7 @@ def _dense(matrix: Csr, variables: int) -> IntArray:
     return dense
 
 
-def forge(circuit: Circuit, q: IntArray, overrides: Mapping[int, int]) -> list[int]:
+def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> list[int]:
     """The assignment of a prover who insists on some wires and computes all later ones honestly from them.
 
     The input is not checked.
@@ -82,21 +84,13 @@ def fill(builder: Builder, wires: IntArray, values: Sequence[int] | IntArray) ->
 
 
 def slow_execute(qgraph: QuantGraph, q: IntArray) -> tuple[int, list[int]]:
-    """The integer semantics spelled out in Python integers: label and logits."""
-    x = [int(value) for value in q.ravel()]
-    zero_point = qgraph.input_type.zero_point
-    for layer in qgraph.layers:
-        acc = []
-        z_w = layer.weight_type.zero_point
-        for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True):
-            terms = ((w - z_w) * (v - zero_point) for w, v in zip(row, x, strict=True))
-            acc.append(sum(terms) + bias)
-        x = acc
-        if layer.rescale is not None:
-            m, k, zero_point = layer.rescale.multiplier, layer.rescale.shift, layer.rescale.output.zero_point
-            t = [(m * value + zero_point * 2**k + 2 ** (k - 1)) // 2**k for value in acc]
-            x = [min(max(value, 0), 2**qgraph.bits - 1) for value in t]
-    return x.index(max(x)), x
+    """Label and logits by the slow executor."""
+    values = slow.tensors(qgraph, q)
+    return slow.label(values, qgraph.output), values[qgraph.output].ravel().tolist()
+
+
+def dense_layers(qgraph: QuantGraph) -> list[QuantDense]:
+    return [node for node in qgraph.nodes if isinstance(node, QuantDense)]
 
 
 def random_graph(rng: np.random.Generator, sizes: Sequence[int], relu_last: bool = False) -> Graph:
@@ -123,12 +117,13 @@ def random_network(
 
 def extremes(qgraph: QuantGraph, rng: np.random.Generator) -> list[IntArray]:
     """Inputs that drive the tensors to the ends of their ranges, and a random one."""
-    shape, top = qgraph.input_shape, qgraph.top
+    shape, top = qgraph.input_shape, qgraph.input_type.top
+    first = dense_layers(qgraph)[0].centred_weight
     return [
         np.zeros(shape, np.int64),
         np.full(shape, top),
-        *(np.where(qgraph.layers[0].centred_weight[row].reshape(shape) > 0, top, 0) for row in (0, -1)),
-        *(np.where(qgraph.layers[0].centred_weight[row].reshape(shape) > 0, 0, top) for row in (0, -1)),
+        *(np.where(first[row].reshape(shape) > 0, top, 0) for row in (0, -1)),
+        *(np.where(first[row].reshape(shape) > 0, 0, top) for row in (0, -1)),
         rng.integers(0, top + 1, shape),
     ]
 

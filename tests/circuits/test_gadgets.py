@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuits.builder import Builder
-from circuits.gadgets import argmax, clamp, decompose, range_check, requantise
+from circuits.gadgets import (
+    argmax,
+    clamp,
+    decompose,
+    decompose_fully,
+    divide,
+    larger,
+    lesser,
+    range_check,
+    requantise,
+)
 from circuits.integers import IntArray
 from circuits.linear import Linear
-from circuits.quantlayer import Affine, Rescale
+from circuits.quantised import Affine, Rescale
 from prover.reference import check
 from tests.circuits.support import R, fill, first_violation, satisfied
 from zenerrors import StatementError
@@ -29,7 +40,7 @@ TOP = 3
 def range_checked(bits: int, lowest: int, count: int = 1) -> tuple[Builder, IntArray]:
     builder = Builder()
     wires = builder.private("v", count)
-    range_check(builder, "test/v", wires, bits, lowest)
+    range_check(builder, "test/v", Linear.wires(wires), bits, lowest)
     return builder, wires
 
 
@@ -91,32 +102,46 @@ def test_decompose_digits_are_unique() -> None:
         assert check(builder.program().statement, z) == "test/v_sum[0]"
 
 
-SMALL = Rescale(multiplier=3, shift=2, output=Affine(1.0, 1))
+def rescaling(
+    multiplier: int,
+    shift: int,
+    zero_point: int = 0,
+    bits: int = BITS,
+    low: int = 0,
+    high: int | None = None,
+) -> Rescale:
+    output = Affine(1.0, zero_point, bits)
+    return Rescale(np.array([multiplier]), shift, output, low, output.top if high is None else high)
+
+
+SMALL = rescaling(3, 2, 1)
 ACC = (-6, 7)
 
 
 def requantised(
-    rescale: Rescale = SMALL, bounds: tuple[int, int] = ACC, bits: int = BITS, count: int = 1
+    rescale: Rescale = SMALL, bounds: tuple[int, int] = ACC, count: int = 1, *, full: bool = False
 ) -> tuple[Builder, IntArray, IntArray]:
     builder = Builder()
     acc = builder.private("acc", count)
-    out = requantise(builder, "test", Linear.wires(acc), bounds, rescale, bits)
+    total = Linear.wires(acc).scale(int(rescale.multiplier[0])).shift(rescale.offset)
+    scaled = rescale.scaled((np.array([bounds[0]]), np.array([bounds[1]])))
+    out = requantise(builder, "test", total, scaled, rescale, full=full)
     return builder, acc, out
 
 
-def clamped(acc: int, rescale: Rescale, bits: int) -> int:
+def clamped(acc: int, rescale: Rescale) -> int:
     unit = 1 << rescale.shift
-    scaled = rescale.multiplier * acc + rescale.output.zero_point * unit + unit // 2
-    return min(max(scaled // unit, 0), (1 << bits) - 1)
+    scaled = int(rescale.multiplier[0]) * acc + rescale.output.zero_point * unit + unit // 2
+    return min(max(scaled // unit, rescale.low), rescale.high)
 
 
 @pytest.mark.parametrize("zero_point", [0, 1, 3])
 @pytest.mark.parametrize("shift", [1, 2])
-@pytest.mark.parametrize("bounds", [(-6, 7), (-9, -1), (0, 4), (-1, 0), (0, 0)])
+@pytest.mark.parametrize("bounds", [(-6, 7), (-9, -1), (0, 9), (-9, 0)])
 def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
     shift: int, zero_point: int, bounds: tuple[int, int]
 ) -> None:
-    rescale = Rescale(3, shift, Affine(1.0, zero_point))
+    rescale = rescaling(3, shift, zero_point)
     builder, acc, out = requantised(rescale, bounds)
     statement = builder.program().statement
     digits = builder.layout["test/requantise/bits"][0]
@@ -134,29 +159,118 @@ def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
             z[:, builder.layout["test/slack"][0]] = multiple // np.maximum(outside, 1) * (claim - low)
             if satisfied(statement, z).any():
                 accepted.add(claim)
-        assert accepted == {clamped(value, rescale, BITS)}
+        assert accepted == {clamped(value, rescale)}
+
+
+@pytest.mark.parametrize(("shift", "low", "high"), [(1, 0, 3), (2, 0, 3), (2, 1, 3), (0, 0, 3), (3, 0, 6)])
+def test_divide_refuses_every_wrong_quotient_under_every_digit_vector(
+    shift: int, low: int, high: int
+) -> None:
+    """Averages: the remainder is below 2^k, and the quotient lies where the bounds say."""
+    builder = Builder()
+    total = builder.private("total", 1)
+    out = divide(builder, "test", Linear.wires(total), shift, (low, high))
+    statement = builder.program().statement
+    groups = [
+        builder.layout.get(f"test/{name}/bits", np.zeros((1, 0), int))[0]
+        for name in ("quotient", "remainder")
+    ]
+    digits = np.concatenate(groups)
+    vectors = np.array(list(itertools.product((0, 1), repeat=len(digits))))
+    for value in range(low << shift, (high + 1) << shift):
+        accepted = set()
+        for claim in range(low - 2, high + 4):
+            z = np.zeros((len(vectors), statement.variables), dtype=np.int64)
+            z[:, 0], z[:, total[0]], z[:, out[0]], z[:, digits] = 1, value, claim, vectors
+            if satisfied(statement, z).any():
+                accepted.add(claim)
+        assert accepted == {value >> shift}
+
+
+@pytest.mark.parametrize("claim", [pow(4, -1, R), (7 + R) // 4, (R + 1) // 2, R - 1, 2 + R // 4])
+def test_divide_refuses_quotients_that_only_the_field_knows(claim: int) -> None:
+    builder = Builder()
+    total = builder.private("total", 1)
+    out = divide(builder, "test", Linear.wires(total), 2, (0, 3))
+    statement = builder.program().statement
+    for value, low in itertools.product(range(16), range(4)):
+        z = fill(builder, total, [value]).tolist()
+        z[out[0]] = claim
+        z[builder.layout["test/remainder/bits"][0, 0]] = low & 1
+        z[builder.layout["test/quotient/bits"][0, 0]] = low >> 1
+        assert check(statement, z) is not None
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("gadget", [larger, lesser])
+def test_maximum_and_minimum_are_one_of_the_two_and_the_right_one(gadget: Any, full: bool) -> None:
+    pairs = list(itertools.product(range(4), repeat=2))
+    builder = Builder()
+    left, right = builder.private("left", len(pairs)), builder.private("right", len(pairs))
+    out = gadget(builder, "test", Linear.wires(left), Linear.wires(right), 2, full=full)
+    z = fill(builder, np.append(left, right), np.array(pairs).T.ravel())
+    statement = builder.program().statement
+    assert z[out].tolist() == [max(pair) if gadget is larger else min(pair) for pair in pairs]
+    assert first_violation(statement, z) is None
+    bits = builder.layout["test/bits"]
+    for row, pair in enumerate(pairs):
+        for claim in {*range(-1, 5), *pair} - {int(z[out[row]])}:
+            lie = z.tolist()
+            lie[out[row]] = claim
+            assert check(statement, lie) is not None
+            flipped = list(lie)
+            flipped[bits[row, 2]] = 1 - flipped[bits[row, 2]]
+            assert check(statement, flipped) is not None
+
+
+def test_full_decomposition_has_254_digits_and_one_solution() -> None:
+    builder = Builder()
+    wires = builder.private("v", 1)
+    used = decompose_fully(builder, "test/v", Linear.wires(wires), 4)
+    statement = builder.program().statement
+    assert used.shape == (1, 4)
+    assert (statement.constraints, statement.private) == (259, 1 + 258)
+    for value in (0, 11, (1 << 62) - 1):
+        z = fill(builder, wires, [value])
+        assert first_violation(statement, z) is None
+        digits = z[builder.layout["test/v/bits"][0]].tolist()
+        assert sum(digit << i for i, digit in enumerate(digits)) == value
+    honest = fill(builder, wires, [11]).tolist()
+    bits, rests = builder.layout["test/v/bits"][0], builder.layout["test/v/rests"][0]
+    # 11 + r needs 255 digits: cut to 254 they are those of another number, whatever the rests say.
+    lie = list(honest)
+    for i, wire in enumerate(bits):
+        lie[wire] = ((11 + R) >> i) & 1
+    for i, wire in enumerate(rests):
+        lie[wire] = (11 + R) >> 51 * (i + 1)
+    assert check(statement, lie) is not None
+    for wire in (*bits.tolist(), *rests.tolist()):
+        for change in (1, -1):
+            moved = list(honest)
+            moved[wire] += change
+            assert check(statement, moved) is not None
 
 
 @given(st.data())
 @settings(deadline=None, max_examples=60)
 def test_requantise_passes_honest_accumulators_up_to_its_bounds(data: st.DataObject) -> None:
     bits = data.draw(st.integers(2, 8))
-    rescale = Rescale(
-        data.draw(st.integers(1, 63)),
-        data.draw(st.integers(1, 20)),
-        Affine(1.0, data.draw(st.integers(0, 2**bits - 1))),
+    levels = st.integers(0, 2**bits - 1)
+    least, most = sorted(data.draw(st.lists(levels, min_size=2, max_size=2, unique=True)))
+    rescale = rescaling(
+        data.draw(st.integers(1, 63)), data.draw(st.integers(0, 20)), data.draw(levels), bits, least, most
     )
     low, high = sorted(data.draw(st.tuples(st.integers(-(2**25), 2**25), st.integers(-(2**25), 2**25))))
     bounds = low, high
     values = [*bounds, *data.draw(st.lists(st.integers(*bounds), min_size=1, max_size=6))]
-    builder, acc, out = requantised(rescale, bounds, bits, len(values))
+    builder, acc, out = requantised(rescale, bounds, len(values), full=data.draw(st.booleans()))
     z = fill(builder, acc, values)
-    assert z[out].tolist() == [clamped(value, rescale, bits) for value in values]
+    assert z[out].tolist() == [clamped(value, rescale) for value in values]
     assert first_violation(builder.program().statement, z) is None
 
 
 def test_requantise_costs_what_it_says() -> None:
-    builder, *_ = requantised(Rescale(7, 12, Affine(1.0, 0)), (-282180, 314613), 8)
+    builder, *_ = requantised(rescaling(7, 12, bits=8), (-282180, 314613))
     magnitude = ((7 * 314613 + 2048) >> 12).bit_length()
     assert builder.program().statement.constraints == 12 + magnitude + 4
     assert builder.program().statement.private == 1 + 12 + magnitude + 3
@@ -261,9 +375,9 @@ def test_argmax_refuses_selectors_that_are_no_bits() -> None:
 
 
 def test_gadgets_refuse_intervals_that_could_wrap() -> None:
-    wide = Rescale(1 << 40, 3, Affine(1.0, 0))
+    wide = rescaling(1 << 40, 3, bits=8)
     with pytest.raises(StatementError, match="exceed the 62 bits") as caught:
-        requantised(wide, (-(1 << 30), 1 << 30), 8)
+        requantised(wide, (-(1 << 30), 1 << 30))
     assert caught.value.code == "statement.could_wrap"
     with pytest.raises(StatementError, match="exceed the 62 bits"):
         compared((-(1 << 61), 1 << 61), 3)
@@ -271,4 +385,4 @@ def test_gadgets_refuse_intervals_that_could_wrap() -> None:
         range_checked(63, 0)
     with pytest.raises(StatementError, match="exceed the 62 bits"):
         # So many overflow digits that L Q would leave the bound.
-        requantised(Rescale(1, 1, Affine(1.0, 0)), (-(1 << 55), 1 << 55), 8)
+        requantised(rescaling(1, 1, bits=8), (-(1 << 55), 1 << 55))

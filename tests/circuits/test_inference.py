@@ -13,12 +13,20 @@ from hypothesis import strategies as st
 
 import kernels
 import prover
-from circuits import Circuit, QuantGraph, compile_inference
-from circuits.inference import Privacy
-from circuits.quantlayer import Affine, QuantLayer, Rescale
+from circuits import Inference, QuantGraph, compile_inference
+from circuits.quantised import Affine, Dense, Rescale, WeightType
+from circuits.typed import Privacy
 from prover.reference import check
 from tests.circuits.conftest import Digits
-from tests.circuits.support import PRIVACIES, R, extremes, first_violation, forge, random_network
+from tests.circuits.support import (
+    PRIVACIES,
+    R,
+    dense_layers,
+    extremes,
+    first_violation,
+    forge,
+    random_network,
+)
 from zenerrors import ModelError, StatementError
 
 
@@ -34,11 +42,8 @@ def test_executor_and_constraints_agree_on_every_held_out_digit(
         assert (kernels.fr.mul(a, b) == c).all()
         public = circuit.public_inputs(q, output)
         assert kernels.fr.to_ints(witness[1 : 1 + circuit.statement.public]) == public
-        for layer in circuit.qgraph.layers[:-1]:
-            assert layer.rescale is not None
-            hidden = circuit.assign(q)[circuit.layout[f"{layer.name}/out"]]
-            acc = layer.accumulate(q.ravel(), 0)
-            assert hidden.tolist() == layer.rescale.apply(acc, 8).tolist()
+        hidden = dict(circuit.qgraph.tensors(q[np.newaxis]))["dense1"][0]
+        assert circuit.assign(q)[circuit.layout["dense1/out"]].tolist() == hidden.tolist()
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
@@ -77,13 +82,14 @@ def test_every_network_that_is_admitted_compiles_and_proves(
 ) -> None:
     """Biases out of all proportion, such as a unit that never fires: refused at the door or never."""
     top = (1 << bits) - 1
-    kind = Affine(1.0, top // 2)
+    kind, weights = Affine(1.0, top // 2, bits), WeightType(np.array([1.0]), np.array([top // 2]), bits)
     bias = np.array([sign * (1 << bias_bits), 0])
-    wide = QuantLayer("dense1", np.full((2, inputs), top, np.uint8), kind, bias, None)
+    rescale = Rescale(np.array([multiplier]), shift, kind, 0, top)
+    weight = np.full((2, inputs), top, np.uint8)
     try:
-        first = replace(wide, rescale=Rescale(multiplier, shift, kind))
-        last = replace(random_network(1, (2, 2), bits).layers[0], name="dense2")
-        network = QuantGraph(bits, (inputs,), kind, (first, last))
+        first = Dense("dense1", ("x",), weight, weights, bias, rescale=rescale)
+        last = replace(dense_layers(random_network(1, (2, 2), bits))[0], name="dense2", inputs=("dense1",))
+        network = QuantGraph("x", (inputs,), kind, (first, last), "dense2")
     except ModelError:
         return
     for input_privacy, weight_privacy in PRIVACIES:
@@ -166,8 +172,8 @@ def test_a_private_parameter_out_of_range_is_refused_even_when_all_else_follows(
 ) -> None:
     circuit = digits.circuits["private", "private"]
     q = circuit.quantise_input(digits.images[0])
-    layer = digits.qgraph.layers[0]
-    lowest = -layer.weight_type.zero_point if side == "weight" else -(1 << layer.bias_bits)
+    layer = dense_layers(digits.qgraph)[0]
+    lowest = -int(layer.weight_type.zero_point[0]) if side == "weight" else -(1 << layer.bias_bits)
     highest = lowest + 255 if side == "weight" else -lowest - 1
     wire = int(circuit.layout[f"dense1/{side}"].ravel()[5])
     for value in (lowest, highest):
@@ -195,9 +201,9 @@ def test_every_wrong_label_is_refused_however_the_argmax_is_rearranged(digits: D
 
 def test_ties_go_to_the_first_class_and_to_no_other() -> None:
     network = random_network(4, (3, 2))
-    layer = network.layers[0]
-    twin = QuantLayer("dense1", layer.weight[[0, 0]], layer.weight_type, layer.bias[[0, 0]], None)
-    network = QuantGraph(network.bits, network.input_shape, network.input_type, (twin,))
+    layer = dense_layers(network)[0]
+    twin = replace(layer, weight=layer.weight[[0, 0]], bias=layer.bias[[0, 0]])
+    network = replace(network, nodes=(twin,))
     circuit = compile_inference(network)
     q = np.array([3, 200, 77])
     z = circuit.assign(q)
@@ -231,16 +237,10 @@ def test_values_that_wrap_around_the_field_are_refused(digits: Digits, shift: in
 def test_private_weights_do_not_reach_the_statement() -> None:
     network = random_network(6, (5, 4, 3))
     other = tuple(
-        QuantLayer(
-            layer.name,
-            np.roll(layer.weight, 1, axis=1),
-            layer.weight_type,
-            layer.bias[::-1].copy(),
-            layer.rescale,
-        )
-        for layer in network.layers
+        replace(layer, weight=np.roll(layer.weight, 1, axis=1), bias=layer.bias[::-1].copy())
+        for layer in dense_layers(network)
     )
-    twin = QuantGraph(network.bits, network.input_shape, network.input_type, other)
+    twin = replace(network, nodes=other)
     private = [compile_inference(g, weight_privacy="private").statement.digest for g in (network, twin)]
     public = [compile_inference(g, weight_privacy="public").statement.digest for g in (network, twin)]
     assert private[0] == private[1]
@@ -279,7 +279,7 @@ def test_the_description_is_json_and_adds_up(digits: Digits, privacy: tuple[Priv
     assert firsts == ([0, 64] if privacy[0] == "public" else [0])
 
 
-def prove_and_verify(circuit: Circuit, image: np.ndarray) -> tuple[prover.VerifyingKey, list[int], bytes]:
+def prove_and_verify(circuit: Inference, image: np.ndarray) -> tuple[prover.VerifyingKey, list[int], bytes]:
     key = prover.setup(circuit.statement)
     q = circuit.quantise_input(image)
     proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
