@@ -33,7 +33,9 @@ class TensorType:
     @property
     def bits(self) -> int:
         """How many bits hold the integers; with a sign bit where there are negative ones."""
-        return max(self.high.bit_length(), (-self.low - 1).bit_length() + 1 if self.low < 0 else 1)
+        if self.low >= 0:
+            return max(1, self.high.bit_length())
+        return 1 + max(self.high.bit_length(), (-self.low - 1).bit_length())
 
     def __str__(self) -> str:
         kind = f"{'i' if self.low < 0 else 'u'}{self.bits}"

@@ -47,12 +47,12 @@ _SAMPLES = 8
 
 
 def resolve(name: str) -> str:
-    """The full name of a network. Raises ``ModelError`` (``model.unknown_name``)."""
+    """The full name of a network. Raises ``ModelError`` (``model.unknown``)."""
     full = {known.rpartition("-")[0]: known for known in NAMES} | {known: known for known in NAMES}
     full[EMBEDDING] = EMBEDDING
     if name not in full:
         raise ModelError(
-            "model.unknown_name",
+            "model.unknown",
             f"{name[:80]!r} is neither a file nor a network of the zoo: {', '.join([*NAMES, EMBEDDING])}",
             field="network",
         )

@@ -173,3 +173,36 @@ def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
         if any(first_violation(statement, lie) is None for lie in lies):
             accepted.append(statement.variable_name(variable))
     return accepted
+
+
+def unnoticed(
+    statement: Statement, z: Sequence[int], lies: Iterable[tuple[int, int]]
+) -> list[tuple[str, int]]:
+    """The lies (variable, value) that no row notices, told alone in the satisfying assignment z.
+
+    Only the rows that hold the variable can notice: in Python integers, one by one.
+    """
+    parts: list[dict[int, list[tuple[int, int]]]] = [{}, {}, {}]
+    sums: list[dict[int, int]] = [{}, {}, {}]
+    for start, matrices in statement.matrices():
+        for part, total, matrix in zip(parts, sums, matrices, strict=True):
+            row = start + np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
+            for r, c, k in zip(
+                row.tolist(), matrix.columns.tolist(), matrix.coefficients.tolist(), strict=True
+            ):
+                part.setdefault(c, []).append((r, matrix.pool[k]))
+                total[r] = total.get(r, 0) + matrix.pool[k] * z[c]
+    found = []
+    for variable, value in lies:
+        change = [dict.fromkeys((r for r, _ in part.get(variable, [])), 0) for part in parts]
+        for moved, part in zip(change, parts, strict=True):
+            for r, coefficient in part.get(variable, []):
+                moved[r] += coefficient * (value - z[variable])
+        rows = set().union(*change)
+        a, b, c = (
+            {r: total.get(r, 0) + moved.get(r, 0) for r in rows}
+            for total, moved in zip(sums, change, strict=True)
+        )
+        if all((a[r] * b[r] - c[r]) % R == 0 for r in rows):
+            found.append((statement.variable_name(variable), value))
+    return found

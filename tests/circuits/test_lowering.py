@@ -1,0 +1,250 @@
+"""Whole networks of every kind of node, at every level and privacy: honest provers pass, liars do not."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+from circuits import Inference, QuantGraph, compile_inference
+from circuits.integers import IntArray
+from circuits.lowering import Level
+from circuits.typed import Privacy, TypedGraph
+from prover.reference import check
+from tests.circuits.quantised import networks, slow
+from tests.circuits.quantised.networks import KINDS
+from tests.circuits.support import PRIVACIES, R, first_violation, forge, unnoticed
+from tests.prover.statements import patient
+from zenerrors import StatementError
+
+LEVELS: tuple[Level, ...] = (0, 1, 2)
+SETTINGS = list(itertools.product(PRIVACIES, LEVELS))
+SMALL = (2, 3, 3)
+
+
+def compiled(graph: QuantGraph, privacy: tuple[Privacy, Privacy], level: Level) -> Inference:
+    return compile_inference(graph, input_privacy=privacy[0], weight_privacy=privacy[1], level=level)
+
+
+@patient
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
+    st.sampled_from(SETTINGS),
+)
+def test_executor_and_constraints_agree_bit_for_bit(
+    seed: int, kinds: list[str], setting: tuple[tuple[Privacy, Privacy], Level]
+) -> None:
+    graph = networks.of_kinds(seed, *kinds, shape=SMALL)
+    circuit = compiled(graph, *setting)
+    for q in networks.inputs(graph, 3, seed):
+        expected = slow.tensors(graph, q)
+        z = circuit.assign(q)
+        assert first_violation(circuit.statement, z) is None
+        assert z[circuit.layout["label"][0]] == slow.label(expected, graph.output)
+        for node in graph.nodes:
+            if f"{node.name}/out" in circuit.layout and f"{node.name}/cap/chosen" not in circuit.layout:
+                wires = circuit.layout[f"{node.name}/out"]
+                assert z[wires].tolist() == expected[node.name].ravel().tolist(), node.name
+        public = circuit.public_inputs(q, circuit.execute(q))
+        assert z[1 : 1 + circuit.statement.public].tolist() == public
+        assert kernels.fr.to_ints(circuit.witness(q)) == [value % R for value in z.tolist()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_slow_checker_agrees(kind: str) -> None:
+    graph = networks.of_kinds(3, kind, shape=SMALL)
+    q = networks.inputs(graph, 3)[2]
+    for privacy in PRIVACIES:
+        circuit = compiled(graph, privacy, 2)
+        assert check(circuit.statement, circuit.assign(q).tolist()) is None
+
+
+# Where c = 0 the slack of a clamp is free: nothing reads it (circuits.gadgets.clamp).
+FREE = "/slack"
+MUTATED = [
+    ("conv", "sum"),
+    ("max", "requantise"),
+    ("add",),
+    ("pad", "concat"),
+    ("conv", "transpose"),
+]
+
+
+@pytest.mark.parametrize("kinds", MUTATED)
+@pytest.mark.parametrize("privacy", [("private", "public"), ("private", "private"), ("public", "private")])
+def test_every_wire_that_lies_is_refused(kinds: tuple[str, ...], privacy: tuple[Privacy, Privacy]) -> None:
+    """Each wire of a small network in turn: moved by one, and by r / 2; alone, all others as they were."""
+    graph = networks.of_kinds(11, *kinds, most_bits=3, shape=SMALL)
+    circuit = compiled(graph, privacy, 2)
+    _mutate(circuit, networks.inputs(graph, 3, 5)[2])
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_every_wire_that_lies_is_refused_at_lower_levels(level: Level) -> None:
+    graph = networks.of_kinds(11, "conv", "max", most_bits=3, shape=(1, 2, 2))
+    _mutate(compiled(graph, ("private", "private"), level), networks.inputs(graph, 3, 5)[2])
+
+
+def _mutate(circuit: Inference, q: IntArray) -> None:
+    z = circuit.assign(q).tolist()
+    assert check(circuit.statement, z) is None
+    wires = [
+        wire
+        for name, group in circuit.layout.items()
+        for wire in group.ravel().tolist()
+        if not (name.endswith(FREE) and z[wire] == 0)
+    ]
+    lies = [(wire, lie) for wire in wires for lie in (z[wire] + 1, (z[wire] + (R + 1) // 2) % R)]
+    assert unnoticed(circuit.statement, z, lies) == []
+    assert sum(group.size for group in circuit.layout.values()) == circuit.statement.variables - 1
+
+
+@pytest.mark.parametrize("kinds", MUTATED)
+@pytest.mark.parametrize("privacy", [("private", "public"), ("private", "private")])
+def test_lies_that_all_later_wires_follow_are_refused(
+    kinds: tuple[str, ...], privacy: tuple[Privacy, Privacy]
+) -> None:
+    """The prover insists on one wire and computes everything after it honestly.
+
+    Inputs and, where they are private, weights and biases are the prover's own choice, within their ranges;
+    so is a free slack. All other wires are determined.
+    """
+    graph = networks.of_kinds(11, *kinds, most_bits=3, shape=SMALL)
+    circuit = compiled(graph, privacy, 2)
+    q = networks.inputs(graph, 3, 5)[2]
+    z = circuit.assign(q)
+    choices = ("input", "input/value/bits")
+    accepted = []
+    for name, group in circuit.layout.items():
+        chosen = name in choices or name.split("/")[1:2] in (["weight"], ["bias"])
+        if chosen or name.endswith(FREE):
+            continue
+        for wire in group.ravel()[::3].tolist():
+            for value in (int(z[wire]) + 1, 1 - int(z[wire])):
+                if value != z[wire]:
+                    lie = forge(circuit, q, {wire: value})
+                    if first_violation(circuit.statement, lie) is None:
+                        accepted.append((name, wire))
+    assert accepted == []
+
+
+def wires(circuit: Inference, name: str) -> list[int]:
+    return [int(wire) for wire in circuit.layout[name].ravel()]
+
+
+@pytest.mark.parametrize("privacy", PRIVACIES)
+def test_values_beyond_their_types_are_refused_even_when_all_else_follows(
+    privacy: tuple[Privacy, Privacy],
+) -> None:
+    graph = networks.of_kinds(2, "conv", shape=SMALL)
+    circuit = compiled(graph, privacy, 2)
+    q = networks.inputs(graph, 3)[2]
+    (conv,) = (node for node in graph.nodes if node.name.startswith("conv"))
+    kinds = TypedGraph(graph, *privacy)
+    ranges = {"input": (0, graph.input_type.top)}
+    if privacy[1] == "private":
+        zeros = int(conv.weight_type.zero_point[0])  # type: ignore[attr-defined]
+        ranges[f"{conv.name}/weight"] = (-zeros, kinds.weights[conv.name].high)
+        ranges[f"{conv.name}/bias"] = (kinds.biases[conv.name].low, kinds.biases[conv.name].high)
+        assert len(conv.weight_type.zero_point) == 1  # type: ignore[attr-defined]
+    for name, (low, high) in ranges.items():
+        wire = wires(circuit, name)[1]
+        for value in (low, high):
+            assert first_violation(circuit.statement, forge(circuit, q, {wire: value})) is None
+        for value in (low - 1, high + 1, high + (1 << 20)):
+            violation = first_violation(circuit.statement, forge(circuit, q, {wire: value}))
+            assert violation is not None
+            assert violation.startswith(name)
+
+
+def test_a_maximum_that_is_no_input_is_refused() -> None:
+    graph = networks.of_kinds(5, "max", shape=SMALL)
+    circuit = compiled(graph, ("private", "public"), 2)
+    q = networks.inputs(graph, 3)[2]
+    z = circuit.assign(q)
+    for name in [name for name in circuit.layout if name.endswith("/chosen")]:
+        for wire in wires(circuit, name):
+            for value in set(range(graph.input_type.top + 1)) - {int(z[wire])}:
+                assert first_violation(circuit.statement, forge(circuit, q, {wire: value})) is not None
+
+
+def test_a_sum_moved_by_the_modulus_is_refused() -> None:
+    """T + r has the same residue as T: the digits of one cannot be those of the other."""
+    graph = networks.of_kinds(2, "conv", shape=SMALL)
+    circuit = compiled(graph, ("private", "public"), 2)
+    z = circuit.assign(networks.inputs(graph, 3)[2]).tolist()
+    for name in [
+        name for name in circuit.layout if name.endswith("/bits") and circuit.layout[name].ndim == 2
+    ]:
+        group = circuit.layout[name]
+        honest = sum(z[wire] << i for i, wire in enumerate(group[0]))
+        for shift in (R, -R, 2 * R):
+            lie = list(z)
+            for i, wire in enumerate(group[0]):
+                lie[wire] = ((honest + shift) >> i) & 1
+            if lie != z:
+                assert check(circuit.statement, lie) is not None
+
+
+def test_levels_cost_what_they_add() -> None:
+    graph = networks.of_kinds(2, "conv", "sum", shape=SMALL)
+    for privacy in PRIVACIES:
+        counts = [compiled(graph, privacy, level).statement.constraints for level in LEVELS]
+        assert counts[0] > counts[1] > counts[2]
+    conv = next(node for node in graph.nodes if node.name.startswith("conv"))
+    by_gadget = compiled(graph, ("private", "private"), 0).describe()["constraints"]["by_gadget"]
+    products = by_gadget[f"{conv.name}/product"]
+    assert by_gadget[f"{conv.name}/term_sign_bits"] == products * (graph.input_type.bits + 1) or (
+        by_gadget[f"{conv.name}/term_sign_bits"] == products * 254
+    )
+
+
+def test_private_weights_do_not_reach_the_statement() -> None:
+    graph = networks.of_kinds(4, "conv", shape=SMALL)
+    other = networks.of_kinds(4, "conv", shape=SMALL)
+    for node in other.nodes:
+        if hasattr(node, "weight"):
+            node.weight[...] = node.weight[::-1].copy()
+    digests = [
+        [compiled(g, ("private", privacy), 2).statement.digest for g in (graph, other)]
+        for privacy in ("private", "public")
+    ]
+    assert digests[0][0] == digests[0][1]
+    assert digests[1][0] != digests[1][1]
+
+
+@pytest.mark.parametrize("level", [-1, 3, 2.5])
+def test_unknown_levels_are_refused(level: float) -> None:
+    with pytest.raises(StatementError) as caught:
+        compile_inference(networks.of_kinds(1), level=level)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.field) == ("statement.level", "level")
+
+
+def test_the_typed_graph_reads_as_a_table() -> None:
+    graph = networks.of_kinds(4, "conv", "max", shape=SMALL)
+    text = str(TypedGraph(graph, "private", "public"))
+    lines = text.splitlines()
+    assert lines[0].startswith("x: private u")
+    assert len(lines) == 1 + len(graph.nodes) + 2 * 2
+    assert "public i" in next(line for line in lines if "weight:" in line)
+    for node in graph.nodes:
+        assert any(line.startswith(f"{node.name} = {type(node).__name__}(") for line in lines)
+
+
+@patient
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
+def test_types_hold_every_value(seed: int, kinds: list[str]) -> None:
+    graph = networks.of_kinds(seed, *kinds)
+    for weights in ("public", "private"):
+        typed = TypedGraph(graph, "private", weights)
+        for name, values in graph.tensors(networks.inputs(graph, 3, seed)):
+            kind = typed.tensors[name]
+            assert kind.shape == values.shape[1:]
+            assert kind.low <= values.min() <= values.max() <= kind.high
+            signed = kind.low < 0
+            assert -(1 << (kind.bits - 1)) * signed <= kind.low
+            assert kind.high < 1 << (kind.bits - signed)

@@ -1,0 +1,124 @@
+"""Recognition: near and far, at the threshold, and everything a prover could claim instead."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import prover
+from circuits import QuantGraph, Recognition, compile_recognition
+from circuits.integers import IntArray
+from circuits.lowering import Level
+from circuits.quantised import Affine, Dense, Rescale
+from circuits.typed import Privacy
+from prover.reference import check
+from tests.circuits.quantised import networks
+from tests.circuits.support import PRIVACIES, R, first_violation, unnoticed
+from tests.prover.statements import patient
+from zenerrors import StatementError, TensorError
+
+
+def embedding(seed: int) -> QuantGraph:
+    """A network whose output is a typed vector of three."""
+    graph = networks.of_kinds(seed, "conv", shape=(1, 3, 3))
+    last = graph.nodes[-1]
+    assert isinstance(last, Dense)
+    typed = replace(last, rescale=Rescale(np.array([3]), 10, Affine(0.1, 2, 4), 0, 15))
+    return replace(graph, nodes=(*graph.nodes[:-1], typed))
+
+
+def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:
+    q = networks.inputs(graph, 3, seed)[2]
+    return q, np.random.default_rng(seed).integers(0, 16, 3)
+
+
+@patient
+@given(st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.sampled_from([0, 1, 2]), st.integers(-1, 1))
+def test_the_match_is_the_distance_against_the_threshold(
+    seed: int, privacy: tuple[Privacy, Privacy], level: Level, beside: int
+) -> None:
+    graph = embedding(seed)
+    circuit = compile_recognition(graph, input_privacy=privacy[0], weight_privacy=privacy[1], level=level)
+    q, reference = inputs(graph, seed)
+    distance = int(((graph.execute(q).logits - reference) ** 2).sum())
+    threshold = max(0, distance + beside)
+    z = circuit.assign(q, reference, threshold)
+    assert first_violation(circuit.statement, z) is None
+    public = circuit.public_inputs(q, reference, threshold)
+    assert z[1 : 1 + circuit.statement.public].tolist() == public
+    assert public[-1] == int(distance <= threshold) == int(circuit.matches(q, reference, threshold))
+
+
+@pytest.fixture(scope="module")
+def circuit() -> Recognition:
+    return compile_recognition(embedding(1), weight_privacy="private")
+
+
+def test_every_wire_that_lies_is_refused(circuit: Recognition) -> None:
+    q, reference = inputs(circuit.qgraph)
+    z = circuit.assign(q, reference, 40).tolist()
+    assert check(circuit.statement, z) is None
+    free = [name for name in circuit.layout if name.endswith("/slack")]
+    slack = {wire for name in free for wire in circuit.layout[name].ravel().tolist() if z[wire] == 0}
+    wires = set(range(1, circuit.statement.variables)) - slack
+    lies = [(wire, lie) for wire in wires for lie in (z[wire] + 1, (z[wire] + (R + 1) // 2) % R)]
+    assert unnoticed(circuit.statement, z, lies) == []
+
+
+def test_public_values_out_of_range_are_refused_by_the_circuit(circuit: Recognition) -> None:
+    """A verifier may forget the check: a reference or threshold beyond its range has no proof."""
+    q, reference = inputs(circuit.qgraph)
+    layout = circuit.layout
+    for name, index, value in (
+        ("reference", 0, 16),
+        ("reference", 2, R - 1),
+        ("threshold", 0, 1 << circuit.most.bit_length()),
+        ("threshold", 0, R - 1),
+        ("match", 0, 2),
+    ):
+        z = circuit.assign(q, reference, 40).tolist()
+        z[layout[name][index]] = value
+        assert check(circuit.statement, z) is not None
+
+
+def test_bad_input_is_named(circuit: Recognition) -> None:
+    q, reference = inputs(circuit.qgraph)
+    for bad, field in (((q[:, 1:], reference, 1), "input"), ((q, reference[1:], 1), "reference")):
+        with pytest.raises(TensorError) as caught:
+            circuit.witness(*bad)
+        assert (caught.value.code, caught.value.field) == ("input.shape", field)
+    with pytest.raises(TensorError) as caught:
+        circuit.witness(q, reference, circuit.most + 1)
+    assert (caught.value.code, caught.value.field) == ("input.out_of_range", "threshold")
+
+
+def test_sums_are_no_embedding() -> None:
+    with pytest.raises(StatementError) as caught:
+        compile_recognition(networks.of_kinds(1, "conv"))
+    assert caught.value.code == "statement.embedding"
+
+
+def test_a_match_is_proven_and_its_contrary_is_not(circuit: Recognition) -> None:
+    q, reference = inputs(circuit.qgraph)
+    key = prover.setup(circuit.statement)
+    proof = prover.prove(key, circuit.statement, circuit.witness(q, reference, circuit.most))
+    public = circuit.public_inputs(q, reference, circuit.most)
+    assert public[-1] == 1
+    assert prover.verify(key.verifying_key, public, proof).valid
+    for place in (-1, -2, 0):
+        lie = list(public)
+        lie[place] = 1 - lie[place] if place == -1 else lie[place] + 1
+        assert not prover.verify(key.verifying_key, lie, proof).valid
+
+
+def test_the_description_is_json_and_says_what_it_proves(circuit: Recognition) -> None:
+    described = json.loads(json.dumps(circuit.describe()))
+    assert described["scheme"] == "recognition"
+    assert [group["name"] for group in described["public_inputs"]] == ["reference", "threshold", "match"]
+    assert sum(group["count"] for group in described["public_inputs"]) == circuit.statement.public
+    assert "embedding" in described["meaning"]
