@@ -129,7 +129,7 @@ class Tensor:
     def quantised(self, scale: float, zero_point: int = 0, bits: int = 8) -> Tensor:
         """Prescribe the type ``real = scale (q - zero_point)``, 0 <= q < 2^bits; others saturate."""
         kind = Declared(np.array(scale), np.array(zero_point), bits, signed=False)
-        typed = self.clip(*kind.interval)
+        typed = self if self.name == self.network.name else self.clip(*kind.interval)
         self.network.declared[typed.name] = kind
         return typed
 

@@ -1,0 +1,270 @@
+"""Networks of every float node to integers: what their types are, and how near they stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from circuits import Graph, QuantGraph, load_onnx, quantise, zoo
+from circuits.graph import FloatArray
+from circuits.language import Tensor, concat, tensor
+from circuits.onnx.write import to_onnx
+from circuits.quantisation import METHODS, Method, report
+from circuits.quantised import Add, Affine, Concat, Conv, Dense, MaxPool, Requantise, Rescale, WindowSum
+from tests.circuits import real
+from tests.circuits.test_onnx_exporters import quantised, run
+from zenerrors import ModelError
+
+SHAPE = (2, 8, 8)
+
+
+class Weights:
+    """Random weights, drawn one after the other."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, *shape: int) -> FloatArray:
+        drawn: FloatArray = self.rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))
+        return drawn
+
+
+def everything(w: Weights) -> Graph:
+    x = tensor("image", *SHAPE)
+    x = x.conv(w(6, 2, 3, 3), w(6), padding=1).scale(w(6), w(6)).relu().average_pool(2)
+    y = x.conv(w(6, 3, 1, 1), groups=2)
+    x = (x + y).clip(-1.0, 1.5).max_pool(2)
+    z = x.conv(w(4, 6, 2, 2)).relu()
+    x = concat([z, x.average_pool((2, 2), 1).conv(w(8, 6, 1, 1))]).transpose(1, 2, 0).flatten()
+    mean = w(40, 12) @ np.full(12, 0.2)
+    return x.dense(w(40, 12), -mean).relu().dense(w(6, 40)).graph()
+
+
+def samples(count: int = 64, shape: tuple[int, ...] = SHAPE) -> FloatArray:
+    return np.random.default_rng(1).normal(size=(count, *shape))
+
+
+def agreement(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> float:
+    labels = graph.run(x).argmax(axis=1)
+    return float(np.mean(qgraph.run(qgraph.input_type.quantise(x)).argmax(axis=1) == labels))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("seed", [0, 5, 7])
+def test_eight_bits_stay_near_the_float_network(seed: int, per_channel: bool, method: Method) -> None:
+    graph, x = everything(Weights(seed)), samples()
+    qgraph = quantise(graph, x, method=method, per_channel=per_channel)
+    found = report(graph, qgraph, x, graph.run(x).argmax(axis=1))
+    assert found.float_accuracy == 1
+    assert found.accuracy == found.agreement > 0.85
+    assert min(tensor.snr for tensor in found.tensors) > 12
+
+
+@pytest.mark.parametrize("weight_bits", [2, 4, 8])
+@pytest.mark.parametrize("bits", range(2, 9))
+def test_bits_are_the_bits_that_were_asked_for(bits: int, weight_bits: int) -> None:
+    graph = everything(Weights(0))
+    qgraph = quantise(graph, samples(), bits, weight_bits=weight_bits, method="mse", per_channel=True)
+    for name, values in qgraph.tensors(qgraph.input_type.quantise(samples())):
+        kind = qgraph.types[name]
+        if kind is not None:
+            assert kind.bits == bits
+            assert 0 <= values.min() <= values.max() < 1 << bits
+    for node in qgraph.nodes:
+        if isinstance(node, Conv | Dense):
+            assert node.weight_type.bits == weight_bits
+            assert node.weight.max() < 1 << weight_bits
+
+
+def test_more_bits_are_nearer() -> None:
+    graph, x = everything(Weights(1)), samples()
+    errors = []
+    for bits in (2, 4, 6, 8):
+        found = report(graph, quantise(graph, x, bits), x, np.zeros(len(x), int))
+        errors.append(np.mean([tensor.snr for tensor in found.tensors]))
+    assert errors == sorted(errors)
+
+
+def test_channels_of_their_own_scale_serve_weights_of_several_sizes() -> None:
+    w = Weights(3)
+    weight = w(6, 2, 3, 3) * (2.0 ** -np.arange(6))[:, None, None, None]
+    image = tensor("image", *SHAPE)
+    graph = image.conv(weight).relu().flatten().dense(w(3, 216)).graph()
+    worst = {}
+    for per_channel in (False, True):
+        qgraph = quantise(graph, samples(), 8, weight_bits=4, per_channel=per_channel)
+        (conv,) = (node for node in qgraph.nodes if isinstance(node, Conv))
+        assert len(conv.weight_type.scale) == (6 if per_channel else 1)
+        values = dict(qgraph.tensors(qgraph.input_type.quantise(samples())))[conv.name]
+        exact = np.maximum(dict(graph.tensors(samples()))["conv1"], 0) if "conv1" in graph.shapes else None
+        exact = exact if exact is not None else dict(graph.tensors(samples()))["clip1"]
+        assert conv.rescale is not None
+        error = conv.rescale.output.real(values) - exact
+        worst[per_channel] = float(np.sqrt((error[:, 2:5] ** 2).mean()))
+        if per_channel:
+            exactly = conv.weight_type.scale * qgraph.input_type.scale / conv.rescale.output.scale
+            ratio = conv.rescale.multiplier.ravel() / 2.0**conv.rescale.shift
+            np.testing.assert_allclose(ratio, exactly, rtol=1e-12)
+    assert worst[True] < worst[False] / 2
+
+
+def nodes_of(qgraph: QuantGraph, kind: type) -> list:  # type: ignore[type-arg]
+    return [node for node in qgraph.nodes if isinstance(node, kind)]
+
+
+def head(x: Tensor, w: Weights) -> Graph:
+    x = x.flatten()
+    return x.dense(w(3, x.shape[0])).graph()
+
+
+def test_averages_keep_their_type_and_divide_exactly() -> None:
+    w, image = Weights(0), tensor("image", *SHAPE)
+    (node,) = nodes_of(quantise(head(image.relu().average_pool(2), w), samples()), WindowSum)
+    assert (node.rescale.multiplier.tolist(), node.rescale.shift) == ([[[1]]], 2)
+    (node,) = nodes_of(quantise(head(image.average_pool(3), w), samples()), WindowSum)
+    assert abs(node.rescale.multiplier.item() / 2**node.rescale.shift * 9 - 1) < 1 / 1000
+    # Averages that leave out the padding have several divisors.
+    graph = head(image.average_pool(3, 1, padding=1), w)
+    qgraph = quantise(graph, samples())
+    (node,) = nodes_of(qgraph, WindowSum)
+    assert node.rescale.multiplier.shape == (1, 8, 8)
+    assert len(np.unique(node.rescale.multiplier)) == 3
+    assert node.rescale.output == qgraph.input_type
+    found = report(graph, qgraph, samples(), np.zeros(64, int))
+    assert max(tensor.worst for tensor in found.tensors) < 1.2
+
+
+def test_what_is_joined_shares_a_type() -> None:
+    w, image = Weights(0), tensor("image", *SHAPE)
+    parts = [image.conv(w(2, 2, 1, 1) * size).relu() for size in (1, 3)]
+    qgraph = quantise(head(concat(parts), w), samples())
+    assert len({node.rescale.output for node in nodes_of(qgraph, Conv)}) == 1
+    assert not nodes_of(qgraph, Requantise)
+    assert nodes_of(qgraph, Concat)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda x, w: x.flatten().dense(w(3, 128)), Dense),
+        (lambda x, w: x.conv(w(3, 2, 8, 8)).flatten(), Conv),
+        (lambda x, w: x.conv(w(3, 2, 3, 3)).global_average_pool(), WindowSum),
+        (lambda x, w: x.max_pool(4).flatten() + x.average_pool(4).flatten(), Add),
+    ],
+)
+def test_what_only_the_argmax_reads_stays_unscaled(make: object, kind: type) -> None:
+    graph: Graph = make(tensor("image", *SHAPE), Weights(0)).graph()  # type: ignore[operator]
+    qgraph = quantise(graph, samples())
+    assert qgraph.types[qgraph.output] is None
+    assert nodes_of(qgraph, kind)[-1].rescale is None
+    assert agreement(graph, qgraph, samples()) > 0.85
+
+
+def test_a_cap_is_met_to_half_a_step() -> None:
+    w, image = Weights(0), tensor("image", *SHAPE)
+    graph = head(image.conv(5 * w(4, 2, 3, 3)).clip(0.0, 6.0), w)
+    (conv,) = nodes_of(quantise(graph, 3 * samples()), Conv)
+    rescale: Rescale = conv.rescale
+    assert abs(rescale.output.real(np.array([rescale.high]))[0] - 6) <= rescale.output.scale / 2
+    assert (rescale.low, rescale.high) == (0, 255)
+    negative = head(image.conv(w(4, 2, 3, 3)).clip(-0.5, 0.25), w)
+    (conv,) = nodes_of(quantise(negative, 3 * samples()), Conv)
+    ends = conv.rescale.output.real(np.array([conv.rescale.low, conv.rescale.high]))
+    np.testing.assert_allclose(ends, [-0.5, 0.25], atol=conv.rescale.output.scale)
+
+
+def test_types_prescribed_by_hand_are_taken_as_they_are() -> None:
+    w, image = Weights(0), tensor("image", *SHAPE)
+    x = image.quantised(0.05, 128).conv(w(3, 2, 3, 3)).relu().quantised(0.02, 3, bits=6)
+    x = x.max_pool(2).quantised(0.03, 1, bits=5)
+    qgraph = quantise(head(x, w), samples())
+    assert qgraph.input_type == Affine(0.05, 128, 8)
+    (conv,), (pool,) = nodes_of(qgraph, Conv), nodes_of(qgraph, MaxPool)
+    assert conv.rescale.output == Affine(0.02, 3, 6)
+    assert conv.rescale.low == 3
+    assert qgraph.types[pool.name] == Affine(0.02, 3, 6)
+    assert Affine(0.03, 1, 5) in qgraph.types.values()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "style", "activations", "per_channel"),
+    [
+        ("lenet_ts", "QOperator", "QInt8", False),
+        ("lenet_dyn", "QDQ", "QUInt8", True),
+        ("vgg_ts", "QDQ", "QInt8", False),
+        ("resnet_ts", "QDQ", "QUInt8", True),
+        ("odd_ts", "QDQ", "QInt8", False),
+    ],
+)
+def test_int8_models_keep_their_scales_and_their_answers(
+    tmp_path: Path, name: str, style: str, activations: str, per_channel: bool
+) -> None:
+    path = quantised(name, tmp_path, style, activations, per_channel)
+    graph = load_onnx(path)
+    x = np.random.default_rng(1).normal(size=(16, *graph.input_shape))
+    qgraph = quantise(graph, x)
+    declared = graph.declared[graph.output]
+    kind = qgraph.types[qgraph.output]
+    assert kind is not None
+    lift = 128 if declared.signed else 0
+    assert (kind.scale, kind.zero_point) == (float(declared.scale), int(declared.zero_point) + lift)
+    expected = run(path, x, plainly=True)
+    found = kind.real(qgraph.run(qgraph.input_type.quantise(x)))
+    found, expected = (values - values.mean(axis=1, keepdims=True) for values in (found, expected))
+    # The file rounds to even where integers round up, and its float32 sums may fall on either side.
+    assert np.abs(found - expected).mean() < 1.0 * kind.scale
+    assert np.mean(found.argmax(axis=1) == expected.argmax(axis=1)) > 0.85
+
+
+def test_a_report_says_what_was_lost_and_warns() -> None:
+    graph, x = everything(Weights(7)), samples()
+    labels = graph.run(x).argmax(axis=1)
+    fine, coarse = (report(graph, quantise(graph, x, bits), x, labels) for bits in (8, 2))
+    assert (fine.warning is None) == (fine.drop <= 0.01)
+    assert coarse.warning is not None
+    assert "use more bits" in coarse.warning
+    assert coarse.text().splitlines()[-1].startswith("warning: accuracy drops by")
+    document = coarse.to_json()
+    assert document["drop"] == pytest.approx(document["float_accuracy"] - document["accuracy"])
+    assert len(document["tensors"]) == len(coarse.tensors)
+    assert coarse.plot().startswith("<svg")
+    for tensor_report in coarse.tensors:
+        assert tensor_report.name in coarse.text()
+
+
+def test_saturation_is_counted() -> None:
+    graph = head(tensor("image", *SHAPE).conv(Weights(0)(2, 2, 1, 1)).relu(), Weights(0))
+    qgraph = quantise(graph, samples())
+    found = report(graph, qgraph, 10 * samples(), np.zeros(64, int))
+    assert found.tensors[0].saturated > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"bits": 1}, "bits"), ({"weight_bits": 9}, "weight_bits"), ({"method": "max"}, "method")],
+)
+def test_unknown_options_are_refused(options: dict[str, object], field: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        quantise(everything(Weights(0)), samples(), **options)  # type: ignore[arg-type]
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("name", ["shallownet-mnist", "lenet-small-cifar", "lenet-face-small-orl"])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_on_real_images_accuracy_is_within_one_percent_of_onnxruntime(name: str, per_channel: bool) -> None:
+    found = real.of(name)
+    graph = zoo.network(name)
+    session = onnxruntime.InferenceSession(to_onnx(graph))
+    images, labels = found.images[:2000], found.labels[:2000]
+    (logits,) = session.run(None, {"image": images.astype(np.float32)})
+    exact = float(np.mean(logits.argmax(axis=1) == labels))
+    qgraph = quantise(graph, found.calibration, per_channel=per_channel)
+    result = report(graph, qgraph, images, labels)
+    assert result.float_accuracy == pytest.approx(exact, abs=0.001)
+    assert abs(result.accuracy - exact) <= 0.01
+    assert result.warning is None

@@ -1,0 +1,82 @@
+"""Networks by hand: what the methods mean, and where mistakes are noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from circuits.graph import Add, AveragePool, Clip, Concat, Conv, Dense, MaxPool, Reshape, Transpose
+from circuits.language import Tensor, concat, tensor
+from zenerrors import ModelError
+
+RNG = np.random.default_rng(0)
+
+
+def weight(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+def test_a_network_is_what_was_written() -> None:
+    image = tensor("image", 3, 8, 8)
+    x = image.conv(weight(4, 3, 3, 3), padding=1).relu().average_pool(2)
+    y = x.conv(weight(4, 4, 1, 1)).relu()
+    x = concat([x + y, x.max_pool(3, 1, padding=1)]).transpose(0, 2, 1).flatten()
+    graph = x.dense(weight(5, 128), weight(5)).graph()
+    assert [type(node) for node in graph.nodes] == [
+        Conv, Clip, AveragePool, Conv, Clip, Add, MaxPool, Concat, Transpose, Reshape, Dense,
+    ]  # fmt: skip
+    assert (graph.input_name, graph.input_shape) == ("image", (3, 8, 8))
+    assert graph.shapes[graph.output] == (5,)
+    assert graph.run(RNG.normal(size=(2, 3, 8, 8))).shape == (2, 5)
+
+
+def test_batch_norms_fold_and_what_nobody_reads_goes() -> None:
+    image = tensor("image", 2, 4, 4)
+    x = image.conv(weight(3, 2, 2, 2))
+    x.relu().average_pool(2)
+    w, b, x = weight(3), weight(3), x
+    graph = x.scale(w, b).graph()
+    (conv,) = graph.nodes
+    assert isinstance(conv, Conv)
+    np.testing.assert_allclose(conv.bias, b)
+
+
+def test_shapes_say_themselves() -> None:
+    image = tensor("image", 2, 6, 6)
+    assert image.shape == (2, 6, 6)
+    assert image.conv(weight(4, 1, 3, 3), stride=2, padding=(0, 1, 0, 1), groups=2).shape == (4, 2, 3)
+    assert image.global_average_pool().shape == (2,)
+    assert image.reshape(4, 18).shape == (4, 18)
+    assert image.pad((0, 0), (1, 2), (0, 0)).shape == (2, 9, 6)
+    assert repr(image) == "Tensor(name='image', shape=(2, 6, 6))"
+
+
+@pytest.mark.parametrize(
+    ("mistake", "code"),
+    [
+        (lambda x: x.dense(weight(3, 5)), "model.shape"),
+        (lambda x: x.conv(weight(3, 5, 2, 2)), "model.shape"),
+        (lambda x: x.conv(weight(3, 2, 7, 7)), "model.shape"),
+        (lambda x: x + x.average_pool(2), "model.shape"),
+        (lambda x: x + tensor("other", 2, 4, 4), "model.graph"),
+        (lambda x: concat([x, x.average_pool(2)]), "model.shape"),
+        (lambda x: x.reshape(5), "model.shape"),
+        (lambda x: x.transpose(0, 1), "model.shape"),
+        (lambda x: x.clip(1, 1), "model.shape"),
+        (lambda x: x.conv(np.full((1, 2, 1, 1), np.nan)), "model.not_finite"),
+        (lambda x: x.conv(weight(3, 2, 1, 1), bias=weight(2)), "model.shape"),
+    ],
+)
+def test_mistakes_are_noticed_in_their_line(mistake: object, code: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        mistake(tensor("image", 2, 4, 4))  # type: ignore[operator]
+    assert caught.value.code == code
+
+
+def test_types_can_be_prescribed() -> None:
+    image = tensor("image", 2)
+    x: Tensor = image.quantised(0.5, 8, bits=4).dense(weight(2, 2)).relu().quantised(0.25, bits=4)
+    graph = x.graph()
+    assert graph.declared.keys() == {"image", graph.output}
+    assert graph.declared["image"].interval == (-4.0, 3.5)
+    assert graph.declared[graph.output].interval == (0.0, 3.75)
