@@ -71,7 +71,8 @@ class Circuit(ABC):
         rows: Counter[str] = Counter()
         gadgets: Counter[str] = Counter()
         for block in statement.blocks:
-            rows[block.name.split("/")[0]] += block.rows
+            # Names of nodes may have slashes themselves: exporters write paths.
+            rows[block.name.rpartition("/")[0]] += block.rows
             gadgets[block.name] += block.rows
         return {
             "scheme": self.scheme,

@@ -72,7 +72,9 @@ def decompose(builder: Builder, name: str, value: Sums, bits: int) -> IntArray:
 def decompose_fully(builder: Builder, name: str, value: Sums, bits: int) -> IntArray:
     """The same by all 254 digits, as a compiler must that does not know how far a value reaches.
 
-    The caller knows that each value is an integer in [0, 2^bits): so higher digits can only be 0.
+    Of a value that is proven to be an integer in [0, 2^bits) the higher digits can only be 0, and the digits
+    below 2^bits are returned. Of any other they are no more than that: the value is in [0, 2^254), and the
+    caller must not take its lower digits for it.
     Rows: 259. Wires: 258.
     Sound: 2^254 < r, so that a value has one such decomposition. It is made in limbs of 51 digits,
     ``v_i = limb_i + 2^51 v_(i+1)``, the last of which has 50 and no rest.
@@ -249,6 +251,8 @@ def argmax(
     wire ``max`` gives the margins ``d_j = max - v_j - [j < label]``, with [j < label] = sum_(i>j) e_i. Each
     margin is decomposed, hence 0 <= d_j < 2^D, and ``e_j d_j = 0`` makes max the value at the label. So
     v_label >= v_j for all j and v_label > v_j for j < label: numpy.argmax, ties included.
+    In that row the digits stand for d_j, which spares the proving key long sums in B. With ``full`` it is d_j
+    itself: max is free, so d_j is known to be below 2^254 only, and its D lowest digits could all be 0.
     """
     count = values.rows
     width = bounds[1] - bounds[0]
@@ -269,7 +273,8 @@ def argmax(
     later = Linear.weighted(selector, np.triu(np.ones((count, count), dtype=np.int64), 1))
     margin = Linear.wires(np.repeat(largest, count)) - values - later
     digits = _decomposer(full)(builder, f"{name}_margin", margin, max(1, width.bit_length()))
-    builder.multiply(f"{name}_attained", Linear.wires(selector), Linear.digits(digits), Linear.empty(count))
+    attained = margin if full else Linear.digits(digits)
+    builder.multiply(f"{name}_attained", Linear.wires(selector), attained, Linear.empty(count))
 
 
 def _decomposer(full: bool) -> Decompose:

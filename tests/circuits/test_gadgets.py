@@ -251,6 +251,16 @@ def test_full_decomposition_has_254_digits_and_one_solution() -> None:
             assert check(statement, moved) is not None
 
 
+def test_full_decomposition_alone_does_not_bound_a_value() -> None:
+    """What callers must know: 16 has four lowest digits too. Only a proven interval makes them all of it."""
+    builder = Builder()
+    wires = builder.private("v", 1)
+    used = decompose_fully(builder, "test/v", Linear.wires(wires), 4)
+    z = fill(builder, wires, [16])
+    assert first_violation(builder.program().statement, z) is None
+    assert not z[used].any()
+
+
 @given(st.data())
 @settings(deadline=None, max_examples=60)
 def test_requantise_passes_honest_accumulators_up_to_its_bounds(data: st.DataObject) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kernels
 import prover
 from circuits import Inference, QuantGraph, compile_inference
+from circuits.lowering import Level
 from circuits.quantised import Affine, Dense, Rescale, WeightType
 from circuits.typed import Privacy
 from prover.reference import check
@@ -196,6 +197,22 @@ def test_every_wrong_label_is_refused_however_the_argmax_is_rearranged(digits: D
             lie = {**claim, int(layout["output/argmax/max"][0]): int(largest)}
             violation = first_violation(circuit.statement, forge(circuit, q, lie))
             assert violation is not None
+            assert violation.startswith(("output/argmax_margin_sum", "output/argmax_attained"))
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_no_maximum_explains_a_wrong_label_at_any_level(level: Level) -> None:
+    """Also one so large that the margins' lower digits are those of another margin."""
+    circuit = compile_inference(random_network(3), level=level)
+    q = extremes(circuit.qgraph, np.random.default_rng(0))[-1]
+    output, layout = circuit.execute(q), circuit.layout
+    for label in set(range(len(output.logits))) - {output.label}:
+        selector = {int(w): int(j == label) for j, w in enumerate(layout["output/argmax/selector"])}
+        for above in (0, 1, *(1 << digit for digit in range(8, 62))):
+            largest = {int(layout["output/argmax/max"][0]): int(output.logits[label]) + above}
+            lie = {int(layout["label"][0]): label, **selector, **largest}
+            violation = first_violation(circuit.statement, forge(circuit, q, lie))
+            assert violation is not None, (label, above)
             assert violation.startswith(("output/argmax_margin_sum", "output/argmax_attained"))
 
 
