@@ -23,6 +23,8 @@ from zenerrors import StatementError
 _AUXILIARY = "auxiliary"
 # About how many entries a block has in memory at a time.
 _TILE = 1 << 20
+# So few entries are kept from the start.
+_KEPT = 1 << 16
 
 
 _Block = ProductBlock | SparseBlock | ProductTile | Tile
@@ -119,11 +121,12 @@ class Builder:
             self._blocks.append(ProductTile(name, stop - start, partial(make, start, stop)))
 
     def multiply(self, name: str, a: Sums, b: Sums, c: Sums) -> None:
-        """``a · b = c`` row by row. What is not kept as entries becomes blocks that are made when read."""
-        if isinstance(a, Linear) and isinstance(b, Linear) and isinstance(c, Linear):
-            self._blocks.append(SparseBlock(name, a.csr, b.csr, c.csr))
+        """``a · b = c`` row by row. Many rows become blocks that are made when they are read."""
+        width = max(1, a.width + b.width + c.width)
+        if c.rows * width <= _KEPT or all(isinstance(sums, Linear) for sums in (a, b, c)):
+            self._blocks.append(SparseBlock(name, *_matrices((a, b, c), 0, c.rows)))
             return
-        step = max(1, _TILE // max(1, a.width + b.width + c.width))
+        step = max(1, _TILE // width)
         for start in range(0, c.rows, step):
             stop = min(start + step, c.rows)
             self._blocks.append(Tile(name, stop - start, partial(_matrices, (a, b, c), start, stop)))
