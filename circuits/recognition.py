@@ -51,7 +51,9 @@ class Recognition(Circuit):
     def public_layout(self) -> list[dict[str, Any]]:
         groups, first = self._input_layout(), self.statement.public - self.qgraph.classes - 2
         reference = public_group("reference", first, (self.qgraph.classes,), self.embedding.top)
-        threshold = public_group("threshold", self.statement.public - 2, (), self.most)
+        # What the circuit proves: thresholds beyond ``most`` make no sense, and have proofs up to here.
+        limit = (1 << self.most.bit_length()) - 1
+        threshold = public_group("threshold", self.statement.public - 2, (), limit)
         return [*groups, reference, threshold, public_group("match", self.statement.public - 1, (), 1)]
 
     def embed(self, q: NDArray[np.integer[Any]]) -> IntArray:
