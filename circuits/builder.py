@@ -112,7 +112,10 @@ class Builder:
         """``z[left] · z[right] = z[product]``, one row each."""
         for start in range(0, max(1, len(product)), _TILE):
             part = slice(start, start + _TILE)
-            self._blocks.append(ProductBlock(name, left[part], right[part], product[part]))
+            factor = left[part]
+            one = left is right is product
+            others = (factor, factor) if one else (right[part], product[part])
+            self._blocks.append(ProductBlock(name, factor, *others))
 
     def products(self, name: str, rows: int, make: Callable[[int, int], Products]) -> None:
         """The same for very many rows: ``make`` gives left, right and product of a range of them."""
@@ -205,8 +208,10 @@ def _csr(part: Linear) -> Csr:
 
 def _renumbered(block: _Block, order: IntArray) -> Block:
     if isinstance(block, ProductBlock):
-        left, right, product = order[block.left], order[block.right], order[block.product]
-        return ProductBlock(block.name, left, right, product)
+        left = order[block.left]
+        if block.left is block.right is block.product:
+            return ProductBlock(block.name, left, left, left)
+        return ProductBlock(block.name, left, order[block.right], order[block.product])
     if isinstance(block, Tile):
         return replace(block, make=partial(_made, block.make, order))
     if isinstance(block, ProductTile):

@@ -39,7 +39,7 @@ def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
 
 
 def _layers(circuit: Circuit) -> list[dict[str, Any]]:
-    """Constraints, variables and non-zeros of every node that has any, and of what is no node."""
+    """Constraints, variables and non-zeros of every node, and of what is no node, input and output."""
     statement = circuit.statement
     operators = {node.name: type(node).__name__ for node in circuit.qgraph.nodes}
     constraints, nonzeros, variables = Counter[str](), Counter[str](), Counter[str]()
@@ -57,7 +57,7 @@ def _layers(circuit: Circuit) -> list[dict[str, Any]]:
             "variables": variables[name],
             "nonzeros": nonzeros[name],
         }
-        for name in dict.fromkeys([*constraints, *variables])
+        for name in dict.fromkeys(["input", *operators, *constraints, *variables])
     ]
 
 

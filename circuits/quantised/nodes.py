@@ -85,7 +85,7 @@ class Accumulating(QuantNode):
                 fits = False
             self._require(fits, f"has multipliers of shape {multiplier.shape} for outputs of shape {out}")
             least, most = self.rescale.scaled(bounds)
-            reach = max(-least, most)
+            reach = max(-least, most) + (self.rescale.high << self.rescale.shift)
             overflow = max(0, (reach >> self.rescale.shift).bit_length() - self.rescale.output.bits)
             slack = slack_factor(overflow) * self.rescale.output.top
         # The circuit adds to T a power of two of up to twice its bound, and subtracts accumulators.
