@@ -23,7 +23,8 @@ import prover
 from circuits import Inference
 from circuits.typed import Privacy
 from prover import Progress, Proof, ProvingKey, Verdict, VerifyingKey, iden3
-from zenerrors import TensorError
+from prover.cost import Size
+from zenerrors import ModelError, TensorError
 
 Floats = NDArray[np.float64]
 
@@ -81,6 +82,25 @@ def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Priv
     """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
     graph = circuits.QuantGraph.from_bytes(quantised)
     return circuits.compile_inference(graph, input_privacy=input_privacy, weight_privacy=weight_privacy)
+
+
+def require_memory(circuit: Inference, threads: int) -> None:
+    """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
+    size = Size.of(circuit.statement)
+    needed, free = max(size.setup_memory, size.proving_memory(threads)), free_memory()
+    if needed > free:
+        raise ModelError(
+            "model.memory",
+            f"{circuit.statement.constraints:,} constraints take about {needed / 1e9:.1f} GB of memory, and "
+            f"{free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network, fewer bits or "
+            "public weights would take",
+        )
+
+
+def free_memory() -> int:
+    """Bytes that new work can have without swapping."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))) << 10
 
 
 def setup(circuit: Inference, key_file: Path, threads: int, progress: Progress) -> VerifyingKey:

@@ -23,6 +23,7 @@ def prepare_model(runtime: Runtime, hold: Hold) -> None:
         model = Models(session).get(model_id)
     hold.progress("compile", 0.0)
     circuit = open_circuit(runtime, model)
+    engine.require_memory(circuit, threads)
     key_file = runtime.store.scratch()
     try:
         key = engine.setup(circuit, key_file, threads, hold.progress)

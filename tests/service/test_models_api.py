@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from client import Client, Model
-from service import sandbox
+from service import engine, sandbox
 from service.runtime import Runtime
 from service.sandbox import CPU_SECONDS
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
@@ -47,6 +47,20 @@ def test_a_model_is_prepared_by_a_job(api: Client, with_model: Runtime) -> None:
     assert model.verification_key_id is not None
     assert api.get_verification_key(model.verification_key_id)["key"]["setup"] == "development"
     assert model.timings["compile"] >= 0
+
+
+def test_a_model_too_large_for_the_memory_fails_at_once_with_the_estimate(
+    api: Client, with_model: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "free_memory", lambda: 1000)
+    model = api.create_model(tiny_onnx(), tiny_calibration())
+    work_on(with_model, model.id)
+    model = api.get_model(model.id)
+    assert model.state == "failed"
+    assert model.problem is not None
+    assert model.problem["code"] == "model.memory"
+    assert "0.0 GB are free" in model.problem["detail"]
+    assert model.attempt == 1
 
 
 def test_the_answer_to_a_new_model_says_where_it_is(url: str) -> None:
