@@ -33,6 +33,7 @@ from circuits.svg import line_chart
 from circuits.typed import Privacy
 
 PEER = "gate by gate"
+THREADS = os.cpu_count() or 1
 # Output and input channels of ZEN's sweep over convolutions, 5×5 on 28×28; the path by gates takes minutes
 # for the last.
 SWEEP = ((8, 1), (16, 4), (32, 16), (64, 32))
@@ -70,7 +71,7 @@ def compute_circuit(qgraph: QuantGraph, q: IntArray) -> int:
     """All constraints and all values, as vectors and matrices: how many constraints."""
     circuit = compile_inference(qgraph)
     circuit.witness(q)
-    for _ in circuit.statement.matrices():
+    for _ in circuit.statement.matrices(threads=THREADS):
         pass
     return circuit.statement.constraints
 
@@ -90,7 +91,9 @@ def against_gates(name: str, qgraph: QuantGraph, repetitions: int, *, by_gates: 
     ratio = seconds(lambda: compute_gates(qgraph, q)) / timing.median if by_gates else None
     constraints = compile_inference(qgraph).statement.constraints
     peer = PEER if by_gates else None
-    return Row(f"circuit_{name}", constraints, 1, None, timing.median, timing.spread, peer=peer, ratio=ratio)
+    return Row(
+        f"circuit_{name}", constraints, THREADS, None, timing.median, timing.spread, peer=peer, ratio=ratio
+    )
 
 
 def sweep(shapes: tuple[tuple[int, int], ...], repetitions: int) -> tuple[list[Row], str]:

@@ -22,7 +22,7 @@ from zenerrors import StatementError
 
 _AUXILIARY = "auxiliary"
 # About how many entries a block has in memory at a time.
-_TILE = 1 << 20
+_TILE = 1 << 17
 # So few entries are kept from the start.
 _KEPT = 1 << 16
 

@@ -5,8 +5,9 @@
     x = (x + x.conv(w2, padding=1).relu()).flatten()
     graph = x.dense(w3, b3).graph()
 
-Every step is checked as it is written: shapes that do not fit raise ``ModelError`` (``model.shape``) in the
-line that is wrong. Weights are arrays in PyTorch's order, [outputs, inputs, ..]; without a bias it is zero.
+Every step is checked as it is written, and a mistake is a ``ModelError`` in the line that is wrong, with the
+codes of ``circuits.graph``, ``model.bad_tensor`` for weights that are no numbers, or ``model.quantisation``
+for a type that cannot be. Weights are in PyTorch's order, [outputs, inputs, ..]; without a bias it is zero.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +39,7 @@ from circuits.graph import (
     Scale,
     Shape,
     Transpose,
+    require_size,
 )
 from circuits.planes import Padding, Pair
 from zenerrors import ModelError
@@ -50,6 +53,8 @@ def tensor(name: str, *shape: int) -> Tensor:
 
 def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors of one network, one after the other along ``axis``; the channels of images by default."""
+    if not tensors:
+        raise ModelError("model.graph", "concat joins one tensor or more, not none")
     return tensors[0]._join(Concat, tensors[1:], axis=axis)
 
 
@@ -60,6 +65,12 @@ class _Network:
     nodes: list[Node] = field(default_factory=list)
     declared: dict[str, Declared] = field(default_factory=dict)
     taken: Counter[str] = field(default_factory=Counter)
+
+    def fresh(self, word: str) -> str:
+        """``word`` with the next number behind it that makes a new name."""
+        self.taken[word] += 1
+        name = f"{word}{self.taken[word]}"
+        return name if name != self.name else self.fresh(word)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +108,21 @@ class Tensor:
     def clip(self, low: float, high: float) -> Tensor:
         return self._then(Clip, low, high)
 
-    def max_pool(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int = 0) -> Tensor:
+    def max_pool(
+        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
+    ) -> Tensor:
         """The largest in each window; windows are side by side unless there is a ``stride``."""
-        return self._then(MaxPool, _pair(kernel), _pair(stride or kernel), _around(padding))
+        return self._pool(MaxPool, kernel, stride, padding)
 
-    def average_pool(self, kernel: int | Pair, stride: int | Pair | None = None, padding: int = 0) -> Tensor:
+    def average_pool(
+        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
+    ) -> Tensor:
         """The mean of each window, padding left out."""
-        return self._then(AveragePool, _pair(kernel), _pair(stride or kernel), _around(padding))
+        return self._pool(AveragePool, kernel, stride, padding)
 
     def global_average_pool(self) -> Tensor:
         """The mean of each channel, a vector."""
-        return self.average_pool((self.shape[-2], self.shape[-1])).flatten()
+        return self.average_pool(cast(Pair, self.shape[1:])).flatten()
 
     def flatten(self) -> Tensor:
         return self.reshape(math.prod(self.shape))
@@ -124,10 +139,19 @@ class Tensor:
         return self._then(Pad, padding)
 
     def __add__(self, other: Tensor) -> Tensor:
-        return self._join(Add, [other])
+        return self._join(Add, [other]) if isinstance(other, Tensor) else NotImplemented
 
     def quantised(self, scale: float, zero_point: int = 0, bits: int = 8) -> Tensor:
-        """Prescribe the type ``real = scale (q - zero_point)``, 0 <= q < 2^bits; others saturate."""
+        """Prescribe the type ``real = scale (q - zero_point)``, 0 <= q < 2^bits; others saturate.
+
+        ``scale`` is positive, 0 <= zero_point < 2^bits, and ``bits`` is 2 to 8.
+        """
+        if not (0 < scale < math.inf and 2 <= bits <= 8 and 0 <= zero_point < 1 << bits):
+            raise ModelError(
+                "model.quantisation",
+                f"{self.name[:80]!r} cannot have scale {scale}, zero point {zero_point} and {bits} bits: "
+                "take a positive scale, 2 to 8 bits and a zero point of so many",
+            )
         kind = Declared(np.array(scale), np.array(zero_point), bits, signed=False)
         typed = self if self.name == self.network.name else self.clip(*kind.interval)
         self.network.declared[typed.name] = kind
@@ -136,14 +160,14 @@ class Tensor:
     def graph(self) -> Graph:
         """The network whose output this tensor is, fused."""
         network = self.network
-        declared = network.declared
-        alive = {self.name}
-        for node in reversed(network.nodes):
-            if node.name in alive:
-                alive.update(node.inputs)
-        nodes = tuple(node for node in network.nodes if node.name in alive)
-        kept = {name: kind for name, kind in declared.items() if name in alive}
-        return fuse(Graph(network.name, network.shape, nodes, self.name, kept))
+        nodes, declared = tuple(network.nodes), dict(network.declared)
+        return fuse(Graph(network.name, network.shape, nodes, self.name, declared))
+
+    def _pool(
+        self, kind: type[Node], kernel: int | Pair, stride: int | Pair | None, padding: int | Padding
+    ) -> Tensor:
+        stride = kernel if stride is None else stride
+        return self._then(kind, _pair(kernel), _pair(stride), _around(padding))
 
     def _then(self, kind: type[Node], *arguments: object) -> Tensor:
         return self._join(kind, [], *arguments)
@@ -154,20 +178,24 @@ class Tensor:
         network, read = self.network, (self, *others)
         if any(tensor.network is not network for tensor in read):
             raise ModelError("model.graph", f"{kind.__name__} reads tensors of two networks")
-        word = kind.__name__.lower()
-        network.taken[word] += 1
-        name = f"{word}{network.taken[word]}"
+        name = network.fresh(kind.__name__.lower())
         node = kind(name, tuple(tensor.name for tensor in read), *arguments, **named)
         shape = node.shape(*(tensor.shape for tensor in read))
+        require_size(name, shape)
         network.nodes.append(node)
         return Tensor(network, name, shape)
 
 
 def _parameters(weight: ArrayLike, bias: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    array = np.asarray(weight, dtype=np.float64)
-    if bias is None:
-        return array, np.zeros(len(array))
-    return array, np.asarray(bias, dtype=np.float64)
+    array = _floats(weight)
+    return array, _floats(np.zeros(len(array)) if bias is None else bias)
+
+
+def _floats(values: ArrayLike) -> FloatArray:
+    try:
+        return np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ModelError("model.bad_tensor", f"a weight or bias is no array of numbers: {error}") from None
 
 
 def _pair(value: int | Pair) -> Pair:

@@ -106,6 +106,16 @@ class Linear(Sums):
         """``sum_i 2^i · z[bits[r, i]]`` in row r, for bits[rows, width]."""
         return cls.weighted(bits, np.int64(1) << np.arange(bits.shape[1]))
 
+    @classmethod
+    def total(cls, parts: list[Linear]) -> Linear:
+        """Their sum, row by row."""
+        return cls(
+            parts[0].rows,
+            np.concatenate([part.row for part in parts]),
+            np.concatenate([part.column for part in parts]),
+            np.concatenate([part.value for part in parts]),
+        )
+
     @property
     def width(self) -> int:
         return -(-len(self.row) // max(1, self.rows))
@@ -113,19 +123,15 @@ class Linear(Sums):
     def __add__(self, other: Sums) -> Linear:
         if self.rows != other.rows:
             raise ValueError(f"{self.rows} and {other.rows} linear combinations do not add up row by row")
-        addend = other.whole()
-        return Linear(
-            self.rows,
-            np.concatenate([self.row, addend.row]),
-            np.concatenate([self.column, addend.column]),
-            np.concatenate([self.value, addend.value]),
-        )
+        return Linear.total([self, other.whole()])
 
     def __sub__(self, other: Sums) -> Linear:
         return self + other.whole().scale(-1)
 
     def scale(self, factor: int | IntArray) -> Linear:
         """As ``Sums.scale``. Raises ``StatementError`` (``statement.could_wrap``) beyond 62 bits."""
+        if isinstance(factor, int) and factor == 1:
+            return self
         most = int(np.abs(factor).max()) if np.size(factor) else 0
         largest = max(int(self.value.max()), -int(self.value.min())) if len(self.value) else 0
         if most * max(1, largest) >= INTEGER_LIMIT:
@@ -218,11 +224,11 @@ class Combination(Sums):
         return sum(sums.width for _, sums in self._terms) + 1
 
     def part(self, start: int, stop: int) -> Linear:
-        total = Linear.constant(self._constant[start:stop])
+        parts = [Linear.constant(self._constant[start:stop])]
         for factor, sums in self._terms:
             factors = factor if isinstance(factor, int) else factor[start:stop]
-            total += sums.part(start, stop).scale(factors)
-        return total
+            parts.append(sums.part(start, stop).scale(factors))
+        return Linear.total(parts)
 
     def evaluate(self, z: IntArray) -> IntArray:
         total = self._constant.copy()

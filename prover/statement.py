@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Protocol
+from functools import cached_property, partial
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,8 @@ from kernels import FrArray
 from prover import adaptivity
 from prover.randomness import Secrets
 from zenerrors import StatementError
+
+T = TypeVar("T")
 
 # Coefficients below this in absolute value are found in a table instead of by sorting.
 _SMALL = 1 << 15
@@ -282,7 +286,7 @@ class Statement:
         nonzeros = np.zeros((len(self.blocks), 3), dtype=np.int64)
         in_a, in_b = (np.zeros(self.variables, dtype=np.bool_) for _ in range(2))
         in_a[self.anchored] = True
-        for index, (_, matrices) in enumerate(self.matrices()):
+        for index, (_, matrices) in enumerate(self.matrices(threads=os.cpu_count() or 1)):
             for matrix in matrices:
                 pool = b"".join((value % kernels.fr.modulus).to_bytes(32, "little") for value in matrix.pool)
                 _absorb(
@@ -299,35 +303,39 @@ class Statement:
             in_b[matrices[1].columns] = True
         return Survey(hasher.digest(), nonzeros, int(in_a.sum()), int(in_b.sum()))
 
-    def matrices(self) -> Iterator[tuple[int, tuple[Csr, Csr, Csr]]]:
+    def matrices(self, threads: int = 1) -> Iterator[tuple[int, tuple[Csr, Csr, Csr]]]:
         """Each block's first row and its A, B and C, checked against this statement.
 
+        With more ``threads`` as many of the blocks that follow are made while the caller reads one.
         Raises ``StatementError``: ``statement.block_shape`` where the rows differ from what the block says,
         ``statement.column`` where a matrix names a variable that the statement does not have,
         ``statement.blinding`` where it names one that blinds a segment.
         """
-        blinding = self.anchored[self.instance :]
         start = 0
-        for block in self.blocks:
-            matrices = block.matrices()
-            for matrix in matrices:
-                if matrix.rows != block.rows:
-                    raise StatementError(
-                        "statement.block_shape",
-                        f"block {block.name!r} has {block.rows} rows, one of its matrices {matrix.rows}",
-                    )
-                if len(matrix.columns) and int(matrix.columns.max()) >= self.variables:
-                    raise StatementError(
-                        "statement.column",
-                        f"block {block.name!r} uses variable {matrix.columns.max()}, "
-                        f"the statement has {self.variables}",
-                    )
-                if np.isin(matrix.columns, blinding).any():
-                    raise StatementError(
-                        "statement.blinding", f"block {block.name!r} uses a variable that blinds a segment"
-                    )
+        made = _in_turn((partial(self._checked, block) for block in self.blocks), threads)
+        for block, matrices in zip(self.blocks, made, strict=True):
             yield start, matrices
             start += block.rows
+
+    def _checked(self, block: Block) -> tuple[Csr, Csr, Csr]:
+        matrices = block.matrices()
+        for matrix in matrices:
+            if matrix.rows != block.rows:
+                raise StatementError(
+                    "statement.block_shape",
+                    f"block {block.name!r} has {block.rows} rows, one of its matrices {matrix.rows}",
+                )
+            if len(matrix.columns) and int(matrix.columns.max()) >= self.variables:
+                raise StatementError(
+                    "statement.column",
+                    f"block {block.name!r} uses variable {matrix.columns.max()}, "
+                    f"the statement has {self.variables}",
+                )
+            if np.isin(matrix.columns, self.anchored[self.instance :]).any():
+                raise StatementError(
+                    "statement.blinding", f"block {block.name!r} uses a variable that blinds a segment"
+                )
+        return matrices
 
     def evaluate(
         self, z: FrArray, threads: int = 1, *, length: int | None = None
@@ -402,6 +410,21 @@ def _distinct(values: NDArray[np.int64]) -> tuple[tuple[int, ...], NDArray[np.ui
     found[~small] = inverse + np.where(inverse < below, 0, count)
     pool = np.concatenate([large[:below], np.flatnonzero(seen) - _SMALL, large[below:]])
     return tuple(pool.tolist()), found
+
+
+def _in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
+    """The results of ``calls`` in order; with more than one of ``threads`` the next ones are under way."""
+    if threads == 1:
+        yield from (call() for call in calls)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        under_way: deque[Future[T]] = deque()
+        for call in calls:
+            under_way.append(pool.submit(call))
+            if len(under_way) > threads:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
 
 
 def _absorb(hasher: hashlib._Hash, arrays: Iterable[NDArray[np.generic]]) -> None:

@@ -207,7 +207,7 @@ def _cell(value: str | int) -> str:
 
 def _estimate(seconds: float, memory: int, threads: int) -> str:
     where = f"{threads} threads" if threads > 1 else "one thread"
-    return f"about {_duration(seconds)} on {where} here, {_bytes(memory)} of memory"
+    return f"about {_duration(seconds)} on {where} here, {_bytes(memory)} beside the circuit"
 
 
 def _duration(seconds: float) -> str:

@@ -31,14 +31,31 @@ def test_a_network_is_what_was_written() -> None:
 
 
 def test_batch_norms_fold_and_what_nobody_reads_goes() -> None:
-    image = tensor("image", 2, 4, 4)
-    x = image.conv(weight(3, 2, 2, 2))
+    x = tensor("image", 2, 4, 4).conv(weight(3, 2, 2, 2))
     x.relu().average_pool(2)
-    w, b, x = weight(3), weight(3), x
-    graph = x.scale(w, b).graph()
-    (conv,) = graph.nodes
+    offset = weight(3)
+    (conv,) = x.scale(weight(3), offset).graph().nodes
     assert isinstance(conv, Conv)
-    np.testing.assert_allclose(conv.bias, b)
+    np.testing.assert_allclose(conv.bias, offset)
+
+
+def test_a_network_can_go_on_after_its_graph() -> None:
+    x = tensor("image", 2).quantised(0.5).dense(weight(3, 2))
+    short = x.graph()
+    long = x.relu().quantised(0.5).graph()
+    assert [type(node) for node in short.nodes] == [Dense]
+    assert [type(node) for node in long.nodes] == [Dense, Clip]
+    assert short.declared.keys() == {"image"}
+
+
+def test_the_input_may_have_any_name() -> None:
+    x = tensor("conv1", 1, 2, 2).conv(weight(1, 1, 1, 1)).conv(weight(1, 1, 1, 1))
+    assert [node.name for node in x.graph().nodes] == ["conv2", "conv3"]
+
+
+def test_only_tensors_are_added() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tensor("image", 2) + 1  # type: ignore[operator]
 
 
 def test_shapes_say_themselves() -> None:
@@ -65,6 +82,17 @@ def test_shapes_say_themselves() -> None:
         (lambda x: x.clip(1, 1), "model.shape"),
         (lambda x: x.conv(np.full((1, 2, 1, 1), np.nan)), "model.not_finite"),
         (lambda x: x.conv(weight(3, 2, 1, 1), bias=weight(2)), "model.shape"),
+        (lambda x: x.conv(weight(3, 2, 1, 1), stride=0), "model.shape"),
+        (lambda x: x.conv(weight(3, 2, 1, 1), padding=1 << 20), "model.too_large"),
+        (lambda x: x.max_pool(2, 0), "model.shape"),
+        (lambda x: x.flatten().global_average_pool(), "model.shape"),
+        (lambda x: x.pad((0, 1 << 20), (0, 0), (0, 0)), "model.too_large"),
+        (lambda x: concat([]), "model.graph"),
+        (lambda x: x.flatten().dense(2.0), "model.shape"),
+        (lambda x: x.flatten().dense([[1.0], [1.0, 2.0]]), "model.bad_tensor"),
+        (lambda x: x.quantised(0.0), "model.quantisation"),
+        (lambda x: x.quantised(0.5, zero_point=16, bits=4), "model.quantisation"),
+        (lambda x: x.quantised(0.5, bits=9), "model.quantisation"),
     ],
 )
 def test_mistakes_are_noticed_in_their_line(mistake: object, code: str) -> None:
