@@ -42,7 +42,8 @@ _BUILDERS: dict[str, Callable[[Weights], Graph]] = {
 NAMES = tuple(_BUILDERS)
 # Recognition: the trained lenet-face-small without its last layer.
 EMBEDDING = "lenet-face-small-embedding"
-_TRAINED = Path(__file__).parent / "trained"
+# NAME.npz, float16 weights by layer, and report.json: written by examples/zoo.
+TRAINED = Path(__file__).parent / "trained"
 _SAMPLES = 8
 
 
@@ -65,7 +66,7 @@ def network(name: str) -> Graph:
     if full == EMBEDDING:
         weights = _trained("lenet-face-small-orl")
         return networks.lenet_embedding(weights, _ORL, (6, 16, 120), 84)
-    trained = (_TRAINED / f"{full}.npz").is_file()
+    trained = (TRAINED / f"{full}.npz").is_file()
     return _BUILDERS[full](_trained(full) if trained else initial(full))
 
 
@@ -100,13 +101,13 @@ def initial(name: str) -> Weights:
 
 
 def report() -> dict[str, Any]:
-    """What the training script found: accuracies on images that no training saw, by network."""
-    found: dict[str, Any] = json.loads((_TRAINED / "report.json").read_text())
+    """What ``examples.zoo.evaluate`` measured on images that no training saw, by network."""
+    found: dict[str, Any] = json.loads((TRAINED / "report.json").read_text())
     return found
 
 
 def _trained(name: str) -> Weights:
-    with np.load(_TRAINED / f"{name}.npz", allow_pickle=False) as file:
+    with np.load(TRAINED / f"{name}.npz", allow_pickle=False) as file:
         arrays = {layer: file[layer].astype(np.float64) for layer in file.files}
 
     def weights(layer: str, shape: Shape) -> FloatArray:

@@ -11,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from circuits.graph import FloatArray
+from examples.zoo.data import SPLITS, Split
+from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
 
 FOLDER = Path(os.environ.get("ZENSERVE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
@@ -23,29 +25,14 @@ class Images(NamedTuple):
     labels: NDArray[np.int64]
 
 
-def of(name: str) -> Images:
-    """Calibration images from the training set and held-out ones for a network of the zoo; else skip."""
+def split(name: str) -> Split:
+    """What a network of the zoo was trained on and what was held out; else skip."""
     if not FOLDER.is_dir():
         pytest.skip(f"the datasets are not there: {FOLDER} (docs/zoo.md)")
-    if name == "shallownet-mnist":
-        seen, labels = _load("mnist_train")
-        held_out, labels = _load("mnist_test")
-        return Images(_pixels(seen[:100, None]), _pixels(held_out[:, None]), labels)
-    if name == "lenet-small-cifar":
-        seen, labels = _load("cifar10_train_b1")
-        held_out, labels = _load("cifar10_test_first1000")
-        return Images(
-            _pixels(seen[:100].transpose(0, 3, 1, 2)), _pixels(held_out.transpose(0, 3, 1, 2)), labels
-        )
-    faces, labels = _load("orl_faces_112x92")
-    small = _pixels(faces[:, None, ::2, ::2])
-    return Images(small[::4], small, labels)
+    return SPLITS[name](FOLDER)
 
 
-def _load(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
-        return file["images"], file["labels"]
-
-
-def _pixels(images: NDArray[np.uint8]) -> FloatArray:
-    return images.astype(np.float64) / 255
+def of(name: str) -> Images:
+    """Training images to calibrate a network of the zoo with, and held-out ones; else skip."""
+    seen, held_out = split(name)
+    return Images(reals(seen)[:CALIBRATION_IMAGES], reals(held_out), held_out.labels)

@@ -1,0 +1,62 @@
+"""The images that the zoo's networks are trained for, from the files that docs/zoo.md lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SEED = 7
+
+
+class Images(NamedTuple):
+    """Pixels uint8[n, channels, height, width] and their labels int64[n]."""
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+
+
+class Split(NamedTuple):
+    """What is trained on, and what no training has seen."""
+
+    seen: Images
+    held_out: Images
+
+
+def mnist(folder: Path) -> Split:
+    return Split(_grey(folder / "mnist_train.npz"), _grey(folder / "mnist_test.npz"))
+
+
+def cifar(folder: Path) -> Split:
+    """The first two of the five batches, and the first 1,000 images of the test set."""
+    first, second, held_out = (
+        _load(folder / f"cifar10_{name}.npz") for name in ("train_b1", "train_b2", "test_first1000")
+    )
+    pixels = np.concatenate([first.pixels, second.pixels])
+    seen = Images(pixels.transpose(0, 3, 1, 2), np.concatenate([first.labels, second.labels]))
+    return Split(seen, Images(held_out.pixels.transpose(0, 3, 1, 2), held_out.labels))
+
+
+def faces(folder: Path) -> Split:
+    """Every second pixel; one of the ten shots of each person, drawn at random, is held out."""
+    pixels, labels = _grey(folder / "orl_faces_112x92.npz")
+    pixels = pixels[:, :, ::2, ::2]
+    rng = np.random.default_rng(SEED)
+    drawn = np.concatenate([rng.choice(np.flatnonzero(labels == person), 1) for person in range(40)])
+    rest = np.setdiff1d(np.arange(len(labels)), drawn)
+    return Split(Images(pixels[rest], labels[rest]), Images(pixels[drawn], labels[drawn]))
+
+
+def _grey(path: Path) -> Images:
+    pixels, labels = _load(path)
+    return Images(pixels[:, None], labels)
+
+
+def _load(path: Path) -> Images:
+    with np.load(path, allow_pickle=False) as file:
+        return Images(file["images"], file["labels"])
+
+
+SPLITS = {"shallownet-mnist": mnist, "lenet-small-cifar": cifar, "lenet-face-small-orl": faces}
