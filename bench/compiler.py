@@ -117,7 +117,7 @@ def zoo_rows(names: tuple[str, ...], weights: Privacy, repetitions: int) -> Iter
     with tempfile.TemporaryDirectory() as cache:
         command(PUBLIC[0], weights, cache, "--bits", "7")  # measures the machine, once
         for name in names:
-            label = f"{name}_{weights}_weights"
+            label = name if weights == "public" else f"{name}_private"
             first = seconds(lambda name=name: command(name, weights, cache))  # type: ignore[misc]
             report = command(name, weights, cache)
             again = measure(lambda name=name: command(name, weights, cache), repetitions=repetitions)  # type: ignore[misc]
@@ -175,7 +175,8 @@ def main() -> None:
     cases: tuple[tuple[Privacy, tuple[str, ...]], ...] = (("public", PUBLIC), ("private", BOTH_PRIVATE))
     for weights, names in cases:
         for rows in zoo_rows(names[:1] if options.quick else names, weights, repetitions):
-            report.show(f"{rows[0].name.removesuffix('_compile')}, input private", rows)
+            name = rows[0].name.split("_")[0]
+            report.show(f"{name}, input private, weights {weights}", rows)
     report.write(options.json)
 
 

@@ -397,18 +397,19 @@ class Statement:
 
 
 def _distinct(values: NDArray[np.int64]) -> tuple[tuple[int, ...], NDArray[np.uint32]]:
-    """The distinct values, ascending, and each value's position among them. Fast where most are small."""
-    small = np.abs(values) < _SMALL
+    """The distinct values, none of them 0, ascending, and each one's position. Fast where most are small."""
+    large = np.flatnonzero(np.abs(values) >= _SMALL)
+    beyond, inverse = np.unique(values[large], return_inverse=True)
+    below = int(np.searchsorted(beyond, 0))
+    place = values + _SMALL
+    place[large] = _SMALL  # that of 0, which no other value has
     seen = np.zeros(2 * _SMALL, dtype=np.bool_)
-    seen[values[small] + _SMALL] = True
-    large, inverse = np.unique(values[~small], return_inverse=True)
-    below = int(np.searchsorted(large, 0))
-    position = np.cumsum(seen) - 1 + below
-    found = np.empty(len(values), dtype=np.uint32)
-    found[small] = position[values[small] + _SMALL]
-    count = int(seen.sum())
-    found[~small] = inverse + np.where(inverse < below, 0, count)
-    pool = np.concatenate([large[:below], np.flatnonzero(seen) - _SMALL, large[below:]])
+    seen[place] = True
+    seen[_SMALL] = False
+    position = (np.cumsum(seen) + (below - 1)).astype(np.uint32)
+    found = position[place]
+    found[large] = inverse + np.where(inverse < below, 0, int(seen.sum()))
+    pool = np.concatenate([beyond[:below], np.flatnonzero(seen) - _SMALL, beyond[below:]])
     return tuple(pool.tolist()), found
 
 

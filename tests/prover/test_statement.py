@@ -146,3 +146,16 @@ def test_a_block_that_misstates_its_rows_is_refused() -> None:
     with pytest.raises(StatementError) as error:
         _ = Statement(0, 0, (block,)).digest
     assert error.value.code == "statement.block_shape"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_blocks_come_in_order_however_many_threads_make_them(threads: int) -> None:
+    sizes = [3, 1, 4, 1, 5, 9, 2, 6]
+    wires = np.arange(max(sizes))
+    blocks = tuple(ProductBlock(str(size), wires[:size], wires[:size], wires[:size]) for size in sizes)
+    statement = Statement(0, max(sizes), blocks)
+    found = [(start, a.rows) for start, (a, _, _) in statement.matrices(threads)]
+    assert found == list(zip(np.cumsum([0, *sizes[:-1]]).tolist(), sizes, strict=True))
+    broken = Statement(0, 1, (*blocks[1:2], *blocks))
+    with pytest.raises(StatementError, match="uses variable"):
+        list(broken.matrices(threads))

@@ -190,3 +190,10 @@ def test_from_the_cache_it_takes_less_than_a_second(network: Path) -> None:
         taken.append(time.perf_counter() - start)
     assert answers[0] == answers[1] == answers[2]
     assert min(taken[1:]) < 1
+
+
+def test_a_process_compiles_a_model_once_for_all_its_images() -> None:
+    quantised = engine.quantise(tiny_onnx(), tiny_calibration(), b"8")
+    circuit = engine.compile_model(quantised, "private", "public")
+    assert engine.compile_model(bytes(bytearray(quantised)), "private", "public") is circuit
+    assert engine.compile_model(quantised, "private", "private") is not circuit
