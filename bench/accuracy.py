@@ -24,9 +24,10 @@ from circuits import Graph, quantise, zoo
 from circuits.graph import FloatArray
 from circuits.onnx.write import to_onnx
 from circuits.quantisation import METHODS, Method, report
+from examples.zoo.data import SPLITS
+from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
 
 FOLDER = Path(os.environ.get("ZENSERVE_DATA") or Path(__file__).parents[2] / "shared" / "data")
-CALIBRATION_IMAGES = 100
 
 
 @dataclass
@@ -46,25 +47,6 @@ class Row:
     worst_snr: float
 
 
-def mnist() -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    seen, held_out = _load("mnist_train"), _load("mnist_test")
-    return _pixels(seen[0][:CALIBRATION_IMAGES, None]), _pixels(held_out[0][:, None]), held_out[1]
-
-
-def cifar() -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    seen, held_out = _load("cifar10_train_b1"), _load("cifar10_test_first1000")
-    first, images = (part[0].transpose(0, 3, 1, 2) for part in (seen, held_out))
-    return _pixels(first[:CALIBRATION_IMAGES]), _pixels(images), held_out[1]
-
-
-def faces() -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """All 400, 360 of which the network has seen: a comparison, and nothing about new faces."""
-    images, labels = _load("orl_faces_112x92")
-    small = _pixels(images[:, None, ::2, ::2])
-    return small[:: len(small) // CALIBRATION_IMAGES], small, labels
-
-
-DATA = {"shallownet-mnist": mnist, "lenet-small-cifar": cifar, "lenet-face-small-orl": faces}
 # Bits, bits of weights, method, per channel.
 SETTINGS: list[tuple[int, int, Method, bool]] = [
     *((8, 8, method, per_channel) for method in METHODS for per_channel in (False, True)),
@@ -75,7 +57,9 @@ SETTINGS: list[tuple[int, int, Method, bool]] = [
 
 
 def rows(net: str, settings: list[tuple[int, int, Method, bool]]) -> list[Row]:
-    calibration, images, labels = DATA[net]()
+    split = SPLITS[net](FOLDER)
+    calibration, images = reals(split.seen)[:CALIBRATION_IMAGES], reals(split.held_out)
+    labels = split.held_out.labels
     graph = zoo.network(net)
     exact = _onnxruntime(graph, images, labels)
     found = []
@@ -108,7 +92,7 @@ def main() -> None:
     if not FOLDER.is_dir():
         raise SystemExit(f"no images in {FOLDER}: set ZENSERVE_DATA (docs/zoo.md)")
     console, all_rows = Console(width=110), []
-    for net in list(DATA)[: 1 if options.quick else None]:
+    for net in list(SPLITS)[: 1 if options.quick else None]:
         measured = rows(net, SETTINGS[:1] if options.quick else SETTINGS)
         title = f"{net}: {measured[0].images} images, onnxruntime in floats {measured[0].onnxruntime:.2%}"
         table = Table(title=title, title_justify="left")
@@ -142,15 +126,6 @@ def _onnxruntime(graph: Graph, images: FloatArray, labels: NDArray[np.int64]) ->
     session = onnxruntime.InferenceSession(to_onnx(graph))
     (logits,) = session.run(None, {graph.input_name: images.astype(np.float32)})
     return float(np.mean(logits.argmax(axis=1) == labels))
-
-
-def _load(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
-        return file["images"], file["labels"]
-
-
-def _pixels(images: NDArray[np.uint8]) -> FloatArray:
-    return images.astype(np.float64) / 255
 
 
 if __name__ == "__main__":
