@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from circuits.builder import Builder
 from circuits.circuit import Circuit, public_group, require_known
-from circuits.gadgets import argmax, range_check
+from circuits.gadgets import argmax
 from circuits.integers import IntArray
 from circuits.linear import Weighted
-from circuits.lowering import Level, Lowering
+from circuits.lowering import Level, Lowering, arithmetic
 from circuits.quantised import Output, QuantGraph
 from circuits.typed import Privacy, TypedGraph
 from kernels import FrArray
@@ -79,8 +79,9 @@ def compile_inference(
     # what a proof means, and no verifier can forget the check.
     x = builder.public("input", size) if input_privacy == "public" else None
     label = builder.public("label", 1)
-    x = builder.private("input", size) if x is None else x
-    range_check(builder, "input/value", Weighted.wires(x), qgraph.input_type.bits)
-    values, bounds = Lowering(builder, typed, level, x.reshape(qgraph.input_shape)).output()
+    tools = arithmetic(builder, level)
+    x = tools.chosen("input", size) if x is None else x
+    tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
+    values, bounds = Lowering(tools, typed, level, x.reshape(qgraph.input_shape)).output()
     argmax(builder, "output/argmax", values, bounds, label, full=level < 2)
     return Inference(typed, level, builder.program())

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from circuits.builder import Builder
 from circuits.circuit import Circuit, checked_integers, public_group, require_known
-from circuits.gadgets import at_least, range_check, require_fit
+from circuits.gadgets import at_least, require_fit
 from circuits.integers import IntArray
 from circuits.linear import Linear, Weighted
-from circuits.lowering import Level, Lowering
+from circuits.lowering import Level, Lowering, arithmetic
 from circuits.quantised import Affine, QuantGraph
 from circuits.typed import Privacy, TypedGraph
 from kernels import FrArray
@@ -110,13 +110,14 @@ def compile_recognition(
     x = builder.public("input", size) if input_privacy == "public" else None
     reference = builder.public("reference", width)
     threshold, match = builder.public("threshold", 1), builder.public("match", 1)
-    x = builder.private("input", size) if x is None else x
+    tools = arithmetic(builder, level)
+    x = tools.chosen("input", size) if x is None else x
     most = width * kind.top**2
     require_fit("output/distance", (0, 2 * most))
-    range_check(builder, "input/value", Weighted.wires(x), qgraph.input_type.bits)
-    range_check(builder, "output/reference", Weighted.wires(reference), kind.bits)
-    range_check(builder, "output/threshold", Weighted.wires(threshold), most.bit_length())
-    values, _ = Lowering(builder, typed, level, x.reshape(qgraph.input_shape)).output()
+    tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
+    tools.ranged("output/reference", Weighted.wires(reference), kind.bits)
+    tools.ranged("output/threshold", Weighted.wires(threshold), most.bit_length())
+    values, _ = Lowering(tools, typed, level, x.reshape(qgraph.input_shape)).output()
 
     difference = values - Linear.wires(reference)
     square = builder.private("output/square", width)

@@ -1,5 +1,5 @@
 """Networks of integers to constraints."""
 
-from circuits.lowering.network import Level, Lowering
+from circuits.lowering.network import Level, Lowering, arithmetic
 
-__all__ = ["Level", "Lowering"]
+__all__ = ["Level", "Lowering", "arithmetic"]

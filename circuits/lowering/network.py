@@ -13,11 +13,14 @@ from typing import Literal
 import numpy as np
 
 from circuits.builder import Builder
-from circuits.gadgets import at_least, range_check, requantise
+from circuits.gadgets import at_least
 from circuits.integers import IntArray, Interval
 from circuits.linear import Linear, Sums, Weighted
+from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.digits import Digits
 from circuits.lowering.pooling import max_pool
-from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel
+from circuits.lowering.sliding import Kernel, PublicKernel
+from circuits.lowering.tables import Tables
 from circuits.quantised import (
     Accumulating,
     Add,
@@ -33,7 +36,12 @@ from circuits.quantised import (
 )
 from circuits.typed import TypedGraph
 
-Level = Literal[0, 1, 2]
+Level = Literal[0, 1, 2, 5]
+
+
+def arithmetic(builder: Builder, level: Level) -> Arithmetic:
+    """The gadgets of a level."""
+    return Tables(builder) if level == 5 else Digits(builder, full=level < 2)
 
 
 class Lowering:
@@ -42,9 +50,9 @@ class Lowering:
     ``x``: the wires of the input, int64[*input_shape], each range-checked by the caller.
     """
 
-    def __init__(self, builder: Builder, typed: TypedGraph, level: Level, x: IntArray) -> None:
-        self._builder, self._typed, self._level = builder, typed, level
-        self._full = level < 2
+    def __init__(self, arithmetic: Arithmetic, typed: TypedGraph, level: Level, x: IntArray) -> None:
+        self._arithmetic, self._builder = arithmetic, arithmetic.builder
+        self._typed, self._level = typed, level
         # A typed tensor as its wires, sums without a type row by row.
         self._wires: dict[str, IntArray] = {typed.qgraph.input_name: x}
         self._sums: dict[str, Sums] = {}
@@ -73,7 +81,7 @@ class Lowering:
         multiplier = np.broadcast_to(rescale.multiplier, shape).ravel()
         total = sums.scale(multiplier).shift(rescale.offset)
         scaled = rescale.scaled(self._typed.bounds(node))
-        out = requantise(self._builder, node.name, total, scaled, rescale, full=self._full)
+        out = self._arithmetic.requantise(node.name, total, scaled, rescale)
         self._wires[node.name] = out.reshape(shape)
 
     def _sum(self, node: Accumulating) -> Sums:
@@ -91,7 +99,7 @@ class Lowering:
     def _slide(self, node: Windowed, kind: Affine) -> Sums:
         x = self._wires[node.inputs[0]]
         weight = node.kernel_weight(x.shape)
-        kernel = Kernel(node.sliding(x.shape), len(weight), kind.zero_point)
+        kernel = Kernel(node.sliding(x.shape), len(weight), kind.zero_point, kind.top)
         weight = weight.reshape(len(weight), -1)
         if not isinstance(node, Conv | Dense):
             return PublicKernel(x, kernel, weight, np.zeros(len(weight), np.int64))
@@ -102,39 +110,7 @@ class Lowering:
             at_least(self._builder, f"{node.name}/term_sign", wires, at_least_zero, kind.bits)
         if self._typed.weights[node.name].privacy == "public":
             return public
-        return self._private(node, x, kernel, weight)
-
-    def _private(self, node: Conv | Dense, x: IntArray, kernel: Kernel, values: IntArray) -> Sums:
-        """Weight wires hold ``q_w - z_w``, range-checked by their type, bias wires the bias.
-
-        Rows: per weight ``bits``, per bias ``bias_bits + 1``, and one per product.
-        """
-        builder, name = self._builder, node.name
-        outputs, taps = values.shape
-        weight, bias = (
-            builder.private(f"{name}/weight", outputs, taps),
-            builder.private(f"{name}/bias", outputs),
-        )
-        pairs = len(kernel.sliding.windows().taps)
-        product = builder.private(f"{name}/product", outputs * pairs)
-        sums = PrivateKernel(x, kernel, weight, bias, product)
-
-        def fill(z: IntArray) -> None:
-            z[weight], z[bias] = values, node.bias
-
-        def fill_products(z: IntArray) -> None:
-            for start in range(0, len(product), _AT_ONCE):
-                left, right, out = sums.products(start, min(start + _AT_ONCE, len(product)))
-                z[out] = z[left] * z[right]
-
-        builder.fill(fill)
-        builder.fill(fill_products)
-        zero = np.repeat(np.broadcast_to(node.weight_type.zero_point, outputs), taps)
-        lifted = Weighted.wires(weight.ravel()).shift(zero)
-        range_check(builder, f"{name}/weight", lifted, node.weight_type.bits)
-        range_check(builder, f"{name}/bias", Weighted.wires(bias), node.bias_bits + 1, -(1 << node.bias_bits))
-        builder.products(f"{name}/product", len(product), sums.products)
-        return sums
+        return self._arithmetic.private_sums(node, x, kernel)
 
     def _move_sums(self, node: QuantNode) -> None:
         """Sums are reshaped and transposed alone: the rows of the output in the order that the node makes."""
@@ -151,7 +127,7 @@ class Lowering:
         kind = self._typed.tensors[node.inputs[0]].affine
         assert kind is not None  # noqa: S101
         if isinstance(node, MaxPool):
-            wires = max_pool(self._builder, node, inputs[0], kind.bits, full=self._full)
+            wires = max_pool(self._arithmetic, node, inputs[0], kind.bits)
         else:
             padding = self._constant(node.name, kind.zero_point) if isinstance(node, Pad) else 0
             wires = node.run([x[np.newaxis] for x in inputs], padding)[0]
@@ -167,7 +143,3 @@ class Lowering:
 
         self._builder.fill(fill)
         return int(wire[0])
-
-
-# Products are filled in so many at a time.
-_AT_ONCE = 1 << 20

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.builder import Builder
-from circuits.gadgets import larger
 from circuits.integers import IntArray
-from circuits.linear import Weighted
+from circuits.lowering.arithmetic import Arithmetic
 from circuits.quantised import MaxPool
 
 _NOTHING = -1
 
 
-def max_pool(builder: Builder, node: MaxPool, x: IntArray, bits: int, *, full: bool) -> IntArray:
+def max_pool(arithmetic: Arithmetic, node: MaxPool, x: IntArray, bits: int) -> IntArray:
     """The wires of the largest value in each window of x[channels, height, width]: [channels, down, across].
 
     ``bits``: of the values. A window of n values costs n - 1 ``larger``; windows that overlap share those of
@@ -26,21 +24,20 @@ def max_pool(builder: Builder, node: MaxPool, x: IntArray, bits: int, *, full: b
     rows = np.unique(np.add.outer(node.stride[0] * np.arange(down), np.arange(node.kernel[0])))
     best = np.full((len(x), padded.shape[1], across), _NOTHING)
     columns = np.add.outer(node.stride[1] * np.arange(across), np.arange(node.kernel[1]))
-    best[:, rows] = _largest(builder, f"{node.name}/across", padded[:, rows][:, :, columns], bits, full)
+    best[:, rows] = _largest(arithmetic, f"{node.name}/across", padded[:, rows][:, :, columns], bits)
     windows = np.add.outer(node.stride[0] * np.arange(down), np.arange(node.kernel[0]))
     seen = best[:, windows].transpose(0, 1, 3, 2)
-    return _largest(builder, f"{node.name}/down", seen, bits, full)
+    return _largest(arithmetic, f"{node.name}/down", seen, bits)
 
 
-def _largest(builder: Builder, name: str, seen: IntArray, bits: int, full: bool) -> IntArray:
+def _largest(arithmetic: Arithmetic, name: str, seen: IntArray, bits: int) -> IntArray:
     """The largest along the last axis, where ``_NOTHING`` is no wire and never wins."""
     best = seen[..., 0].copy()
     for index in range(1, seen.shape[-1]):
         candidate = seen[..., index]
         contested = (best != _NOTHING) & (candidate != _NOTHING)
         if contested.any():
-            left, right = Weighted.wires(best[contested]), Weighted.wires(candidate[contested])
-            chosen = larger(builder, f"{name}{index}", left, right, bits, full=full)
+            chosen = arithmetic.larger(f"{name}{index}", best[contested], candidate[contested], bits)
         best = np.where(best == _NOTHING, candidate, best)
         if contested.any():
             best[contested] = chosen

@@ -14,11 +14,12 @@ from circuits.tiles import Products
 
 
 class Kernel(NamedTuple):
-    """``zero_point``: of the input. ``outputs``: channels of the output."""
+    """``zero_point``, ``top``: the input's, and its largest integer. ``outputs``: channels of the output."""
 
     sliding: Sliding
     outputs: int
     zero_point: int
+    top: int
 
     def convolve(self, q: IntArray, weight: IntArray, bias: IntArray) -> IntArray:
         """The sums for inputs q[*image], weight[outputs, taps], bias[outputs], flattened.
