@@ -216,8 +216,15 @@ class Combination(Sums):
         if any(sums.rows != rows for _, sums in terms):
             raise ValueError("linear combinations of different numbers of rows do not add up row by row")
         self.rows = rows
-        self._terms = terms
+        self._terms: list[tuple[int | IntArray, Sums]] = []
         self._constant: IntArray = np.broadcast_to(constant, rows)
+        for factor, sums in terms:
+            if isinstance(sums, Combination):
+                # Its own terms instead: a part is then put together once, however deep the sum was.
+                self._terms += [(_times(factor, inner), leaf) for inner, leaf in sums._terms]
+                self._constant = self._constant + _times(factor, sums._constant)
+            else:
+                self._terms.append((factor, sums))
 
     @property
     def width(self) -> int:
@@ -235,3 +242,13 @@ class Combination(Sums):
         for factor, sums in self._terms:
             total += factor * sums.evaluate(z)
         return total
+
+
+def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:
+    """Their product. Raises ``StatementError`` (``statement.could_wrap``) beyond 62 bits."""
+    most = [int(np.abs(factor).max()) if np.size(factor) else 0 for factor in (a, b)]
+    if most[0] * most[1] >= INTEGER_LIMIT:
+        raise StatementError(
+            "statement.could_wrap", f"a coefficient of {most[0]} times {most[1]} exceeds 62 bits"
+        )
+    return a * b
