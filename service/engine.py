@@ -87,7 +87,8 @@ def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Priv
 def require_memory(circuit: Inference, threads: int) -> None:
     """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
     size = Size.of(circuit.statement)
-    needed, free = max(size.setup_memory, size.proving_memory(threads)), free_memory()
+    # Estimates leave out what Python and the kernels hold besides: up to a third more was seen.
+    needed, free = max(size.setup_memory, size.proving_memory(threads)) * 4 // 3, free_memory()
     if needed > free:
         raise ModelError(
             "model.memory",
