@@ -157,6 +157,11 @@ def challenged(program: Program, z: Sequence[int] | IntArray, seed: int = 0) -> 
     return kernels.fr.to_ints(assignment)
 
 
+def completed(circuit: Inference, z: Sequence[int] | IntArray, seed: int = 0) -> list[int]:
+    """The assignment with random challenges and what follows from them, where the circuit draws any."""
+    return challenged(circuit.program, z, seed) if circuit.statement.challenges else [int(v) for v in z]
+
+
 def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
     """The variables that can be moved by one, alone or with all that depends on challenges, unnoticed."""
     statement = program.statement

@@ -16,11 +16,11 @@ from circuits.typed import Privacy, TypedGraph
 from prover.reference import check
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import PRIVACIES, R, first_violation, forge, unnoticed
+from tests.circuits.support import PRIVACIES, R, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
-LEVELS: tuple[Level, ...] = (0, 1, 2)
+LEVELS: tuple[Level, ...] = (0, 1, 2, 5)
 SETTINGS = list(itertools.product(PRIVACIES, LEVELS))
 SMALL = (2, 3, 3)
 
@@ -43,7 +43,7 @@ def test_executor_and_constraints_agree_bit_for_bit(
     for q in networks.inputs(graph, 3, seed):
         expected = slow.tensors(graph, q)
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, z) is None
+        assert first_violation(circuit.statement, completed(circuit, z)) is None
         assert z[circuit.layout["label"][0]] == slow.label(expected, graph.output)
         for node in graph.nodes:
             if f"{node.name}/out" in circuit.layout and f"{node.name}/cap/chosen" not in circuit.layout:
@@ -83,6 +83,16 @@ def test_every_wire_that_lies_is_refused(kinds: tuple[str, ...], privacy: tuple[
     _mutate(circuit, networks.inputs(graph, 3, 5)[2])
 
 
+@pytest.mark.parametrize("kinds", MUTATED)
+@pytest.mark.parametrize("privacy", [("private", "public"), ("private", "private"), ("public", "private")])
+def test_every_wire_that_lies_is_refused_at_level_5(
+    kinds: tuple[str, ...], privacy: tuple[Privacy, Privacy]
+) -> None:
+    """Told when the challenge is known already, and all that depends on it as it was."""
+    graph = networks.of_kinds(11, *kinds, most_bits=3, shape=SMALL)
+    _mutate(compiled(graph, privacy, 5), networks.inputs(graph, 3, 5)[2])
+
+
 @pytest.mark.parametrize("level", [0, 1])
 def test_every_wire_that_lies_is_refused_at_lower_levels(level: Level) -> None:
     graph = networks.of_kinds(11, "conv", "max", most_bits=3, shape=(1, 2, 2))
@@ -90,7 +100,7 @@ def test_every_wire_that_lies_is_refused_at_lower_levels(level: Level) -> None:
 
 
 def _mutate(circuit: Inference, q: IntArray) -> None:
-    z = circuit.assign(q).tolist()
+    z = completed(circuit, circuit.assign(q))
     assert check(circuit.statement, z) is None
     wires = [
         wire
@@ -100,13 +110,15 @@ def _mutate(circuit: Inference, q: IntArray) -> None:
     ]
     lies = [(wire, lie) for wire in wires for lie in (z[wire] + 1, (z[wire] + (R + 1) // 2) % R)]
     assert unnoticed(circuit.statement, z, lies) == []
-    assert sum(group.size for group in circuit.layout.values()) == circuit.statement.variables - 1
+    blinding = len(circuit.statement.segments)
+    assert sum(group.size for group in circuit.layout.values()) == circuit.statement.variables - 1 - blinding
 
 
 @pytest.mark.parametrize("kinds", MUTATED)
 @pytest.mark.parametrize("privacy", [("private", "public"), ("private", "private")])
+@pytest.mark.parametrize("level", [2, 5])
 def test_lies_that_all_later_wires_follow_are_refused(
-    kinds: tuple[str, ...], privacy: tuple[Privacy, Privacy]
+    kinds: tuple[str, ...], privacy: tuple[Privacy, Privacy], level: Level
 ) -> None:
     """The prover insists on one wire and computes everything after it honestly.
 
@@ -114,10 +126,10 @@ def test_lies_that_all_later_wires_follow_are_refused(
     so is a free slack. All other wires are determined.
     """
     graph = networks.of_kinds(11, *kinds, most_bits=3, shape=SMALL)
-    circuit = compiled(graph, privacy, 2)
+    circuit = compiled(graph, privacy, level)
     q = networks.inputs(graph, 3, 5)[2]
     z = circuit.assign(q)
-    choices = ("input", "input/value/bits")
+    choices = ("input", "input/value/bits", "input/value/limbs", "challenge0", "challenge1")
     accepted = []
     for name, group in circuit.layout.items():
         chosen = name in choices or name.split("/")[1:2] in (["weight"], ["bias"])
@@ -126,8 +138,10 @@ def test_lies_that_all_later_wires_follow_are_refused(
         for wire in group.ravel()[::3].tolist():
             for value in (int(z[wire]) + 1, 1 - int(z[wire])):
                 if value != z[wire]:
-                    lie = forge(circuit, q, {wire: value})
-                    if first_violation(circuit.statement, lie) is None:
+                    lie = completed(circuit, forge(circuit, q, {wire: value}))
+                    # What depends on challenges is computed from them, whatever the prover insists on.
+                    told = lie[wire] == value % R
+                    if told and first_violation(circuit.statement, lie) is None:
                         accepted.append((name, wire))
     assert accepted == []
 
@@ -193,7 +207,7 @@ def test_a_sum_moved_by_the_modulus_is_refused() -> None:
 def test_levels_cost_what_they_add() -> None:
     graph = networks.of_kinds(2, "conv", "sum", shape=SMALL)
     for privacy in PRIVACIES:
-        counts = [compiled(graph, privacy, level).statement.constraints for level in LEVELS]
+        counts = [compiled(graph, privacy, level).statement.constraints for level in (0, 1, 2)]
         assert counts[0] > counts[1] > counts[2]
     conv = next(node for node in graph.nodes if node.name.startswith("conv"))
     by_gadget = compiled(graph, ("private", "private"), 0).describe()["constraints"]["by_gadget"]
@@ -217,7 +231,7 @@ def test_private_weights_do_not_reach_the_statement() -> None:
     assert digests[1][0] != digests[1][1]
 
 
-@pytest.mark.parametrize("level", [-1, 3, 2.5])
+@pytest.mark.parametrize("level", [-1, 3, 4, 6, 2.5])
 def test_unknown_levels_are_refused(level: float) -> None:
     with pytest.raises(StatementError) as caught:
         compile_inference(networks.of_kinds(1), level=level)  # type: ignore[arg-type]

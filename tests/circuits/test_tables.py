@@ -1,0 +1,134 @@
+"""The gadgets of level 5: wrong outputs, alone and with a second lie, and honest ones up to their bounds."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circuits.builder import Builder
+from circuits.integers import IntArray
+from circuits.linear import Linear
+from circuits.lowering.tables import Tables
+from circuits.program import Program
+from circuits.quantised import Affine, Rescale
+from tests.circuits.support import challenged, first_violation
+from tests.prover.statements import patient
+from zenerrors import StatementError
+
+
+def requantised(
+    rescale: Rescale, bounds: tuple[int, int], count: int = 1
+) -> tuple[Program, IntArray, IntArray]:
+    """The program, and the wires of totals and outputs as the builder numbers them."""
+    builder = Builder()
+    total = builder.auxiliary("total", count)
+    out = Tables(builder).requantise("test", Linear.wires(total), bounds, rescale)
+    return builder.program(), total, out
+
+
+def rescaling(shift: int, bits: int, low: int = 0, high: int | None = None) -> Rescale:
+    kind = Affine(1.0, 0, bits)
+    return Rescale(np.array([1]), shift, kind, low, kind.top if high is None else high)
+
+
+def filled(program: Program, wires: IntArray, values: list[int], overrides: dict[int, int]) -> list[int]:
+    """Honest but for ``overrides``, by the builder's numbers; challenges and their answers included."""
+    z = np.zeros(len(program.order), dtype=np.int64)
+    for step in program.fills:
+        z[0], z[wires] = 1, values
+        for wire, value in overrides.items():
+            z[wire] = value
+        step(z)
+    for wire, value in overrides.items():
+        z[wire] = value
+    z[0], z[wires] = 1, values
+    assignment = np.zeros(program.statement.variables, dtype=np.int64)
+    assignment[program.order] = z
+    return challenged(program, assignment)
+
+
+NARROW = [
+    (rescaling(2, 2), (-40, 60)),
+    (rescaling(0, 2), (-5, 9)),
+    (rescaling(1, 3, 2, 6), (-30, 40)),
+    (rescaling(3, 2), (0, 31)),
+]
+WIDE = [
+    (rescaling(2, 2), (-(1 << 17), 1 << 16)),
+    (rescaling(2, 3, 1, 5), (-(1 << 17), 1 << 16)),
+]
+
+
+def claims(rescale: Rescale, value: int) -> set[int]:
+    """Wrong outputs: the ends of the clamp, beyond them, and beside the right one."""
+    low, high = rescale.low, rescale.high
+    expected = min(max(value >> rescale.shift, low), high)
+    return {low - 1, low, expected + 1, high, high + 1} - {expected}
+
+
+@pytest.mark.parametrize(("rescale", "bounds"), [*NARROW, *WIDE])
+def test_only_the_right_output_has_a_witness(rescale: Rescale, bounds: tuple[int, int]) -> None:
+    program, total, out = requantised(rescale, bounds)
+    for value in {bounds[0], 7, bounds[1]}:
+        honest = filled(program, total, [value], {})
+        assert first_violation(program.statement, honest) is None
+        assert honest[program.order[out[0]]] not in claims(rescale, value)
+        for claim in claims(rescale, value):
+            assert first_violation(program.statement, filled(program, total, [value], {int(out[0]): claim}))
+
+
+@pytest.mark.parametrize(("rescale", "bounds"), NARROW)
+def test_no_second_lie_makes_a_wrong_output_right(rescale: Rescale, bounds: tuple[int, int]) -> None:
+    program, total, out = requantised(rescale, bounds)
+    groups = [name for name in program.statement.layout if name.startswith("test/") and "inverse" not in name]
+    variables = [int(v) for name in groups for v in program.statement.layout[name].ravel()[:2]]
+    wires = [int(np.flatnonzero(program.order == variable)[0]) for variable in variables]
+    value = 7
+    honest = filled(program, total, [value], {})
+    for claim, wire, move in itertools.product(claims(rescale, value), wires, (1, -1)):
+        lie = {int(out[0]): claim, wire: honest[program.order[wire]] + move}
+        if wire != out[0] and abs(lie[wire]) < 1 << 62:
+            assert first_violation(program.statement, filled(program, total, [value], lie)) is not None
+
+
+@patient
+@given(st.integers(2, 8), st.integers(0, 20), st.integers(4, 40), st.data())
+def test_honest_totals_pass_up_to_their_bounds(
+    bits: int, shift: int, reach: int, data: st.DataObject
+) -> None:
+    levels = st.integers(0, 2**bits - 1)
+    low, high = sorted(data.draw(st.lists(levels, min_size=2, max_size=2, unique=True)))
+    rescale = rescaling(shift, bits, low, high)
+    limit = min(reach, shift + 15)
+    ends = sorted(data.draw(st.lists(st.integers(-(2**limit), 2**limit), min_size=2, max_size=2)))
+    values = [*ends, *data.draw(st.lists(st.integers(*ends), max_size=4))]
+    program, total, out = requantised(rescale, (ends[0], ends[1]), len(values))
+    z = filled(program, total, values, {})
+    assert first_violation(program.statement, z) is None
+    found = [z[program.order[wire]] for wire in out]
+    assert found == [min(max(value >> shift, low), high) for value in values]
+
+
+def test_the_larger_of_two_is_neither_less_nor_another() -> None:
+    pairs = list(itertools.product(range(4), repeat=2))
+    builder = Builder()
+    left, right = builder.auxiliary("left", len(pairs)), builder.auxiliary("right", len(pairs))
+    out = Tables(builder).larger("test", left, right, 2)
+    program = builder.program()
+    wires, values = np.append(left, right), np.array(pairs).T.ravel().tolist()
+    honest = filled(program, wires, values, {})
+    assert first_violation(program.statement, honest) is None
+    for row, pair in enumerate(pairs):
+        assert honest[program.order[out[row]]] == max(pair)
+        for claim in set(range(-1, 6)) - {max(pair)}:
+            assert first_violation(program.statement, filled(program, wires, values, {int(out[row]): claim}))
+
+
+def test_totals_that_could_wrap_are_refused() -> None:
+    with pytest.raises(StatementError) as caught:
+        requantised(rescaling(3, 8), (-(1 << 62), 1 << 20))
+    assert caught.value.code == "statement.could_wrap"
