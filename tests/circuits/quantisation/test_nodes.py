@@ -1,0 +1,132 @@
+"""Each integer node against the float node that it stands for, on the same inputs, in random networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from circuits import Graph, QuantGraph, quantise
+from circuits.graph import Add, Clip, Conv, Dense, FloatArray, Reshape
+from circuits.language import Tensor, concat, tensor
+from circuits.quantisation import METHODS, Method
+from circuits.quantisation.plan import Step, plan
+from circuits.quantised import Affine, QuantNode
+from tests.prover.statements import patient
+from zenerrors import ModelError
+
+Rng = np.random.Generator
+# What a multiplier may add to the half step of rounding: a quarter of a step.
+TOLERANCE = 0.75 + 1e-9
+
+
+def weight(rng: Rng, *shape: int) -> FloatArray:
+    drawn: FloatArray = rng.normal(size=shape) * 10.0 ** rng.uniform(-1, 1)
+    return drawn
+
+
+def clipped(x: Tensor, rng: Rng) -> Tensor:
+    low, high = sorted(rng.normal(size=2) * 2)
+    return x.clip(low, high + 0.5)
+
+
+def joined(x: Tensor, rng: Rng) -> Tensor:
+    return concat([x, x.conv(weight(rng, 2, x.shape[0], 1, 1))])
+
+
+def typed(x: Tensor, rng: Rng) -> Tensor:
+    return x.quantised(10.0 ** rng.uniform(-2.5, -0.5), int(rng.integers(4)), bits=int(rng.integers(2, 9)))
+
+
+OPERATORS: list[Callable[[Tensor, Rng], Tensor]] = [
+    lambda x, rng: x.conv(weight(rng, 3, x.shape[0], 2, 2), weight(rng, 3), padding=1),
+    lambda x, rng: x.conv(weight(rng, 2 * x.shape[0], 1, 1, 1), groups=x.shape[0]).relu(),
+    lambda x, rng: x + x.conv(weight(rng, x.shape[0], x.shape[0], 1, 1)),
+    lambda x, rng: (x + x.relu()).clip(-1.0, 6.0),
+    lambda x, rng: x.average_pool(2, 1),
+    lambda x, rng: x.average_pool(3, 1, padding=1),
+    lambda x, rng: x.average_pool(3, 1, padding=1).clip(0.0, 1.0),
+    lambda x, rng: x.max_pool(2, 1, padding=1),
+    lambda x, rng: x.pad((0, 0), (1, 0), (0, 1)),
+    lambda x, rng: x.transpose(0, 2, 1),
+    lambda x, rng: x.relu(),
+    clipped,
+    joined,
+    typed,
+]
+
+
+def random_graph(rng: Rng) -> Graph:
+    x = tensor("image", 2, 5, 6)
+    for _ in range(rng.integers(1, 7)):
+        x = OPERATORS[rng.integers(len(OPERATORS))](x, rng)
+    x = x.flatten()
+    return x.dense(weight(rng, 4, x.shape[0])).graph() if rng.random() < 0.5 else x.graph()
+
+
+def tolerance(step: Step, types: list[Affine], output: Affine) -> float:
+    """In steps of the output. The terms of a sum may be much wider than it: a quarter of their own steps."""
+    if not isinstance(step.node, Add):
+        return TOLERANCE
+    return TOLERANCE + sum(kind.scale for kind in types) / output.scale / 4
+
+
+def expected(step: Step, node: QuantNode, types: list[Affine], inputs: list[FloatArray]) -> FloatArray:
+    """What the float node makes of these inputs with the integer one's weights, before its Clip."""
+    if not isinstance(step.node, Conv | Dense):
+        return step.node.run(*inputs)
+    scale = node.weight_type.scale  # type: ignore[attr-defined]
+    rows = (-1,) + (1,) * (step.node.weight.ndim - 1)
+    real = node.centred_weight * scale.reshape(rows)  # type: ignore[attr-defined]
+    bias = node.bias * scale * types[0].scale  # type: ignore[attr-defined]
+    return replace(step.node, weight=real, bias=bias).run(*inputs)
+
+
+def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
+    steps = {step.name: step for step in plan(graph)}
+    values = dict(qgraph.tensors(qgraph.input_type.quantise(x)))
+    for node in qgraph.nodes:
+        output, step = qgraph.types[node.name], steps.get(node.name)
+        if output is None or step is None:
+            continue
+        types = qgraph.types_of(node)
+        inputs = [kind.real(values[name]) for kind, name in zip(types, node.inputs, strict=True)]
+        exact = expected(step, node, types, inputs)
+        exact = step.clip.run(exact) if step.clip else exact
+        exact = np.clip(exact, *output.real(np.array([0, output.top])))
+        error = np.abs(output.real(values[node.name]) - exact).max() / output.scale
+        assert error <= tolerance(step, types, output), (node, error)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 8), st.integers(2, 8), st.sampled_from(METHODS), st.booleans())
+@patient
+def test_every_node_does_what_the_float_node_does(
+    seed: int, bits: int, weight_bits: int, method: Method, per_channel: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng)
+    x = rng.normal(size=(8, *graph.input_shape))
+    try:
+        qgraph = quantise(graph, x, bits, weight_bits=weight_bits, method=method, per_channel=per_channel)
+    except ModelError as error:
+        # Few bits, or a coarse prescribed type, may have no two integers within a narrow clamp.
+        if "leaves no interval" in error.message:
+            reject()
+        raise
+    check(graph, qgraph, x)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.0, 5.0), (-1.0, 3.0)])
+def test_a_clip_of_a_clip_does_both(low: float, high: float) -> None:
+    nodes = (Clip("a", ("x",), 0.0, 6.0), Clip("b", ("a",), low, high), Reshape("c", ("b",), (3,)))
+    graph = Graph("x", (3,), nodes, "c")
+    x = np.random.default_rng(0).normal(size=(64, 3)) * 4
+    qgraph = quantise(graph, x)
+    kind = qgraph.types[qgraph.output]
+    assert kind is not None
+    found = kind.real(qgraph.run(qgraph.input_type.quantise(x)))
+    np.testing.assert_allclose(found, graph.run(x), atol=2 * qgraph.input_type.scale)
