@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from circuits import Graph, QuantGraph, quantise
+from circuits import Graph, QuantGraph, quantise, quantised
 from circuits.graph import Add, Clip, Conv, Dense, FloatArray, Reshape
 from circuits.language import Tensor, concat, tensor
 from circuits.quantisation import METHODS, Method
 from circuits.quantisation.plan import Step, plan
-from circuits.quantised import Affine, QuantNode
+from circuits.quantised import Affine
 from tests.prover.statements import patient
 from zenerrors import ModelError
 
 Rng = np.random.Generator
+HALF = 0.5 + 1e-9
 # What a multiplier may add to the half step of rounding: a quarter of a step.
-TOLERANCE = 0.75 + 1e-9
+TOLERANCE = HALF + 0.25
 
 
 def weight(rng: Rng, *shape: int) -> FloatArray:
@@ -75,15 +76,17 @@ def tolerance(step: Step, types: list[Affine], output: Affine) -> float:
     return TOLERANCE + sum(kind.scale for kind in types) / output.scale / 4
 
 
-def expected(step: Step, node: QuantNode, types: list[Affine], inputs: list[FloatArray]) -> FloatArray:
-    """What the float node makes of these inputs with the integer one's weights, before its Clip."""
-    if not isinstance(step.node, Conv | Dense):
-        return step.node.run(*inputs)
-    scale = node.weight_type.scale  # type: ignore[attr-defined]
-    rows = (-1,) + (1,) * (step.node.weight.ndim - 1)
-    real = node.centred_weight * scale.reshape(rows)  # type: ignore[attr-defined]
-    bias = node.bias * scale * types[0].scale  # type: ignore[attr-defined]
-    return replace(step.node, weight=real, bias=bias).run(*inputs)
+def real_layer(layer: Conv | Dense, node: quantised.Conv | quantised.Dense, read: Affine) -> Conv | Dense:
+    """The float layer with the integer one's weights and biases, each within half a step of its own, or cut
+    off where the type ends."""
+    kind, rows = node.weight_type, (-1, *(1 for _ in node.weight.shape[1:]))
+    scale, zero = kind.scale.reshape(rows), kind.zero_point.reshape(rows)
+    weight: FloatArray = node.centred_weight * scale
+    bias: FloatArray = node.bias * kind.scale * read.scale
+    kept = np.clip(layer.weight, -zero * scale, (kind.top - zero) * scale)
+    assert (np.abs(weight - kept) <= scale * HALF).all()
+    assert (np.abs(bias - layer.bias) <= kind.scale * read.scale * HALF + np.abs(bias) * 1e-12).all()
+    return replace(layer, weight=weight, bias=bias)
 
 
 def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
@@ -95,7 +98,11 @@ def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
             continue
         types = qgraph.types_of(node)
         inputs = [kind.real(values[name]) for kind, name in zip(types, node.inputs, strict=True)]
-        exact = expected(step, node, types, inputs)
+        source = step.node
+        if isinstance(source, Conv | Dense):
+            assert isinstance(node, quantised.Conv | quantised.Dense)
+            source = real_layer(source, node, types[0])
+        exact = source.run(*inputs)
         exact = step.clip.run(exact) if step.clip else exact
         exact = np.clip(exact, *output.real(np.array([0, output.top])))
         error = np.abs(output.real(values[node.name]) - exact).max() / output.scale
@@ -118,6 +125,19 @@ def test_every_node_does_what_the_float_node_does(
             reject()
         raise
     check(graph, qgraph, x)
+
+
+@given(st.integers(0, 2**32), st.booleans())
+@patient
+def test_min_max_cuts_no_weight_off(seed: int, per_channel: bool) -> None:
+    rng = np.random.default_rng(seed)
+    layer = weight(rng, 6, 4, 1, 1) * 4.0 ** -rng.integers(0, 6, (6, 1, 1, 1))
+    graph = tensor("image", 4, 3, 3).conv(layer).relu().flatten().graph()
+    qgraph = quantise(graph, rng.normal(size=(8, 4, 3, 3)), per_channel=per_channel)
+    (conv,) = (node for node in qgraph.nodes if isinstance(node, quantised.Conv))
+    scale = conv.weight_type.scale.reshape(-1, 1, 1, 1)
+    # Half a step for the weight, and half for the zero point.
+    assert (np.abs(conv.centred_weight * scale - layer) <= scale * 2 * HALF).all()
 
 
 @pytest.mark.parametrize(("low", "high"), [(2.0, 5.0), (-1.0, 3.0)])
