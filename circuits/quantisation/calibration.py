@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,9 +14,11 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 # What the percentile method leaves beyond each end.
 _TAIL = 1e-4
-# The methods that look at single values look at so many, evenly spaced.
+# The methods that look at single values look at so many.
 _SAMPLE = 1 << 16
-_SHRINKS = np.arange(1.0, 0.2, -0.02)
+# Multiples of the golden ratio fill [0, 1) evenly and, unlike a stride, keep step with no row or channel.
+_GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
+_SHRINKS: list[float] = np.arange(1.0, 0.2, -0.02).tolist()
 
 
 class Interval(NamedTuple):
@@ -37,13 +40,19 @@ def interval(values: FloatArray, bits: int, method: Method) -> Interval:
     whole = Interval(min(0.0, float(values.min())), max(0.0, float(values.max())))
     if method == "min-max" or whole.low == whole.high:
         return whole
-    flat = values.ravel()
-    sample = flat[:: max(1, len(flat) // _SAMPLE)]
+    sample = _sample(values.ravel())
     if method == "percentile":
         low, high = np.quantile(sample, [_TAIL, 1 - _TAIL])
         return Interval(min(0.0, float(low)), max(0.0, float(high)))
     shrunk = [Interval(whole.low * shrink, whole.high * shrink) for shrink in _SHRINKS]
     return min(shrunk, key=lambda candidate: _squared_error(sample, candidate, bits))
+
+
+def _sample(flat: FloatArray) -> FloatArray:
+    if len(flat) <= _SAMPLE:
+        return flat
+    places = np.arange(_SAMPLE) * _GOLDEN_RATIO % 1
+    return flat[(places * len(flat)).astype(np.int64)]
 
 
 def _squared_error(values: FloatArray, span: Interval, bits: int) -> float:

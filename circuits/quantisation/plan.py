@@ -67,8 +67,8 @@ def plan(graph: Graph) -> list[Step]:
                 f"the {type(node).__name__} {node.name[:80]!r} cannot be quantised; fuse the graph first",
             )
         taken[kind] += 1
-        joined = readers[node.name] == 1 and not isinstance(node, MOVERS) and node.name not in graph.declared
-        clip = clips.get(node.name) if joined else None
+        single = readers[node.name] == 1 and node.name not in graph.declared
+        clip = clips.get(node.name) if single and not isinstance(node, (*MOVERS, Clip)) else None
         tensor = clip.name if clip else node.name
         done.add(tensor)
         steps.append(Step(f"{kind}{taken[kind]}", node, clip, tensor))

@@ -53,8 +53,8 @@ def quantise(
     """Quantise ``graph`` to ``bits`` (2 to 8) per tensor element, and ``weight_bits`` (``bits``) per weight.
 
     ``calibration``: float[n, *input_shape], typical inputs: ``method`` takes the range of each tensor from
-    them. ``per_channel``: a scale for each output channel of a layer's weights, the last layer's aside.
-    What the file declares quantised keeps its scales and zero points.
+    them, the input's always by min-max. ``per_channel``: a scale for each output channel of a layer's
+    weights, the last layer's aside. What the file declares quantised keeps its scales and zero points.
 
     Raises ``TensorError`` (``input.*``) for calibration data that do not fit the network, and ``ModelError``
     (``model.*``) for a network that has no exact integer form.
@@ -102,7 +102,9 @@ class _Quantiser:
                 continue
             if not np.isfinite(values).all():
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
-            span = interval(values, self.bits, self.method)
+            # Inputs are refused where they would saturate, so their type spans all of them.
+            method: Method = "min-max" if name == self.graph.input_name else self.method
+            span = interval(values, self.bits, method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         return spans
 
