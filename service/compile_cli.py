@@ -42,7 +42,8 @@ def compile_network(
         Privacy, typer.Option(help="Whether the key gives the weights away.")
     ] = "public",
     level: Annotated[
-        int, typer.Option(min=0, max=2, help="How constraints are made: 2 is the best, 0 and 1 to compare.")
+        int,
+        typer.Option(min=0, max=5, help="How constraints are made: 2 as the service, 5 by lookups, or 0, 1."),
     ] = 2,
     scheme: Annotated[
         Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")

@@ -1,9 +1,10 @@
-"""A typed network to constraints, node by node, at levels 0 to 2 of DESIGN 5.3.
+"""A typed network to constraints, node by node, at the levels of DESIGN 5.3.
 
 Every level proves the same statement. Level 2 decomposes a value into as many digits as its type needs, and
 so checks quotient and remainder of every division in one go (ZEN 5.5.2). Level 1 takes no notice of types:
 signs, divisions and comparisons decompose all 254 digits of a field element. Level 0 checks, besides, the
 sign of every term ``q - z`` of every product on its own (ZEN 5.5.1), which grouping by signs spares (5.5.2).
+Level 5 looks values up instead of decomposing them, and checks products of private weights at a challenge.
 """
 
 from __future__ import annotations

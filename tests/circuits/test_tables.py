@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import prover
+from circuits import compile_inference
 from circuits.builder import Builder
 from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.lowering.tables import Tables
 from circuits.program import Program
 from circuits.quantised import Affine, Rescale
+from circuits.typed import Privacy
 from tests.circuits.support import challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
@@ -126,6 +129,20 @@ def test_the_larger_of_two_is_neither_less_nor_another() -> None:
         assert honest[program.order[out[row]]] == max(pair)
         for claim in set(range(-1, 6)) - {max(pair)}:
             assert first_violation(program.statement, filled(program, wires, values, {int(out[row]): claim}))
+
+
+@pytest.mark.parametrize("weights", ["public", "private"])
+def test_a_label_is_proven_and_no_other_verifies(weights: Privacy) -> None:
+    graph = networks.of_kinds(5, "conv", "max", shape=(1, 3, 3))
+    circuit = compile_inference(graph, weight_privacy=weights, level=5)
+    q = networks.inputs(graph, 3)[2]
+    key = prover.setup(circuit.statement)
+    proof = prover.prove(key, circuit.statement, circuit.witness(q), answer=circuit.program.answer)
+    public = circuit.public_inputs(q, circuit.execute(q))
+    assert prover.verify(key.verifying_key, public, proof).valid
+    for label in set(range(3)) - set(public):
+        assert not prover.verify(key.verifying_key, [label], proof).valid
+    assert circuit.program.soundness_bits > 200
 
 
 def test_totals_that_could_wrap_are_refused() -> None:

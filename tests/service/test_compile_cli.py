@@ -147,6 +147,9 @@ def test_the_cache_holds_no_weights(report: Any, network: Path, tmp_path: Path) 
 def test_levels_and_privacy_show(report: Any, network: Path) -> None:
     best, middle, vanilla = (report(network, "--level", level)["constraints"] for level in (2, 1, 0))
     assert best < middle < vanilla
+    tables = report(network, "--level", 5)
+    assert [segment["name"] for segment in tables["segments"]] == ["auxiliary"]
+    assert tables["key"]["proving"] > 0
     public = report(network, "--input-privacy", "public")
     assert public["public_inputs"] == 1 + int(np.prod(circuits.load_onnx(tiny_onnx()).input_shape))
 
@@ -164,7 +167,8 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path
     (tmp_path / "c.json").write_text('["a"]')
     assert "[input.not_numeric]" in complaint(network, "--calibration", tmp_path / "c.json")
     assert "or equal to 8" in complaint(network, "--bits", "9")
-    assert "or equal to 2" in complaint(network, "--level", "3")
+    assert "or equal to 5" in complaint(network, "--level", "6")
+    assert "[statement.level]" in complaint(network, "--level", "3")
     assert "--calibration" in complaint(network, "--calibration", tmp_path / "missing.npy")
 
 
