@@ -43,7 +43,7 @@ def compile_network(
     ] = "public",
     level: Annotated[
         int,
-        typer.Option(min=0, max=5, help="How constraints are made: 2 as the service, 5 by lookups, or 0, 1."),
+        typer.Option(min=0, max=5, help="How constraints are made: by digits (2, 1, 0) or lookups (5)."),
     ] = 2,
     scheme: Annotated[
         Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")

@@ -18,6 +18,7 @@ from circuits.lowering.tables import Tables
 from circuits.program import Program
 from circuits.quantised import Affine, Rescale
 from circuits.typed import Privacy
+from tests.circuits.quantised import networks
 from tests.circuits.support import challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
