@@ -37,7 +37,7 @@ def range_check(bits: int, count: int) -> Program:
     return builder.program()
 
 
-def convolution(shape: Convolution, bits: int = 8) -> Program:
+def convolution(shape: Convolution) -> Program:
     """y = conv(x, w), all three committed."""
     builder = Builder()
     x, w, y = _committed(
@@ -46,15 +46,15 @@ def convolution(shape: Convolution, bits: int = 8) -> Program:
         (shape.outputs, shape.inputs, *shape.kernel),
         (shape.batch, shape.outputs, *shape.out),
     )
-    Products(builder).convolve("conv", x, w, y, shape, (1 << bits, 1 << bits))
+    Products(builder).convolve("conv", x, w, y, shape)
     return builder.program()
 
 
-def matmul(m: int, k: int, n: int, bits: int = 8) -> Program:
+def matmul(m: int, k: int, n: int) -> Program:
     """Z = X Y, all three committed."""
     builder = Builder()
     x, y, z = _committed(builder, (m, k), (k, n), (m, n))
-    Products(builder).matmul("product", x, y, z, (m, k, n), (1 << bits, 1 << bits))
+    Products(builder).matmul("product", x, y, z, (m, k, n))
     return builder.program()
 
 

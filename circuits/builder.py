@@ -15,9 +15,9 @@ import numpy as np
 
 from circuits.integers import IntArray
 from circuits.linear import Linear, Sums
-from circuits.program import Answer, Fill, Program
+from circuits.program import Answer, Derive, Fill, Program
 from circuits.tiles import Matrices, Products, ProductTile, Tile
-from prover.statement import Block, Csr, ProductBlock, Segment, SparseBlock, Statement
+from prover.statement import Block, ProductBlock, Segment, SparseBlock, Statement
 from zenerrors import StatementError
 
 _AUXILIARY = "auxiliary"
@@ -41,6 +41,7 @@ class Builder:
         self.degree = 0
         self._blocks: list[_Block] = []
         self._fills: list[Fill] = []
+        self._derivations: list[Derive] = []
         self._answers: list[Answer] = []
         self._deferred: list[Callable[[], None]] = []
         self._fixed: list[tuple[str, IntArray]] = []
@@ -87,6 +88,11 @@ class Builder:
     def fill(self, step: Fill) -> None:
         """``step`` runs after all earlier ones, in int64, before the challenges are drawn."""
         self._fills.append(step)
+
+    def derive(self, step: Derive) -> None:
+        """``step`` runs after all ``fill`` steps, on field elements, before the challenges are drawn: for
+        wires that do not fit into 64 bits."""
+        self._derivations.append(step)
 
     def answer(self, step: Answer) -> None:
         """``step`` runs after all earlier ones, on field elements, when the challenges are known."""
@@ -155,7 +161,8 @@ class Builder:
             layout={name: order[wires] for name, wires in self.layout.items()},
         )
         self._check_fixed(statement, order)
-        return Program(statement, order, tuple(self._fills), tuple(self._answers), self.degree)
+        steps = tuple(self._fills), tuple(self._derivations), tuple(self._answers)
+        return Program(statement, order, *steps, self.degree)
 
     def _check_fixed(self, statement: Statement, order: IntArray) -> None:
         for name, wires in self._fixed:
@@ -197,13 +204,9 @@ def _count(groups: list[IntArray]) -> int:
 
 
 def _matrices(sums: tuple[Sums, Sums, Sums], start: int, stop: int) -> Matrices:
-    a, b, c = (part.part(start, stop) for part in sums)
-    # Not the cached matrices: a part that is kept would keep them too.
-    return _csr(a), _csr(b), _csr(c)
-
-
-def _csr(part: Linear) -> Csr:
-    return Csr.from_entries(part.rows, part.row, part.column, part.value)
+    # Made anew: a part that is kept would otherwise keep its matrix too.
+    a, b, c = (part.part(start, stop).matrix() for part in sums)
+    return a, b, c
 
 
 def _renumbered(block: _Block, order: IntArray) -> Block:

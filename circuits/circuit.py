@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from circuits.integers import IntArray
-from circuits.lowering import Level
+from circuits.lowering import Level, Plan
 from circuits.program import Program
 from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
 from circuits.tensors import first_index
-from circuits.typed import Privacy, TypedGraph
+from circuits.typed import Privacy, TypedGraph, WeightPrivacy
 from prover.statement import Statement
 from zenerrors import StatementError, TensorError
 
 _SAYS_WEIGHTS = {
     "public": "exactly this network, whose weights are part of the verifying key,",
     "private": "a network of this architecture and these scales, with some weights in their ranges,",
+    "committed": "the network of this architecture and these scales that the commitment is to",
 }
 _UNBOUND = " Nothing binds the weights to a particular network: they may differ from one proof to the next."
 _INPUT_IS_PUBLIC = " The input is the one among the public inputs."
@@ -31,11 +32,15 @@ _INPUT_IS_PUBLIC = " The input is the one among the public inputs."
 
 @dataclass(frozen=True, eq=False)
 class Circuit(ABC):
-    """A network, its privacy, the level of DESIGN 5.3 that it was compiled at, and the result."""
+    """A network, its privacy, the level of DESIGN 5.3 that it was compiled at, and the result.
+
+    ``plan``: how each node is proven, and what else it could have been, at the levels that leave a choice.
+    """
 
     typed: TypedGraph
     level: Level
     program: Program
+    plan: Plan | None
     scheme: ClassVar[str]
 
     @property
@@ -152,14 +157,24 @@ def checked_integers(q: NDArray[np.integer[Any]], shape: tuple[int, ...], top: i
     return q.astype(np.int64)
 
 
-def require_known(input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> None:
+def require_known(input_privacy: Privacy, weight_privacy: WeightPrivacy, level: Level) -> None:
     """Raises ``StatementError``: ``statement.privacy``, ``statement.level``."""
-    for name, privacy in (("input_privacy", input_privacy), ("weight_privacy", weight_privacy)):
-        if privacy not in get_args(Privacy):
-            raise StatementError("statement.privacy", f"{name} must be public or private", field=name)
+    settings = (
+        ("input_privacy", input_privacy, get_args(Privacy)),
+        ("weight_privacy", weight_privacy, get_args(WeightPrivacy)),
+    )
+    for name, privacy, known in settings:
+        if privacy not in known:
+            raise StatementError("statement.privacy", f"{name} must be {' or '.join(known)}", field=name)
+    if weight_privacy == "committed" and level != 5:
+        raise StatementError(
+            "statement.privacy",
+            "committed weights take level 5: lower levels have no segments",
+            field="weight_privacy",
+        )
     if level not in get_args(Level):
-        known = ", ".join(map(str, get_args(Level)))
-        raise StatementError("statement.level", f"level must be one of {known}", field="level")
+        levels = ", ".join(map(str, get_args(Level)))
+        raise StatementError("statement.level", f"level must be one of {levels}", field="level")
 
 
 def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from circuits.builder import Builder
 from circuits.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.linear import Linear, Sums, Weighted
 from circuits.quantised import Rescale, slack_factor
+from circuits.sources import Source
 from zenerrors import StatementError
 
 # (builder, name, value, bits) -> the digits of each value, proven to lie in [0, 2^bits): wires [n, bits].
@@ -57,13 +58,21 @@ def decompose(builder: Builder, name: str, value: Sums, bits: int) -> IntArray:
     value and 2^bits are both below ``INTEGER_LIMIT``, so the equation holds over the integers and the
     digits are unique: v + r has no representation in so few bits.
     """
-    require_fit(name, (0, (1 << bits) - 1))
-    digits = builder.private(f"{name}/bits", value.rows, bits)
-    builder.boolean(f"{name}_bits", digits)
+    digits = _new_digits(builder, name, value.rows, bits, value.evaluate)
     builder.zero(f"{name}_sum", value - Weighted.digits(digits))
+    return digits
+
+
+def _new_digits(
+    builder: Builder, name: str, count: int, bits: int, values: Callable[[IntArray], IntArray]
+) -> IntArray:
+    """Boolean wires [count, bits] and how they are filled in. Nothing ties them to the values yet."""
+    require_fit(name, (0, (1 << bits) - 1))
+    digits = builder.private(f"{name}/bits", count, bits)
+    builder.boolean(f"{name}_bits", digits)
 
     def fill(z: IntArray) -> None:
-        z[digits] = _digits(value.evaluate(z), bits)
+        z[digits] = _digits(values(z), bits)
 
     builder.fill(fill)
     return digits
@@ -106,31 +115,61 @@ def decompose_fully(builder: Builder, name: str, value: Sums, bits: int) -> IntA
 
 
 def requantise(
-    builder: Builder, layer: str, total: Sums, scaled: Interval, rescale: Rescale, *, full: bool = False
+    builder: Builder, layer: str, source: Source, rescale: Rescale, *, full: bool = False
 ) -> IntArray:
-    """``clamp(floor(T / 2^k), low, high)`` of each ``total`` T = M acc + offset: wires [n].
+    """``clamp(floor(T / 2^k), low, high)`` of each T = M acc + offset of ``source``: wires [n].
 
-    ``scaled`` is a proven interval of T; it gives t - low = floor(T / 2^k) - low in [-2^m, 2^m).
-    Rows: ``k + m + 4``. Wires: ``k + m + 3``. As ``divide`` where t cannot leave [low, high] anyway; and a
-    ``lesser`` more where high - low + 1 is no power of two.
+    Its interval gives t - low = floor(T / 2^k) - low in [-2^m, 2^m).
+    Rows: ``k + m + 3``, those of ``Source.equate``, and a ``lesser`` more where high - low + 1 is no power of
+    two. Wires: ``k + m + 3``. As ``divide`` where t cannot leave [low, high] and rows may read T.
     Sound: ``T - low 2^k + 2^(k+m)`` is decomposed into k + m + 1 digits. They are unique, the lowest k are
     the remainder in [0, 2^k), the upper ones are t - low + 2^m, whose top digit is 1 exactly when t >= low.
     """
-    shift, low, high = rescale.shift, rescale.low, rescale.high
-    if not full and low <= scaled[0] >> shift and scaled[1] >> shift <= high:
+    shift, low, high, total = rescale.shift, rescale.low, rescale.high, source.sums
+    if not full and total is not None and _is_uncut(source.interval, rescale):
         return divide(builder, layer, total, shift, (low, high))
-    scaled = (scaled[0] - (low << shift), scaled[1] - (low << shift))
-    magnitude = max(_width(scaled[0] >> shift), _width(scaled[1] >> shift))
-    lift = 1 << (shift + magnitude)
-    require_fit(f"{layer}/requantise", (scaled[0], scaled[1] + lift))
-    lifted = total.shift(lift - (low << shift))
-    digits = _decomposer(full)(builder, f"{layer}/requantise", lifted, shift + magnitude + 1)
-    bits = (high - low).bit_length()
-    out = clamp(builder, layer, digits[:, shift:-1], digits[:, -1], bits, low)
-    if low + (1 << bits) - 1 > high:
-        cap = Linear.constant(np.full(total.rows, high))
-        out = lesser(builder, f"{layer}/cap", Weighted.wires(out), cap, bits, full=full)
+    scaled, name = source.interval, f"{layer}/requantise"
+    bits, lift = _requantised_bits(scaled, rescale)
+    require_fit(name, (min(scaled[0], 0), max(scaled[1], 0) + (1 << bits)))
+    if full and total is not None:
+        digits = decompose_fully(builder, name, total.shift(lift), bits)
+    else:
+        digits = _new_digits(builder, name, source.rows, bits, lambda z: source.evaluate(z) + lift)
+        source.equate(f"{name}_sum", Weighted.digits(digits).shift(-lift), _requantised(bits, lift))
+    width = (high - low).bit_length()
+    out = clamp(builder, layer, digits[:, shift:-1], digits[:, -1], width, low)
+    if low + (1 << width) - 1 > high:
+        cap = Linear.constant(np.full(source.rows, high))
+        out = lesser(builder, f"{layer}/cap", Weighted.wires(out), cap, width, full=full)
     return out
+
+
+def requantise_cost(scaled: Interval, rescale: Rescale, *, readable: bool) -> tuple[int, Interval | None]:
+    """The rows of a ``requantise`` that is not ``full``, and the interval that it asks ``Source.equate`` for,
+    whose rows come on top; None where it does not. ``readable``: rows may read T."""
+    width = (rescale.high - rescale.low).bit_length()
+    if readable and _is_uncut(scaled, rescale):
+        return (rescale.shift + width if rescale.shift else 1), None
+    bits, lift = _requantised_bits(scaled, rescale)
+    capped = rescale.low + (1 << width) - 1 > rescale.high
+    return bits + 2 + (width + 3 if capped else 0), _requantised(bits, lift)
+
+
+def _is_uncut(scaled: Interval, rescale: Rescale) -> bool:
+    """Whether the quotients of these T are within the clamp anyway."""
+    return rescale.low <= scaled[0] >> rescale.shift and scaled[1] >> rescale.shift <= rescale.high
+
+
+def _requantised_bits(scaled: Interval, rescale: Rescale) -> tuple[int, int]:
+    """How many digits ``requantise`` takes, and what it adds to T first."""
+    quotients = ((end >> rescale.shift) - rescale.low for end in scaled)
+    magnitude = max(_width(quotient) for quotient in quotients)
+    lift = (1 << (rescale.shift + magnitude)) - (rescale.low << rescale.shift)
+    return rescale.shift + magnitude + 1, lift
+
+
+def _requantised(bits: int, lift: int) -> Interval:
+    return -lift, (1 << bits) - 1 - lift
 
 
 def divide(builder: Builder, layer: str, total: Sums, shift: int, bounds: Interval) -> IntArray:
@@ -238,43 +277,6 @@ def _chosen(
 
     builder.fill(fill)
     return out
-
-
-def argmax(
-    builder: Builder, name: str, values: Linear, bounds: Interval, label: IntArray, *, full: bool = False
-) -> None:
-    """The wire ``label[1]`` is the first index of the largest of the n values.
-
-    ``bounds`` is a proven interval of the values, D the bits of its width. Rows in all: n (D + 3) + 2;
-    wires: n (D + 1) + 1.
-    Sound: selectors e_j are boolean with sum 1 and sum j e_j = label, so e is one-hot at the label. A free
-    wire ``max`` gives the margins ``d_j = max - v_j - [j < label]``, with [j < label] = sum_(i>j) e_i. Each
-    margin is decomposed, hence 0 <= d_j < 2^D, and ``e_j d_j = 0`` makes max the value at the label. So
-    v_label >= v_j for all j and v_label > v_j for j < label: numpy.argmax, ties included.
-    In that row the digits stand for d_j, which spares the proving key long sums in B. With ``full`` it is d_j
-    itself: max is free, so d_j is known to be below 2^254 only, and its D lowest digits could all be 0.
-    """
-    count = values.rows
-    width = bounds[1] - bounds[0]
-    require_fit(name, (bounds[0] - 1, max(bounds[1], 2 * width)))
-    selector = builder.private(f"{name}/selector", count)
-    largest = builder.private(f"{name}/max", 1)
-    indices = np.arange(count)
-    builder.boolean(f"{name}_one_hot", selector)
-    builder.zero(f"{name}_one", Linear.weighted(selector, np.ones(count, dtype=np.int64)).shift(-1))
-    builder.zero(f"{name}_label", Linear.weighted(selector, indices) - Linear.wires(label))
-
-    def fill(z: IntArray) -> None:
-        logits = values.evaluate(z)
-        first = np.argmax(logits)
-        z[label], z[largest], z[selector] = first, logits[first], indices == first
-
-    builder.fill(fill)
-    later = Linear.weighted(selector, np.triu(np.ones((count, count), dtype=np.int64), 1))
-    margin = Linear.wires(np.repeat(largest, count)) - values - later
-    digits = _decomposer(full)(builder, f"{name}_margin", margin, max(1, width.bit_length()))
-    attained = margin if full else Linear.digits(digits)
-    builder.multiply(f"{name}_attained", Linear.wires(selector), attained, Linear.empty(count))
 
 
 def _decomposer(full: bool) -> Decompose:

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from circuits.builder import Builder
 from circuits.circuit import Circuit, public_group, require_known
-from circuits.gadgets import argmax
 from circuits.integers import IntArray
 from circuits.linear import Weighted
-from circuits.lowering import Level, Lowering, arithmetic
+from circuits.lowering import Level, Lowering, Tally, argmax, argmax_tally, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
-from circuits.typed import Privacy, TypedGraph
+from circuits.typed import Privacy, TypedGraph, WeightPrivacy
 from kernels import FrArray
 
 
@@ -63,8 +62,8 @@ def compile_inference(
     qgraph: QuantGraph,
     *,
     input_privacy: Privacy = "private",
-    weight_privacy: Privacy = "public",
-    level: Level = 2,
+    weight_privacy: WeightPrivacy = "public",
+    level: Level = 5,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
@@ -82,6 +81,10 @@ def compile_inference(
     tools = arithmetic(builder, level)
     x = tools.chosen("input", size) if x is None else x
     tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
-    values, bounds = Lowering(tools, typed, level, x.reshape(qgraph.input_shape)).output()
-    argmax(builder, "output/argmax", values, bounds, label, full=level < 2)
-    return Inference(typed, level, builder.program())
+    kind = typed.tensors[qgraph.output]
+    others = Tally.range_checks(qgraph.input_type.bits, size)
+    others += argmax_tally(tools, qgraph.classes, (kind.low, kind.high))
+    plan = best_plan(tools, typed, level, others)
+    values, bounds = Lowering(tools, typed, level, plan, x.reshape(qgraph.input_shape)).output()
+    argmax(tools, "output/argmax", values, bounds, label)
+    return Inference(typed, level, builder.program(), plan)

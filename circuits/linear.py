@@ -8,7 +8,7 @@ parts, so that a layer with 10^7 coefficients is never in memory as a whole.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -62,15 +62,17 @@ class Sums(ABC):
 
 @dataclass(frozen=True)
 class Linear(Sums):
-    """Parallel entries: row ``row[i]`` holds ``value[i] · z[column[i]]``.
+    """Parallel entries: row ``row[i]`` holds ``value[i] · 2^exponent[i] · z[column[i]]``.
 
-    All arrays are int64[entries], in any order; entries of the same row and column add up.
+    All arrays are int64[entries], in any order; entries of the same row and column add up. Exponents are
+    None, all 0, but for rows that ``knit`` made: those are elements of the field and have no ``evaluate``.
     """
 
     rows: int
     row: IntArray
     column: IntArray
     value: IntArray
+    exponent: IntArray | None = None
 
     @classmethod
     def wires(cls, wires: IntArray) -> Linear:
@@ -114,6 +116,7 @@ class Linear(Sums):
             np.concatenate([part.row for part in parts]),
             np.concatenate([part.column for part in parts]),
             np.concatenate([part.value for part in parts]),
+            _exponents(parts),
         )
 
     @property
@@ -139,7 +142,7 @@ class Linear(Sums):
                 "statement.could_wrap", f"a coefficient of {largest} times {most} exceeds 62 bits"
             )
         factors = factor if isinstance(factor, int) else factor[self.row]
-        return Linear(self.rows, self.row, self.column, self.value * factors)
+        return replace(self, value=self.value * factors)
 
     def shift(self, constant: int | IntArray) -> Linear:
         return self + Linear.constant(np.broadcast_to(constant, self.rows))
@@ -150,16 +153,32 @@ class Linear(Sums):
         return self.take(np.arange(start, stop)) if len(self.row) else Linear.empty(stop - start)
 
     def take(self, rows: IntArray) -> Linear:
-        """The rows ``rows``, in that order and each at most once."""
-        position = np.full(self.rows, -1)
-        position[rows] = np.arange(len(rows))
-        row = position[self.row]
-        keep = row >= 0
-        return Linear(len(rows), row[keep], self.column[keep], self.value[keep])
+        """The rows ``rows``, in that order; a row may be taken several times."""
+        order, starts = self._by_row
+        first, lengths = starts[rows], starts[rows + 1] - starts[rows]
+        before = np.cumsum(lengths) - lengths
+        entries = order[np.repeat(first - before, lengths) + np.arange(lengths.sum())]
+        exponent = None if self.exponent is None else self.exponent[entries]
+        row = np.repeat(np.arange(len(rows)), lengths)
+        return Linear(len(rows), row, self.column[entries], self.value[entries], exponent)
 
     def sums(self, groups: IntArray, count: int) -> Linear:
         """``count`` rows: the sum of the rows i with ``groups[i] = g`` in row g."""
-        return Linear(count, groups[self.row], self.column, self.value)
+        return replace(self, rows=count, row=groups[self.row])
+
+    def knit(self, groups: IntArray, exponents: IntArray, count: int) -> Linear:
+        """``count`` rows: the sum of ``2^exponents[i]`` times the rows i with ``groups[i] = g`` in row g."""
+        raised = exponents[self.row] + (0 if self.exponent is None else self.exponent)
+        return replace(self.sums(groups, count), exponent=raised)
+
+    @cached_property
+    def _by_row(self) -> tuple[IntArray, IntArray]:
+        """The entries in the order of their rows, and where those of each row start."""
+        starts = np.zeros(self.rows + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.row, minlength=self.rows), out=starts[1:])
+        if (self.row[1:] < self.row[:-1]).any():
+            return np.argsort(self.row, kind="stable"), starts
+        return np.arange(len(self.row)), starts
 
     def evaluate(self, z: IntArray) -> IntArray:
         pool = np.array(self.csr.pool or (0,), dtype=np.int64)
@@ -170,7 +189,11 @@ class Linear(Sums):
     @cached_property
     def csr(self) -> Csr:
         """The combinations as a matrix. Steps that outlive the compilation keep this, not ``self``."""
-        return Csr.from_entries(self.rows, self.row, self.column, self.value)
+        return self.matrix()
+
+    def matrix(self) -> Csr:
+        """The same, made anew: nothing keeps it alive."""
+        return Csr.from_entries(self.rows, self.row, self.column, self.value, self.exponent)
 
 
 class Weighted(Sums):
@@ -244,6 +267,26 @@ class Combination(Sums):
         return total
 
 
+class Knitted(Sums):
+    """``sum_i 2^(width i) · sums[size r + i]`` in row r, i < ``size``: elements of the field."""
+
+    def __init__(self, sums: Sums, size: int, width: int) -> None:
+        self.rows = -(-sums.rows // size)
+        self._sums, self._size, self._step = sums, size, width
+
+    @property
+    def width(self) -> int:
+        return self._sums.width * self._size
+
+    def part(self, start: int, stop: int) -> Linear:
+        part = self._sums.part(start * self._size, min(stop * self._size, self._sums.rows))
+        row, slot = np.divmod(np.arange(part.rows), self._size)
+        return part.knit(row, slot * self._step, stop - start)
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        raise NotImplementedError("rows that are knit together do not fit into 64 bits")
+
+
 def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:
     """Their product. Raises ``StatementError`` (``statement.could_wrap``) beyond 62 bits."""
     most = [int(np.abs(factor).max()) if np.size(factor) else 0 for factor in (a, b)]
@@ -252,3 +295,12 @@ def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:
             "statement.could_wrap", f"a coefficient of {most[0]} times {most[1]} exceeds 62 bits"
         )
     return a * b
+
+
+def _exponents(parts: list[Linear]) -> IntArray | None:
+    if all(part.exponent is None for part in parts):
+        return None
+    nothing = (np.zeros(len(part.row), np.int64) for part in parts)
+    return np.concatenate(
+        [none if part.exponent is None else part.exponent for part, none in zip(parts, nothing, strict=True)]
+    )

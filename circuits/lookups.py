@@ -33,7 +33,8 @@ from circuits.powers import Powers
 from kernels import FrArray, fr
 from zenerrors import StatementError
 
-_POINT, _FOLD = 0, 1
+# The challenges that identities are checked at, and that columns are folded with.
+POINT, FOLD = 0, 1
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Lookups:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
-        self._fold = Powers(builder, _FOLD)
+        self._fold = Powers(builder, FOLD)
         self._batches: dict[Table, list[_Batch]] = {}
 
     def look_up(self, name: str, table: Table, values: Sequence[Linear], scale: int = 1) -> None:
@@ -139,7 +140,7 @@ class Lookups:
         return Linear.wires(products)
 
     def _point(self, count: int) -> Linear:
-        return Linear.wires(np.full(count, self.builder.challenge(_POINT)))
+        return Linear.wires(np.full(count, self.builder.challenge(POINT)))
 
     def _close(self, table: Table) -> None:
         rows, width = table.columns.shape

@@ -96,6 +96,16 @@ class Sliding:
             raise ValueError(f"{self} leaves no output")
         return out
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs of a tap and an input meet, in one group."""
+        count = self.image[0] // self.groups
+        for axis, before in enumerate(self.padding[:2]):
+            first = self.stride[axis] * np.arange(self.out[axis]) - before
+            index = np.add.outer(first, np.arange(self.kernel[axis]))
+            count *= int(((index >= 0) & (index < self.image[1 + axis])).sum())
+        return count
+
     def windows(self) -> Windows:
         """The pairs of one group; the others repeat it over their own channels."""
         channels = self.image[0] // self.groups

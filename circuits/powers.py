@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 
 from circuits.builder import Builder
 from circuits.integers import IntArray
 from circuits.linear import ONE
 from kernels import FrArray, fr
+
+
+def missing(known: Container[int], stride: int, count: int) -> dict[int, tuple[int, int]]:
+    """The exponents below ``stride · count`` that a progression takes beside ``known`` ones, 0 and 1 among
+    them: each as a sum of two that are known or come before it."""
+    splits: dict[int, tuple[int, int]] = {}
+
+    def halve(exponent: int) -> None:
+        if exponent not in known and exponent not in splits:
+            halves = exponent // 2, exponent - exponent // 2
+            for half in halves:
+                halve(half)
+            splits[exponent] = halves
+
+    if count > 1:
+        halve(stride)
+    for i in range(2, count):
+        if stride * i not in known:
+            splits.setdefault(stride * i, (stride * (i // 2), stride * (i - i // 2)))
+    return splits
 
 
 class Powers:
@@ -32,20 +54,8 @@ class Powers:
             if 1 not in self._wires:
                 self._wires[1] = self._builder.challenge(self._challenge)
                 self._builder.answer(self._answer)
-            splits: dict[int, tuple[int, int]] = {}
-            self._halve(stride, splits)
-            for i in range(2, count):
-                splits.setdefault(stride * i, (stride * (i // 2), stride * (i - i // 2)))
-            self._make({new: split for new, split in splits.items() if new not in self._wires})
+            self._make(missing(self._wires, stride, count))
         return np.array([self._wires[stride * i] for i in range(count)])
-
-    def _halve(self, exponent: int, splits: dict[int, tuple[int, int]]) -> None:
-        """Add ``exponent`` as a sum of two, after what these are sums of, down to what there is."""
-        if exponent not in self._wires and exponent not in splits:
-            halves = exponent // 2, exponent - exponent // 2
-            for half in halves:
-                self._halve(half, splits)
-            splits[exponent] = halves
 
     def _make(self, splits: dict[int, tuple[int, int]]) -> None:
         """A wire for each new exponent, a sum of two that are there or come before it."""

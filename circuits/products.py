@@ -7,6 +7,8 @@ Zippel). All gadgets share x and its powers: their degrees add up in ``Builder.d
 
 Entries may be any linear combinations, such as ``q - z`` for a public zero point z. Each is multiplied by a
 power of x once, in one row, the small value in A and the power in B.
+
+Products are those of the field: they are products of integers where ``product_interval`` says so.
 """
 
 from __future__ import annotations
@@ -20,11 +22,10 @@ from circuits.builder import Builder
 from circuits.gadgets import require_fit
 from circuits.integers import IntArray, Interval
 from circuits.linear import ONE, Linear
+from circuits.lookups import POINT
 from circuits.powers import Powers
 from kernels import FrArray, fr
 from zenerrors import StatementError
-
-_POINT = 0
 
 
 @dataclass(frozen=True)
@@ -92,27 +93,25 @@ class Convolution:
 
 
 class Products:
-    """The products of a circuit."""
+    """The products of a circuit.
+
+    ``matmul_rows`` and ``convolve_rows``: their rows, beside those of the powers that they take.
+    """
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._powers = Powers(builder, _POINT)
+        self._powers = Powers(builder, POINT)
 
-    def matmul(
-        self, name: str, x: Linear, y: Linear, z: Linear, shape: tuple[int, int, int], bounds: tuple[int, int]
-    ) -> Interval:
-        """``Z = X Y`` for X[m, k], Y[k, n], Z[m, n], row-major, ``shape = (m, k, n)``.
+    def matmul(self, name: str, x: Linear, y: Linear, z: Linear, shape: tuple[int, int, int]) -> None:
+        """``Z = X Y`` over Fr for X[m, k], Y[k, n], Z[m, n], row-major, ``shape = (m, k, n)``.
 
-        ``bounds``: proven bounds of the absolute values in X and Y. Returns the interval of Z: the product
-        stays below ``INTEGER_LIMIT``, so that equality in Fr is equality of integers.
         With u_j = x^j and v_r = x^(n r): ``(v X) (Y u) = v Z u``, a polynomial of degree m n - 1.
         Rows: mk + kn + mn - k - 1, and at most n + m - 2 for powers, less those that others use.
         """
         m, k, n = shape
-        interval = _product_interval(name, k, bounds)
         _require_rows(name, (x, m * k), (y, k * n), (z, m * n))
         self._fixed(name, x, y, z)
-        u, v = self._powers.progression(1, n), self._powers.progression(n, m)
+        u, v = (self._powers.progression(*each) for each in self.matmul_powers(shape))
         in_x, in_y, in_z = (np.indices(sizes).reshape(2, -1) for sizes in ((m, k), (k, n), (m, n)))
         left = self._sums(f"{name}/left", x, v[in_x[0]], in_x[1])
         right = self._sums(f"{name}/right", y, u[in_y[1]], in_y[0])
@@ -124,12 +123,20 @@ class Products:
         rest = total - Linear.ones(products[np.newaxis])
         self._builder.multiply(f"{name}/check", left.take(last), right.take(last), rest)
         self._builder.degree += m * n - 1
-        return interval
 
-    def convolve(
-        self, name: str, x: Linear, w: Linear, y: Linear, shape: Convolution, bounds: tuple[int, int]
-    ) -> Interval:
-        """``y = conv(x, w)``, all row-major. ``bounds``: as in ``matmul``, of x and w; returns y's interval.
+    @staticmethod
+    def matmul_rows(shape: tuple[int, int, int]) -> int:
+        m, k, n = shape
+        return (m - 1) * k + k * (n - 1) + m * (n - 1) + (m - 1) + k
+
+    @staticmethod
+    def matmul_powers(shape: tuple[int, int, int]) -> list[tuple[int, int]]:
+        """The stride and the count of each progression."""
+        m, _, n = shape
+        return [(1, n), (n, m)]
+
+    def convolve(self, name: str, x: Linear, w: Linear, y: Linear, shape: Convolution) -> None:
+        """``y = conv(x, w)`` over Fr, all row-major.
 
         For Q outputs in a channel, output n = (b, o, j) has the weight x^(Q (outputs b + o) + j). A pixel
         that kernel position p meets at output j is weighted once, by x^(j + excess_p), which does not depend
@@ -146,7 +153,6 @@ class Products:
         kernel = shape.kernel[0] * shape.kernel[1]
         image = shape.image[0] * shape.image[1]
         planes = shape.batch * shape.inputs
-        interval = _product_interval(name, shape.inputs * kernel, bounds)
         _require_rows(
             name,
             (x, planes * image),
@@ -156,9 +162,7 @@ class Products:
         self._fixed(name, x, w, y)
         excess = shape.excess()
         most = int(excess.max())
-        power = self._powers.progression(1, channel + most)
-        of_output = self._powers.progression(channel, shape.outputs)
-        of_image = self._powers.progression(channel * shape.outputs, shape.batch)
+        power, of_output, of_image = (self._powers.progression(*each) for each in self.convolve_powers(shape))
 
         windows = self._windows(f"{name}/windows", x, shape, power)
         plane, position = np.indices((planes, kernel)).reshape(2, -1)
@@ -178,7 +182,25 @@ class Products:
         claimed = self._sums(f"{name}/total", claimed, of_image, np.zeros(shape.batch, dtype=np.int64))
         self._builder.multiply(f"{name}/check", claimed, Linear.wires(power[most : most + 1]), computed)
         self._builder.degree += y.rows - 1 + most
-        return interval
+
+    @staticmethod
+    def convolve_rows(shape: Convolution) -> int:
+        _, pixel, _ = shape.meetings()
+        channel, kernel = shape.out[0] * shape.out[1], shape.kernel[0] * shape.kernel[1]
+        planes, terms = shape.batch * shape.inputs, shape.inputs * kernel
+        windows = planes * (len(np.unique(pixel)) + kernel)
+        images, kernels = (shape.batch - 1) * terms, (shape.outputs - 1) * terms
+        excess = shape.excess()
+        positions = int((excess < excess.max()).sum())
+        claimed = shape.batch * shape.outputs * (channel - 1) + shape.batch * (shape.outputs - 1)
+        return windows + images + kernels + terms + positions + claimed + (shape.batch - 1) + 1
+
+    @staticmethod
+    def convolve_powers(shape: Convolution) -> list[tuple[int, int]]:
+        """The stride and the count of each progression."""
+        channel = shape.out[0] * shape.out[1]
+        most = int(shape.excess().max())
+        return [(1, channel + most), (channel, shape.outputs), (channel * shape.outputs, shape.batch)]
 
     def _fixed(self, name: str, *tensors: Linear) -> None:
         for tensor in tensors:
@@ -249,7 +271,11 @@ class Products:
         return wires
 
 
-def _product_interval(name: str, terms: int, bounds: tuple[int, int]) -> Interval:
+def product_interval(name: str, terms: int, bounds: tuple[int, int]) -> Interval:
+    """The interval of sums of ``terms`` products, for proven bounds of the factors' absolute values.
+
+    Raises ``StatementError`` (``statement.could_wrap``) unless equality in Fr is equality of integers there.
+    """
     largest = terms * bounds[0] * bounds[1]
     for bound in (*bounds, largest):
         require_fit(name, (-bound, bound))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,9 @@ from prover.statement import Statement
 
 # Writes some wires of the assignment z, int64[wires], from wires that earlier steps have written.
 Fill = Callable[[IntArray], None]
-# The same once the challenges are known: z is uint64[wires, 4], Montgomery.
+# The same for field elements: z is uint64[wires, 4], Montgomery.
+Derive = Callable[[FrArray], None]
+# The same once the challenges are known.
 Answer = Callable[[FrArray], None]
 
 
@@ -33,13 +35,15 @@ class Program:
     statement: Statement
     order: IntArray
     fills: tuple[Fill, ...]
+    derivations: tuple[Derive, ...]
     answers: tuple[Answer, ...]
     degree: int
 
     def assign(self, values: Mapping[str, ArrayLike]) -> IntArray:
         """The assignment that follows from ``values``, integers for groups of wires by name.
 
-        int64[variables], in the statement's order; challenges, blinding, and what depends on them are 0.
+        int64[variables], in the statement's order; 0 are challenges, blinding, what depends on them, and
+        what ``derive`` fills in.
         """
         assignment = np.zeros(self.statement.variables, dtype=np.int64)
         assignment[ONE] = 1
@@ -53,19 +57,30 @@ class Program:
         return assignment
 
     def witness(self, values: Mapping[str, ArrayLike]) -> FrArray:
-        """``assign`` as uint64[variables, 4], Montgomery: what ``prover.prove`` takes."""
+        """``assign`` and ``derive``, uint64[variables, 4], Montgomery: what ``prover.prove`` takes."""
         with Secrets() as secret:
-            return kernels.fr.from_int64(secret(self.assign(values)))
+            z = kernels.fr.from_int64(secret(self.assign(values)))
+        self.derive(z)
+        return z
+
+    def derive(self, z: FrArray) -> None:
+        """Fill in, in place, the variables of ``z`` that do not fit into 64 bits."""
+        self._run(self.derivations, z)
 
     def answer(self, z: FrArray, challenges: FrArray) -> None:
         """Fill in, in place, the variables of ``z`` that depend on its challenges: ``prover.prove``'s answer.
 
         ``challenges`` are already among the variables of ``z``.
         """
+        self._run(self.answers, z)
+
+    def _run(self, steps: Sequence[Callable[[FrArray], None]], z: FrArray) -> None:
+        if not steps:
+            return
         with Secrets() as secret:
             wires = secret(z[self.order])
-            for answer in self.answers:
-                answer(wires)
+            for step in steps:
+                step(wires)
             z[self.order] = wires
 
     @property

@@ -18,9 +18,9 @@ from circuits.circuit import Circuit, checked_integers, public_group, require_kn
 from circuits.gadgets import at_least, require_fit
 from circuits.integers import IntArray
 from circuits.linear import Linear, Weighted
-from circuits.lowering import Level, Lowering, arithmetic
+from circuits.lowering import Level, Lowering, Tally, arithmetic, best_plan
 from circuits.quantised import Affine, QuantGraph
-from circuits.typed import Privacy, TypedGraph
+from circuits.typed import Privacy, TypedGraph, WeightPrivacy
 from kernels import FrArray
 from zenerrors import StatementError
 
@@ -93,8 +93,8 @@ def compile_recognition(
     qgraph: QuantGraph,
     *,
     input_privacy: Privacy = "private",
-    weight_privacy: Privacy = "public",
-    level: Level = 2,
+    weight_privacy: WeightPrivacy = "public",
+    level: Level = 5,
 ) -> Recognition:
     """The circuit of ``qgraph``, whose output is an embedding.
 
@@ -117,7 +117,16 @@ def compile_recognition(
     tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
     tools.ranged("output/reference", Weighted.wires(reference), kind.bits)
     tools.ranged("output/threshold", Weighted.wires(threshold), most.bit_length())
-    values, _ = Lowering(tools, typed, level, x.reshape(qgraph.input_shape)).output()
+    others = Tally.sum(
+        [
+            Tally.range_checks(qgraph.input_type.bits, size),
+            Tally.range_checks(kind.bits, width),
+            Tally.range_checks(most.bit_length(), 1),
+            Tally(rows=width + 1 + most.bit_length() + 2),
+        ]
+    )
+    plan = best_plan(tools, typed, level, others)
+    values, _ = Lowering(tools, typed, level, plan, x.reshape(qgraph.input_shape)).output()
 
     difference = values - Linear.wires(reference)
     square = builder.private("output/square", width)
@@ -141,7 +150,7 @@ def compile_recognition(
         z[match] = z[near]
 
     builder.fill(fill_match)
-    return Recognition(typed, level, builder.program())
+    return Recognition(typed, level, builder.program(), plan)
 
 
 def embedding_type(qgraph: QuantGraph) -> Affine:

@@ -15,6 +15,8 @@ from circuits.integers import Interval
 from circuits.quantised import Accumulating, Affine, Bounds, Conv, Dense, Pad, QuantGraph, QuantNode, Shape
 
 Privacy = Literal["public", "private"]
+# Committed weights are private, and those of one model in every proof.
+WeightPrivacy = Literal["public", "private", "committed"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class TensorType:
     shape: Shape
     low: int
     high: int
-    privacy: Privacy
+    privacy: WeightPrivacy
     affine: Affine | None = None
 
     @property
@@ -49,7 +51,7 @@ class TypedGraph:
 
     qgraph: QuantGraph
     input_privacy: Privacy
-    weight_privacy: Privacy
+    weight_privacy: WeightPrivacy
 
     @cached_property
     def tensors(self) -> dict[str, TensorType]:

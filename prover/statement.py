@@ -54,15 +54,26 @@ class Csr:
 
     @classmethod
     def from_entries(
-        cls, rows: int, row: NDArray[np.int64], column: NDArray[np.int64], value: NDArray[np.int64]
+        cls,
+        rows: int,
+        row: NDArray[np.int64],
+        column: NDArray[np.int64],
+        value: NDArray[np.int64],
+        exponent: NDArray[np.int64] | None = None,
     ) -> Csr:
-        """Build from parallel arrays of entries, in any order. Entries with value 0 are dropped."""
+        """Build from parallel arrays of entries, in any order. Entries with value 0 are dropped.
+
+        With ``exponent``, int64[entries] and not negative, coefficients are ``value · 2^exponent``.
+        """
         keep = value != 0
         if not keep.all():
             row, column, value = row[keep], column[keep], value[keep]
+            exponent = None if exponent is None else exponent[keep]
         offsets = np.zeros(rows + 1, dtype=np.int64)
         np.cumsum(np.bincount(row, minlength=rows), out=offsets[1:])
         pool, coefficients = _distinct(value)
+        if exponent is not None:
+            pool, coefficients = _raised(pool, coefficients, exponent)
         columns = column.astype(np.uint32)
         if (row[1:] < row[:-1]).any():
             order = np.argsort(row, kind="stable")
@@ -411,6 +422,19 @@ def _distinct(values: NDArray[np.int64]) -> tuple[tuple[int, ...], NDArray[np.ui
     found[large] = inverse + np.where(inverse < below, 0, int(seen.sum()))
     pool = np.concatenate([beyond[:below], np.flatnonzero(seen) - _SMALL, beyond[below:]])
     return tuple(pool.tolist()), found
+
+
+def _raised(
+    pool: tuple[int, ...], coefficients: NDArray[np.uint32], exponent: NDArray[np.int64]
+) -> tuple[tuple[int, ...], NDArray[np.uint32]]:
+    """The distinct ``pool[coefficients] · 2^exponent``, and each one's position."""
+    steps = int(exponent.max(initial=0)) + 1
+    pairs = coefficients.astype(np.int64) * steps + exponent
+    seen = np.zeros(len(pool) * steps, dtype=np.bool_)
+    seen[pairs] = True
+    position = (np.cumsum(seen) - 1).astype(np.uint32)
+    factors = (divmod(pair, steps) for pair in np.flatnonzero(seen).tolist())
+    return tuple(pool[index] << power for index, power in factors), position[pairs]
 
 
 def _in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:

@@ -1,5 +1,19 @@
 """Networks of integers to constraints."""
 
-from circuits.lowering.network import Level, Lowering, arithmetic
+from circuits.lowering.argmax import argmax, argmax_tally
+from circuits.lowering.network import MODEL, Level, Lowering, arithmetic, best_plan, check_parameters
+from circuits.lowering.optimiser import Plan
+from circuits.lowering.tally import Tally
 
-__all__ = ["Level", "Lowering", "arithmetic"]
+__all__ = [
+    "MODEL",
+    "Level",
+    "Lowering",
+    "Plan",
+    "Tally",
+    "argmax",
+    "argmax_tally",
+    "arithmetic",
+    "best_plan",
+    "check_parameters",
+]

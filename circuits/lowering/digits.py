@@ -1,17 +1,24 @@
-"""Levels 0 to 2: everything that is compared or divided is decomposed into binary digits."""
+"""Levels 0 to 4: everything that is compared or divided is decomposed into binary digits."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from circuits import gadgets
 from circuits.builder import Builder
 from circuits.integers import IntArray, Interval
-from circuits.linear import Sums, Weighted
+from circuits.linear import Linear, Sums, Weighted
 from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.clamps import Clamp
+from circuits.lowering.tally import Tally
 from circuits.quantised import Rescale
+from circuits.sources import Source
 
 
 class Digits(Arithmetic):
-    """``full``: into all 254 digits of a field element (levels 0 and 1), or as many as the types need (2)."""
+    """``full``: into all 254 digits of a field element (levels 0 and 1), or as many as the types need."""
+
+    by_digits = True
 
     def __init__(self, builder: Builder, *, full: bool) -> None:
         super().__init__(builder)
@@ -23,9 +30,39 @@ class Digits(Arithmetic):
     def ranged(self, name: str, value: Sums, bits: int, lowest: int = 0) -> None:
         gadgets.range_check(self.builder, name, value, bits, lowest)
 
-    def requantise(self, layer: str, total: Sums, scaled: Interval, rescale: Rescale) -> IntArray:
-        return gadgets.requantise(self.builder, layer, total, scaled, rescale, full=self._full)
+    def margins(self, name: str, value: Linear, bits: int) -> Linear:
+        """The digits stand for a value, which spares the proving key long sums in B. All 254 of them are
+        the value itself; the lowest alone would be 0 for 2^bits, too."""
+        if self._full:
+            gadgets.decompose_fully(self.builder, name, value, bits)
+            return value
+        return Linear.digits(gadgets.decompose(self.builder, name, value, bits))
+
+    def margins_tally(self, count: int, bits: int) -> Tally:
+        return Tally(rows=count * (bits + 1))
+
+    def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
+        return [None]
+
+    def requantise(self, layer: str, source: Source, rescale: Rescale, clamp: Clamp | None) -> IntArray:
+        return gadgets.requantise(self.builder, layer, source, rescale, full=self._full)
+
+    def requantise_tally(
+        self,
+        count: int,
+        scaled: Interval,
+        rescale: Rescale,
+        clamp: Clamp | None,
+        *,
+        readable: bool,
+        short: bool,
+    ) -> tuple[Tally, Interval | None]:
+        rows, interval = gadgets.requantise_cost(scaled, rescale, readable=readable)
+        return Tally(rows=count * rows), interval
 
     def larger(self, name: str, left: IntArray, right: IntArray, bits: int) -> IntArray:
         sums = Weighted.wires(left), Weighted.wires(right)
         return gadgets.larger(self.builder, name, *sums, bits, full=self._full)
+
+    def larger_tally(self, count: int, bits: int) -> Tally:
+        return Tally(rows=count * (bits + 3))

@@ -1,10 +1,12 @@
-"""A typed network to constraints, node by node, at the levels of DESIGN 5.3.
+"""A typed network to constraints, node by node, at the levels of DESIGN 5.3. Every level proves the same.
 
-Every level proves the same statement. Level 2 decomposes a value into as many digits as its type needs, and
-so checks quotient and remainder of every division in one go (ZEN 5.5.2). Level 1 takes no notice of types:
-signs, divisions and comparisons decompose all 254 digits of a field element. Level 0 checks, besides, the
-sign of every term ``q - z`` of every product on its own (ZEN 5.5.1), which grouping by signs spares (5.5.2).
-Level 5 looks values up instead of decomposing them, and checks products of private weights at a challenge.
+Level 2 decomposes a value into as many digits as its type needs, and so checks quotient and remainder of
+every division in one go (ZEN 5.5.2). Level 1 takes no notice of types: signs, divisions and comparisons
+decompose all 254 digits of a field element. Level 0 checks, besides, the sign of every term ``q - z`` of
+every product on its own (ZEN 5.5.1), which grouping by signs spares (5.5.2).
+Levels 3 to 5 choose for every node the way that makes the circuit smallest (``optimiser``): level 3 has
+stranded products and knits equations of bounded sums together, level 4 packs products over output channels,
+and level 5 looks values up instead of decomposing them and checks products at a challenge.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ from circuits.integers import IntArray, Interval
 from circuits.linear import Linear, Sums, Weighted
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.digits import Digits
+from circuits.lowering.encodings import Encoding, Hidden, Layer, Wires, layer_of
+from circuits.lowering.optimiser import Optimiser, Plan, Way, is_short, sum_bits
 from circuits.lowering.pooling import max_pool
-from circuits.lowering.sliding import Kernel, PublicKernel
+from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid
 from circuits.lowering.tables import Tables
+from circuits.lowering.tally import Tally
 from circuits.quantised import (
     Accumulating,
     Add,
@@ -35,14 +40,25 @@ from circuits.quantised import (
     Requantise,
     Windowed,
 )
+from circuits.sources import Known, Source
 from circuits.typed import TypedGraph
 
-Level = Literal[0, 1, 2, 5]
+Level = Literal[0, 1, 2, 3, 4, 5]
+# The segment of a committed model's weights.
+MODEL = "model"
+
+# Products are filled in so many at a time.
+_AT_ONCE = 1 << 20
 
 
 def arithmetic(builder: Builder, level: Level) -> Arithmetic:
     """The gadgets of a level."""
     return Tables(builder) if level == 5 else Digits(builder, full=level < 2)
+
+
+def best_plan(tools: Arithmetic, typed: TypedGraph, level: Level, others: Tally) -> Plan | None:
+    """How to prove each node, where the level leaves a choice."""
+    return Optimiser(tools, typed, level, others).plan() if level >= 3 else None
 
 
 class Lowering:
@@ -51,9 +67,11 @@ class Lowering:
     ``x``: the wires of the input, int64[*input_shape], each range-checked by the caller.
     """
 
-    def __init__(self, arithmetic: Arithmetic, typed: TypedGraph, level: Level, x: IntArray) -> None:
-        self._arithmetic, self._builder = arithmetic, arithmetic.builder
-        self._typed, self._level = typed, level
+    def __init__(
+        self, tools: Arithmetic, typed: TypedGraph, level: Level, plan: Plan | None, x: IntArray
+    ) -> None:
+        self._tools, self._builder = tools, tools.builder
+        self._typed, self._level, self._plan = typed, level, plan
         # A typed tensor as its wires, sums without a type row by row.
         self._wires: dict[str, IntArray] = {typed.qgraph.input_name: x}
         self._sums: dict[str, Sums] = {}
@@ -61,6 +79,8 @@ class Lowering:
     def output(self) -> tuple[Linear, Interval]:
         """Lower all nodes: the network's output, flattened, and a proven interval of its values."""
         graph = self._typed.qgraph
+        if self._typed.weight_privacy == "committed":
+            self._builder.segment(MODEL, linked=True)
         for node in graph.nodes:
             if isinstance(node, Accumulating):
                 self._accumulate(node)
@@ -73,17 +93,30 @@ class Lowering:
             return self._sums[graph.output].whole(), (kind.low, kind.high)
         return Linear.wires(self._wires[graph.output].ravel()), (kind.low, kind.high)
 
+    def _way(self, node: Accumulating) -> Way:
+        return self._plan.ways[node.name] if self._plan is not None else Way()
+
     def _accumulate(self, node: Accumulating) -> None:
-        sums = self._sum(node)
+        if isinstance(node, Conv | Dense) and self._typed.weight_privacy != "public":
+            self._multiply(node)
+        else:
+            self._finish(node, self._sum(node), short=is_short(node))
+
+    def _finish(self, node: Accumulating, sums: Sums, *, short: bool) -> None:
+        """Rescale sums of wires, or leave them as they are."""
         if node.rescale is None:
             self._sums[node.name] = sums
             return
-        rescale, shape = node.rescale, self._typed.qgraph.shapes[node.name]
-        multiplier = np.broadcast_to(rescale.multiplier, shape).ravel()
-        total = sums.scale(multiplier).shift(rescale.offset)
-        scaled = rescale.scaled(self._typed.bounds(node))
-        out = self._arithmetic.requantise(node.name, total, scaled, rescale)
-        self._wires[node.name] = out.reshape(shape)
+        shape = self._typed.qgraph.shapes[node.name]
+        multiplier = np.broadcast_to(node.rescale.multiplier, shape).ravel()
+        total = sums.scale(multiplier).shift(node.rescale.offset)
+        scaled = node.rescale.scaled(self._typed.bounds(node))
+        self._rescale(node, Known(self._builder, total, scaled, knit=self._level >= 3, short=short))
+
+    def _rescale(self, node: Accumulating, source: Source) -> None:
+        assert node.rescale is not None  # noqa: S101  the callers ask
+        out = self._tools.requantise(node.name, source, node.rescale, self._way(node).clamp)
+        self._wires[node.name] = out.reshape(self._typed.qgraph.shapes[node.name])
 
     def _sum(self, node: Accumulating) -> Sums:
         types = self._typed.qgraph.types_of(node)
@@ -98,20 +131,85 @@ class Lowering:
         return first + rest[0] if rest else first
 
     def _slide(self, node: Windowed, kind: Affine) -> Sums:
+        """Sums over windows with public weights."""
         x = self._wires[node.inputs[0]]
         weight = node.kernel_weight(x.shape)
         kernel = Kernel(node.sliding(x.shape), len(weight), kind.zero_point, kind.top)
-        weight = weight.reshape(len(weight), -1)
-        if not isinstance(node, Conv | Dense):
-            return PublicKernel(x, kernel, weight, np.zeros(len(weight), np.int64))
-        public = PublicKernel(x, kernel, weight, node.bias)
+        bias = node.bias if isinstance(node, Conv | Dense) else np.zeros(len(weight), np.int64)
+        if isinstance(node, Conv | Dense):
+            self._check_term_signs(node, x, kernel, kind)
+        return PublicKernel(x, kernel, weight.reshape(len(weight), -1), bias)
+
+    def _check_term_signs(self, node: Conv | Dense, x: IntArray, kernel: Kernel, kind: Affine) -> None:
+        """What level 0 alone does."""
         if self._level == 0:
-            at_least_zero = Linear.constant(np.full(len(public.terms()), kind.zero_point))
-            wires = Weighted.wires(public.terms())
-            at_least(self._builder, f"{node.name}/term_sign", wires, at_least_zero, kind.bits)
-        if self._typed.weights[node.name].privacy == "public":
-            return public
-        return self._arithmetic.private_sums(node, x, kernel)
+            terms = Slid(x, kernel).terms()
+            at_least_zero = Linear.constant(np.full(len(terms), kind.zero_point))
+            at_least(self._builder, f"{node.name}/term_sign", Weighted.wires(terms), at_least_zero, kind.bits)
+
+    def _multiply(self, node: Conv | Dense) -> None:
+        """Sums of products of private weights, rescaled where they are to be."""
+        x, way = self._wires[node.inputs[0]].ravel(), self._way(node)
+        layer = layer_of(node, self._typed, node.rescale if way.scaled else None)
+        assert layer is not None  # noqa: S101  the plan says that there is one
+        (kind,) = self._typed.qgraph.types_of(node)
+        self._check_term_signs(node, x, layer.kernel, kind)
+        wires = Wires(x, *self._parameters(node, layer.kernel))
+        if way.encoding is None:
+            self._finish(node, self._products(node, layer.kernel, wires), short=is_short(node))
+        elif way.scaled:
+            self._rescale(node, Hidden(self._tools, way.encoding, layer, wires))
+        else:
+            sums = self._held_sums(node, way.encoding, layer, wires)
+            self._finish(node, Weighted.wires(sums), short=True)
+
+    def _held_sums(self, node: Conv | Dense, encoding: Encoding, layer: Layer, wires: Wires) -> IntArray:
+        """Wires for the sums, range-checked to what they can reach."""
+        hidden = Hidden(self._tools, encoding, layer, wires)
+        sums = self._tools.chosen(f"{node.name}/sums", layer.rows)
+
+        def fill(z: IntArray) -> None:
+            z[sums] = hidden.evaluate(z)
+
+        self._builder.fill(fill)
+        low, bits = layer.interval[0], sum_bits(layer.interval)
+        self._tools.ranged(f"{node.name}/sums", Weighted.wires(sums), bits, low)
+        hidden.equate(f"{node.name}/sum", Weighted.wires(sums), (low, low + (1 << bits) - 1))
+        return sums
+
+    def _parameters(self, node: Conv | Dense, kernel: Kernel) -> tuple[IntArray, IntArray]:
+        """Wires for weights, which hold ``q_w - z_w``, and biases: range-checked here, or, where they are
+        those of a committed model, once and for all when it was registered."""
+        values = node.centred_weight.reshape(kernel.outputs, -1)
+        if self._typed.weight_privacy == "committed":
+            weight = self._builder.committed(MODEL, f"{node.name}/weight", *values.shape)
+            bias = self._builder.committed(MODEL, f"{node.name}/bias", kernel.outputs)
+        else:
+            weight = self._tools.chosen(f"{node.name}/weight", *values.shape)
+            bias = self._tools.chosen(f"{node.name}/bias", kernel.outputs)
+
+        def fill(z: IntArray) -> None:
+            z[weight], z[bias] = values, node.bias
+
+        self._builder.fill(fill)
+        if self._typed.weight_privacy == "private":
+            check_parameters(self._tools, node, weight, bias)
+        return weight, bias
+
+    def _products(self, node: Conv | Dense, kernel: Kernel, wires: Wires) -> Sums:
+        """One row for each product of a weight and an input."""
+        slid = Slid(wires.x, kernel)
+        product = self._builder.private(f"{node.name}/product", kernel.outputs * slid.pairs)
+        sums = PrivateKernel(slid, wires.weight, wires.bias, product)
+
+        def fill(z: IntArray) -> None:
+            for start in range(0, len(product), _AT_ONCE):
+                left, right, out = sums.products(start, min(start + _AT_ONCE, len(product)))
+                z[out] = z[left] * z[right]
+
+        self._builder.fill(fill)
+        self._builder.products(f"{node.name}/product", len(product), sums.products)
+        return sums
 
     def _move_sums(self, node: QuantNode) -> None:
         """Sums are reshaped and transposed alone: the rows of the output in the order that the node makes."""
@@ -128,7 +226,11 @@ class Lowering:
         kind = self._typed.tensors[node.inputs[0]].affine
         assert kind is not None  # noqa: S101
         if isinstance(node, MaxPool):
-            wires = max_pool(self._arithmetic, node, inputs[0], kind.bits)
+
+            def larger(name: str, left: IntArray, right: IntArray) -> IntArray:
+                return self._tools.larger(name, left, right, kind.bits)
+
+            wires = max_pool(larger, node, inputs[0])
         else:
             padding = self._constant(node.name, kind.zero_point) if isinstance(node, Pad) else 0
             wires = node.run([x[np.newaxis] for x in inputs], padding)[0]
@@ -144,3 +246,12 @@ class Lowering:
 
         self._builder.fill(fill)
         return int(wire[0])
+
+
+def check_parameters(tools: Arithmetic, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
+    """The ranges of a node's weights, wires [outputs, taps] that hold ``q_w - z_w``, and of its biases."""
+    outputs, taps = weight.shape
+    zero = np.repeat(np.broadcast_to(node.weight_type.zero_point, outputs), taps)
+    lifted = Weighted.wires(weight.ravel()).shift(zero)
+    tools.ranged(f"{node.name}/weight", lifted, node.weight_type.bits)
+    tools.ranged(f"{node.name}/bias", Weighted.wires(bias), node.bias_bits + 1, -(1 << node.bias_bits))

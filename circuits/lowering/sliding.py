@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +37,9 @@ class Kernel(NamedTuple):
         return flat
 
 
-class _Slid(Sums):
-    """What public and private weights have in common: which pairs of tap and input each row has."""
+class Slid:
+    """Which tap and which input meet in each product: ``pairs`` of them for an output channel, sorted by
+    position. A row is an output channel and a position."""
 
     def __init__(self, x: IntArray, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -47,17 +49,24 @@ class _Slid(Sums):
         self.pairs = len(self.windows.taps)
         self.rows = kernel.outputs * self.positions
         groups = kernel.sliding.groups
+        self.taps = kernel.sliding.image[0] // groups * math.prod(kernel.sliding.kernel)
         self._outputs_of_group = kernel.outputs // groups
         self._inputs_of_group = len(self.x) // groups
 
     @property
     def width(self) -> int:
-        return -(-self.pairs // self.positions) + 1
+        """Products in a row, on average."""
+        return -(-self.pairs // self.positions)
+
+    def indices(self, output: IntArray, pair: IntArray) -> IntArray:
+        """Which inputs these outputs read in these pairs."""
+        group = output // self._outputs_of_group
+        index: IntArray = group * self._inputs_of_group + self.windows.inputs[pair]
+        return index
 
     def inputs(self, output: IntArray, pair: IntArray) -> IntArray:
-        """The input wires that these outputs read in these pairs."""
-        group = output // self._outputs_of_group
-        wires: IntArray = self.x[group * self._inputs_of_group + self.windows.inputs[pair]]
+        """Their wires."""
+        wires: IntArray = self.x[self.indices(output, pair)]
         return wires
 
     def terms(self) -> IntArray:
@@ -66,7 +75,7 @@ class _Slid(Sums):
         return self.inputs(output, pair)
 
     def entries(self, start: int, stop: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Row less ``start``, output and pair of every entry of the rows from ``start`` up to ``stop``."""
+        """Row less ``start``, output and pair of every product of the rows from ``start`` up to ``stop``."""
         output, position = np.divmod(np.arange(start, stop), self.positions)
         first = self.windows.offsets[position]
         lengths = self.windows.offsets[position + 1] - first
@@ -74,52 +83,138 @@ class _Slid(Sums):
         before = np.cumsum(lengths) - lengths
         return row, output[row], np.arange(len(row)) + (first - before)[row]
 
+    def factors(self, z: IntArray, weight: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """For consecutive ``rows`` the weights and the centred inputs of each product, int64[rows, taps]; 0
+        where a tap has no input."""
+        row, output, pair = self.entries(int(rows[0]), int(rows[-1]) + 1)
+        place = row, self.windows.taps[pair]
+        left, right = np.zeros((2, len(rows), self.taps), dtype=np.int64)
+        left[place] = z[weight[output, place[1]]]
+        right[place] = z[self.inputs(output, pair)] - self.kernel.zero_point
+        return left, right
 
-class PublicKernel(_Slid):
+
+class PublicKernel(Sums):
     """``sum_k weight[o, k] (q_k - z) + bias[o]``: constants times wires, without any row of their own."""
 
     def __init__(self, x: IntArray, kernel: Kernel, weight: IntArray, bias: IntArray) -> None:
-        super().__init__(x, kernel)
+        self._slid = slid = Slid(x, kernel)
+        self.rows = slid.rows
         self.weight, self.bias = weight.reshape(kernel.outputs, -1), bias
         # For an input of zeros the sums are the bias less z times the weights that do not hang over the edge.
-        self.constant = kernel.convolve(np.zeros(len(self.x), np.int64), self.weight, bias)
+        self.constant = kernel.convolve(np.zeros(len(slid.x), np.int64), self.weight, bias)
+
+    @property
+    def width(self) -> int:
+        return self._slid.width + 1
 
     def part(self, start: int, stop: int) -> Linear:
-        row, output, pair = self.entries(start, stop)
-        value = self.weight[output, self.windows.taps[pair]]
-        return Linear(stop - start, row, self.inputs(output, pair), value).shift(self.constant[start:stop])
+        slid = self._slid
+        row, output, pair = slid.entries(start, stop)
+        value = self.weight[output, slid.windows.taps[pair]]
+        return Linear(stop - start, row, slid.inputs(output, pair), value).shift(self.constant[start:stop])
 
     def evaluate(self, z: IntArray) -> IntArray:
-        return self.kernel.convolve(z[self.x], self.weight, self.bias)
+        return self._slid.kernel.convolve(z[self._slid.x], self.weight, self.bias)
 
 
-class PrivateKernel(_Slid):
-    """The same with wires for ``weight`` [outputs, taps], which hold q_w - z_w, and ``bias`` [outputs].
+class _Unvalued(Sums):
+    """Combinations that do not fit into 64 bits."""
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        raise NotImplementedError("packed values do not fit into 64 bits")
+
+
+class PairSums(_Unvalued):
+    """For each row the sum of its wires in ``product`` [outputs · pairs]."""
+
+    def __init__(self, slid: Slid, product: IntArray) -> None:
+        self._slid, self._product = slid, product
+        self.rows = slid.rows
+
+    @property
+    def width(self) -> int:
+        return self._slid.width
+
+    def part(self, start: int, stop: int) -> Linear:
+        row, output, pair = self._slid.entries(start, stop)
+        wires = self._product[output * self._slid.pairs + pair]
+        return Linear(stop - start, row, wires, np.ones(len(row), np.int64))
+
+
+class PrivateKernel(PairSums):
+    """The same as ``PublicKernel`` with wires for ``weight`` [outputs, taps], which hold q_w - z_w, and
+    ``bias`` [outputs].
 
     ``product`` [outputs · pairs] has the wires of ``q_w - z_w`` times q: one row each, which ``products``
     describes. Zero points cost nothing: ``- z`` times the weights is linear.
     """
 
-    def __init__(
-        self, x: IntArray, kernel: Kernel, weight: IntArray, bias: IntArray, product: IntArray
-    ) -> None:
-        super().__init__(x, kernel)
+    def __init__(self, slid: Slid, weight: IntArray, bias: IntArray, product: IntArray) -> None:
+        super().__init__(slid, product)
         self.weight, self.bias, self.product = weight, bias, product
 
     def products(self, start: int, stop: int) -> Products:
-        output, pair = np.divmod(np.arange(start, stop), self.pairs)
-        left = self.weight[output, self.windows.taps[pair]]
-        return left, self.inputs(output, pair), self.product[start:stop]
+        slid = self._slid
+        output, pair = np.divmod(np.arange(start, stop), slid.pairs)
+        left = self.weight[output, slid.windows.taps[pair]]
+        return left, slid.inputs(output, pair), self.product[start:stop]
 
     def part(self, start: int, stop: int) -> Linear:
-        row, output, pair = self.entries(start, stop)
-        ones = np.ones(len(row), np.int64)
-        bias = Linear.wires(self.bias[np.arange(start, stop) // self.positions])
-        total = Linear(stop - start, row, self.product[output * self.pairs + pair], ones) + bias
-        if self.kernel.zero_point == 0:
+        slid, zero_point = self._slid, self._slid.kernel.zero_point
+        bias = Linear.wires(self.bias[np.arange(start, stop) // slid.positions])
+        total = super().part(start, stop) + bias
+        if zero_point == 0:
             return total
-        weight = self.weight[output, self.windows.taps[pair]]
-        return total + Linear(stop - start, row, weight, ones * -self.kernel.zero_point)
+        row, output, pair = slid.entries(start, stop)
+        weight = self.weight[output, slid.windows.taps[pair]]
+        return total + Linear(stop - start, row, weight, np.full(len(row), -zero_point))
 
     def evaluate(self, z: IntArray) -> IntArray:
-        return self.kernel.convolve(z[self.x], z[self.weight], z[self.bias])
+        return self._slid.kernel.convolve(z[self._slid.x], z[self.weight], z[self.bias])
+
+
+class Paired(_Unvalued):
+    """For each output and pair the row of ``base`` that it names: by its input, or by output and tap."""
+
+    def __init__(self, slid: Slid, base: Linear, *, by_input: bool) -> None:
+        self._slid, self._base, self._by_input = slid, base, by_input
+        self.rows = slid.kernel.outputs * slid.pairs
+
+    @property
+    def width(self) -> int:
+        return self._base.width
+
+    def part(self, start: int, stop: int) -> Linear:
+        output, pair = np.divmod(np.arange(start, stop), self._slid.pairs)
+        return self._base.take(_named(self._slid, output, pair, by_input=self._by_input))
+
+
+class Strands(_Unvalued):
+    """For each group of rows and each tap the sum of ``2^powers[i]`` times the row of ``base`` that the i-th
+    row of the group names: by its input, or by output and tap. A tap without input adds nothing."""
+
+    def __init__(self, slid: Slid, base: Linear, powers: IntArray, *, by_input: bool) -> None:
+        self._slid, self._base, self._powers, self._by_input = slid, base, powers, by_input
+        self.rows = -(-slid.rows // len(powers)) * slid.taps
+
+    @property
+    def width(self) -> int:
+        return len(self._powers) * self._base.width
+
+    def part(self, start: int, stop: int) -> Linear:
+        slid, count, taps = self._slid, len(self._powers), self._slid.taps
+        groups = start // taps, -(-stop // taps)
+        row, output, pair = slid.entries(groups[0] * count, min(groups[1] * count, slid.rows))
+        group, strand = np.divmod(row, count)
+        place = group * taps + slid.windows.taps[pair] + groups[0] * taps - start
+        inside = (place >= 0) & (place < stop - start)
+        output, pair, place, strand = output[inside], pair[inside], place[inside], strand[inside]
+        terms = self._base.take(_named(slid, output, pair, by_input=self._by_input))
+        return terms.knit(place, self._powers[strand], stop - start)
+
+
+def _named(slid: Slid, output: IntArray, pair: IntArray, *, by_input: bool) -> IntArray:
+    if by_input:
+        return slid.indices(output, pair)
+    return output * slid.taps + slid.windows.taps[pair]

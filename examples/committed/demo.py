@@ -21,7 +21,7 @@ from circuits.builder import Builder
 from circuits.integers import IntArray
 from circuits.linear import Linear
 from circuits.lookups import Lookups
-from circuits.products import Convolution, Products
+from circuits.products import Convolution, Products, product_interval
 from circuits.program import Program
 from circuits.ranges import RangeChecks
 from kernels import fr
@@ -84,7 +84,9 @@ def compile_filter(shape: Convolution) -> Program:
     ranges = RangeChecks(Lookups(builder))
     ranges.check("image", x, PIXEL_BITS)
     ranges.check("kernels", w, WEIGHT_BITS, -(1 << (WEIGHT_BITS - 1)))
-    Products(builder).convolve("filter", x, w, y, shape, (1 << PIXEL_BITS, 1 << (WEIGHT_BITS - 1)))
+    terms = shape.inputs * shape.kernel[0] * shape.kernel[1]
+    product_interval("filter", terms, (1 << PIXEL_BITS, 1 << (WEIGHT_BITS - 1)))
+    Products(builder).convolve("filter", x, w, y, shape)
     return builder.program()
 
 

@@ -35,5 +35,7 @@ def digits() -> Digits:
     qgraph = quantise(graph, np.load(DIGITS / "calibration.npy"))
     with np.load(DIGITS / "held_out.npz") as held_out:
         images, labels = held_out["images"], held_out["labels"]
-    circuits = {(x, w): compile_inference(qgraph, input_privacy=x, weight_privacy=w) for x, w in PRIVACIES}
+    circuits = {
+        (x, w): compile_inference(qgraph, input_privacy=x, weight_privacy=w, level=2) for x, w in PRIVACIES
+    }
     return Digits(data, graph, qgraph, images, labels, circuits)

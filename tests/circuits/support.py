@@ -147,11 +147,12 @@ def make_model(
 
 
 def challenged(program: Program, z: Sequence[int] | IntArray, seed: int = 0) -> list[int]:
-    """The assignment ``z`` with random challenges, and all that depends on them computed honestly."""
+    """The assignment ``z``, of small integers, with random challenges, and all that follows from both."""
     statement = program.statement
     rng = random.Random(seed)
     drawn = kernels.fr.from_ints([rng.randrange(R) for _ in range(statement.challenges)])
     assignment = kernels.fr.from_ints([int(value) for value in z])
+    program.derive(assignment)
     assignment[1 + statement.public : statement.instance] = drawn
     program.answer(assignment, drawn)
     return kernels.fr.to_ints(assignment)
@@ -159,7 +160,7 @@ def challenged(program: Program, z: Sequence[int] | IntArray, seed: int = 0) -> 
 
 def completed(circuit: Inference, z: Sequence[int] | IntArray, seed: int = 0) -> list[int]:
     """The assignment with random challenges and what follows from them, where the circuit draws any."""
-    return challenged(circuit.program, z, seed) if circuit.statement.challenges else [int(v) for v in z]
+    return challenged(circuit.program, z, seed)
 
 
 def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from circuits.builder import Builder
 from circuits.gadgets import (
-    argmax,
     clamp,
     decompose,
     decompose_fully,
@@ -28,7 +27,10 @@ from circuits.gadgets import (
 )
 from circuits.integers import IntArray
 from circuits.linear import Linear
+from circuits.lowering import argmax
+from circuits.lowering.digits import Digits
 from circuits.quantised import Affine, Rescale
+from circuits.sources import Known
 from prover.reference import check
 from tests.circuits.support import R, fill, first_violation, satisfied
 from zenerrors import StatementError
@@ -125,7 +127,7 @@ def requantised(
     acc = builder.private("acc", count)
     total = Linear.wires(acc).scale(int(rescale.multiplier[0])).shift(rescale.offset)
     scaled = rescale.scaled((np.array([bounds[0]]), np.array([bounds[1]])))
-    out = requantise(builder, "test", total, scaled, rescale, full=full)
+    out = requantise(builder, "test", Known(builder, total, scaled), rescale, full=full)
     return builder, acc, out
 
 
@@ -335,7 +337,7 @@ def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, In
     builder = Builder()
     label = builder.public("label", 1)
     values = builder.private("values", count)
-    argmax(builder, "test/argmax", Linear.wires(values), bounds, label)
+    argmax(Digits(builder, full=False), "test/argmax", Linear.wires(values), bounds, label)
     return builder, values, label
 
 

@@ -62,7 +62,7 @@ def test_honest_provers_never_fail(
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 7, rng.integers(2, 6))
     network = random_network(seed, sizes.tolist(), bits, relu_last, offset=rng.normal() * 2)
-    circuit = compile_inference(network, input_privacy=privacy[0], weight_privacy=privacy[1])
+    circuit = compile_inference(network, input_privacy=privacy[0], weight_privacy=privacy[1], level=2)
     for q in extremes(network, rng):
         z = circuit.assign(q)
         assert first_violation(circuit.statement, z) is None
@@ -94,7 +94,9 @@ def test_every_network_that_is_admitted_compiles_and_proves(
     except ModelError:
         return
     for input_privacy, weight_privacy in PRIVACIES:
-        circuit = compile_inference(network, input_privacy=input_privacy, weight_privacy=weight_privacy)
+        circuit = compile_inference(
+            network, input_privacy=input_privacy, weight_privacy=weight_privacy, level=2
+        )
         for q in (np.zeros(inputs, np.int64), np.full(inputs, top)):
             assert first_violation(circuit.statement, circuit.assign(q)) is None
 
@@ -221,7 +223,7 @@ def test_ties_go_to_the_first_class_and_to_no_other() -> None:
     layer = dense_layers(network)[0]
     twin = replace(layer, weight=layer.weight[[0, 0]], bias=layer.bias[[0, 0]])
     network = replace(network, nodes=(twin,))
-    circuit = compile_inference(network)
+    circuit = compile_inference(network, level=2)
     q = np.array([3, 200, 77])
     z = circuit.assign(q)
     assert first_violation(circuit.statement, z) is None
@@ -266,7 +268,13 @@ def test_private_weights_do_not_reach_the_statement() -> None:
 
 def test_an_unknown_privacy_is_refused(digits: Digits) -> None:
     with pytest.raises(StatementError) as caught:
-        compile_inference(digits.qgraph, weight_privacy="committed")  # type: ignore[arg-type]
+        compile_inference(digits.qgraph, weight_privacy="secret")  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.field) == ("statement.privacy", "weight_privacy")
+
+
+def test_weights_are_committed_at_level_5_alone(digits: Digits) -> None:
+    with pytest.raises(StatementError) as caught:
+        compile_inference(digits.qgraph, weight_privacy="committed", level=4)
     assert (caught.value.code, caught.value.field) == ("statement.privacy", "weight_privacy")
 
 
@@ -279,7 +287,7 @@ def test_constraint_counts_are_the_pinned_ones(digits: Digits, privacy: tuple[Pr
 
 
 def test_compilation_is_deterministic(digits: Digits) -> None:
-    again = compile_inference(QuantGraph.from_bytes(digits.qgraph.to_bytes()))
+    again = compile_inference(QuantGraph.from_bytes(digits.qgraph.to_bytes()), level=2)
     assert again.statement.digest == digits.circuit.statement.digest
 
 

@@ -11,7 +11,7 @@ import prover
 from circuits.builder import Builder
 from circuits.integers import IntArray
 from circuits.linear import Linear
-from circuits.products import Convolution, Products
+from circuits.products import Convolution, Products, product_interval
 from circuits.program import Program
 from prover.reference import check
 from tests.circuits.support import R, accepted_lies, challenged, first_violation
@@ -19,7 +19,7 @@ from tests.prover.statements import patient
 from zenerrors import StatementError
 
 
-def multiplied(m: int, k: int, n: int, bounds: tuple[int, int] = (255, 255)) -> Program:
+def multiplied(m: int, k: int, n: int) -> Program:
     """Z = X Y of wires ``x``, ``y``, ``z``."""
     builder = Builder()
     builder.segment("tensors")
@@ -28,18 +28,18 @@ def multiplied(m: int, k: int, n: int, bounds: tuple[int, int] = (255, 255)) -> 
         for name, shape in (("x", (m, k)), ("y", (k, n)), ("z", (m, n)))
     ]
     x, y, z = (Linear.wires(side.ravel()) for side in sides)
-    Products(builder).matmul("product", x, y, z, (m, k, n), bounds)
+    Products(builder).matmul("product", x, y, z, (m, k, n))
     return builder.program()
 
 
-def convolved(shape: Convolution, bounds: tuple[int, int] = (255, 255)) -> Program:
+def convolved(shape: Convolution) -> Program:
     builder = Builder()
     builder.segment("tensors")
     x = builder.committed("tensors", "x", shape.batch, shape.inputs, *shape.image)
     w = builder.committed("tensors", "w", shape.outputs, shape.inputs, *shape.kernel)
     y = builder.committed("tensors", "y", shape.batch, shape.outputs, *shape.out)
     image, kernel, out = (Linear.wires(side.ravel()) for side in (x, w, y))
-    Products(builder).convolve("conv", image, kernel, out, shape, bounds)
+    Products(builder).convolve("conv", image, kernel, out, shape)
     return builder.program()
 
 
@@ -200,8 +200,8 @@ def test_entries_may_be_linear_combinations() -> None:
     y, z = (builder.committed("tensors", name, 2, 2) for name in "yz")
     products = Products(builder)
     sides = Linear.wires(x.ravel()).shift(-3), Linear.wires(y.ravel()).shift(1), Linear.wires(z.ravel())
-    assert products.matmul("one", *sides, (2, 2, 2), (255, 256)) == (-2 * 255 * 256, 2 * 255 * 256)
-    products.matmul("two", *sides, (2, 2, 2), (255, 256))
+    products.matmul("one", *sides, (2, 2, 2))
+    products.matmul("two", *sides, (2, 2, 2))
     assert [name for name in builder.layout if name.startswith("powers")] == ["powers0/2"]
     program = builder.program()
     values = np.array([[1, 2], [3, 4]])
@@ -220,27 +220,25 @@ def test_a_factor_left_out_of_the_segment_is_refused_by_name(name: str) -> None:
         for side in "xyz"
     }
     x, y, z = (Linear.wires(take[side](side, 9)) for side in "xyz")
-    Products(builder).matmul("product", x, y, z, (3, 3, 3), (255, 255))
+    Products(builder).matmul("product", x, y, z, (3, 3, 3))
     with pytest.raises(StatementError, match=rf"reads {name}\[\d\]") as caught:
         builder.program()
     assert caught.value.code == "statement.adaptive"
 
 
-def test_products_that_could_wrap_are_refused() -> None:
-    for bounds in ((1 << 30, 1 << 31), (1 << 62, 1), (1 << 31, 1 << 30)):
+def test_products_of_integers_that_could_wrap_are_refused() -> None:
+    assert product_interval("product", 2, (255, 256)) == (-2 * 255 * 256, 2 * 255 * 256)
+    for terms, bounds in ((2, (1 << 30, 1 << 31)), (1, (1 << 62, 1)), (4, (1 << 30, 1 << 30))):
         with pytest.raises(StatementError) as caught:
-            multiplied(1, 2, 1, bounds)
+            product_interval("product", terms, bounds)
         assert caught.value.code == "statement.could_wrap"
-    with pytest.raises(StatementError) as caught:
-        convolved(Convolution(1, 1, 1, (2, 2), (2, 2)), (1 << 30, 1 << 30))
-    assert caught.value.code == "statement.could_wrap"
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
     builder = Builder()
     side = Linear.wires(builder.public("x", 6))
     with pytest.raises(StatementError) as caught:
-        Products(builder).matmul("product", side, side, side, (2, 3, 3), (1, 1))
+        Products(builder).matmul("product", side, side, side, (2, 3, 3))
     assert caught.value.code == "statement.product_shape"
     with pytest.raises(StatementError) as caught:
         Convolution(1, 1, 1, (2, 2), (3, 1))
@@ -270,9 +268,7 @@ def test_an_entry_that_depends_on_the_challenge_is_refused() -> None:
     first = builder.private("first", 1)
     builder.product("by_challenge", np.array([builder.challenge(0)]), factor, first)
     z = np.concatenate([first, last])
-    Products(builder).matmul(
-        "product", Linear.wires(x), Linear.wires(y), Linear.wires(z), (1, 1, 2), (10, 10)
-    )
+    Products(builder).matmul("product", Linear.wires(x), Linear.wires(y), Linear.wires(z), (1, 1, 2))
     with pytest.raises(StatementError, match=r"product reads first\[0\]") as error:
         builder.program()
     assert error.value.code == "statement.adaptive"

@@ -56,7 +56,7 @@ def test_the_match_is_the_distance_against_the_threshold(
 
 @pytest.fixture(scope="module")
 def circuit() -> Recognition:
-    return compile_recognition(embedding(1), weight_privacy="private")
+    return compile_recognition(embedding(1), weight_privacy="private", level=2)
 
 
 def test_every_wire_that_lies_is_refused(circuit: Recognition) -> None:

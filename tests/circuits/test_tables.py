@@ -14,9 +14,11 @@ from circuits import compile_inference
 from circuits.builder import Builder
 from circuits.integers import IntArray
 from circuits.linear import Linear
+from circuits.lowering.clamps import ByParts, Clamp, clamps
 from circuits.lowering.tables import Tables
 from circuits.program import Program
 from circuits.quantised import Affine, Rescale
+from circuits.sources import Known
 from circuits.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import challenged, first_violation
@@ -24,13 +26,13 @@ from tests.prover.statements import patient
 from zenerrors import StatementError
 
 
-def requantised(
-    rescale: Rescale, bounds: tuple[int, int], count: int = 1
-) -> tuple[Program, IntArray, IntArray]:
+def requantised(clamp: Clamp, count: int = 1, *, short: bool = True) -> tuple[Program, IntArray, IntArray]:
     """The program, and the wires of totals and outputs as the builder numbers them."""
     builder = Builder()
     total = builder.auxiliary("total", count)
-    out = Tables(builder).requantise("test", Linear.wires(total), bounds, rescale)
+    tools = Tables(builder)
+    source = Known(builder, Linear.wires(total), clamp.scaled, knit=True, short=short)
+    out = tools.requantise("test", source, clamp.rescale, clamp)
     return builder.program(), total, out
 
 
@@ -62,9 +64,18 @@ NARROW = [
     (rescaling(3, 2), (0, 31)),
 ]
 WIDE = [
-    (rescaling(2, 2), (-(1 << 17), 1 << 16)),
-    (rescaling(2, 3, 1, 5), (-(1 << 17), 1 << 16)),
+    (rescaling(2, 2), (-(1 << 14), 1 << 13)),
+    (rescaling(2, 3, 1, 5), (-(1 << 14), 1 << 13)),
 ]
+
+
+CLAMPS = [clamp for setting in [*NARROW, *WIDE] for clamp in clamps(*setting)]
+SMALL = [clamp for setting in NARROW for clamp in clamps(*setting)]
+
+
+def described(clamp: Clamp) -> str:
+    rescale = clamp.rescale
+    return f"{type(clamp).__name__}-{clamp.scaled}-{rescale.shift}-{rescale.low}-{rescale.high}"
 
 
 def claims(rescale: Rescale, value: int) -> set[int]:
@@ -74,9 +85,11 @@ def claims(rescale: Rescale, value: int) -> set[int]:
     return {low - 1, low, expected + 1, high, high + 1} - {expected}
 
 
-@pytest.mark.parametrize(("rescale", "bounds"), [*NARROW, *WIDE])
-def test_only_the_right_output_has_a_witness(rescale: Rescale, bounds: tuple[int, int]) -> None:
-    program, total, out = requantised(rescale, bounds)
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("clamp", CLAMPS, ids=described)
+def test_only_the_right_output_has_a_witness(clamp: Clamp, short: bool) -> None:
+    rescale, bounds = clamp.rescale, clamp.scaled
+    program, total, out = requantised(clamp, short=short)
     for value in {bounds[0], 7, bounds[1]}:
         honest = filled(program, total, [value], {})
         assert first_violation(program.statement, honest) is None
@@ -85,9 +98,11 @@ def test_only_the_right_output_has_a_witness(rescale: Rescale, bounds: tuple[int
             assert first_violation(program.statement, filled(program, total, [value], {int(out[0]): claim}))
 
 
-@pytest.mark.parametrize(("rescale", "bounds"), NARROW)
-def test_no_second_lie_makes_a_wrong_output_right(rescale: Rescale, bounds: tuple[int, int]) -> None:
-    program, total, out = requantised(rescale, bounds)
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("clamp", SMALL, ids=described)
+def test_no_second_lie_makes_a_wrong_output_right(clamp: Clamp, short: bool) -> None:
+    rescale = clamp.rescale
+    program, total, out = requantised(clamp, short=short)
     groups = [name for name in program.statement.layout if name.startswith("test/") and "inverse" not in name]
     variables = [int(v) for name in groups for v in program.statement.layout[name].ravel()[:2]]
     wires = [int(np.flatnonzero(program.order == variable)[0]) for variable in variables]
@@ -110,11 +125,12 @@ def test_honest_totals_pass_up_to_their_bounds(
     limit = min(reach, shift + 15)
     ends = sorted(data.draw(st.lists(st.integers(-(2**limit), 2**limit), min_size=2, max_size=2)))
     values = [*ends, *data.draw(st.lists(st.integers(*ends), max_size=4))]
-    program, total, out = requantised(rescale, (ends[0], ends[1]), len(values))
-    z = filled(program, total, values, {})
-    assert first_violation(program.statement, z) is None
-    found = [z[program.order[wire]] for wire in out]
-    assert found == [min(max(value >> shift, low), high) for value in values]
+    expected = [min(max(value >> shift, low), high) for value in values]
+    for clamp in clamps(rescale, (ends[0], ends[1]), (11,)):
+        program, total, out = requantised(clamp, len(values), short=data.draw(st.booleans()))
+        z = filled(program, total, values, {})
+        assert first_violation(program.statement, z) is None
+        assert [z[program.order[wire]] for wire in out] == expected
 
 
 def test_the_larger_of_two_is_neither_less_nor_another() -> None:
@@ -148,5 +164,5 @@ def test_a_label_is_proven_and_no_other_verifies(weights: Privacy) -> None:
 
 def test_totals_that_could_wrap_are_refused() -> None:
     with pytest.raises(StatementError) as caught:
-        requantised(rescaling(3, 8), (-(1 << 62), 1 << 20))
+        requantised(ByParts(rescaling(3, 8), (-(1 << 62), 1 << 20)))
     assert caught.value.code == "statement.could_wrap"

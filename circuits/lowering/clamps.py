@@ -1,0 +1,296 @@
+"""How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: three ways, and one where nothing is cut.
+
+All but ``Whole`` commit to a quotient t and say ``T = 2^k t + ρ`` with ρ range-checked to k bits: t is an
+integer since a table or a range check says so, and then ρ and t are unique. Where rows may read T (it is a
+short sum), ρ is no wire but ``T - 2^k t``, and neither it nor the equation costs a row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuits.integers import IntArray, Interval
+from circuits.linear import Linear, Sums, Weighted
+from circuits.lookups import FOLD, Table
+from circuits.lowering.tally import Tally
+from circuits.quantised import Rescale
+from circuits.sources import Source
+
+if TYPE_CHECKING:
+    from circuits.lowering.tables import Tables
+
+# Tables have up to 2^16 rows.
+_WIDEST = 16
+
+
+@dataclass(frozen=True)
+class Clamp(ABC):
+    """For T in ``scaled``. ``rescale`` says what k, low and high are."""
+
+    rescale: Rescale
+    scaled: Interval
+
+    @property
+    @abstractmethod
+    def interval(self) -> Interval:
+        """What is equated with T is proven to lie in it."""
+
+    @abstractmethod
+    def tally(self, count: int, *, inline: bool) -> Tally:
+        """Of ``count`` values, less the rows of ``Source.equate``. ``inline``: rows may read T."""
+
+    @abstractmethod
+    def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
+        """Adds the rows: wires for the clamped values."""
+
+    @property
+    def quotients(self) -> Interval:
+        """The interval of floor(T / 2^k)."""
+        return self.scaled[0] >> self.rescale.shift, self.scaled[1] >> self.rescale.shift
+
+
+class Whole(Clamp):
+    """(T, clamp(floor(T / 2^k))) is a row of a table of all T. Rows: 2."""
+
+    def __str__(self) -> str:
+        return "one table of all sums"
+
+    @property
+    def interval(self) -> Interval:
+        return self.scaled
+
+    @property
+    def _table(self) -> Table:
+        rescale = self.rescale
+        return _clamp_table(*self.scaled, rescale.shift, rescale.low, rescale.high)
+
+    def tally(self, count: int, *, inline: bool) -> Tally:
+        return Tally(rows=2 * count, tables=frozenset({self._table}))
+
+    def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
+        rescale, total = self.rescale, source.sums
+        if total is None or not source.short:
+            total = Weighted.wires(tools.committed(f"{layer}/total", source.rows, source.evaluate))
+            source.equate(f"{layer}/divide", total, self.scaled)
+
+        def clamped(z: IntArray) -> IntArray:
+            values: IntArray = np.clip(source.evaluate(z) >> rescale.shift, rescale.low, rescale.high)
+            return values
+
+        out = tools.committed(f"{layer}/out", source.rows, clamped)
+        tools.look_up(f"{layer}/clamp", self._table, [total, Weighted.wires(out)])
+        return out
+
+
+class _Divided(Clamp):
+    """``T = 2^k t + ρ``, and what is done with t in [_lowest, _highest]."""
+
+    @property
+    @abstractmethod
+    def _proven(self) -> Interval:
+        """The interval of t."""
+
+    @abstractmethod
+    def _tally(self, count: int) -> Tally: ...
+
+    @abstractmethod
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+        """Wires for clamp(t), and t as a combination of wires that are proven to make an integer."""
+
+    @property
+    def interval(self) -> Interval:
+        low, high = self._proven
+        return low << self.rescale.shift, ((high + 1) << self.rescale.shift) - 1
+
+    def tally(self, count: int, *, inline: bool) -> Tally:
+        shift = self.rescale.shift
+        rest = Tally.range_checks(shift, count) if shift else Tally(rows=count if inline else 0)
+        return rest + self._tally(count)
+
+    def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
+        shift = self.rescale.shift
+        out, quotient = self._clamp(tools, layer, source)
+        whole = quotient.scale(1 << shift)
+        if source.short and source.sums is not None:
+            if shift:
+                tools.ranged(f"{layer}/remainder", source.sums - whole, shift)
+            else:
+                tools.builder.zero(f"{layer}/divide", source.sums - whole)
+            return out
+        if shift:
+            mask = (1 << shift) - 1
+            remainder = Weighted.wires(
+                tools.committed(f"{layer}/remainder", source.rows, lambda z: source.evaluate(z) & mask)
+            )
+            tools.ranged(f"{layer}/remainder", remainder, shift)
+            whole += remainder
+        source.equate(f"{layer}/divide", whole, self.interval)
+        return out
+
+    def _quotient(self, tools: Tables, name: str, source: Source) -> IntArray:
+        return tools.committed(name, source.rows, lambda z: source.evaluate(z) >> self.rescale.shift)
+
+
+class Uncut(_Divided):
+    """For t that cannot leave [low, high]. Rows: its range check."""
+
+    def __str__(self) -> str:
+        return "a range check: nothing to clamp"
+
+    @property
+    def _bits(self) -> int:
+        low, high = self.quotients
+        return max(1, (high - low).bit_length())
+
+    @property
+    def _proven(self) -> Interval:
+        low = self.quotients[0]
+        return low, low + (1 << self._bits) - 1
+
+    def _tally(self, count: int) -> Tally:
+        return Tally.range_checks(self._bits, count)
+
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+        out = self._quotient(tools, f"{layer}/out", source)
+        tools.ranged(f"{layer}/quotient", Weighted.wires(out), self._bits, self.quotients[0])
+        return out, Weighted.wires(out)
+
+
+@dataclass(frozen=True)
+class ByTable(_Divided):
+    """(t, clamp(t)) is a row of the table of all t in [-2^bits, 2^bits). Rows: 2."""
+
+    bits: int
+
+    def __str__(self) -> str:
+        return f"a table of the quotients, of {2 << self.bits:,} rows"
+
+    @property
+    def _proven(self) -> Interval:
+        return -(1 << self.bits), (1 << self.bits) - 1
+
+    @property
+    def _table(self) -> Table:
+        return _clamp_table(*self._proven, 0, self.rescale.low, self.rescale.high)
+
+    def _tally(self, count: int) -> Tally:
+        return Tally(rows=2 * count, tables=frozenset({self._table}))
+
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+        quotient = self._quotient(tools, f"{layer}/quotient", source)
+        ends = self.rescale.low, self.rescale.high
+        out = tools.committed(f"{layer}/out", source.rows, lambda z: np.clip(z[quotient], *ends))
+        tools.look_up(f"{layer}/clamp", self._table, [Weighted.wires(quotient), Weighted.wires(out)])
+        return out, Weighted.wires(quotient)
+
+
+class ByParts(_Divided):
+    """t - low = 2^b u + d with d of b bits, and (u, [u = 0], [u > 0]) a row of a table of all u.
+
+    Rows: the range check of d, 3 for the table, 1 for the output; and, where high - low + 1 is no power of
+    two, 1 and two range checks for the smaller of output and high.
+    Sound: u and d are unique, so that ``inside · d = out - low - above (2^b - 1)`` has the clamp to
+    [low, low + 2^b) as its one solution.
+    """
+
+    def __str__(self) -> str:
+        return "a table of the quotients' upper digits"
+
+    @property
+    def _width(self) -> int:
+        return (self.rescale.high - self.rescale.low).bit_length()
+
+    @property
+    def _upper_bits(self) -> int:
+        low, high = (end - self.rescale.low >> self._width for end in self.quotients)
+        return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)
+
+    @property
+    def _proven(self) -> Interval:
+        reach = 1 << self._upper_bits + self._width
+        return self.rescale.low - reach, self.rescale.low + reach - 1
+
+    @property
+    def _caps(self) -> bool:
+        return self.rescale.high - self.rescale.low + 1 < 1 << self._width
+
+    def _tally(self, count: int) -> Tally:
+        table = frozenset({_sign_table(self._upper_bits)})
+        tally = Tally(4 * count, Counter({self._width: count}), table, ((FOLD, 1, 3),))
+        return tally + Tally(count, Counter({self._width: 2 * count})) if self._caps else tally
+
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+        builder, (low, width), count = tools.builder, (self.rescale.low, self._width), source.rows
+        shift, top = self.rescale.shift, (1 << width) - 1
+        upper, lower, inside, above = (
+            tools.chosen(f"{layer}/{part}", count) for part in ("upper", "lower", "inside", "above")
+        )
+        out = builder.private(f"{layer}/out", count)
+
+        def fill(z: IntArray) -> None:
+            lifted = (source.evaluate(z) >> shift) - low
+            z[upper], z[lower] = lifted >> width, lifted & top
+            z[inside], z[above] = z[upper] == 0, z[upper] > 0
+            z[out] = low + z[inside] * z[lower] + z[above] * top
+
+        builder.fill(fill)
+        tools.ranged(f"{layer}/lower", Weighted.wires(lower), width)
+        triple = [Weighted.wires(wires) for wires in (upper, inside, above)]
+        tools.look_up(f"{layer}/sign", _sign_table(self._upper_bits), triple)
+        excess = Weighted.wires(out).shift(-low) - Weighted.wires(above).scale(top)
+        builder.multiply(f"{layer}/clamp", Weighted.wires(inside), Weighted.wires(lower), excess)
+        quotient = (Weighted.wires(upper).scale(1 << width) + Weighted.wires(lower)).shift(low)
+        return self._capped(tools, layer, out) if self._caps else out, quotient
+
+    def _capped(self, tools: Tables, layer: str, value: IntArray) -> IntArray:
+        """``min(value, high)``: neither is below it, and it equals one of them."""
+        high = self.rescale.high
+        out = tools.committed(f"{layer}/cap/chosen", len(value), lambda z: np.minimum(z[value], high))
+        under_value = Linear.wires(value) - Linear.wires(out)
+        under_high = Linear.wires(out).scale(-1).shift(high)
+        tools.ranged(f"{layer}/cap/value", under_value, self._width)
+        tools.ranged(f"{layer}/cap/high", under_high, self._width)
+        tools.builder.multiply(f"{layer}/cap", under_value, under_high, Linear.empty(len(out)))
+        return out
+
+
+def clamps(rescale: Rescale, scaled: Interval, widths: Iterable[int] = ()) -> Iterator[Clamp]:
+    """The ways there are. ``widths``: the bits of tables that others might look up anyway."""
+    low, high = scaled[0] >> rescale.shift, scaled[1] >> rescale.shift
+    if scaled[1] - scaled[0] < 1 << _WIDEST:
+        yield Whole(rescale, scaled)
+    if rescale.low <= low and high <= rescale.high:
+        yield Uncut(rescale, scaled)
+        return
+    least = quotient_bits(rescale, scaled)
+    for bits in sorted({least, *widths}):
+        if least <= bits < _WIDEST:
+            yield ByTable(rescale, scaled, bits)
+    yield ByParts(rescale, scaled)
+
+
+def quotient_bits(rescale: Rescale, scaled: Interval) -> int:
+    """The least b with floor(T / 2^k) in [-2^b, 2^b)."""
+    low, high = scaled[0] >> rescale.shift, scaled[1] >> rescale.shift
+    return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)
+
+
+@lru_cache(maxsize=64)
+def _clamp_table(first: int, last: int, shift: int, low: int, high: int) -> Table:
+    values = np.arange(first, last + 1)
+    columns = np.stack([values, np.clip(values >> shift, low, high)], axis=1)
+    return Table("_".join(map(str, ("clamp", first, last, shift, low, high))), columns)
+
+
+@lru_cache(maxsize=64)
+def _sign_table(bits: int) -> Table:
+    values = np.arange(-(1 << bits), 1 << bits)
+    columns = np.stack([values, values == 0, values > 0], axis=1).astype(np.int64)
+    return Table(f"sign{bits}", columns)

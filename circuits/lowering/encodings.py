@@ -1,0 +1,372 @@
+"""How products of private weights and inputs are proven: one by one, several in one, or at a challenge.
+
+Each row of a node says ``T = M (sum_k w_k (x_k - z) + b) + offset`` equals something else that is known to
+be small. ``Plain`` has a wire for each product. The others never have T itself on a wire, but slots of width
+w in one field element (``circuits.sources`` says why that is enough), for T or, with M = 1 and no
+offset, for the sums.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations, product
+from typing import NamedTuple
+
+import numpy as np
+
+from circuits.builder import Builder
+from circuits.integers import IntArray, Interval
+from circuits.linear import Linear, Sums, Weighted
+from circuits.lookups import POINT
+from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.sliding import Kernel, Paired, PairSums, Slid, Strands
+from circuits.lowering.tally import Tally
+from circuits.products import Convolution, Products
+from circuits.quantised import Conv, Dense, Rescale
+from circuits.sources import SLOT_BITS, Source, slot_width
+from circuits.typed import TypedGraph
+from kernels import FrArray, fr
+
+# So many products are computed at a time.
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A node with private weights. ``factor``: M of each output channel; ``interval``: of T."""
+
+    node: Conv | Dense
+    kernel: Kernel
+    factor: IntArray
+    offset: int
+    interval: Interval
+
+    @property
+    def taps(self) -> int:
+        return int(self.node.weight[0].size)
+
+    @property
+    def positions(self) -> int:
+        down, across = self.kernel.sliding.out
+        return down * across
+
+    @property
+    def rows(self) -> int:
+        return self.kernel.outputs * self.positions
+
+    @property
+    def pairs(self) -> int:
+        """Meetings of a tap and an input, for one output channel."""
+        return self.kernel.sliding.pairs
+
+    @property
+    def reach(self) -> int:
+        """The largest |M w (x - z)|."""
+        kernel = self.kernel
+        most = max(kernel.zero_point, kernel.top - kernel.zero_point)
+        return int((self.factor * self.node.weight_type.reach).max()) * most
+
+
+def layer_of(node: Conv | Dense, typed: TypedGraph, rescale: Rescale | None) -> Layer | None:
+    """The layer whose T are the node's sums, or with ``rescale`` the rescaled ones; None where multipliers
+    differ within a channel."""
+    graph, bounds = typed.qgraph, typed.bounds(node)
+    (kind,), (shape,), out = graph.types_of(node), graph.shapes_of(node), graph.shapes[node.name]
+    kernel = Kernel(node.sliding(shape), len(node.weight), kind.zero_point, kind.top)
+    if rescale is None:
+        reach = int(bounds[0].min()), int(bounds[1].max())
+        return Layer(node, kernel, np.ones(len(node.weight), np.int64), 0, reach)
+    multiplier = np.broadcast_to(rescale.multiplier, out).reshape(len(node.weight), -1)
+    if (multiplier != multiplier[:, :1]).any():
+        return None
+    return Layer(node, kernel, multiplier[:, 0].copy(), rescale.offset, rescale.scaled(bounds))
+
+
+class Wires(NamedTuple):
+    """``x``: the input's, int64[inputs]; ``weight``: int64[outputs, taps]; ``bias``: int64[outputs]."""
+
+    x: IntArray
+    weight: IntArray
+    bias: IntArray
+
+
+class Encoding(ABC):
+    """Products that share slots."""
+
+    def fits(self, layer: Layer, other: Interval) -> bool:
+        """Whether the slots fit into a field element."""
+        return True
+
+    @abstractmethod
+    def tally(self, layer: Layer, other: Interval) -> Tally:
+        """Of equating the layer's T with values in ``other``."""
+
+    @abstractmethod
+    def equate(
+        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+    ) -> None:
+        """Adds the rows that say so."""
+
+
+class Hidden(Source):
+    """The T of a layer, which no row reads as such."""
+
+    def __init__(self, tools: Arithmetic, encoding: Encoding, layer: Layer, wires: Wires) -> None:
+        self._tools, self._encoding = tools, encoding
+        self._layer, self._wires = layer, wires
+        self.rows, self.interval, self.sums, self.short = layer.rows, layer.interval, None, False
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        layer, wires = self._layer, self._wires
+        acc = layer.kernel.convolve(z[wires.x], z[wires.weight], z[wires.bias])
+        return acc * np.repeat(layer.factor, layer.positions) + layer.offset
+
+    def equate(self, name: str, other: Sums, interval: Interval) -> None:
+        self._encoding.equate(self._tools, self._layer, self._wires, name, other, interval)
+
+
+@dataclass(frozen=True)
+class _Packing(Encoding):
+    """``sum_i 2^(w i) w_i``, over the weights of several output channels, times the input that they share:
+    one product yields a term of as many sums as there are slots (DESIGN 5.3, level 4)."""
+
+    def slots(self, layer: Layer, other: Interval) -> tuple[int, int, int]:
+        """The width of a slot, how many a product has, and how many groups of channels that makes."""
+        width = slot_width(layer.interval, other)
+        size = min(SLOT_BITS // width, layer.kernel.outputs)
+        return width, size, -(-layer.kernel.outputs // size)
+
+    def _packed(
+        self, layer: Layer, wires: Wires, other: Sums, interval: Interval
+    ) -> tuple[Linear, Linear, int]:
+        """Weights, a row for each group and tap; claimed sums, for each group and position; the groups."""
+        width, size, groups = self.slots(layer, interval)
+        group, slot = np.divmod(np.arange(layer.kernel.outputs), size)
+
+        def knit(rows: Linear, inner: int) -> Linear:
+            row = np.add.outer(group * inner, np.arange(inner)).ravel()
+            return rows.knit(row, np.repeat(slot * width, inner), groups * inner)
+
+        weights = _scaled_weights(layer, wires)
+        return knit(weights, layer.taps), knit(_claimed(layer, wires, other), layer.positions), groups
+
+
+class Packed(_Packing):
+    """Rows: one for each input and group of channels that meet, and one for each group and position."""
+
+    def __str__(self) -> str:
+        return "outer-product packing"
+
+    def tally(self, layer: Layer, other: Interval) -> Tally:
+        _, _, groups = self.slots(layer, other)
+        return Tally(rows=groups * (layer.pairs + layer.positions))
+
+    def equate(
+        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+    ) -> None:
+        weights, claimed, groups = self._packed(layer, wires, other, interval)
+        slid = Slid(wires.x, layer.kernel._replace(outputs=groups))
+        product = tools.builder.private(f"{layer.node.name}/product", groups * slid.pairs)
+        left, right = (
+            Paired(slid, weights, by_input=False),
+            Paired(slid, _centred(layer, wires), by_input=True),
+        )
+        _multiply(tools.builder, f"{layer.node.name}/product", left, right, product)
+        tools.builder.zero(name, PairSums(slid, product) - claimed)
+
+
+class Checked(_Packing):
+    """The packed products at a random challenge (``circuits.products``). Rows: one for each group of channels
+    and tap, for each group and position, and for each input."""
+
+    def __str__(self) -> str:
+        return "packed, checked at a challenge"
+
+    def tally(self, layer: Layer, other: Interval) -> Tally:
+        _, _, groups = self.slots(layer, other)
+        if isinstance(layer.node, Dense):
+            shape = groups, layer.taps, 1
+            rows, powers = Products.matmul_rows(shape), Products.matmul_powers(shape)
+        else:
+            convolution = _convolution(layer.node, layer.kernel, groups)
+            rows, powers = Products.convolve_rows(convolution), Products.convolve_powers(convolution)
+        return Tally(rows=rows, powers=tuple((POINT, *each) for each in powers))
+
+    def equate(
+        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+    ) -> None:
+        weights, claimed, groups = self._packed(layer, wires, other, interval)
+        products, x = tools.products, _centred(layer, wires)
+        name = f"{layer.node.name}/product"
+        if isinstance(layer.node, Dense):
+            products.matmul(name, weights, x, claimed, (groups, layer.taps, 1))
+        else:
+            shape = _convolution(layer.node, layer.kernel, groups)
+            products.convolve(name, x, weights, claimed, shape)
+
+
+@dataclass(frozen=True)
+class Stranded(Encoding):
+    """``count`` dot products in one (ZEN, section 5.6): with exponents φ and ψ,
+
+        sum_k (sum_i 2^(w φ_i) w_ik) (sum_j 2^(w ψ_j) x_jk)
+
+    has the i-th dot product in slot φ_i + ψ_i, which no other pair (i, j) meets. What falls between goes to
+    wires of its own, range-checked like all that shares a field element.
+    Rows: one for each tap and group of ``count`` rows, one for each group, and the range checks.
+    """
+
+    count: int
+
+    def __str__(self) -> str:
+        return f"stranded, {self.count} at a time"
+
+    def fits(self, layer: Layer, other: Interval) -> bool:
+        return self._exponents(layer, other) is not None
+
+    def tally(self, layer: Layer, other: Interval) -> Tally:
+        found = self._exponents(layer, other)
+        assert found is not None  # noqa: S101  the caller asks ``fits``
+        groups = -(-layer.rows // self.count)
+        checks = Counter({self._bits(layer): groups * len(found.between)})
+        return Tally(rows=groups * (layer.taps + 1), ranges=checks)
+
+    def _reach(self, layer: Layer) -> int:
+        """Of what a slot between holds: at most ``count`` pairs (i, j) meet in it."""
+        return self.count * layer.taps * layer.reach
+
+    def _bits(self, layer: Layer) -> int:
+        return (2 * self._reach(layer)).bit_length()
+
+    def _width(self, layer: Layer, other: Interval) -> int:
+        reach = self._reach(layer)
+        between = -reach, -reach + (1 << self._bits(layer)) - 1
+        return max(slot_width(layer.interval, other), slot_width((-reach, reach), between))
+
+    def _exponents(self, layer: Layer, other: Interval) -> Exponents | None:
+        return exponents(self.count, SLOT_BITS // self._width(layer, other))
+
+    def equate(
+        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+    ) -> None:
+        found, width = self._exponents(layer, interval), self._width(layer, interval)
+        assert found is not None  # noqa: S101  the caller asks ``fits``
+        groups, taps, slid = -(-layer.rows // self.count), layer.taps, Slid(wires.x, layer.kernel)
+        left = Strands(slid, _scaled_weights(layer, wires), np.array(found.left) * width, by_input=False)
+        right = Strands(slid, _centred(layer, wires), np.array(found.right) * width, by_input=True)
+        product = tools.builder.private(f"{layer.node.name}/product", groups * taps)
+        _multiply(tools.builder, f"{layer.node.name}/product", left, right, product)
+
+        between = self._between(tools, layer, wires, slid, found)
+        group, strand = np.divmod(np.arange(layer.rows), self.count)
+        places = np.add(found.left, found.right)[strand] * width
+        claimed = _claimed(layer, wires, other).knit(group, places, groups)
+        group = np.repeat(np.arange(groups), len(found.between))
+        places = np.tile(np.array(found.between) * width, groups)
+        claimed += Linear.wires(between.ravel()).knit(group, places, groups)
+        tools.builder.zero(name, Weighted.ones(product.reshape(groups, taps)) - claimed)
+
+    def _between(
+        self, tools: Arithmetic, layer: Layer, wires: Wires, slid: Slid, found: Exponents
+    ) -> IntArray:
+        """Wires for what falls between the sums, int64[groups, slots], range-checked."""
+        groups = -(-layer.rows // self.count)
+        between = tools.chosen(f"{layer.node.name}/between", groups, len(found.between))
+        lowest = -self._reach(layer)
+        bits = self._bits(layer)
+        at_once = max(1, _AT_ONCE // layer.taps)
+
+        def fill(z: IntArray) -> None:
+            z[between] = 0
+            for first in range(0, groups, at_once):
+                last = min(first + at_once, groups)
+                rows = np.arange(first * self.count, min(last * self.count, layer.rows))
+                weight, x = slid.factors(z, wires.weight, rows)
+                weight *= np.repeat(layer.factor, layer.positions)[rows, np.newaxis]
+                for i, j in permutations(range(self.count), 2):
+                    place = found.between.index(found.left[i] + found.right[j])
+                    # The last group may have fewer rows.
+                    whole = len(weight[max(i, j) :: self.count])
+                    sums = (weight[i :: self.count][:whole] * x[j :: self.count][:whole]).sum(axis=1)
+                    z[between[first : first + whole, place]] += sums
+
+        tools.builder.fill(fill)
+        tools.ranged(f"{layer.node.name}/between", Weighted.wires(between.ravel()), bits, lowest)
+        return between
+
+
+class Exponents(NamedTuple):
+    """φ, ψ, and the slots where other pairs meet, ascending."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    between: tuple[int, ...]
+
+
+def exponents(count: int, slots: int) -> Exponents | None:
+    """Those that take the fewest slots, at most ``slots``, and of these the fewest between; None if none."""
+    found = (_exponents_within(count, limit) for limit in range(2 * count - 1, slots + 1))
+    return next((best for best in found if best is not None), None)
+
+
+@cache
+def _exponents_within(count: int, slots: int) -> Exponents | None:
+    """An exhaustive search: a pair of exponents after the other, the left ones ascending."""
+    best: Exponents | None = None
+
+    def extend(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+        nonlocal best
+        useful = {a + b for a, b in zip(left, right, strict=True)}
+        between = {a + b for (i, a), (j, b) in product(enumerate(left), enumerate(right)) if i != j}
+        if len(useful) < len(left) or useful & between or max(useful | between, default=0) >= slots:
+            return
+        if len(left) == count:
+            if best is None or len(between) < len(best.between):
+                best = Exponents(left, right, tuple(sorted(between)))
+            return
+        for a, b in product(range(left[-1], slots) if left else (0,), range(slots)):
+            extend((*left, a), (*right, b))
+
+    extend((), ())
+    return best
+
+
+def _scaled_weights(layer: Layer, wires: Wires) -> Linear:
+    """``M w``, a row for each output channel and tap."""
+    return Linear.wires(wires.weight.ravel()).scale(np.repeat(layer.factor, layer.taps))
+
+
+def _centred(layer: Layer, wires: Wires) -> Linear:
+    """``x - z``, a row for each input."""
+    x = Linear.wires(wires.x)
+    return x.shift(-layer.kernel.zero_point) if layer.kernel.zero_point else x
+
+
+def _claimed(layer: Layer, wires: Wires, other: Sums) -> Linear:
+    """What ``M sum_k w_k (x_k - z)`` must be, a row for each output channel and position."""
+    bias = Weighted.wires(np.repeat(wires.bias, layer.positions))
+    constant = bias.scale(np.repeat(layer.factor, layer.positions)).shift(layer.offset)
+    return (other - constant).whole()
+
+
+def _convolution(node: Conv, kernel: Kernel, outputs: int) -> Convolution:
+    channels, height, width = kernel.sliding.image
+    top, left, bottom, right = node.padding
+    padding = (top, bottom), (left, right)
+    return Convolution(1, channels, outputs, (height, width), kernel.sliding.kernel, node.stride, padding)
+
+
+def _multiply(builder: Builder, name: str, left: Sums, right: Sums, product: IntArray) -> None:
+    """``left · right = product``, a row each, for products that do not fit into 64 bits."""
+    builder.multiply(name, left, right, Weighted.wires(product))
+
+    def derive(z: FrArray) -> None:
+        for start in range(0, len(product), _AT_ONCE):
+            stop = min(start + _AT_ONCE, len(product))
+            factors = (side.part(start, stop).matrix().multiply(z) for side in (left, right))
+            z[product[start:stop]] = fr.mul(*factors)
+
+    builder.derive(derive)

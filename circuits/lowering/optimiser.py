@@ -1,0 +1,245 @@
+"""Which way to prove each node makes the whole circuit smallest.
+
+Every way has an exact cost in rows (``Tally``). Tables, range checks and powers of challenges are shared, so
+that the cost of one node's way depends on all others: the search starts from several circuits that are
+uniform in their tables and, as long as that helps, gives one node after the other the way that makes the
+whole smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from circuits.integers import Interval
+from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
+from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Stranded, layer_of
+from circuits.lowering.pooling import comparisons
+from circuits.lowering.tally import Tally
+from circuits.quantised import Accumulating, Conv, Dense, MaxPool, Pad, WindowSum
+from circuits.sources import knit_rows
+from circuits.typed import TypedGraph
+
+# Five strands take 14 slots of a field element: more than sums of 8-bit products leave.
+_STRANDS = (2, 3, 4)
+# Rows of lookups read sums of at most so many wires. Of longer ones they read a wire: what stands in their B
+# costs the proving key a point in G2 each.
+_SHORT = 16
+_ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a node's sums are proven and rescaled.
+
+    ``encoding``: of products of private weights; None where there are none, or one row for each.
+    ``scaled``: slots hold T, else sums, which then stand on wires of their own. ``clamp``: at level 5.
+    """
+
+    encoding: Encoding | None = None
+    scaled: bool = False
+    clamp: Clamp | None = None
+
+    def __str__(self) -> str:
+        parts = []
+        if self.encoding is not None:
+            parts.append(f"{self.encoding}, {'rescaled' if self.scaled else 'sums'} in slots")
+        if self.clamp is not None:
+            parts.append(str(self.clamp))
+        return "; ".join(parts) or "rows of their own"
+
+
+class Option(NamedTuple):
+    way: Way
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``ways``: of every accumulating node. ``rows``: of the whole circuit. ``explanation``: for every node
+    each way, the best first, with the rows that the whole circuit would have with it."""
+
+    ways: Mapping[str, Way]
+    rows: int
+    explanation: Mapping[str, list[tuple[Way, int]]]
+
+
+class Optimiser:
+    """``others``: the cost of what is no node: input, argmax and the like."""
+
+    def __init__(self, tools: Arithmetic, typed: TypedGraph, level: int, others: Tally) -> None:
+        self._tools, self._typed, self._level = tools, typed, level
+        self._others = Tally.sum([others, _cost_of_weights(typed), _cost_of_movers(tools, typed)])
+        graph = typed.qgraph
+        self._nodes = [node for node in graph.nodes if isinstance(node, Accumulating)]
+        # Where layers could share a table of quotients, the widths of all that some layer needs.
+        self._widths = {
+            quotient_bits(node.rescale, node.rescale.scaled(typed.bounds(node)))
+            for node in self._nodes
+            if node.rescale is not None
+        }
+        self._options = {node.name: list(self._ways(node)) for node in self._nodes}
+
+    def plan(self) -> Plan:
+        """The best that the search finds. Deterministic."""
+        found = min((self._descend(start) for start in self._starts()), key=self._total)
+        explanation = {
+            name: sorted(
+                ((option.way, self._total(found | {name: option})) for option in options),
+                key=lambda entry: entry[1],
+            )
+            for name, options in self._options.items()
+        }
+        ways = {name: option.way for name, option in found.items()}
+        return Plan(ways, self._total(found), explanation)
+
+    def _starts(self) -> Iterator[dict[str, Option]]:
+        """Each node's cheapest way alone; and with tables of quotients of one width, where it has those."""
+        cheapest = {
+            name: min(options, key=lambda option: self._rows(option.tally))
+            for name, options in self._options.items()
+        }
+        yield cheapest
+        for bits in self._widths:
+            start = dict(cheapest)
+            for name, options in self._options.items():
+                same = [o for o in options if isinstance(o.way.clamp, ByTable) and o.way.clamp.bits == bits]
+                if same:
+                    start[name] = min(same, key=lambda option: self._rows(option.tally))
+            yield start
+
+    def _descend(self, found: dict[str, Option]) -> dict[str, Option]:
+        best = self._total(found)
+        for _ in range(_ROUNDS):
+            before = best
+            for name, options in self._options.items():
+                rest = Tally.sum(
+                    [self._others, *(option.tally for other, option in found.items() if other != name)]
+                )
+                for option in options:
+                    rows = self._rows(rest + option.tally)
+                    if rows < best:
+                        found, best = found | {name: option}, rows
+            if best == before:
+                break
+        return found
+
+    def _total(self, options: Mapping[str, Option]) -> int:
+        return self._rows(Tally.sum([self._others, *(option.tally for option in options.values())]))
+
+    def _rows(self, tally: Tally) -> int:
+        return tally.total(by_digits=self._tools.by_digits)
+
+    def _ways(self, node: Accumulating) -> Iterator[Option]:
+        if isinstance(node, Conv | Dense) and self._typed.weight_privacy != "public":
+            yield from self._private(node)
+        elif node.rescale is None:
+            yield Option(Way(), Tally())
+        else:
+            scaled = node.rescale.scaled(self._typed.bounds(node))
+            yield from self._rescaled(node, scaled, is_short(node), Way(), Tally())
+
+    def _private(self, node: Conv | Dense) -> Iterator[Option]:
+        bounds = self._typed.bounds(node)
+        sums = layer_of(node, self._typed, None)
+        assert sums is not None  # noqa: S101  without multipliers there is one
+        plain = Tally(rows=sums.kernel.outputs * sums.pairs)
+        reach = int(bounds[0].min()), int(bounds[1].max())
+        if node.rescale is None:
+            yield Option(Way(), plain)
+        else:
+            scaled = node.rescale.scaled(bounds)
+            yield from self._rescaled(node, scaled, is_short(node), Way(), plain)
+        for encoding in self._encodings(node):
+            yield from self._held_as_sums(node, sums, encoding, reach)
+            rescaled = layer_of(node, self._typed, node.rescale)
+            if rescaled is not None and node.rescale is not None:
+                yield from self._held_scaled(node, rescaled, encoding)
+
+    def _held_as_sums(
+        self, node: Conv | Dense, layer: Layer, encoding: Encoding, reach: Interval
+    ) -> Iterator[Option]:
+        bits = sum_bits(reach)
+        other = reach[0], reach[0] + (1 << bits) - 1
+        if not encoding.fits(layer, other):
+            return
+        tally = encoding.tally(layer, other) + Tally.range_checks(bits, layer.rows)
+        if node.rescale is None:
+            yield Option(Way(encoding), tally)
+            return
+        scaled = node.rescale.scaled(self._typed.bounds(node))
+        yield from self._rescaled(node, scaled, True, Way(encoding), tally)
+
+    def _held_scaled(self, node: Conv | Dense, layer: Layer, encoding: Encoding) -> Iterator[Option]:
+        rescale = node.rescale
+        assert rescale is not None  # noqa: S101  the caller asks
+        for clamp in self._tools.clamps(rescale, layer.interval, self._widths):
+            tally, other = self._tools.requantise_tally(
+                layer.rows, layer.interval, rescale, clamp, readable=False, short=False
+            )
+            assert other is not None  # noqa: S101  no row reads a hidden T
+            if encoding.fits(layer, other):
+                yield Option(Way(encoding, scaled=True, clamp=clamp), tally + encoding.tally(layer, other))
+
+    def _rescaled(
+        self, node: Accumulating, scaled: Interval, short: bool, way: Way, sums: Tally
+    ) -> Iterator[Option]:
+        """``way``, and a rescaling of sums of wires."""
+        rescale = node.rescale
+        assert rescale is not None  # noqa: S101  the caller asks
+        count = int(np.prod(self._typed.qgraph.shapes[node.name]))
+        for clamp in self._tools.clamps(rescale, scaled, self._widths):
+            tally, other = self._tools.requantise_tally(
+                count, scaled, rescale, clamp, readable=True, short=short
+            )
+            if other is not None:
+                tally += Tally(rows=knit_rows(count, scaled, other))
+            yield Option(Way(way.encoding, clamp=clamp), sums + tally)
+
+    def _encodings(self, node: Conv | Dense) -> Iterator[Encoding]:
+        # Within a group of channels packing holds more sums than strands do.
+        if self._level < 4 or (isinstance(node, Conv) and node.groups > 1):
+            yield from map(Stranded, _STRANDS)
+            return
+        yield Packed()
+        if self._level >= 5:
+            yield Checked()
+
+
+def _cost_of_weights(typed: TypedGraph) -> Tally:
+    """Of the range checks of private weights, whatever the way."""
+    tallies = [Tally()]
+    for node in typed.qgraph.nodes:
+        if isinstance(node, Conv | Dense) and typed.weight_privacy == "private":
+            tallies.append(Tally.range_checks(node.weight_type.bits, node.weight.size))
+            tallies.append(Tally.range_checks(node.bias_bits + 1, len(node.bias)))
+    return Tally.sum(tallies)
+
+
+def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Tally:
+    """Of the nodes without sums."""
+    graph, tallies = typed.qgraph, [Tally()]
+    for node in graph.nodes:
+        if isinstance(node, Pad):
+            tallies.append(Tally(rows=1))
+        if isinstance(node, MaxPool):
+            kind, (shape,) = graph.types[node.name], graph.shapes_of(node)
+            assert kind is not None  # noqa: S101  sums are never pooled
+            tallies.append(tools.larger_tally(comparisons(node, shape), kind.bits))
+    return Tally.sum(tallies)
+
+
+def sum_bits(reach: Interval) -> int:
+    """Of the wires that hold sums in ``reach``."""
+    return max(1, (reach[1] - reach[0]).bit_length())
+
+
+def is_short(node: Accumulating) -> bool:
+    """Whether rows of lookups may read a node's sums of wires."""
+    if isinstance(node, Conv | Dense):
+        return int(node.weight[0].size) <= _SHORT
+    return not isinstance(node, WindowSum) or node.kernel[0] * node.kernel[1] <= _SHORT
