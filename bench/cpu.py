@@ -133,7 +133,9 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
     circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
     q = image(circuit)
     timing = measure(
-        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
+        lambda: prover.prove(
+            key, circuit.statement, circuit.witness(q), answer=circuit.program.answer, threads=threads
+        ),
         repetitions=repetitions,
     )
     return timing.median, timing.spread
@@ -142,7 +144,7 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
 def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
     circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
     q = image(circuit)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    proof = prover.prove(key, circuit.statement, circuit.witness(q), answer=circuit.program.answer).to_bytes()
     inputs = circuit.public_inputs(q, circuit.execute(q))
     verdict = prover.verify(key.verifying_key, inputs, proof)
     assert verdict.valid, verdict

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from circuits.circuit import Circuit
     from circuits.graph import Graph
-    from circuits.inference import Inference, compile_inference
+    from circuits.inference import Inference, compile_inference, plan_inference
     from circuits.onnx import export_torch, load_onnx
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
     from circuits.recognition import Recognition, compile_recognition
+    from circuits.registration import compile_registration
     from circuits.typed import TypedGraph
 
 _HOMES = {
     "circuit": ("Circuit",),
     "graph": ("Graph",),
-    "inference": ("Inference", "compile_inference"),
+    "inference": ("Inference", "compile_inference", "plan_inference"),
     "onnx": ("export_torch", "load_onnx"),
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
     "recognition": ("Recognition", "compile_recognition"),
+    "registration": ("compile_registration",),
     "typed": ("TypedGraph",),
 }
 
@@ -49,7 +51,9 @@ __all__ = [
     "TypedGraph",
     "compile_inference",
     "compile_recognition",
+    "compile_registration",
     "export_torch",
     "load_onnx",
+    "plan_inference",
     "quantise",
 ]

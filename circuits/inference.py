@@ -17,7 +17,7 @@ from circuits.builder import Builder
 from circuits.circuit import Circuit, public_group, require_known
 from circuits.integers import IntArray
 from circuits.linear import Weighted
-from circuits.lowering import Level, Lowering, Tally, argmax, argmax_tally, arithmetic, best_plan
+from circuits.lowering import Level, Lowering, Plan, Tally, argmax, argmax_tally, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
 from circuits.typed import Privacy, TypedGraph, WeightPrivacy
 from kernels import FrArray
@@ -72,6 +72,7 @@ def compile_inference(
     """
     require_known(input_privacy, weight_privacy, level)
     typed = TypedGraph(qgraph, input_privacy, weight_privacy)
+    plan = _plan(typed, level)
     builder = Builder()
     size = math.prod(qgraph.input_shape)
     # The input's range is proven in the circuit even where it is public: the verifying key alone then says
@@ -81,10 +82,29 @@ def compile_inference(
     tools = arithmetic(builder, level)
     x = tools.chosen("input", size) if x is None else x
     tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
-    kind = typed.tensors[qgraph.output]
-    others = Tally.range_checks(qgraph.input_type.bits, size)
-    others += argmax_tally(tools, qgraph.classes, (kind.low, kind.high))
-    plan = best_plan(tools, typed, level, others)
     values, bounds = Lowering(tools, typed, level, plan, x.reshape(qgraph.input_shape)).output()
     argmax(tools, "output/argmax", values, bounds, label)
     return Inference(typed, level, builder.program(), plan)
+
+
+def plan_inference(
+    qgraph: QuantGraph,
+    *,
+    input_privacy: Privacy = "private",
+    weight_privacy: WeightPrivacy = "public",
+    level: Level = 5,
+) -> Plan | None:
+    """How ``compile_inference`` would prove each node, and the rows in all, without building anything.
+
+    None below level 3, where there is no choice. Raises as ``compile_inference``.
+    """
+    require_known(input_privacy, weight_privacy, level)
+    return _plan(TypedGraph(qgraph, input_privacy, weight_privacy), level)
+
+
+def _plan(typed: TypedGraph, level: Level) -> Plan | None:
+    tools, graph = arithmetic(Builder(), level), typed.qgraph
+    output = typed.tensors[graph.output]
+    others = Tally.range_checks(graph.input_type.bits, math.prod(graph.input_shape))
+    others += argmax_tally(tools, graph.classes, (output.low, output.high))
+    return best_plan(tools, typed, level, others)

@@ -124,7 +124,14 @@ def prove(circuit: Inference, key_file: Path, values: Floats, threads: int, prog
     quantised = circuit.quantise_input(values)
     output = circuit.execute(quantised)
     witness = circuit.witness(quantised)
-    proof = prover.prove(proving_key, circuit.statement, witness, threads=threads, progress=progress)
+    proof = prover.prove(
+        proving_key,
+        circuit.statement,
+        witness,
+        answer=circuit.program.answer,
+        threads=threads,
+        progress=progress,
+    )
     public_inputs = circuit.public_inputs(quantised, output)
     progress("self-check", 0.0)
     verdict = prover.verify(proving_key.verifying_key, public_inputs, proof)

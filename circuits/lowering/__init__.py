@@ -1,12 +1,11 @@
 """Networks of integers to constraints."""
 
 from circuits.lowering.argmax import argmax, argmax_tally
-from circuits.lowering.network import MODEL, Level, Lowering, arithmetic, best_plan, check_parameters
+from circuits.lowering.network import Level, Lowering, arithmetic, best_plan
 from circuits.lowering.optimiser import Plan
 from circuits.lowering.tally import Tally
 
 __all__ = [
-    "MODEL",
     "Level",
     "Lowering",
     "Plan",
@@ -15,5 +14,4 @@ __all__ = [
     "argmax_tally",
     "arithmetic",
     "best_plan",
-    "check_parameters",
 ]

@@ -23,6 +23,7 @@ from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.digits import Digits
 from circuits.lowering.encodings import Encoding, Hidden, Layer, Wires, layer_of
 from circuits.lowering.optimiser import Optimiser, Plan, Way, is_short, sum_bits
+from circuits.lowering.parameters import MODEL, chosen_parameters, committed_parameters
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid
 from circuits.lowering.tables import Tables
@@ -44,8 +45,6 @@ from circuits.sources import Known, Source
 from circuits.typed import TypedGraph
 
 Level = Literal[0, 1, 2, 3, 4, 5]
-# The segment of a committed model's weights.
-MODEL = "model"
 
 # Products are filled in so many at a time.
 _AT_ONCE = 1 << 20
@@ -154,7 +153,10 @@ class Lowering:
         assert layer is not None  # noqa: S101  the plan says that there is one
         (kind,) = self._typed.qgraph.types_of(node)
         self._check_term_signs(node, x, layer.kernel, kind)
-        wires = Wires(x, *self._parameters(node, layer.kernel))
+        if self._typed.weight_privacy == "committed":
+            wires = Wires(x, *committed_parameters(self._builder, node))
+        else:
+            wires = Wires(x, *chosen_parameters(self._tools, node))
         if way.encoding is None:
             self._finish(node, self._products(node, layer.kernel, wires), short=is_short(node))
         elif way.scaled:
@@ -176,25 +178,6 @@ class Lowering:
         self._tools.ranged(f"{node.name}/sums", Weighted.wires(sums), bits, low)
         hidden.equate(f"{node.name}/sum", Weighted.wires(sums), (low, low + (1 << bits) - 1))
         return sums
-
-    def _parameters(self, node: Conv | Dense, kernel: Kernel) -> tuple[IntArray, IntArray]:
-        """Wires for weights, which hold ``q_w - z_w``, and biases: range-checked here, or, where they are
-        those of a committed model, once and for all when it was registered."""
-        values = node.centred_weight.reshape(kernel.outputs, -1)
-        if self._typed.weight_privacy == "committed":
-            weight = self._builder.committed(MODEL, f"{node.name}/weight", *values.shape)
-            bias = self._builder.committed(MODEL, f"{node.name}/bias", kernel.outputs)
-        else:
-            weight = self._tools.chosen(f"{node.name}/weight", *values.shape)
-            bias = self._tools.chosen(f"{node.name}/bias", kernel.outputs)
-
-        def fill(z: IntArray) -> None:
-            z[weight], z[bias] = values, node.bias
-
-        self._builder.fill(fill)
-        if self._typed.weight_privacy == "private":
-            check_parameters(self._tools, node, weight, bias)
-        return weight, bias
 
     def _products(self, node: Conv | Dense, kernel: Kernel, wires: Wires) -> Sums:
         """One row for each product of a weight and an input."""
@@ -246,12 +229,3 @@ class Lowering:
 
         self._builder.fill(fill)
         return int(wire[0])
-
-
-def check_parameters(tools: Arithmetic, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
-    """The ranges of a node's weights, wires [outputs, taps] that hold ``q_w - z_w``, and of its biases."""
-    outputs, taps = weight.shape
-    zero = np.repeat(np.broadcast_to(node.weight_type.zero_point, outputs), taps)
-    lifted = Weighted.wires(weight.ravel()).shift(zero)
-    tools.ranged(f"{node.name}/weight", lifted, node.weight_type.bits)
-    tools.ranged(f"{node.name}/bias", Weighted.wires(bias), node.bias_bits + 1, -(1 << node.bias_bits))

@@ -18,6 +18,7 @@ from circuits.integers import Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
 from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Stranded, layer_of
+from circuits.lowering.parameters import parameters_tally
 from circuits.lowering.pooling import comparisons
 from circuits.lowering.tally import Tally
 from circuits.quantised import Accumulating, Conv, Dense, MaxPool, Pad, WindowSum
@@ -215,8 +216,7 @@ def _cost_of_weights(typed: TypedGraph) -> Tally:
     tallies = [Tally()]
     for node in typed.qgraph.nodes:
         if isinstance(node, Conv | Dense) and typed.weight_privacy == "private":
-            tallies.append(Tally.range_checks(node.weight_type.bits, node.weight.size))
-            tallies.append(Tally.range_checks(node.bias_bits + 1, len(node.bias)))
+            tallies.append(parameters_tally(node))
     return Tally.sum(tallies)
 
 

@@ -1,0 +1,62 @@
+"""The weights and biases of a network as wires of the prover."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuits.builder import Builder
+from circuits.integers import IntArray
+from circuits.linear import Weighted
+from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.tally import Tally
+from circuits.quantised import Conv, Dense
+
+# The linked segment of a committed model: for each node the weights, then the biases.
+MODEL = "model"
+
+
+def chosen_parameters(tools: Arithmetic, node: Conv | Dense) -> tuple[IntArray, IntArray]:
+    """Wires [outputs, taps] for ``q_w - z_w`` and [outputs] for biases, proven to be of their types."""
+    outputs = len(node.weight)
+    weight = tools.chosen(f"{node.name}/weight", outputs, node.weight[0].size)
+    bias = tools.chosen(f"{node.name}/bias", outputs)
+    _fill(tools.builder, node, weight, bias)
+    _check(tools, node, weight, bias)
+    return weight, bias
+
+
+def committed_parameters(
+    builder: Builder, node: Conv | Dense, tools: Arithmetic | None = None
+) -> tuple[IntArray, IntArray]:
+    """The same as part of a committed model. Their types are proven with ``tools``, in the one proof of its
+    registration: all others link to the same commitment, entry by entry."""
+    outputs = len(node.weight)
+    weight = builder.committed(MODEL, f"{node.name}/weight", outputs, node.weight[0].size)
+    bias = builder.committed(MODEL, f"{node.name}/bias", outputs)
+    _fill(builder, node, weight, bias)
+    if tools is not None:
+        _check(tools, node, weight, bias)
+    return weight, bias
+
+
+def parameters_tally(node: Conv | Dense) -> Tally:
+    """Of the proof that they are of their types."""
+    weights = Tally.range_checks(node.weight_type.bits, node.weight.size)
+    return weights + Tally.range_checks(node.bias_bits + 1, len(node.bias))
+
+
+def _fill(builder: Builder, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
+    values = node.centred_weight.reshape(weight.shape)
+
+    def fill(z: IntArray) -> None:
+        z[weight], z[bias] = values, node.bias
+
+    builder.fill(fill)
+
+
+def _check(tools: Arithmetic, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
+    outputs, taps = weight.shape
+    zero = np.repeat(np.broadcast_to(node.weight_type.zero_point, outputs), taps)
+    lifted = Weighted.wires(weight.ravel()).shift(zero)
+    tools.ranged(f"{node.name}/weight", lifted, node.weight_type.bits)
+    tools.ranged(f"{node.name}/bias", Weighted.wires(bias), node.bias_bits + 1, -(1 << node.bias_bits))
