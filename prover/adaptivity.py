@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
+Bits = NDArray[np.uint64]
+Places = NDArray[np.uint8]
 
 _A, _B, _C = 1, 2, 4
 _MOST_BITS = 63  # challenges beyond this many share the last bit of a dependence
@@ -50,7 +52,6 @@ class Analysis(NamedTuple):
 
 def analyse(statement: Statement) -> Analysis:
     """Apply the rule to ``statement``."""
-    rows = _Rows(statement)
     challenges = np.arange(1 + statement.public, statement.instance)
     fixed = np.zeros(statement.variables, dtype=np.bool_)
     fixed[: statement.first_private] = True
@@ -58,150 +59,174 @@ def analyse(statement: Statement) -> Analysis:
     depends = np.zeros(statement.variables, dtype=np.uint64)
     depends[challenges] = np.uint64(1) << np.minimum(np.arange(len(challenges)), _MOST_BITS).astype(np.uint64)
 
-    rows.determine(fixed, depends, skip=rows.with_any(challenges))
-    touched = rows.touched(challenges, fixed)
+    rows = _Rows(statement, fixed)
+    rows.determine(fixed, depends)
     known = fixed.copy()
     known[challenges] = True
-    rows.determine(known, depends, skip=np.zeros(rows.count, dtype=np.bool_))
-    adaptive = np.flatnonzero(touched & ~known)
-    return Analysis(fixed, int(adaptive[0]) if len(adaptive) else None)
+    rows.reveal(challenges)
+    rows.determine(known, depends)
+    unknown = _distinct(rows.variable[~known[rows.variable]])
+    # Touching is mutual, and mostly few are unknown but many are touched.
+    if not rows.touched(unknown, fixed)[challenges].any():
+        return Analysis(fixed, None)
+    adaptive = unknown[rows.touched(challenges, fixed)[unknown]]
+    return Analysis(fixed, int(adaptive[0]))
 
 
 class _Rows:
-    """Which variables each row holds, and where: one entry for each variable of each row.
+    """What the rows of a statement hold besides variables that are soon seen to be fixed.
 
-    ``row``, ``variable``: int64[entries]; ``place``: uint8[entries], a sum of _A, _B and _C. Entries are
-    sorted by row; ``by_variable`` sorts them by variable, and ``starts`` bounds each variable's share of it.
+    An entry is a variable in the part A, B or C of a row. ``row``, ``variable``: int64[entries]; ``place``:
+    uint8[entries], one of _A, _B, _C. Entries are sorted by row, and ``row_starts`` bounds each row's share;
+    ``by_variable`` sorts them by variable, and ``starts`` bounds each variable's share of that.
+    ``constant``: bool[rows], where a part of the row is a constant other than zero.
+    ``left``: int64[rows], how many entries of the row are unknown; ``rest``: int64[rows], the sum of their
+    indices, which is the index of the last one.
     """
 
-    def __init__(self, statement: Statement) -> None:
-        self.count = statement.constraints
-        self.variables = statement.variables
-        self.challenges = slice(1 + statement.public, statement.instance)
-        keys, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.uint8)]
-        for start, matrices in statement.matrices():
-            for place, matrix in zip((_A, _B, _C), matrices, strict=True):
-                row, column = _nonzero(matrix)
-                keys.append((start + row) * self.variables + column)
-                places.append(np.full(len(row), place, dtype=np.uint8))
-        pairs, index = np.unique(np.concatenate(keys), return_inverse=True)
-        self.row, self.variable = np.divmod(pairs, self.variables)
-        # A matrix names a pair once, so that adding is or-ing.
-        self.place = np.bincount(index, np.concatenate(places), len(pairs)).astype(np.uint8)
+    def __init__(self, statement: Statement, fixed: Mask) -> None:
+        """Extends ``fixed`` in place by what each block determines at first sight: nearly all, since rows
+        mostly follow those that determine what they read.
+        """
+        self.private = statement.first_private
+        self.constant = np.zeros(statement.constraints, dtype=np.bool_)
+        nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
+        blocks = [self._read(start, matrices, fixed) for start, matrices in statement.matrices()]
+        self.row, self.variable, self.place = map(np.concatenate, zip(nothing, *blocks, strict=True))
         self.by_variable = np.argsort(self.variable, kind="stable")
-        self.starts = np.searchsorted(self.variable[self.by_variable], np.arange(self.variables + 1))
-        self.row_starts = np.searchsorted(self.row, np.arange(self.count + 1))
-        self.constant = {place: self._only_the_constant(place) for place in (_A, _B, _C)}
+        self.starts = _bounds(self.variable, statement.variables)
+        self.row_starts = _bounds(self.row, statement.constraints)
+        self.left = np.diff(self.row_starts)
+        self.rest = self.left * (self.row_starts[:-1] + self.row_starts[1:] - 1) // 2
+        self.reveal(np.flatnonzero(fixed))
 
-    def _only_the_constant(self, place: int) -> Mask:
-        """Rows whose part ``place`` is a constant other than zero."""
-        inside = (self.place & place) != 0
-        entries = np.bincount(self.row[inside], minlength=self.count)
-        constants = np.bincount(self.row[inside & (self.variable == 0)], minlength=self.count)
-        alone: Mask = (entries == 1) & (constants == 1)
-        return alone
+    def _read(
+        self, start: int, matrices: tuple[Csr, Csr, Csr], fixed: Mask
+    ) -> tuple[Indices, Indices, Places]:
+        """The row, variable and place of a block's entries that are not fixed."""
+        rows, variables, places = [], [], []
+        for where, matrix in zip((_A, _B, _C), matrices, strict=True):
+            row, column = _nonzero(matrix)
+            ones = row[column == 0]
+            self.constant[start + ones[np.bincount(row)[ones] == 1]] = True
+            unknown = np.flatnonzero(~fixed[column])
+            rows.append(row[unknown])
+            variables.append(column[unknown].astype(np.int64))
+            places.append(np.full(len(unknown), where, dtype=np.uint8))
+        row, variable, place = np.concatenate(rows), np.concatenate(variables), np.concatenate(places)
+        alone = np.bincount(row)[row] == 1
+        row += start
+        fixed[variable[alone & self._solves(row, variable, place)]] = True
+        unknown = np.flatnonzero(~fixed[variable])
+        unknown = unknown[np.argsort(row[unknown], kind="stable")]
+        return row[unknown], variable[unknown], place[unknown]
 
-    def entries_of(self, variables: Indices) -> Indices:
-        return self.by_variable[_ranges(self.starts[variables], self.starts[variables + 1])]
-
-    def with_any(self, variables: Indices) -> Mask:
-        """The rows that hold one of ``variables``."""
-        rows = np.zeros(self.count, dtype=np.bool_)
-        rows[self.row[self.entries_of(variables)]] = True
-        return rows
-
-    def touched(self, challenges: Indices, fixed: Mask) -> Mask:
-        """What shares rows with ``challenges``, directly or through variables that are not ``fixed``."""
-        found = np.zeros(self.variables, dtype=np.bool_)
-        seen = np.zeros(self.count, dtype=np.bool_)
-        ours = ~fixed
-        ours[self.challenges] = False
-        frontier = challenges
-        while len(frontier):
-            rows = np.unique(self.row[self.entries_of(frontier)])
-            rows = rows[~seen[rows]]
-            seen[rows] = True
-            near = np.unique(self.variable[_ranges(self.row_starts[rows], self.row_starts[rows + 1])])
-            frontier = near[ours[near] & ~found[near]]
-            found[frontier] = True
-        return found
-
-    def determine(self, known: Mask, depends: NDArray[np.uint64], skip: Mask) -> None:
-        """Extend ``known``, and ``depends`` with it, by what rows other than ``skip`` determine; in place."""
-        # With one unknown left in a row, the sums over its unknowns are that unknown's index and place.
-        unknown = ~known[self.variable]
-        left = np.bincount(self.row[unknown], minlength=self.count)
-        which = np.zeros(self.count, dtype=np.int64)
-        where = np.zeros(self.count, dtype=np.int64)
-        np.add.at(which, self.row[unknown], self.variable[unknown])
-        np.add.at(where, self.row[unknown], self.place[unknown])
-        left[skip] = -1
-        candidates = np.flatnonzero(left == 1)
-        while len(candidates):
-            solved = candidates[self._solves(candidates, where[candidates], depends)]
-            fresh, first = np.unique(which[solved], return_index=True)
-            sources = solved[first]
-            known[fresh] = True
-            depends[fresh] = self._dependence(sources, depends)
-            entries = self.entries_of(fresh)
-            rows = self.row[entries]
-            np.subtract.at(left, rows, 1)
-            np.subtract.at(which, rows, self.variable[entries])
-            np.subtract.at(where, rows, self.place[entries])
-            candidates = np.unique(rows[(left[rows] == 1) & ~skip[rows]])
-
-    def _solves(self, rows: Indices, where: Indices, depends: NDArray[np.uint64]) -> Mask:
-        """Which of ``rows``, whose one unknown stands at the place ``where``, determine it."""
-        solves: Mask = where == _C
-        for place, other in ((_A, _B), (_B, _A)):
-            inside = where == place
-            factor = self.constant[other][rows] | self.constant[_C][rows]
-            solves |= inside & (factor | self._free_challenge(rows, other, depends))
+    def _solves(self, row: Indices, variable: Indices, place: Places) -> Mask:
+        """Which entries their rows determine, challenges aside, where they are the only unknown ones."""
+        # A constant part is not the one where the entry stands.
+        solves: Mask = (variable >= self.private) & ((place == _C) | self.constant[row])
         return solves
 
-    def _free_challenge(self, rows: Indices, place: int, depends: NDArray[np.uint64]) -> Mask:
-        """Where part ``place`` of a row holds a challenge, and nothing else that depends on it."""
-        owner, entry = self._of_rows(rows)
-        inside = (self.place[entry] & place) != 0
-        owner, variable = owner[inside], self.variable[entry[inside]]
-        direct = (variable >= self.challenges.start) & (variable < self.challenges.stop)
-        own = np.zeros(len(rows), dtype=np.uint64)
-        others = np.zeros(len(rows), dtype=np.uint64)
-        np.bitwise_or.at(own, owner[direct], depends[variable[direct]])
-        np.bitwise_or.at(others, owner[~direct], depends[variable[~direct]])
+    def reveal(self, variables: Indices) -> Indices:
+        """``variables`` are known now. Returns the rows that this leaves one unknown entry, ascending."""
+        entries = self._entries_of(variables)
+        rows = self.row[entries]
+        np.subtract.at(self.left, rows, 1)
+        np.subtract.at(self.rest, rows, entries)
+        return _distinct(rows[self.left[rows] == 1])
+
+    def determine(self, known: Mask, depends: Bits) -> None:
+        """Extend ``known``, and ``depends`` with it, by what rows determine; in place."""
+        rows = np.flatnonzero(self.left == 1)
+        while len(rows):
+            entry = self.rest[rows]
+            solved = self._solves(rows, self.variable[entry], self.place[entry])
+            others = np.flatnonzero(~solved)
+            solved[others] = self._free_challenge(rows[others], self.place[entry[others]], depends)
+            fresh, first = np.unique(self.variable[entry[solved]], return_index=True)
+            known[fresh] = True
+            depends[fresh] = self._dependence(rows[solved][first], depends)
+            rows = self.reveal(fresh)
+
+    def _free_challenge(self, rows: Indices, place: Places, depends: Bits) -> Mask:
+        """Where the factor other than ``place`` holds a challenge, and nothing else that depends on it."""
+        bounds, entries = self._of_rows(rows)
+        factor = self.place[entries] == np.repeat(place ^ (_A | _B), np.diff(bounds))
+        direct = self.variable[entries] < self.private
+        dependence = depends[self.variable[entries]]
+        own, others = (_union(bounds, np.where(factor & which, dependence, 0)) for which in (direct, ~direct))
         free: Mask = (own & ~others) != 0
         return free
 
-    def _dependence(self, rows: Indices, depends: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        owner, entry = self._of_rows(rows)
-        union = np.zeros(len(rows), dtype=np.uint64)
-        np.bitwise_or.at(union, owner, depends[self.variable[entry]])
-        return union
+    def _dependence(self, rows: Indices, depends: Bits) -> Bits:
+        bounds, entries = self._of_rows(rows)
+        return _union(bounds, depends[self.variable[entries]])
+
+    def touched(self, variables: Indices, fixed: Mask) -> Mask:
+        """What shares rows with ``variables``, directly or through ones neither ``fixed`` nor challenges."""
+        found = fixed.copy()
+        found[variables] = True
+        seen = np.zeros(len(self.left), dtype=np.bool_)
+        while len(variables):
+            rows = self.row[self._entries_of(variables)]
+            rows = _distinct(rows[~seen[rows]])
+            seen[rows] = True
+            near = self.variable[self._of_rows(rows)[1]]
+            near = _distinct(near[~found[near]])
+            found[near] = True
+            variables = near[near >= self.private]
+        return found
+
+    def _entries_of(self, variables: Indices) -> Indices:
+        return self.by_variable[_ranges(self.starts[variables], self.starts[variables + 1])]
 
     def _of_rows(self, rows: Indices) -> tuple[Indices, Indices]:
-        """The entries of ``rows``, each with its row's position in ``rows``."""
+        """The entries of ``rows`` one after the other, and where each row's begin: int64[rows + 1]."""
         starts, ends = self.row_starts[rows], self.row_starts[rows + 1]
-        return np.repeat(np.arange(len(rows)), ends - starts), _ranges(starts, ends)
+        bounds = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(ends - starts, out=bounds[1:])
+        return bounds, _ranges(starts, ends)
 
 
-def _nonzero(matrix: Csr) -> tuple[Indices, Indices]:
-    """Rows and columns of the entries that are not zero in Fr, equal ones added up."""
-    modulus = kernels.fr.modulus
+def _nonzero(matrix: Csr) -> tuple[Indices, NDArray[np.uint32]]:
+    """Rows, ascending, and columns of the entries that are not zero in Fr, equal ones added up."""
     row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
-    column = matrix.columns.astype(np.int64)
-    width = int(column.max()) + 1 if len(column) else 1
-    keys, index, counts = np.unique(row * width + column, return_inverse=True, return_counts=True)
-    present = np.ones(len(keys), dtype=np.bool_)
-    alone = np.array([value % modulus != 0 for value in matrix.pool], dtype=np.bool_)
-    single = counts[index] == 1
-    present[index[single]] = alone[matrix.coefficients[single]]
+    keys = row * (int(matrix.columns.max(initial=0)) + 1) + matrix.columns
+    ordered = np.sort(keys)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    zero = np.array([value % kernels.fr.modulus == 0 for value in matrix.pool], dtype=np.bool_)
+    if not len(again) and not zero.any():
+        return row, matrix.columns
+    present = ~zero[matrix.coefficients]
+    repeated = np.flatnonzero(np.isin(keys, again))
+    present[repeated] = False
+    first: dict[int, int] = {}
     sums: dict[int, int] = {}
-    for key, coefficient in zip(index[~single].tolist(), matrix.coefficients[~single].tolist(), strict=True):
-        sums[key] = sums.get(key, 0) + matrix.pool[coefficient]
-    for key, total in sums.items():
-        present[key] = total % modulus != 0
-    found_row, found_column = np.divmod(keys[present], width)
-    return found_row, found_column
+    for entry, key in zip(repeated.tolist(), keys[repeated].tolist(), strict=True):
+        first.setdefault(key, entry)
+        sums[key] = sums.get(key, 0) + matrix.pool[matrix.coefficients[entry]]
+    present[[first[key] for key, total in sums.items() if total % kernels.fr.modulus]] = True
+    return row[present], matrix.columns[present]
+
+
+def _distinct(values: Indices) -> Indices:
+    """The distinct values, ascending. By sorting, which is faster than the hashing of ``np.unique``."""
+    ordered = np.sort(values)
+    distinct: Indices = ordered[np.diff(ordered, prepend=-1) != 0]
+    return distinct
+
+
+def _bounds(values: Indices, count: int) -> Indices:
+    """Where each of 0 .. count - 1 begins and ends among ``values`` in order: int64[count + 1]."""
+    bounds = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(values, minlength=count), out=bounds[1:])
+    return bounds
+
+
+def _union(bounds: Indices, bits: Bits) -> Bits:
+    """What is set in some of ``bits[bounds[i] : bounds[i + 1]]``, for each i. None of these is empty."""
+    union: Bits = np.bitwise_or.reduceat(bits, bounds[:-1])
+    return union
 
 
 def _ranges(starts: Indices, ends: Indices) -> Indices:
