@@ -91,7 +91,7 @@ class _Rows:
         self.private = statement.first_private
         self.constant = np.zeros(statement.constraints, dtype=np.bool_)
         nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
-        blocks = [self._read(start, matrices, fixed) for start, matrices in statement.matrices()]
+        blocks = (self._read(start, matrices, fixed) for start, matrices in statement.matrices())
         self.row, self.variable, self.place = map(np.concatenate, zip(nothing, *blocks, strict=True))
         self.by_variable = np.argsort(self.variable, kind="stable")
         self.starts = _bounds(self.variable, statement.variables)
@@ -143,6 +143,7 @@ class _Rows:
             solved = self._solves(rows, self.variable[entry], self.place[entry])
             others = np.flatnonzero(~solved)
             solved[others] = self._free_challenge(rows[others], self.place[entry[others]], depends)
+            # Of several rows that determine a variable at once the first counts.
             fresh, first = np.unique(self.variable[entry[solved]], return_index=True)
             known[fresh] = True
             depends[fresh] = self._dependence(rows[solved][first], depends)
@@ -163,18 +164,16 @@ class _Rows:
         return _union(bounds, depends[self.variable[entries]])
 
     def touched(self, variables: Indices, fixed: Mask) -> Mask:
-        """What shares rows with ``variables``, directly or through ones neither ``fixed`` nor challenges."""
+        """What shares rows with ``variables``, directly or through ones that are not ``fixed``, and those."""
         found = fixed.copy()
-        found[variables] = True
         seen = np.zeros(len(self.left), dtype=np.bool_)
         while len(variables):
+            found[variables] = True
             rows = self.row[self._entries_of(variables)]
             rows = _distinct(rows[~seen[rows]])
             seen[rows] = True
             near = self.variable[self._of_rows(rows)[1]]
-            near = _distinct(near[~found[near]])
-            found[near] = True
-            variables = near[near >= self.private]
+            variables = _distinct(near[~found[near]])
         return found
 
     def _entries_of(self, variables: Indices) -> Indices:
