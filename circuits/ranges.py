@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from circuits.lookups import Lookups, Table
 from zenerrors import StatementError
 
 _WIDEST_LIMB = 20
+_MOST_BITS = 61
 
 
 @dataclass(frozen=True)
@@ -38,32 +40,43 @@ class Plan:
     @classmethod
     def cheapest(cls, counts: Mapping[int, int]) -> Plan:
         """For ``counts[bits]`` values of each width."""
-        widest = min(max(counts), _WIDEST_LIMB)
-        return min(
-            (cls._with_limb(limb, counts) for limb in range(1, widest + 1)), key=lambda plan: plan.rows
-        )
-
-    @classmethod
-    def _with_limb(cls, limb: int, counts: Mapping[int, int]) -> Plan:
-        if limb == 1:
-            return cls(1, frozenset(), sum(bits * count for bits, count in counts.items()))
-        rows = _table_rows(limb) + sum(bits // limb * count for bits, count in counts.items())
-        tables = {limb}
+        rows = rows_by_limb(counts)
+        limb = int(rows.argmin()) + 1
         tops: Counter[int] = Counter()
         for bits, count in counts.items():
             tops[bits % limb] += count
-        rows += tops.pop(1, 0)
-        tops.pop(0, None)
-        for width, count in tops.items():
-            alone = count + _table_rows(width)
-            if alone < 2 * count:
-                tables.add(width)
-            rows += min(alone, 2 * count)
-        return cls(limb, frozenset(tables), rows)
+        tables = {width for width, count in tops.items() if width > 1 and _table_rows(width) < count}
+        return cls(limb, frozenset({limb, *tables} if limb > 1 else ()), int(rows[limb - 1]))
 
 
-def _table_rows(width: int) -> int:
+def rows_by_limb(counts: Mapping[int, int]) -> IntArray:
+    """All rows with limbs of 1, 2, 3 .. bits, up to the widest that makes sense."""
+    values = np.zeros(_MOST_BITS + 1, dtype=np.int64)
+    values[list(counts)] = list(counts.values())
+    limbs = np.arange(1, min(max(counts), _WIDEST_LIMB) + 1)
+    full = _FULL_LIMBS[: len(limbs)] @ values
+    tops = _TOP_LIMBS[: len(limbs)] @ values
+    widths = np.arange(tops.shape[1])
+    alone, twice = tops + _table_rows(widths), 2 * tops
+    by_top = np.where(widths < 2, tops * widths, np.where(tops > 0, np.minimum(alone, twice), 0))
+    rows: IntArray = full + by_top.sum(axis=1) + np.where(limbs > 1, _table_rows(limbs), 0)
+    return rows
+
+
+@overload
+def _table_rows(width: int) -> int: ...
+@overload
+def _table_rows(width: IntArray) -> IntArray: ...
+def _table_rows(width: int | IntArray) -> int | IntArray:
     return (1 << width) + 1
+
+
+# For limbs of 1, 2, 3 .. bits and values of 0, 1, 2 .. bits how many whole limbs there are, and, for each
+# width of a top limb, whether there is one.
+_BITS = np.arange(_MOST_BITS + 1)
+_LIMBS = np.arange(1, _WIDEST_LIMB + 1)[:, np.newaxis]
+_FULL_LIMBS = _BITS // _LIMBS
+_TOP_LIMBS = ((_BITS % _LIMBS)[:, np.newaxis, :] == np.arange(_WIDEST_LIMB)[:, np.newaxis]).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ A row determines a variable if it is the only unknown in it, and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -192,20 +193,21 @@ def _nonzero(matrix: Csr) -> tuple[Indices, NDArray[np.uint32]]:
     row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
     keys = row * (int(matrix.columns.max(initial=0)) + 1) + matrix.columns
     ordered = np.sort(keys)
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
     zero = np.array([value % kernels.fr.modulus == 0 for value in matrix.pool], dtype=np.bool_)
-    if not len(again) and not zero.any():
+    if not zero.any() and not (ordered[1:] == ordered[:-1]).any():
         return row, matrix.columns
-    present = ~zero[matrix.coefficients]
-    repeated = np.flatnonzero(np.isin(keys, again))
-    present[repeated] = False
-    first: dict[int, int] = {}
-    sums: dict[int, int] = {}
-    for entry, key in zip(repeated.tolist(), keys[repeated].tolist(), strict=True):
-        first.setdefault(key, entry)
-        sums[key] = sums.get(key, 0) + matrix.pool[matrix.coefficients[entry]]
-    present[[first[key] for key, total in sums.items() if total % kernels.fr.modulus]] = True
-    return row[present], matrix.columns[present]
+    order = np.argsort(keys, kind="stable")
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    coefficients = matrix.coefficients[order]
+    terms = replace(
+        matrix,
+        offsets=np.append(first, len(order)),
+        columns=coefficients,
+        coefficients=np.zeros_like(coefficients),
+        pool=(1,),
+    )
+    entries = order[first[terms.multiply(matrix.pool_mont).any(axis=1)]]
+    return row[entries], matrix.columns[entries]
 
 
 def _distinct(values: Indices) -> Indices:

@@ -13,7 +13,7 @@ from functools import cache
 
 from circuits.lookups import Table
 from circuits.powers import missing
-from circuits.ranges import Plan
+from circuits.ranges import rows_by_limb
 
 # (challenge, stride, count): the progression that ``circuits.powers.Powers`` is asked for.
 Progression = tuple[int, int, int]
@@ -60,7 +60,7 @@ def _digit_rows(ranges: Counter[int]) -> int:
 
 def _limb_rows(ranges: Counter[int]) -> int:
     wanted = {bits: count for bits, count in ranges.items() if count}
-    return Plan.cheapest(wanted).rows if wanted else 0
+    return int(rows_by_limb(wanted).min()) if wanted else 0
 
 
 @cache
