@@ -69,7 +69,7 @@ def some_input(qgraph: QuantGraph) -> IntArray:
 
 def compute_circuit(qgraph: QuantGraph, q: IntArray) -> int:
     """All constraints and all values, as vectors and matrices: how many constraints."""
-    circuit = compile_inference(qgraph)
+    circuit = compile_inference(qgraph, level=2)
     circuit.witness(q)
     for _ in circuit.statement.matrices(threads=THREADS):
         pass
@@ -89,7 +89,7 @@ def against_gates(name: str, qgraph: QuantGraph, repetitions: int, *, by_gates: 
     q = some_input(qgraph)
     timing = measure(lambda: compute_circuit(qgraph, q), repetitions=repetitions)
     ratio = seconds(lambda: compute_gates(qgraph, q)) / timing.median if by_gates else None
-    constraints = compile_inference(qgraph).statement.constraints
+    constraints = compile_inference(qgraph, level=2).statement.constraints
     peer = PEER if by_gates else None
     return Row(
         f"circuit_{name}", constraints, THREADS, None, timing.median, timing.spread, peer=peer, ratio=ratio
@@ -144,7 +144,7 @@ def command(name: str, weights: str, cache: str, *options: str) -> Any:
 def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]:
     """Times of the executor, and of the witness with the tensors already computed or not."""
     qgraph = quantise(zoo.network(name), zoo.calibration(name))
-    circuit = compile_inference(qgraph, weight_privacy=weights)
+    circuit = compile_inference(qgraph, weight_privacy=weights, level=2)
     q = qgraph.quantise_input(zoo.calibration(name)[0])
     execute = measure(lambda: circuit.execute(q), repetitions=repetitions)
     return execute, measure(lambda: circuit.witness(q), repetitions=repetitions)

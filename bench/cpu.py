@@ -115,7 +115,9 @@ def digits_rows(weight_privacy: Privacy, directory: Path, repetitions: int) -> l
 def digits_circuit(weight_privacy: Privacy) -> circuits.Inference:
     graph = circuits.load_onnx((DIGITS / "digits.onnx").read_bytes())
     quantised = circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
-    return circuits.compile_inference(quantised, input_privacy="private", weight_privacy=weight_privacy)
+    return circuits.compile_inference(
+        quantised, input_privacy="private", weight_privacy=weight_privacy, level=2
+    )
 
 
 def image(circuit: circuits.Inference) -> Any:
@@ -133,9 +135,7 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
     circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
     q = image(circuit)
     timing = measure(
-        lambda: prover.prove(
-            key, circuit.statement, circuit.witness(q), answer=circuit.program.answer, threads=threads
-        ),
+        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
         repetitions=repetitions,
     )
     return timing.median, timing.spread
@@ -144,7 +144,7 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
 def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
     circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
     q = image(circuit)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q), answer=circuit.program.answer).to_bytes()
+    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
     inputs = circuit.public_inputs(q, circuit.execute(q))
     verdict = prover.verify(key.verifying_key, inputs, proof)
     assert verdict.valid, verdict

@@ -89,8 +89,7 @@ def prove_alone(options: dict[str, int]) -> None:
 def ours_alone() -> None:
     circuit = cpu.digits_circuit("public")
     key = prover.setup(circuit.statement)
-    witness = circuit.witness(cpu.image(circuit))
-    prover.prove(key, circuit.statement, witness, answer=circuit.program.answer, threads=os.cpu_count() or 1)
+    prover.prove(key, circuit.statement, circuit.witness(cpu.image(circuit)), threads=os.cpu_count() or 1)
 
 
 def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
@@ -100,9 +99,7 @@ def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
     q = cpu.image(circuit)
 
     def ours() -> prover.Proof:
-        return prover.prove(
-            key, circuit.statement, circuit.witness(q), answer=circuit.program.answer, threads=threads
-        )
+        return prover.prove(key, circuit.statement, circuit.witness(q), threads=threads)
 
     with working_directory():
         prepare(options)

@@ -34,13 +34,13 @@ _INPUT_IS_PUBLIC = " The input is the one among the public inputs."
 class Circuit(ABC):
     """A network, its privacy, the level of DESIGN 5.3 that it was compiled at, and the result.
 
-    ``plan``: how each node is proven, and what else it could have been, at the levels that leave a choice.
+    ``plan``: how each node is proven, and what else it could have been.
     """
 
     typed: TypedGraph
     level: Level
     program: Program
-    plan: Plan | None
+    plan: Plan
     scheme: ClassVar[str]
 
     @property

@@ -78,6 +78,11 @@ def _new_digits(
     return digits
 
 
+def decompose_cost(bits: int, *, full: bool) -> int:
+    """The rows of ``decompose`` or ``decompose_fully``."""
+    return _FULL_DIGITS + len(range(0, _FULL_DIGITS, _LIMB)) if full else bits + 1
+
+
 def decompose_fully(builder: Builder, name: str, value: Sums, bits: int) -> IntArray:
     """The same by all 254 digits, as a compiler must that does not know how far a value reaches.
 
@@ -144,15 +149,20 @@ def requantise(
     return out
 
 
-def requantise_cost(scaled: Interval, rescale: Rescale, *, readable: bool) -> tuple[int, Interval | None]:
-    """The rows of a ``requantise`` that is not ``full``, and the interval that it asks ``Source.equate`` for,
-    whose rows come on top; None where it does not. ``readable``: rows may read T."""
+def requantise_cost(
+    scaled: Interval, rescale: Rescale, *, readable: bool, full: bool
+) -> tuple[int, Interval | None]:
+    """The rows of a ``requantise``, and the interval that it asks ``Source.equate`` for, whose rows come on
+    top; None where it does not. ``readable``: rows may read T."""
     width = (rescale.high - rescale.low).bit_length()
-    if readable and _is_uncut(scaled, rescale):
+    if readable and not full and _is_uncut(scaled, rescale):
         return (rescale.shift + width if rescale.shift else 1), None
-    bits, lift = _requantised_bits(scaled, rescale)
     capped = rescale.low + (1 << width) - 1 > rescale.high
-    return bits + 2 + (width + 3 if capped else 0), _requantised(bits, lift)
+    clamped = 2 + (decompose_cost(width + 1, full=full) + 1 if capped else 0)
+    bits, lift = _requantised_bits(scaled, rescale)
+    if full:
+        return decompose_cost(bits, full=True) + clamped, None
+    return bits + clamped, _requantised(bits, lift)
 
 
 def _is_uncut(scaled: Interval, rescale: Rescale) -> bool:

@@ -93,16 +93,16 @@ def plan_inference(
     input_privacy: Privacy = "private",
     weight_privacy: WeightPrivacy = "public",
     level: Level = 5,
-) -> Plan | None:
+) -> Plan:
     """How ``compile_inference`` would prove each node, and the rows in all, without building anything.
 
-    None below level 3, where there is no choice. Raises as ``compile_inference``.
+    Raises as ``compile_inference``.
     """
     require_known(input_privacy, weight_privacy, level)
     return _plan(TypedGraph(qgraph, input_privacy, weight_privacy), level)
 
 
-def _plan(typed: TypedGraph, level: Level) -> Plan | None:
+def _plan(typed: TypedGraph, level: Level) -> Plan:
     tools, graph = arithmetic(Builder(), level), typed.qgraph
     output = typed.tensors[graph.output]
     others = Tally.range_checks(graph.input_type.bits, math.prod(graph.input_shape))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,11 +77,17 @@ def numbers(value: Any, field: str) -> Floats:
     return array.astype(np.float64)
 
 
+# The proofs of this level are plain Groth16: snarkjs and contracts verify them, too.
+_LEVEL: Final = 2
+
+
 @lru_cache(maxsize=2)
 def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Inference:
     """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
     graph = circuits.QuantGraph.from_bytes(quantised)
-    return circuits.compile_inference(graph, input_privacy=input_privacy, weight_privacy=weight_privacy)
+    return circuits.compile_inference(
+        graph, input_privacy=input_privacy, weight_privacy=weight_privacy, level=_LEVEL
+    )
 
 
 def require_memory(circuit: Inference, threads: int) -> None:
@@ -124,14 +130,7 @@ def prove(circuit: Inference, key_file: Path, values: Floats, threads: int, prog
     quantised = circuit.quantise_input(values)
     output = circuit.execute(quantised)
     witness = circuit.witness(quantised)
-    proof = prover.prove(
-        proving_key,
-        circuit.statement,
-        witness,
-        answer=circuit.program.answer,
-        threads=threads,
-        progress=progress,
-    )
+    proof = prover.prove(proving_key, circuit.statement, witness, threads=threads, progress=progress)
     public_inputs = circuit.public_inputs(quantised, output)
     progress("self-check", 0.0)
     verdict = prover.verify(proving_key.verifying_key, public_inputs, proof)

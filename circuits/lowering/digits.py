@@ -39,7 +39,7 @@ class Digits(Arithmetic):
         return Linear.digits(gadgets.decompose(self.builder, name, value, bits))
 
     def margins_tally(self, count: int, bits: int) -> Tally:
-        return Tally(rows=count * (bits + 1))
+        return Tally(rows=count * gadgets.decompose_cost(bits, full=self._full))
 
     def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
         return [None]
@@ -57,7 +57,7 @@ class Digits(Arithmetic):
         readable: bool,
         short: bool,
     ) -> tuple[Tally, Interval | None]:
-        rows, interval = gadgets.requantise_cost(scaled, rescale, readable=readable)
+        rows, interval = gadgets.requantise_cost(scaled, rescale, readable=readable, full=self._full)
         return Tally(rows=count * rows), interval
 
     def larger(self, name: str, left: IntArray, right: IntArray, bits: int) -> IntArray:
@@ -65,4 +65,4 @@ class Digits(Arithmetic):
         return gadgets.larger(self.builder, name, *sums, bits, full=self._full)
 
     def larger_tally(self, count: int, bits: int) -> Tally:
-        return Tally(rows=count * (bits + 3))
+        return Tally(rows=count * (gadgets.decompose_cost(bits + 1, full=self._full) + 1))

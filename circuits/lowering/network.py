@@ -22,7 +22,7 @@ from circuits.linear import Linear, Sums, Weighted
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.digits import Digits
 from circuits.lowering.encodings import Encoding, Hidden, Layer, Wires, layer_of
-from circuits.lowering.optimiser import Optimiser, Plan, Way, is_short, sum_bits
+from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
 from circuits.lowering.parameters import MODEL, chosen_parameters, committed_parameters
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid
@@ -55,9 +55,9 @@ def arithmetic(builder: Builder, level: Level) -> Arithmetic:
     return Tables(builder) if level == 5 else Digits(builder, full=level < 2)
 
 
-def best_plan(tools: Arithmetic, typed: TypedGraph, level: Level, others: Tally) -> Plan | None:
-    """How to prove each node, where the level leaves a choice."""
-    return Optimiser(tools, typed, level, others).plan() if level >= 3 else None
+def best_plan(tools: Arithmetic, typed: TypedGraph, level: Level, others: Tally) -> Plan:
+    """How to prove each node. ``others``: the cost of what is no node: input, argmax and the like."""
+    return Optimiser(tools, typed, level, others).plan()
 
 
 class Lowering:
@@ -66,9 +66,7 @@ class Lowering:
     ``x``: the wires of the input, int64[*input_shape], each range-checked by the caller.
     """
 
-    def __init__(
-        self, tools: Arithmetic, typed: TypedGraph, level: Level, plan: Plan | None, x: IntArray
-    ) -> None:
+    def __init__(self, tools: Arithmetic, typed: TypedGraph, level: Level, plan: Plan, x: IntArray) -> None:
         self._tools, self._builder = tools, tools.builder
         self._typed, self._level, self._plan = typed, level, plan
         # A typed tensor as its wires, sums without a type row by row.
@@ -92,9 +90,6 @@ class Lowering:
             return self._sums[graph.output].whole(), (kind.low, kind.high)
         return Linear.wires(self._wires[graph.output].ravel()), (kind.low, kind.high)
 
-    def _way(self, node: Accumulating) -> Way:
-        return self._plan.ways[node.name] if self._plan is not None else Way()
-
     def _accumulate(self, node: Accumulating) -> None:
         if isinstance(node, Conv | Dense) and self._typed.weight_privacy != "public":
             self._multiply(node)
@@ -114,7 +109,7 @@ class Lowering:
 
     def _rescale(self, node: Accumulating, source: Source) -> None:
         assert node.rescale is not None  # noqa: S101  the callers ask
-        out = self._tools.requantise(node.name, source, node.rescale, self._way(node).clamp)
+        out = self._tools.requantise(node.name, source, node.rescale, self._plan.ways[node.name].clamp)
         self._wires[node.name] = out.reshape(self._typed.qgraph.shapes[node.name])
 
     def _sum(self, node: Accumulating) -> Sums:
@@ -148,7 +143,7 @@ class Lowering:
 
     def _multiply(self, node: Conv | Dense) -> None:
         """Sums of products of private weights, rescaled where they are to be."""
-        x, way = self._wires[node.inputs[0]].ravel(), self._way(node)
+        x, way = self._wires[node.inputs[0]].ravel(), self._plan.ways[node.name]
         layer = layer_of(node, self._typed, node.rescale if way.scaled else None)
         assert layer is not None  # noqa: S101  the plan says that there is one
         (kind,) = self._typed.qgraph.types_of(node)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuits.gadgets import decompose_cost
 from circuits.integers import Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
@@ -75,6 +76,8 @@ class Optimiser:
     def __init__(self, tools: Arithmetic, typed: TypedGraph, level: int, others: Tally) -> None:
         self._tools, self._typed, self._level = tools, typed, level
         self._others = Tally.sum([others, _cost_of_weights(typed), _cost_of_movers(tools, typed)])
+        if level == 0:
+            self._others += _cost_of_term_signs(typed)
         graph = typed.qgraph
         self._nodes = [node for node in graph.nodes if isinstance(node, Accumulating)]
         # Where layers could share a table of quotients, the widths of all that some layer needs.
@@ -198,10 +201,12 @@ class Optimiser:
                 count, scaled, rescale, clamp, readable=True, short=short
             )
             if other is not None:
-                tally += Tally(rows=knit_rows(count, scaled, other))
+                tally += Tally(rows=knit_rows(count, scaled, other) if self._level >= 3 else count)
             yield Option(Way(way.encoding, clamp=clamp), sums + tally)
 
     def _encodings(self, node: Conv | Dense) -> Iterator[Encoding]:
+        if self._level < 3:
+            return
         # Within a group of channels packing holds more sums than strands do.
         if self._level < 4 or (isinstance(node, Conv) and node.groups > 1):
             yield from map(Stranded, _STRANDS)
@@ -231,6 +236,17 @@ def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Tally:
             assert kind is not None  # noqa: S101  sums are never pooled
             tallies.append(tools.larger_tally(comparisons(node, shape), kind.bits))
     return Tally.sum(tallies)
+
+
+def _cost_of_term_signs(typed: TypedGraph) -> Tally:
+    """Of what level 0 alone does: a comparison for each factor of each product."""
+    graph, rows = typed.qgraph, 0
+    for node in graph.nodes:
+        if isinstance(node, Conv | Dense):
+            (kind,), (shape,) = graph.types_of(node), graph.shapes_of(node)
+            pairs = len(node.weight) * node.sliding(shape).pairs
+            rows += pairs * decompose_cost(kind.bits + 1, full=False)
+    return Tally(rows=rows)
 
 
 def sum_bits(reach: Interval) -> int:
