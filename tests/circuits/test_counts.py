@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
 from circuits.lowering import Level
-from circuits.typed import WeightPrivacy
+from circuits.typed import Privacy, WeightPrivacy
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient
@@ -25,9 +25,9 @@ from tests.prover.statements import patient
 PINNED = Path(__file__).parent / "constraint_counts.json"
 LEVELS: tuple[Level, ...] = get_args(Level)
 SETTINGS: list[tuple[WeightPrivacy, Level]] = [
-    *itertools.product(("public", "private"), LEVELS),
+    *itertools.product(get_args(Privacy), LEVELS),
     ("committed", 5),
-]  # type: ignore[list-item]
+]
 
 
 def quantised(name: str) -> QuantGraph:
