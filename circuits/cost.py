@@ -27,6 +27,7 @@ def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
         "public_inputs": statement.public,
         "segments": [asdict(segment) for segment in statement.segments],
         "layers": _layers(circuit),
+        "ways": _ways(circuit),
         "gadgets": _gadgets(circuit),
         "key": {"proving": size.proving_key_bytes, "verifying": size.verifying_key_bytes},
         "memory": {"setup": size.setup_memory, "proving": size.proving_memory(speed.threads)},
@@ -58,6 +59,16 @@ def _layers(circuit: Circuit) -> list[dict[str, Any]]:
             "nonzeros": nonzeros[name],
         }
         for name in dict.fromkeys(["input", *operators, *constraints, *variables])
+    ]
+
+
+def _ways(circuit: Circuit) -> list[dict[str, Any]]:
+    """For each node that has sums the ways to prove it, the chosen one first: what the whole circuit would
+    have with each, all other nodes as they are."""
+    plan = circuit.plan
+    return [
+        {"name": name, "ways": [{"way": str(way), "constraints": rows} for way, rows in ways]}
+        for name, ways in plan.explanation.items()
     ]
 
 

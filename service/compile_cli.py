@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from prover.cost import Speed
 
 Privacy = Literal["private", "public"]
+WeightPrivacy = Literal["public", "private", "committed"]
 Scheme = Literal["inference", "recognition"]
 
 out, err = Console(), Console(stderr=True)
@@ -39,12 +40,13 @@ def compile_network(
     ],
     input_privacy: Annotated[Privacy, typer.Option(help="Whether proofs show their input.")] = "private",
     weight_privacy: Annotated[
-        Privacy, typer.Option(help="Whether the key gives the weights away.")
+        WeightPrivacy,
+        typer.Option(help="Whether the key gives the weights away, or proofs link to a commitment to them."),
     ] = "public",
     level: Annotated[
         int,
-        typer.Option(min=0, max=5, help="How constraints are made: by digits (2, 1, 0) or lookups (5)."),
-    ] = 2,
+        typer.Option(min=0, max=5, help="The most that the compiler may use: 5 is all, 0 to 4 compare."),
+    ] = 5,
     scheme: Annotated[
         Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")
     ] = "inference",
@@ -52,6 +54,9 @@ def compile_network(
     calibration: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show each way to prove each layer, and what it costs.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> None:
     """Compile a network and show what its keys and proofs take."""
@@ -80,7 +85,7 @@ def compile_network(
     if as_json:
         print(json.dumps(document, indent=2))
     else:
-        _show(document)
+        _show(document, explain=explain)
 
 
 def _compile(
@@ -158,7 +163,7 @@ def _peak_memory() -> int:
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) << 10
 
 
-def _show(document: dict[str, Any]) -> None:
+def _show(document: dict[str, Any], *, explain: bool) -> None:
     columns = ("constraints", "variables", "nonzeros")
     for title, rows, names in (
         ("By layer", document["layers"], ("name", "operator", *columns)),
@@ -170,8 +175,30 @@ def _show(document: dict[str, Any]) -> None:
         for row in rows:
             table.add_row(*(_cell(row[name]) for name in names))
         out.print(table)
+    if explain:
+        out.print(_explanation(document))
     for label, text in _summary(document):
         out.print(f"[dim]{label:>13}[/]  {text}", highlight=False, soft_wrap=True)
+
+
+def _explanation(document: dict[str, Any]) -> Table:
+    """Each node's ways, the chosen one first, and how many constraints more the circuit would have."""
+    table = Table(title="Ways to prove each layer", title_justify="left")
+    table.add_column("name")
+    table.add_column("way", ratio=1)
+    table.add_column("constraints in all", justify="right")
+    table.add_column("more", justify="right")
+    for node in document["ways"]:
+        for index, way in enumerate(node["ways"]):
+            more = way["constraints"] - document["constraints"]
+            table.add_row(
+                "" if index else terminal.escape(node["name"]),
+                way["way"],
+                _cell(way["constraints"]),
+                f"+{more:,}" if index else "chosen",
+                end_section=index == len(node["ways"]) - 1,
+            )
+    return table
 
 
 def _summary(document: dict[str, Any]) -> list[tuple[str, str]]:

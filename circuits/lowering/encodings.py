@@ -93,6 +93,13 @@ class Wires(NamedTuple):
     bias: IntArray
 
 
+class Plain:
+    """No slots: a wire and a row for each product."""
+
+    def __str__(self) -> str:
+        return "a row for each product"
+
+
 class Encoding(ABC):
     """Products that share slots."""
 

@@ -152,7 +152,7 @@ class Lowering:
             wires = Wires(x, *committed_parameters(self._builder, node))
         else:
             wires = Wires(x, *chosen_parameters(self._tools, node))
-        if way.encoding is None:
+        if not isinstance(way.encoding, Encoding):
             self._finish(node, self._products(node, layer.kernel, wires), short=is_short(node))
         elif way.scaled:
             self._rescale(node, Hidden(self._tools, way.encoding, layer, wires))

@@ -18,7 +18,7 @@ from circuits.gadgets import decompose_cost
 from circuits.integers import Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
-from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Stranded, layer_of
+from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain, Stranded, layer_of
 from circuits.lowering.parameters import parameters_tally
 from circuits.lowering.pooling import comparisons
 from circuits.lowering.tally import Tally
@@ -38,21 +38,19 @@ _ROUNDS = 8
 class Way:
     """How a node's sums are proven and rescaled.
 
-    ``encoding``: of products of private weights; None where there are none, or one row for each.
-    ``scaled``: slots hold T, else sums, which then stand on wires of their own. ``clamp``: at level 5.
+    ``encoding``: of products of private weights, None where there are none. ``scaled``: slots hold T, else
+    sums, which then stand on wires of their own. ``clamp``: at level 5.
     """
 
-    encoding: Encoding | None = None
+    encoding: Encoding | Plain | None = None
     scaled: bool = False
     clamp: Clamp | None = None
 
     def __str__(self) -> str:
-        parts = []
-        if self.encoding is not None:
-            parts.append(f"{self.encoding}, {'rescaled' if self.scaled else 'sums'} in slots")
-        if self.clamp is not None:
-            parts.append(str(self.clamp))
-        return "; ".join(parts) or "rows of their own"
+        parts = [str(part) for part in (self.encoding, self.clamp) if part is not None]
+        if isinstance(self.encoding, Encoding):
+            parts[0] += f", {'rescaled' if self.scaled else 'sums'} in slots"
+        return "; ".join(parts) or "the only way"
 
 
 class Option(NamedTuple):
@@ -154,10 +152,10 @@ class Optimiser:
         plain = Tally(rows=sums.kernel.outputs * sums.pairs)
         reach = int(bounds[0].min()), int(bounds[1].max())
         if node.rescale is None:
-            yield Option(Way(), plain)
+            yield Option(Way(Plain()), plain)
         else:
             scaled = node.rescale.scaled(bounds)
-            yield from self._rescaled(node, scaled, is_short(node), Way(), plain)
+            yield from self._rescaled(node, scaled, is_short(node), Way(Plain()), plain)
         for encoding in self._encodings(node):
             yield from self._held_as_sums(node, sums, encoding, reach)
             rescaled = layer_of(node, self._typed, node.rescale)

@@ -71,7 +71,7 @@ def report(run: Any) -> Any:
 def test_the_report_says_what_the_circuit_has(
     report: Any, network: Path, calibration: Path, tmp_path: Path, weights: Any
 ) -> None:
-    document = report(network, "--calibration", calibration, "--weight-privacy", weights)
+    document = report(network, "--calibration", calibration, "--weight-privacy", weights, "--level", 2)
     quantised = engine.quantise(tiny_onnx(), tiny_calibration(), b"8")
     circuit = engine.compile_model(quantised, "private", weights)
     assert document["digest"] == circuit.statement.digest.hex()
@@ -145,13 +145,28 @@ def test_the_cache_holds_no_weights(report: Any, network: Path, tmp_path: Path) 
 
 
 def test_levels_and_privacy_show(report: Any, network: Path) -> None:
-    best, middle, vanilla = (report(network, "--level", level)["constraints"] for level in (2, 1, 0))
-    assert best < middle < vanilla
-    tables = report(network, "--level", 5)
+    rows = [report(network, "--level", level)["constraints"] for level in range(6)]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] > rows[1] > rows[2]
+    tables = report(network)
+    assert (tables["level"], tables["constraints"]) == (5, rows[5])
     assert [segment["name"] for segment in tables["segments"]] == ["auxiliary"]
     assert tables["key"]["proving"] > 0
     public = report(network, "--input-privacy", "public")
     assert public["public_inputs"] == 1 + int(np.prod(circuits.load_onnx(tiny_onnx()).input_shape))
+
+
+def test_the_choice_for_each_layer_is_explained(run: Any, report: Any, network: Path) -> None:
+    document = report(network, "--weight-privacy", "committed")
+    assert [segment["name"] for segment in document["segments"] if segment["linked"]] == ["model"]
+    for node in document["ways"]:
+        rows = [way["constraints"] for way in node["ways"]]
+        assert rows[0] == document["constraints"]
+        assert rows == sorted(rows)
+    code, out, _ = run(network, "--weight-privacy", "committed", "--explain")
+    assert code == 0
+    assert "chosen" in out
+    assert "for each" in " ".join(out.split())
 
 
 def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path) -> None:
@@ -168,7 +183,7 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path
     assert "[input.not_numeric]" in complaint(network, "--calibration", tmp_path / "c.json")
     assert "or equal to 8" in complaint(network, "--bits", "9")
     assert "or equal to 5" in complaint(network, "--level", "6")
-    assert "[statement.level]" in complaint(network, "--level", "3")
+    assert "[statement.privacy]" in complaint(network, "--level", "4", "--weight-privacy", "committed")
     assert "--calibration" in complaint(network, "--calibration", tmp_path / "missing.npy")
 
 
