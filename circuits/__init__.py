@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
     from circuits.recognition import Recognition, compile_recognition
-    from circuits.registration import compile_registration
+    from circuits.registration import compile_registration, parameters
     from circuits.typed import TypedGraph
 
 _HOMES = {
@@ -28,7 +28,7 @@ _HOMES = {
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
     "recognition": ("Recognition", "compile_recognition"),
-    "registration": ("compile_registration",),
+    "registration": ("compile_registration", "parameters"),
     "typed": ("TypedGraph",),
 }
 
@@ -54,6 +54,7 @@ __all__ = [
     "compile_registration",
     "export_torch",
     "load_onnx",
+    "parameters",
     "plan_inference",
     "quantise",
 ]

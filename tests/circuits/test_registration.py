@@ -1,0 +1,105 @@
+"""Proofs with committed weights, and the one that their ranges rest on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernels
+import prover
+from circuits import QuantGraph, compile_inference, compile_registration, parameters
+from circuits.quantised import Conv, Dense
+from tests.circuits.quantised import networks
+from tests.circuits.support import accepted_lies, challenged, first_violation
+from tests.prover.statements import commitment_basis
+from zenerrors import StatementError
+
+
+@pytest.fixture(scope="module")
+def network() -> QuantGraph:
+    return networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3))
+
+
+def test_the_parameters_are_those_of_the_linked_segment(network: QuantGraph) -> None:
+    q = networks.inputs(network, 3)[2]
+    circuit = compile_inference(network, weight_privacy="committed")
+    registration = compile_registration(network)
+    for statement, z in (
+        (circuit.statement, circuit.assign(q)),
+        (registration.statement, registration.assign({})),
+    ):
+        (linked,) = (
+            variables
+            for segment, variables in zip(statement.segments, statement.segment_ranges, strict=True)
+            if segment.linked
+        )
+        assert z[linked][:-1].tolist() == parameters(network).tolist()
+
+
+def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph) -> None:
+    values = parameters(network)
+    basis = commitment_basis(len(values))
+    model, other = (basis.commit(kernels.fr.from_int64(each)) for each in (values, np.roll(values, 1)))
+    registration = compile_registration(network)
+    key = prover.setup(registration.statement, basis=basis)
+    registered = prover.prove(
+        key, registration.statement, registration.witness({}), openings=[model], answer=registration.answer
+    ).to_bytes()
+    assert prover.verify(key.verifying_key, [], registered, [model.commitment]).valid
+    assert not prover.verify(key.verifying_key, [], registered, [other.commitment]).valid
+
+    circuit = compile_inference(network, weight_privacy="committed")
+    key = prover.setup(circuit.statement, basis=basis)
+    q = networks.inputs(network, 3)[2]
+    public = circuit.public_inputs(q, circuit.execute(q))
+    witness = circuit.witness(q)
+    proof = prover.prove(
+        key, circuit.statement, witness, openings=[model], answer=circuit.program.answer
+    ).to_bytes()
+    assert prover.verify(key.verifying_key, public, proof, [model.commitment]).valid
+    assert not prover.verify(key.verifying_key, public, proof, [other.commitment]).valid
+    for label in set(range(network.classes)) - set(public):
+        assert not prover.verify(key.verifying_key, [label], proof, [model.commitment]).valid
+    with pytest.raises(StatementError):
+        prover.prove(key, circuit.statement, witness, openings=[other], answer=circuit.program.answer)
+
+
+def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> None:
+    program = compile_registration(network)
+    honest = program.assign({})
+    assert first_violation(program.statement, challenged(program, honest)) is None
+    for node in network.nodes:
+        if not isinstance(node, Conv | Dense):
+            continue
+        zero, top = int(node.weight_type.zero_point[0]), node.weight_type.top
+        assert len(node.weight_type.zero_point) == 1
+        reach = 1 << node.bias_bits
+        for name, low, high in (("weight", -zero, top - zero), ("bias", -reach, reach - 1)):
+            wire = program.statement.layout[f"{node.name}/{name}"].ravel()[0]
+            for value in (low - 1, high + 1, high + (1 << 30)):
+                lie = honest.copy()
+                lie[wire] = value
+                assert first_violation(program.statement, challenged(program, lie)) is not None
+
+
+def test_every_wire_of_a_registration_that_moves_is_noticed() -> None:
+    network = networks.of_kinds(3, most_bits=3, shape=(1, 2, 2))
+    program = compile_registration(network)
+    assert accepted_lies(program, program.assign({})) == []
+
+
+def test_the_registration_depends_on_types_alone(network: QuantGraph) -> None:
+    other = networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3))
+    for node in other.nodes:
+        if isinstance(node, Conv | Dense):
+            node.weight[...] = node.weight[::-1].copy()
+    assert compile_registration(network).statement.digest == compile_registration(other).statement.digest
+
+
+def test_a_network_without_weights_is_refused() -> None:
+    class Empty:
+        nodes = ()
+
+    with pytest.raises(StatementError) as caught:
+        parameters(Empty())  # type: ignore[arg-type]
+    assert caught.value.code == "statement.no_weights"
