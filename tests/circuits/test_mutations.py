@@ -7,17 +7,18 @@ digit further up than anybody looks, say. So wires are moved by powers of two up
 from __future__ import annotations
 
 import itertools
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from circuits import compile_inference
 from circuits.lowering import Level
-from circuits.typed import Privacy
+from circuits.typed import WeightPrivacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, completed, first_violation, forge
 
-SETTINGS: list[tuple[str, Level, Privacy]] = [
+SETTINGS: list[tuple[str, Level, WeightPrivacy]] = [
     *((kind, 2, "private") for kind in ("conv", "sum", "max", "add", "requantise")),
     ("conv", 2, "public"),
     ("conv", 1, "private"),
@@ -25,13 +26,16 @@ SETTINGS: list[tuple[str, Level, Privacy]] = [
     ("requantise", 0, "public"),
     *((kind, 5, "private") for kind in ("conv", "sum", "max", "add")),
     ("requantise", 5, "public"),
+    *((kind, level, "private") for kind in ("conv", "sum") for level in (3, 4)),
+    ("conv", 4, "public"),
+    ("conv", 5, "committed"),
 ]
 # Where nothing is out of range, nothing reads the slack of a clamp (circuits.gadgets.clamp).
 CHOICES = ("/weight", "/weight/bits", "/weight/limbs", "/bias", "/bias/bits", "/bias/limbs", "/slack")
 
 
 @pytest.mark.parametrize(("kind", "level", "weights"), SETTINGS)
-def test_no_wire_has_a_second_value(kind: str, level: Level, weights: Privacy) -> None:
+def test_no_wire_has_a_second_value(kind: str, level: Level, weights: WeightPrivacy) -> None:
     graph = networks.of_kinds(7, kind, most_bits=4, shape=(1, 2, 2))
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
     q = networks.inputs(graph, 3, 7)[2]
@@ -57,9 +61,10 @@ def test_the_largest_logit_has_no_second_value() -> None:
     """Not even one whose margins differ by powers of two that the lower digits do not show."""
     graph = networks.of_kinds(3, shape=(1, 2, 2))
     q = networks.inputs(graph, 3, 3)[2]
-    for level in (0, 1, 2):
+    for level in get_args(Level):
         circuit = compile_inference(graph, level=level)
         (largest,) = circuit.layout["output/argmax/max"].tolist()
         honest = int(circuit.assign(q)[largest])
         for i in range(62):
-            assert first_violation(circuit.statement, forge(circuit, q, {largest: honest + (1 << i)}))
+            lie = completed(circuit, forge(circuit, q, {largest: honest + (1 << i)}))
+            assert first_violation(circuit.statement, lie) is not None
