@@ -17,8 +17,8 @@ def test_every_row_of_the_compiler_benchmark(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in json.loads(output.read_text())}
     circuits = [rows[f"circuit_{name}"] for name in ("shallownet", "conv_1_to_2", "conv_2_to_4")]
     assert all(row["peer"] == "gate by gate" and row["ratio"] > 1 for row in circuits)
-    for network in ("shallownet", "shallownet_private"):
+    for network in ("shallownet", "shallownet_committed"):
         assert rows[f"{network}_compile"]["peak_mb"] > 0
         assert all(rows[f"{network}_{what}"]["median_s"] > 0 for what in ("cached", "execute", "witness"))
-    assert rows["shallownet_compile"]["size"] < rows["shallownet_private_compile"]["size"]
+    assert rows["shallownet_compile"]["size"] < rows["shallownet_committed_compile"]["size"]
     assert "gate by gate" in plot.read_text()
