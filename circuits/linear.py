@@ -267,7 +267,14 @@ class Combination(Sums):
         return total
 
 
-class Knitted(Sums):
+class Unvalued(Sums):
+    """Combinations whose values do not fit into 64 bits."""
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        raise NotImplementedError("packed values do not fit into 64 bits")
+
+
+class Knitted(Unvalued):
     """``sum_i 2^(width i) · sums[size r + i]`` in row r, i < ``size``: elements of the field."""
 
     def __init__(self, sums: Sums, size: int, width: int) -> None:
@@ -282,9 +289,6 @@ class Knitted(Sums):
         part = self._sums.part(start * self._size, min(stop * self._size, self._sums.rows))
         row, slot = np.divmod(np.arange(part.rows), self._size)
         return part.knit(row, slot * self._step, stop - start)
-
-    def evaluate(self, z: IntArray) -> IntArray:
-        raise NotImplementedError("rows that are knit together do not fit into 64 bits")
 
 
 def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuits import planes
 from circuits.integers import IntArray
-from circuits.linear import Linear, Sums
+from circuits.linear import Linear, Sums, Unvalued
 from circuits.planes import Sliding
 from circuits.tiles import Products
 
@@ -118,14 +118,7 @@ class PublicKernel(Sums):
         return self._slid.kernel.convolve(z[self._slid.x], self.weight, self.bias)
 
 
-class _Unvalued(Sums):
-    """Combinations that do not fit into 64 bits."""
-
-    def evaluate(self, z: IntArray) -> IntArray:
-        raise NotImplementedError("packed values do not fit into 64 bits")
-
-
-class PairSums(_Unvalued):
+class PairSums(Unvalued):
     """For each row the sum of its wires in ``product`` [outputs · pairs]."""
 
     def __init__(self, slid: Slid, product: IntArray) -> None:
@@ -174,7 +167,7 @@ class PrivateKernel(PairSums):
         return self._slid.kernel.convolve(z[self._slid.x], z[self.weight], z[self.bias])
 
 
-class Paired(_Unvalued):
+class Paired(Unvalued):
     """For each output and pair the row of ``base`` that it names: by its input, or by output and tap."""
 
     def __init__(self, slid: Slid, base: Linear, *, by_input: bool) -> None:
@@ -190,7 +183,7 @@ class Paired(_Unvalued):
         return self._base.take(_named(self._slid, output, pair, by_input=self._by_input))
 
 
-class Strands(_Unvalued):
+class Strands(Unvalued):
     """For each group of rows and each tap the sum of ``2^powers[i]`` times the row of ``base`` that the i-th
     row of the group names: by its input, or by output and tap. A tap without input adds nothing."""
 
