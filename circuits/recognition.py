@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from circuits.builder import Builder
 from circuits.circuit import Circuit, checked_integers, public_group, require_known
-from circuits.gadgets import at_least, require_fit
+from circuits.gadgets import at_least, decompose_cost, require_fit
 from circuits.integers import IntArray
 from circuits.linear import Linear, Weighted
 from circuits.lowering import Level, Lowering, Tally, arithmetic, best_plan
@@ -122,7 +122,7 @@ def compile_recognition(
             Tally.range_checks(qgraph.input_type.bits, size),
             Tally.range_checks(kind.bits, width),
             Tally.range_checks(most.bit_length(), 1),
-            Tally(rows=width + 1 + most.bit_length() + 2),
+            Tally(rows=width + decompose_cost(most.bit_length() + 1, full=level < 2) + 1),
         ]
     )
     plan = best_plan(tools, typed, level, others)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from circuits.quantised import Affine, Dense, Rescale
 from circuits.typed import Privacy
 from prover.reference import check
 from tests.circuits.quantised import networks
-from tests.circuits.support import PRIVACIES, R, first_violation, unnoticed
+from tests.circuits.support import PRIVACIES, R, challenged, first_violation, unnoticed
 from tests.prover.statements import patient
 from zenerrors import StatementError, TensorError
 
@@ -38,7 +39,9 @@ def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:
 
 
 @patient
-@given(st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.sampled_from([0, 1, 2]), st.integers(-1, 1))
+@given(
+    st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.sampled_from(get_args(Level)), st.integers(-1, 1)
+)
 def test_the_match_is_the_distance_against_the_threshold(
     seed: int, privacy: tuple[Privacy, Privacy], level: Level, beside: int
 ) -> None:
@@ -48,7 +51,8 @@ def test_the_match_is_the_distance_against_the_threshold(
     distance = int(((graph.execute(q).logits - reference) ** 2).sum())
     threshold = max(0, distance + beside)
     z = circuit.assign(q, reference, threshold)
-    assert first_violation(circuit.statement, z) is None
+    assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+    assert circuit.statement.constraints == circuit.plan.rows
     public = circuit.public_inputs(q, reference, threshold)
     assert z[1 : 1 + circuit.statement.public].tolist() == public
     assert public[-1] == int(distance <= threshold) == int(circuit.matches(q, reference, threshold))
