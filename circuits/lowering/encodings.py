@@ -8,11 +8,11 @@ offset, for the sums.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from itertools import permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -232,18 +232,16 @@ class Stranded(Encoding):
         return f"stranded, {self.count} at a time"
 
     def fits(self, layer: Layer, other: Interval) -> bool:
-        return self._exponents(layer, other) is not None
+        return self._width(layer, other) * exponents(self.count).slots <= SLOT_BITS
 
     def tally(self, layer: Layer, other: Interval) -> Tally:
-        found = self._exponents(layer, other)
-        assert found is not None  # noqa: S101  the caller asks ``fits``
         groups = -(-layer.rows // self.count)
-        checks = Counter({self._bits(layer): groups * len(found.between)})
+        checks = Counter({self._bits(layer): groups * len(exponents(self.count).between)})
         return Tally(rows=groups * (layer.taps + 1), ranges=checks)
 
     def _reach(self, layer: Layer) -> int:
-        """Of what a slot between holds: at most ``count`` pairs (i, j) meet in it."""
-        return self.count * layer.taps * layer.reach
+        """Of what a slot between holds."""
+        return exponents(self.count).most * layer.taps * layer.reach
 
     def _bits(self, layer: Layer) -> int:
         return (2 * self._reach(layer)).bit_length()
@@ -253,14 +251,10 @@ class Stranded(Encoding):
         between = -reach, -reach + (1 << self._bits(layer)) - 1
         return max(slot_width(layer.interval, other), slot_width((-reach, reach), between))
 
-    def _exponents(self, layer: Layer, other: Interval) -> Exponents | None:
-        return exponents(self.count, SLOT_BITS // self._width(layer, other))
-
     def equate(
         self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
     ) -> None:
-        found, width = self._exponents(layer, interval), self._width(layer, interval)
-        assert found is not None  # noqa: S101  the caller asks ``fits``
+        found, width = exponents(self.count), self._width(layer, interval)
         groups, taps, slid = -(-layer.rows // self.count), layer.taps, Slid(wires.x, layer.kernel)
         left = Strands(slid, _scaled_weights(layer, wires), np.array(found.left) * width, by_input=False)
         right = Strands(slid, _centred(layer, wires), np.array(found.right) * width, by_input=True)
@@ -293,7 +287,7 @@ class Stranded(Encoding):
                 rows = np.arange(first * self.count, min(last * self.count, layer.rows))
                 weight, x = slid.factors(z, wires.weight, rows)
                 weight *= np.repeat(layer.factor, layer.positions)[rows, np.newaxis]
-                for i, j in permutations(range(self.count), 2):
+                for i, j in itertools.permutations(range(self.count), 2):
                     place = found.between.index(found.left[i] + found.right[j])
                     # The last group may have fewer rows.
                     whole = len(weight[max(i, j) :: self.count])
@@ -306,20 +300,26 @@ class Stranded(Encoding):
 
 
 class Exponents(NamedTuple):
-    """φ, ψ, and the slots where other pairs meet, ascending."""
+    """φ, ψ, and the slots where other pairs meet, ascending; ``most`` pairs meet in one of them."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
     between: tuple[int, ...]
+    most: int
 
-
-def exponents(count: int, slots: int) -> Exponents | None:
-    """Those that take the fewest slots, at most ``slots``, and of these the fewest between; None if none."""
-    found = (_exponents_within(count, limit) for limit in range(2 * count - 1, slots + 1))
-    return next((best for best in found if best is not None), None)
+    @property
+    def slots(self) -> int:
+        """How many there are, empty ones included."""
+        return max(self.left) + max(self.right) + 1
 
 
 @cache
+def exponents(count: int) -> Exponents:
+    """Those that take the fewest slots, and of these the fewest between."""
+    found = (_exponents_within(count, slots) for slots in itertools.count(2 * count - 1))
+    return next(best for best in found if best is not None)
+
+
 def _exponents_within(count: int, slots: int) -> Exponents | None:
     """An exhaustive search: a pair of exponents after the other, the left ones ascending."""
     best: Exponents | None = None
@@ -327,14 +327,15 @@ def _exponents_within(count: int, slots: int) -> Exponents | None:
     def extend(left: tuple[int, ...], right: tuple[int, ...]) -> None:
         nonlocal best
         useful = {a + b for a, b in zip(left, right, strict=True)}
-        between = {a + b for (i, a), (j, b) in product(enumerate(left), enumerate(right)) if i != j}
-        if len(useful) < len(left) or useful & between or max(useful | between, default=0) >= slots:
+        pairs = itertools.product(enumerate(left), enumerate(right))
+        between = Counter(a + b for (i, a), (j, b) in pairs if i != j)
+        if len(useful) < len(left) or useful & between.keys() or max([*useful, *between], default=0) >= slots:
             return
         if len(left) == count:
             if best is None or len(between) < len(best.between):
-                best = Exponents(left, right, tuple(sorted(between)))
+                best = Exponents(left, right, tuple(sorted(between)), max(between.values()))
             return
-        for a, b in product(range(left[-1], slots) if left else (0,), range(slots)):
+        for a, b in itertools.product(range(left[-1], slots) if left else (0,), range(slots)):
             extend((*left, a), (*right, b))
 
     extend((), ())
