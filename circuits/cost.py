@@ -45,11 +45,11 @@ def _layers(circuit: Circuit) -> list[dict[str, Any]]:
     operators = {node.name: type(node).__name__ for node in circuit.qgraph.nodes}
     constraints, nonzeros, variables = Counter[str](), Counter[str](), Counter[str]()
     for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
-        layer = _layer(block.name, operators)
+        layer = layer_of(block.name, operators)
         constraints[layer] += block.rows
         nonzeros[layer] += int(entries)
     for name, wires in statement.layout.items():
-        variables[_layer(name, operators)] += wires.size
+        variables[layer_of(name, operators)] += wires.size
     return [
         {
             "name": name,
@@ -85,7 +85,7 @@ def _gadgets(circuit: Circuit) -> list[dict[str, Any]]:
     ]
 
 
-def _layer(name: str, layers: Iterable[str]) -> str:
+def layer_of(name: str, layers: Iterable[str]) -> str:
     """The layer that ``name``, ``layer/gadget/part``, belongs to. Layers' own names may have slashes."""
     parts = name.split("/")
     prefixes = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))

@@ -70,10 +70,18 @@ def compile_inference(
     Raises ``StatementError``: ``statement.could_wrap`` where the integers leave their bounds, and
     ``statement.privacy`` and ``statement.level`` for what it does not know.
     """
+    builder = Builder()
+    typed, plan = lower_inference(builder, qgraph, input_privacy, weight_privacy, level)
+    return Inference(typed, level, builder.program(), plan)
+
+
+def lower_inference(
+    builder: Builder, qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: WeightPrivacy, level: Level
+) -> tuple[TypedGraph, Plan]:
+    """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
     require_known(input_privacy, weight_privacy, level)
     typed = TypedGraph(qgraph, input_privacy, weight_privacy)
     plan = _plan(typed, level)
-    builder = Builder()
     size = math.prod(qgraph.input_shape)
     # The input's range is proven in the circuit even where it is public: the verifying key alone then says
     # what a proof means, and no verifier can forget the check.
@@ -84,7 +92,7 @@ def compile_inference(
     tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
     values, bounds = Lowering(tools, typed, level, plan, x.reshape(qgraph.input_shape)).output()
     argmax(tools, "output/argmax", values, bounds, label)
-    return Inference(typed, level, builder.program(), plan)
+    return typed, plan
 
 
 def plan_inference(

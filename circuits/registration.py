@@ -34,11 +34,16 @@ def compile_registration(qgraph: QuantGraph) -> Program:
     weights and biases. Raises ``StatementError`` as ``parameters``.
     """
     builder = Builder()
+    lower_registration(builder, qgraph)
+    return builder.program()
+
+
+def lower_registration(builder: Builder, qgraph: QuantGraph) -> None:
+    """Add the constraints of ``compile_registration`` to ``builder``, all but what that defers."""
     builder.segment(MODEL, linked=True)
     tools = Tables(builder)
     for node in _nodes(qgraph):
         committed_parameters(builder, node, tools)
-    return builder.program()
 
 
 def _nodes(qgraph: QuantGraph) -> list[Conv | Dense]:
