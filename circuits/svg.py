@@ -10,7 +10,14 @@ Points = Sequence[tuple[float, float]]
 
 _WIDTH, _HEIGHT = 720, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 20, 44, 64
-_COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f")
+_COLOURS = (
+    *("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"),
+    *("#bcbd22", "#e377c2"),
+)
+_LEGEND_LINE = 16
+_LETTER = 6.6
+# How far names go down that are turned by 35 degrees.
+_SLOPE = 0.57
 
 
 def line_chart(title: str, x: str, y: str, series: Mapping[str, Points], *, logarithmic: bool = False) -> str:
@@ -27,23 +34,38 @@ def line_chart(title: str, x: str, y: str, series: Mapping[str, Points], *, loga
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in places]
-    return _svg([*parts, *_legend(list(series))])
+    return _svg(parts, list(series))
 
 
-def bar_chart(title: str, y: str, names: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
-    """Over each of ``names`` a bar for each of ``series``, whose values are at least 0."""
-    up = _Axis([0.0, *(value for values in series.values() for value in values)], _HEIGHT - _BOTTOM, _TOP)
+def bar_chart(
+    title: str,
+    y: str,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    logarithmic: bool = False,
+) -> str:
+    """Over each of ``names`` a bar for each of ``series``, whose values are at least 0.
+
+    ``logarithmic``: the upward axis. Then all values must be positive, and bars stand on a power of ten.
+    """
+    heights = [value for values in series.values() for value in values]
+    lowest = [] if logarithmic else [0.0]
+    up = _Axis([*lowest, *heights], _HEIGHT - _BOTTOM, _TOP, logarithmic)
+    floor = up.place(up.ticks[0])
     step = (_WIDTH - _LEFT - _RIGHT) / max(1, len(names))
     width = 0.8 * step / max(1, len(series))
     parts = [*_grid(None, up), *_labels(title, "", y)]
     for index, (colour, values) in enumerate(zip(_colours(len(series)), series.values(), strict=True)):
         for place, value in enumerate(values):
             left, top = _LEFT + step * (place + 0.1) + width * index, up.place(value)
-            size = f'width="{width:.1f}" height="{up.place(0) - top:.1f}"'
+            size = f'width="{width:.1f}" height="{floor - top:.1f}"'
             parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" {size} fill="{colour}"/>')
+    longest = max((_LETTER * len(name) for name in names), default=0.0)
+    turned = longest > step
     for place, name in enumerate(names):
-        parts.append(_text(_LEFT + step * (place + 0.5), _HEIGHT - _BOTTOM + 14, name, turned=len(names) > 8))
-    return _svg([*parts, *_legend(list(series))])
+        parts.append(_text(_LEFT + step * (place + 0.5), _HEIGHT - _BOTTOM + 14, name, turned=turned))
+    return _svg(parts, list(series), below=int(_SLOPE * longest) if turned else 0)
 
 
 class _Axis:
@@ -95,12 +117,17 @@ def _labels(title: str, x: str, y: str) -> Iterable[str]:
     yield f'<g transform="translate(16 {_HEIGHT / 2}) rotate(-90)">{_text(0, 0, y)}</g>'
 
 
-def _legend(names: Sequence[str]) -> Iterable[str]:
-    place = float(_LEFT)
+def _legend(names: Sequence[str], top: int) -> tuple[list[str], int]:
+    """Names and colours side by side, on as many lines as they need from ``top``, and where they end."""
+    parts, left = [], float(_LEFT)
     for colour, name in zip(_colours(len(names)), names, strict=True):
-        yield f'<rect x="{place:.1f}" y="{_HEIGHT - 16}" width="10" height="10" fill="{colour}"/>'
-        yield _text(place + 14, _HEIGHT - 7, name, anchor="start")
-        place += 34 + 6.6 * len(name)
+        width = 34 + _LETTER * len(name)
+        if left > _LEFT and left + width > _WIDTH:
+            left, top = float(_LEFT), top + _LEGEND_LINE
+        parts.append(f'<rect x="{left:.1f}" y="{top}" width="10" height="10" fill="{colour}"/>')
+        parts.append(_text(left + 14, top + 9, name, anchor="start"))
+        left += width
+    return parts, top + _LEGEND_LINE
 
 
 def _colours(count: int) -> list[str]:
@@ -125,9 +152,10 @@ def _text(
     )
 
 
-def _svg(parts: Iterable[str]) -> str:
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif">'
-    )
-    background = f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>'
-    return "\n".join([opening, background, *parts, "</svg>"]) + "\n"
+def _svg(parts: Iterable[str], names: Sequence[str], below: int = 0) -> str:
+    """``below``: what the axis needs beyond its own height."""
+    legend, height = _legend(names, _HEIGHT - _LEGEND_LINE + below)
+    page = f'viewBox="0 0 {_WIDTH} {height}"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {page} font-family="sans-serif">'
+    background = f'<rect width="{_WIDTH}" height="{height}" fill="white"/>'
+    return "\n".join([opening, background, *parts, *legend, "</svg>"]) + "\n"
