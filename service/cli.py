@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 import client
 from client.errors import ClientError
-from service import compile_cli, terminal
+from service import compile_cli, tables_cli, terminal
 from service.terminal import REFUSED, TROUBLE
 from zenerrors import FileFormatError, ZenError
 
@@ -52,6 +52,7 @@ ceremony = typer.Typer(
 for name, group in (("models", models), ("proof", proof), ("key", key), ("ceremony", ceremony)):
     app.add_typer(group, name=name)
 app.command("compile")(compile_cli.compile_network)
+app.command("tables")(tables_cli.make_tables)
 
 out, err = Console(), Console(stderr=True)
 

@@ -1,0 +1,85 @@
+"""``zenserve tables``: the papers' tables with counts of our own compiler beside them (docs/papers.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from service import terminal
+
+if TYPE_CHECKING:
+    from circuits.papers.render import Table
+    from prover import Progress
+
+Format = Literal["text", "csv", "json"]
+
+err = Console(stderr=True)
+
+
+def make_tables(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Tables to make: zen-5.3, bits, ... All unless named."),
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How to print them.")] = "text",
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", file_okay=False, help="Write NAME.txt, .csv and .svg, and tables.md, there."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small networks and layers only.")] = False,
+) -> None:
+    """Make the tables of the papers anew, our constraints beside theirs."""
+    with terminal.show_stages(err, "counting") as progress:
+        tables = _made(names or [], quick, progress)
+    if folder is None:
+        print(_printed(tables, format_), end="")
+    else:
+        _write(tables, folder, _command(names or [], quick, folder))
+
+
+def _made(names: list[str], quick: bool, progress: Progress) -> list[Table]:
+    from circuits.papers import counts
+    from circuits.papers.tables import ALL, QUICK, chosen, make
+
+    wanted = chosen(names)
+    made: list[Table] = []
+
+    def count(network: str, circuit: counts.Circuit) -> counts.Count:
+        progress(f"{wanted[len(made)]}: {network}, {circuit.label}", len(made) / len(wanted))
+        return counts.count(network, circuit)
+
+    for name in wanted:
+        made.append(make(name, QUICK if quick else ALL, count))
+    return made
+
+
+def _printed(tables: list[Table], format_: Format) -> str:
+    from circuits.papers import render
+
+    if format_ == "json":
+        return json.dumps([render.document(table) for table in tables], indent=2) + "\n"
+    show = render.text if format_ == "text" else render.comma_separated
+    return "\n".join(map(show, tables))
+
+
+def _write(tables: list[Table], folder: Path, command: str) -> None:
+    from circuits.papers import render
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"tables.md": render.markdown(tables, command)}
+    for table in tables:
+        files |= {f"{table.name}.txt": render.text(table), f"{table.name}.csv": render.comma_separated(table)}
+        if table.chart is not None:
+            files[f"{table.name}.svg"] = table.chart
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    err.print(f"[dim]written to[/] {terminal.escape(str(folder))}: {len(files)} files", soft_wrap=True)
+
+
+def _command(names: list[str], quick: bool, folder: Path) -> str:
+    """What made the files, for whoever finds them."""
+    return " ".join(["zenserve tables", *names, *(["--quick"] if quick else []), f"--out {folder}"])
