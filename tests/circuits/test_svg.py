@@ -57,3 +57,23 @@ def test_names_are_escaped(text: str) -> None:
     chart = parsed(line_chart(text, text, text, {text: [(1, 2), (2, 3)]}))
     assert text in [element.text for element in chart.iter(f"{SVG}text")]
     assert chart.find(f".//{SVG}script") is None
+
+
+def test_bars_on_a_logarithmic_axis_are_as_high_as_their_powers_of_ten() -> None:
+    chart = parsed(bar_chart("t", "y", ["a"], {"x": [100.0], "y": [10_000.0]}, logarithmic=True))
+    low, high = [float(bar.attrib["height"]) for bar in chart.findall(f"{SVG}rect") if "x" in bar.attrib][:2]
+    assert low == 0 < high
+    assert {"100", "1000", "10000"} <= {text.text for text in chart.iter(f"{SVG}text")}
+
+
+def test_legends_and_long_names_stay_on_the_page() -> None:
+    names = [f"a rather long name of a network, {index}" for index in range(6)]
+    chart = parsed(bar_chart("t", "y", names, {f"level {index} of many": [1.0] * 6 for index in range(10)}))
+    _, _, width, height = map(float, chart.attrib["viewBox"].split())
+    squares = [bar for bar in chart.findall(f"{SVG}rect") if bar.attrib.get("width") == "10"]
+    assert len(squares) == 10
+    assert len({square.attrib["y"] for square in squares}) > 1
+    for square in squares:
+        assert float(square.attrib["x"]) < width
+        assert float(square.attrib["y"]) + 10 <= height
+    assert sum("rotate" in text.attrib.get("transform", "") for text in chart.iter(f"{SVG}text")) == 6
