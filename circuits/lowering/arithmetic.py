@@ -63,8 +63,8 @@ class Arithmetic(ABC):
         is not. ``readable``, ``short``: as for a ``Source``."""
 
     @abstractmethod
-    def larger(self, name: str, left: IntArray, right: IntArray, bits: int) -> IntArray:
-        """The larger of two wires whose values differ by less than 2^bits: wires [n]."""
+    def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
+        """The largest value in each row of wires[n, k], which differ by less than 2^bits: wires [n]."""
 
     @abstractmethod
-    def larger_tally(self, count: int, bits: int) -> Tally: ...
+    def largest_tally(self, count: int, width: int, bits: int) -> Tally: ...

@@ -60,9 +60,12 @@ class Digits(Arithmetic):
         rows, interval = gadgets.requantise_cost(scaled, rescale, readable=readable, full=self._full)
         return Tally(rows=count * rows), interval
 
-    def larger(self, name: str, left: IntArray, right: IntArray, bits: int) -> IntArray:
-        sums = Weighted.wires(left), Weighted.wires(right)
-        return gadgets.larger(self.builder, name, *sums, bits, full=self._full)
+    def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
+        best = wires[:, 0]
+        for index in range(1, wires.shape[1]):
+            sums = Weighted.wires(best), Weighted.wires(wires[:, index])
+            best = gadgets.larger(self.builder, f"{name}/{index}", *sums, bits, full=self._full)
+        return best
 
-    def larger_tally(self, count: int, bits: int) -> Tally:
-        return Tally(rows=count * (gadgets.decompose_cost(bits + 1, full=self._full) + 1))
+    def largest_tally(self, count: int, width: int, bits: int) -> Tally:
+        return Tally(rows=count * (width - 1) * (gadgets.decompose_cost(bits + 1, full=self._full) + 1))

@@ -205,10 +205,10 @@ class Lowering:
         assert kind is not None  # noqa: S101
         if isinstance(node, MaxPool):
 
-            def larger(name: str, left: IntArray, right: IntArray) -> IntArray:
-                return self._tools.larger(name, left, right, kind.bits)
+            def largest(name: str, candidates: IntArray) -> IntArray:
+                return self._tools.largest(name, candidates, kind.bits)
 
-            wires = max_pool(larger, node, inputs[0])
+            wires = max_pool(largest, node, inputs[0])
         else:
             padding = self._constant(node.name, kind.zero_point) if isinstance(node, Pad) else 0
             wires = node.run([x[np.newaxis] for x in inputs], padding)[0]

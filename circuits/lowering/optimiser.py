@@ -20,7 +20,7 @@ from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
 from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain, Stranded, layer_of
 from circuits.lowering.parameters import parameters_tally
-from circuits.lowering.pooling import comparisons
+from circuits.lowering.pooling import maxima
 from circuits.lowering.tally import Tally
 from circuits.quantised import Accumulating, Conv, Dense, MaxPool, Pad, WindowSum
 from circuits.sources import knit_rows
@@ -232,7 +232,8 @@ def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Tally:
         if isinstance(node, MaxPool):
             kind, (shape,) = graph.types[node.name], graph.shapes_of(node)
             assert kind is not None  # noqa: S101  sums are never pooled
-            tallies.append(tools.larger_tally(comparisons(node, shape), kind.bits))
+            for width, count in maxima(node, shape).items():
+                tallies.append(tools.largest_tally(count, width, kind.bits))
     return Tally.sum(tallies)
 
 

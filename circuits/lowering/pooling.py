@@ -1,59 +1,67 @@
-"""Max pooling by pairwise maxima, first along the rows of an image, then down its columns."""
+"""Max pooling. Windows that overlap share the maxima of their rows."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 
+from circuits import planes
 from circuits.integers import IntArray
 from circuits.quantised import MaxPool, Shape
 
 _NOTHING = -1
 
-# (name, left, right) -> wires of the larger ones.
-Larger = Callable[[str, IntArray, IntArray], IntArray]
+# (name, wires[n, k]) -> wires [n] of the largest value in each row.
+Largest = Callable[[str, IntArray], IntArray]
 
 
-def max_pool(larger: Larger, node: MaxPool, x: IntArray) -> IntArray:
-    """The wires of the largest value in each window of x[channels, height, width]: [channels, down, across].
-
-    A window of n values costs n - 1 ``larger``; windows that overlap share those of one row.
-    """
+def max_pool(largest: Largest, node: MaxPool, x: IntArray) -> IntArray:
+    """The largest value in each window of the wires x[channels, height, width]: [channels, down, across]."""
+    apart = all(stride >= size for stride, size in zip(node.stride, node.kernel, strict=True))
+    if apart:
+        seen = planes.slide(x[np.newaxis], node.kernel, node.stride, node.padding, _NOTHING)[0]
+        return _largest(largest, f"{node.name}/windows", seen.reshape(*seen.shape[:3], -1))
+    (height, width), (down, across) = node.kernel, node.stride
     top, left, bottom, right = node.padding
-    padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=_NOTHING)
-    down = (padded.shape[1] - node.kernel[0]) // node.stride[0] + 1
-    across = (padded.shape[2] - node.kernel[1]) // node.stride[1] + 1
-    rows = np.unique(np.add.outer(node.stride[0] * np.arange(down), np.arange(node.kernel[0])))
-    best = np.full((len(x), padded.shape[1], across), _NOTHING)
-    columns = np.add.outer(node.stride[1] * np.arange(across), np.arange(node.kernel[1]))
-    best[:, rows] = _largest(larger, f"{node.name}/across", padded[:, rows][:, :, columns])
-    windows = np.add.outer(node.stride[0] * np.arange(down), np.arange(node.kernel[0]))
-    seen = best[:, windows].transpose(0, 1, 3, 2)
-    return _largest(larger, f"{node.name}/down", seen)
+    seen = planes.slide(x[np.newaxis], (1, width), (1, across), (0, left, 0, right), _NOTHING)[0]
+    read = _rows_read(x.shape[1], node)
+    best = np.full(seen.shape[:3], _NOTHING)
+    best[:, read] = _largest(largest, f"{node.name}/across", seen[:, read][:, :, :, 0])
+    seen = planes.slide(best[np.newaxis], (height, 1), (down, 1), (top, 0, bottom, 0), _NOTHING)[0]
+    return _largest(largest, f"{node.name}/down", seen[..., 0])
 
 
-def comparisons(node: MaxPool, shape: Shape) -> int:
-    """How many pairs ``max_pool`` compares for an input of this shape."""
-    counts = [0]
+def maxima(node: MaxPool, shape: Shape) -> Counter[int]:
+    """Of how many values ``max_pool`` takes the largest, and how often, for an input of this shape."""
+    counts: Counter[int] = Counter()
 
-    def count(name: str, left: IntArray, right: IntArray) -> IntArray:
-        counts.append(len(left))
-        return left
+    def count(name: str, wires: IntArray) -> IntArray:
+        counts[wires.shape[1]] += len(wires)
+        return wires[:, 0]
 
     max_pool(count, node, np.zeros(shape, dtype=np.int64))
-    return sum(counts)
+    return counts
 
 
-def _largest(larger: Larger, name: str, seen: IntArray) -> IntArray:
+def _rows_read(height: int, node: MaxPool) -> IntArray:
+    """The rows of the image that some window reads."""
+    column = np.arange(height).reshape(1, 1, -1, 1)
+    top, _, bottom, _ = node.padding
+    seen = planes.slide(column, (node.kernel[0], 1), (node.stride[0], 1), (top, 0, bottom, 0), _NOTHING)
+    rows: IntArray = np.unique(seen[seen != _NOTHING])
+    return rows
+
+
+def _largest(largest: Largest, name: str, seen: IntArray) -> IntArray:
     """The largest along the last axis, where ``_NOTHING`` is no wire and never wins."""
-    best = seen[..., 0].copy()
-    for index in range(1, seen.shape[-1]):
-        candidate = seen[..., index]
-        contested = (best != _NOTHING) & (candidate != _NOTHING)
-        if contested.any():
-            chosen = larger(f"{name}{index}", best[contested], candidate[contested])
-        best = np.where(best == _NOTHING, candidate, best)
-        if contested.any():
-            best[contested] = chosen
-    return best
+    flat = seen.reshape(-1, seen.shape[-1])
+    present = flat != _NOTHING
+    counts = present.sum(axis=1)
+    best = np.full(len(flat), _NOTHING)
+    for count in np.unique(counts[counts > 0]).tolist():
+        rows = np.flatnonzero(counts == count)
+        wires = flat[rows][present[rows]].reshape(-1, count)
+        best[rows] = wires[:, 0] if count == 1 else largest(f"{name}{count}", wires)
+    return best.reshape(seen.shape[:-1])

@@ -21,6 +21,7 @@ from circuits.lowering.tally import Tally
 from circuits.quantised import Rescale
 from circuits.ranges import RangeChecks
 from circuits.sources import Source
+from kernels import FrArray, fr
 
 
 class Tables(Arithmetic):
@@ -82,14 +83,32 @@ class Tables(Arithmetic):
         assert clamp is not None  # noqa: S101  ``clamps`` has no None
         return clamp.tally(count, inline=short), None if short else clamp.interval
 
-    def larger(self, name: str, left: IntArray, right: IntArray, bits: int) -> IntArray:
-        """Rows: 1, and two range checks of ``bits``. Sound: neither exceeds it, and it equals one of them."""
-        out = self.committed(f"{name}/chosen", len(left), lambda z: np.maximum(z[left], z[right]))
-        over_left, over_right = (Linear.wires(out) - Linear.wires(wires) for wires in (left, right))
-        self.ranged(f"{name}/left", over_left, bits)
-        self.ranged(f"{name}/right", over_right, bits)
-        self.builder.multiply(f"{name}_one_of_them", over_left, over_right, Linear.empty(len(out)))
+    def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
+        """Rows: k range checks of ``bits``, and k - 1.
+
+        Sound: no value exceeds it, and the product of what each lacks is 0, so that it equals one of them.
+        """
+        builder, (count, width) = self.builder, wires.shape
+        out = self.committed(f"{name}/chosen", count, lambda z: z[wires].max(axis=1))
+        repeated = Linear.wires(np.repeat(out, width))
+        self.ranged(f"{name}/lacking", repeated - Linear.wires(wires.ravel()), bits)
+        lacking = [Linear.wires(out) - Linear.wires(column) for column in wires.T]
+        product = lacking[0]
+        for index, factor in enumerate(lacking[1:-1], 1):
+            following = builder.private(f"{name}/product{index}", count)
+            product = self._multiplied(f"{name}/product", product, factor, following)
+        builder.multiply(f"{name}/one_of_them", product, lacking[-1], Linear.empty(count))
         return out
 
-    def larger_tally(self, count: int, bits: int) -> Tally:
-        return Tally.range_checks(bits, 2 * count) + Tally(rows=count)
+    def _multiplied(self, name: str, left: Linear, right: Linear, product: IntArray) -> Linear:
+        """``product``, wires for ``left · right``, which may exceed 64 bits."""
+        self.builder.multiply(name, left, right, Linear.wires(product))
+
+        def derive(z: FrArray) -> None:
+            z[product] = fr.mul(left.csr.multiply(z), right.csr.multiply(z))
+
+        self.builder.derive(derive)
+        return Linear.wires(product)
+
+    def largest_tally(self, count: int, width: int, bits: int) -> Tally:
+        return Tally.range_checks(bits, width * count) + Tally(rows=(width - 1) * count)

@@ -133,19 +133,31 @@ def test_honest_totals_pass_up_to_their_bounds(
         assert [z[program.order[wire]] for wire in out] == expected
 
 
-def test_the_larger_of_two_is_neither_less_nor_another() -> None:
-    pairs = list(itertools.product(range(4), repeat=2))
+@pytest.mark.parametrize("width", [2, 3])
+def test_the_largest_is_neither_less_nor_another(width: int) -> None:
+    rows = list(itertools.product(range(4), repeat=width))
     builder = Builder()
-    left, right = builder.auxiliary("left", len(pairs)), builder.auxiliary("right", len(pairs))
-    out = Tables(builder).larger("test", left, right, 2)
+    wires = builder.auxiliary("wires", len(rows), width)
+    out = Tables(builder).largest("test", wires, 2)
     program = builder.program()
-    wires, values = np.append(left, right), np.array(pairs).T.ravel().tolist()
-    honest = filled(program, wires, values, {})
+    values = np.array(rows).ravel().tolist()
+    honest = filled(program, wires.ravel(), values, {})
     assert first_violation(program.statement, honest) is None
-    for row, pair in enumerate(pairs):
-        assert honest[program.order[out[row]]] == max(pair)
-        for claim in set(range(-1, 6)) - {max(pair)}:
-            assert first_violation(program.statement, filled(program, wires, values, {int(out[row]): claim}))
+    for index, row in enumerate(rows[:: width - 1]):
+        wire = out[index * (width - 1)]
+        assert honest[program.order[wire]] == max(row)
+        for claim in set(range(-1, 6)) - {max(row)}:
+            lie = filled(program, wires.ravel(), values, {int(wire): claim})
+            assert first_violation(program.statement, lie) is not None
+
+
+def test_the_largest_of_many_does_not_overflow() -> None:
+    builder = Builder()
+    wires = builder.auxiliary("wires", 1, 25)
+    Tables(builder).largest("test", wires, 8)
+    program = builder.program()
+    values = [255, *range(24)]
+    assert first_violation(program.statement, filled(program, wires.ravel(), values, {})) is None
 
 
 @pytest.mark.parametrize("weights", ["public", "private"])
