@@ -61,7 +61,7 @@ class Option(NamedTuple):
 @dataclass(frozen=True)
 class Plan:
     """``ways``: of every accumulating node. ``rows``: of the whole circuit. ``explanation``: for every node
-    each way, the best first, with the rows that the whole circuit would have with it."""
+    each way, the chosen one first, with the rows that the whole circuit would have with it."""
 
     ways: Mapping[str, Way]
     rows: int
@@ -92,7 +92,7 @@ class Optimiser:
         explanation = {
             name: sorted(
                 ((option.way, self._total(found | {name: option})) for option in options),
-                key=lambda entry: entry[1],
+                key=lambda entry: (entry[0] is not found[name].way, entry[1]),
             )
             for name, options in self._options.items()
         }
