@@ -27,13 +27,14 @@ from circuits.lowering.clamps import ByParts, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
 from circuits.lowering.optimiser import Plan, Way
 from circuits.lowering.tables import Tables
-from circuits.quantised import Affine, Conv, Dense, QuantNode, Rescale, Reshape, WeightType
+from circuits.quantised import Affine, Conv, Dense, QuantNode, Requantise, Rescale, Reshape, WeightType
+from circuits.registration import compile_registration
 from circuits.sources import SLOT_BITS, Known, Source, slot_width
 from circuits.typed import TypedGraph, WeightPrivacy
 from prover.statement import Statement
 from tests.circuits.support import R, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
-from zenerrors import StatementError
+from zenerrors import ModelError, StatementError
 
 NODE = "layer"
 
@@ -441,3 +442,71 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
                 assert claimed >= reach
                 highest = int(np.add.outer(found.left, found.right).max())
                 assert width * (highest + 1) <= SLOT_BITS
+
+
+def of_one_weight(node: QuantNode, size: int, kind: Affine, *before: QuantNode) -> QuantGraph:
+    nodes = (*before, node, Reshape("flat", (node.name,), (size,)))
+    last = Dense("last", ("flat",), *weights_of(1, 2, size))
+    return QuantGraph("x", (size,), kind, (*nodes, last), "last")
+
+
+def test_any_number_of_tables_may_be_in_use() -> None:
+    """More than any cache of tables holds, the last the same as the first."""
+    kind = Affine(1.0, 0, 4)
+    clamps = list(itertools.product((4, 5, 6, 7), range(5), range(7, 12)))
+    clamps.append(clamps[0])
+    nodes: list[QuantNode] = []
+    for index, (multiplier, low, high) in enumerate(clamps):
+        rescale = Rescale(np.array([multiplier]), 2, kind, low, high)
+        nodes.append(Requantise(f"r{index}", (nodes[-1].name if nodes else "x",), rescale=rescale))
+    circuit = compile_inference(of_one_weight(nodes[-1], 100, kind, *nodes[:-1]))
+    assert circuit.statement.constraints == circuit.plan.rows
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("level", [3, 4, 5])
+def test_strands_that_do_not_fit_are_not_chosen(level: Level, groups: int) -> None:
+    """Sums within 2^60, while those of several strands exceed 62 bits."""
+    kind, channels = Affine(1.0, 0, 8), 4
+    weight = np.full((channels, channels // groups, 5, 5), 200, np.uint8)
+    for multiplier in (1 << 36, 1 << 37, 5 << 36, 3 << 37, 7 << 36, 1 << 39):
+        rescale = Rescale(np.array([multiplier]), 44, kind, 0, 255)
+        of_weight = WeightType(np.ones(1), np.zeros(1, np.int64), 8)
+        bias, inside = np.zeros(channels, np.int64), (0, 0, 0, 0)
+        conv = Conv(NODE, ("image",), weight, of_weight, bias, (1, 1), inside, groups, rescale=rescale)
+        image = Reshape("image", ("x",), (channels, 5, 5))
+        flat = Reshape("flat", (NODE,), (channels,))
+        last = Dense("last", ("flat",), *weights_of(1, 2, channels))
+        try:
+            graph = QuantGraph("x", (25 * channels,), kind, (image, conv, flat, last), "last")
+        except ModelError:
+            continue
+        circuit = compile_inference(graph, weight_privacy="private", level=level)
+        assert circuit.statement.constraints == circuit.plan.rows
+
+
+def test_a_table_of_another_layer_is_used_only_where_its_quotients_fit() -> None:
+    kind, size = Affine(1.0, 0, 8), 40000
+    wide = Requantise("wide", ("x",), rescale=Rescale(np.array([33 * 16]), 4, kind, 0, 255))
+    high = Requantise("high", ("wide",), rescale=Rescale(np.array([3 << 49]), 50, kind, 0, 255))
+    circuit = compile_inference(of_one_weight(high, size, kind, wide))
+    assert circuit.statement.constraints == circuit.plan.rows
+
+
+def test_quotients_of_many_bits_take_no_table_of_their_size() -> None:
+    kind = Affine(1.0, 0, 8)
+    node = Requantise(NODE, ("x",), rescale=Rescale(np.array([1 << 20]), 4, kind, 0, 255))
+    graph = of_one_weight(node, 4, kind)
+    rows = [compile_inference(graph, level=level).statement.constraints for level in (2, 5)]
+    assert rows[1] < 10 * rows[0]
+
+
+def test_the_smallest_network_can_be_committed_to() -> None:
+    weight, bias = np.ones((2, 1), np.uint8), np.array([0, 1])
+    of_weight = WeightType(np.ones(1), np.zeros(1, np.int64), 2)
+    dense = Dense("dense", ("x",), weight, of_weight, bias)
+    graph = QuantGraph("x", (1,), Affine(1.0, 1, 2), (dense,), "dense")
+    circuit = compile_inference(graph, weight_privacy="committed")
+    z = completed(circuit, circuit.assign(np.array([3])))
+    assert first_violation(circuit.statement, z) is None
+    assert compile_registration(graph) is not None
