@@ -149,6 +149,9 @@ class Builder:
         """Complete the circuit. Raises ``StatementError`` as ``Statement`` does."""
         while self._deferred:
             self._deferred.pop()()
+        if self._linked:
+            # It is the challenge that ties a proof to the commitment, even if no row reads it.
+            self.challenge(0)
         order = self._order()
         statement = Statement(
             public=_count(self._public),

@@ -21,7 +21,7 @@ Soundness error: cleared of its d columns' n + T denominators the identity has d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -46,15 +46,16 @@ class _Batch:
     inverses: IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Table:
     """A public table. ``columns``: int64[rows, width], rows in any order.
 
+    The name says what is in it: tables of one name are the same.
     It may have any number of users, in any number of circuits. One that nobody uses costs nothing.
     """
 
     name: str
-    columns: IntArray
+    columns: IntArray = field(compare=False)
 
     def count(self, batches: Sequence[_Batch], z: IntArray) -> IntArray:
         """How often each row is looked up under the assignment ``z``: int64[rows]."""

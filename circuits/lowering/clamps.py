@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuits.integers import IntArray, Interval
+from circuits.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.linear import Linear, Sums, Weighted
 from circuits.lookups import FOLD, Table
 from circuits.lowering.tally import Tally
@@ -271,7 +271,7 @@ def clamps(rescale: Rescale, scaled: Interval, widths: Iterable[int] = ()) -> It
         return
     least = quotient_bits(rescale, scaled)
     for bits in sorted({least, *widths}):
-        if least <= bits < _WIDEST:
+        if least <= bits < _WIDEST and 1 << bits + rescale.shift < INTEGER_LIMIT:
             yield ByTable(rescale, scaled, bits)
     yield ByParts(rescale, scaled)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuits.builder import Builder
-from circuits.integers import IntArray, Interval
+from circuits.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.linear import Linear, Sums, Weighted
 from circuits.lookups import POINT
 from circuits.lowering.arithmetic import Arithmetic
@@ -232,6 +232,8 @@ class Stranded(Encoding):
         return f"stranded, {self.count} at a time"
 
     def fits(self, layer: Layer, other: Interval) -> bool:
+        if self._reach(layer) + (1 << self._bits(layer)) >= INTEGER_LIMIT:
+            return False
         return self._width(layer, other) * exponents(self.count).slots <= SLOT_BITS
 
     def tally(self, layer: Layer, other: Interval) -> Tally:
