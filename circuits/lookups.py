@@ -21,7 +21,7 @@ Soundness error: cleared of its d columns' n + T denominators the identity has d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -46,16 +46,24 @@ class _Batch:
     inverses: IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """A public table. ``columns``: int64[rows, width], rows in any order.
 
-    The name says what is in it: tables of one name are the same.
+    Tables of the same name and content are the same; of the same name alone no circuit can have two.
     It may have any number of users, in any number of circuits. One that nobody uses costs nothing.
     """
 
     name: str
-    columns: IntArray = field(compare=False)
+    columns: IntArray
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self is other or (self.name == other.name and np.array_equal(self.columns, other.columns))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def count(self, batches: Sequence[_Batch], z: IntArray) -> IntArray:
         """How often each row is looked up under the assignment ``z``: int64[rows]."""

@@ -1,4 +1,4 @@
-"""How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: three ways, and one where nothing is cut.
+"""How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: four ways, and one where nothing is cut.
 
 All but ``Whole`` commit to a quotient t and say ``T = 2^k t + ρ`` with ρ range-checked to k bits: t is an
 integer since a table or a range check says so, and then ρ and t are unique. Where rows may read T (it is a
@@ -208,13 +208,14 @@ class ByParts(_Divided):
         return (self.rescale.high - self.rescale.low).bit_length()
 
     @property
-    def _upper_bits(self) -> int:
+    def upper_bits(self) -> int:
+        """The table has twice 2^upper_bits rows."""
         low, high = (end - self.rescale.low >> self._width for end in self.quotients)
         return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)
 
     @property
     def _proven(self) -> Interval:
-        reach = 1 << self._upper_bits + self._width
+        reach = 1 << self.upper_bits + self._width
         return self.rescale.low - reach, self.rescale.low + reach - 1
 
     @property
@@ -222,7 +223,7 @@ class ByParts(_Divided):
         return self.rescale.high - self.rescale.low + 1 < 1 << self._width
 
     def _tally(self, count: int) -> Tally:
-        table = frozenset({_sign_table(self._upper_bits)})
+        table = frozenset({_sign_table(self.upper_bits)})
         tally = Tally(4 * count, Counter({self._width: count}), table, ((FOLD, 1, 3),))
         return tally + Tally(count, Counter({self._width: 2 * count})) if self._caps else tally
 
@@ -243,22 +244,76 @@ class ByParts(_Divided):
         builder.fill(fill)
         tools.ranged(f"{layer}/lower", Weighted.wires(lower), width)
         triple = [Weighted.wires(wires) for wires in (upper, inside, above)]
-        tools.look_up(f"{layer}/sign", _sign_table(self._upper_bits), triple)
+        tools.look_up(f"{layer}/sign", _sign_table(self.upper_bits), triple)
         excess = Weighted.wires(out).shift(-low) - Weighted.wires(above).scale(top)
         builder.multiply(f"{layer}/clamp", Weighted.wires(inside), Weighted.wires(lower), excess)
         quotient = (Weighted.wires(upper).scale(1 << width) + Weighted.wires(lower)).shift(low)
-        return self._capped(tools, layer, out) if self._caps else out, quotient
+        if self._caps:
+            return _capped(tools, layer, Weighted.wires(out), self.rescale.high, width, width), quotient
+        return out, quotient
 
-    def _capped(self, tools: Tables, layer: str, value: IntArray) -> IntArray:
-        """``min(value, high)``: neither is below it, and it equals one of them."""
-        high = self.rescale.high
-        out = tools.committed(f"{layer}/cap/chosen", len(value), lambda z: np.minimum(z[value], high))
-        under_value = Linear.wires(value) - Linear.wires(out)
-        under_high = Linear.wires(out).scale(-1).shift(high)
-        tools.ranged(f"{layer}/cap/value", under_value, self._width)
-        tools.ranged(f"{layer}/cap/high", under_high, self._width)
-        tools.builder.multiply(f"{layer}/cap", under_value, under_high, Linear.empty(len(out)))
-        return out
+
+class BySign(_Divided):
+    """With s = [t >= low] the larger of t and low is low + v, v = s (t - low), and the smaller of that and
+    high is clamp(t). For quotients of too many bits for a table.
+
+    Rows: 3, two range checks as wide as t - low can be, and one as wide as high - low.
+    Sound: s is boolean and ``(2 s - 1)(t - low) + s - 1 = 2 v - (t - low) + s - 1`` is range-checked, so that
+    t is an integer, and s its sign.
+    """
+
+    def __str__(self) -> str:
+        return "signs and comparisons"
+
+    @property
+    def _bits(self) -> int:
+        low, high = (end - self.rescale.low for end in self.quotients)
+        return max(1, high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)
+
+    @property
+    def _proven(self) -> Interval:
+        reach = 1 << self._bits
+        return self.rescale.low - reach, self.rescale.low + reach - 1
+
+    @property
+    def _width(self) -> int:
+        return (self.rescale.high - self.rescale.low).bit_length()
+
+    def _tally(self, count: int) -> Tally:
+        ranges = Counter({self._bits: 2 * count}) + Counter({self._width: count})
+        return Tally(rows=3 * count, ranges=ranges)
+
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+        low, high = self.rescale.low, self.rescale.high
+        quotient = self._quotient(tools, f"{layer}/quotient", source)
+        sign = tools.committed(f"{layer}/sign", source.rows, lambda z: (z[quotient] >= low).astype(np.int64))
+        above = tools.builder.private(f"{layer}/above", source.rows)
+        over, signs = Weighted.wires(quotient).shift(-low), Weighted.wires(sign)
+
+        def fill(z: IntArray) -> None:
+            z[above] = z[sign] * (z[quotient] - low)
+
+        tools.builder.fill(fill)
+        tools.builder.boolean(f"{layer}/sign_bit", sign)
+        tools.builder.multiply(f"{layer}/sign", signs, over, Weighted.wires(above))
+        magnitude = (Weighted.wires(above).scale(2) - over + signs).shift(-1)
+        tools.ranged(f"{layer}/sign_magnitude", magnitude, self._bits)
+        larger = Weighted.wires(above).shift(low)
+        return _capped(tools, layer, larger, high, self._bits, self._width), Weighted.wires(quotient)
+
+
+def _capped(tools: Tables, layer: str, value: Sums, high: int, bits: int, width: int) -> IntArray:
+    """``min(value, high)``: neither is below it, and it equals one of them.
+
+    ``value``, at least some low, exceeds it by less than 2^bits; high is less than low + 2^width.
+    """
+    out = tools.committed(f"{layer}/cap/chosen", value.rows, lambda z: np.minimum(value.evaluate(z), high))
+    under_value = value.whole() - Linear.wires(out)
+    under_high = Linear.wires(out).scale(-1).shift(high)
+    tools.ranged(f"{layer}/cap/value", under_value, bits)
+    tools.ranged(f"{layer}/cap/high", under_high, width)
+    tools.builder.multiply(f"{layer}/cap", under_value, under_high, Linear.empty(len(out)))
+    return out
 
 
 def clamps(rescale: Rescale, scaled: Interval, widths: Iterable[int] = ()) -> Iterator[Clamp]:
@@ -273,7 +328,10 @@ def clamps(rescale: Rescale, scaled: Interval, widths: Iterable[int] = ()) -> It
     for bits in sorted({least, *widths}):
         if least <= bits < _WIDEST and 1 << bits + rescale.shift < INTEGER_LIMIT:
             yield ByTable(rescale, scaled, bits)
-    yield ByParts(rescale, scaled)
+    by_parts = ByParts(rescale, scaled)
+    if by_parts.upper_bits < _WIDEST:
+        yield by_parts
+    yield BySign(rescale, scaled)
 
 
 def quotient_bits(rescale: Rescale, scaled: Interval) -> int:

@@ -23,7 +23,7 @@ from circuits.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.linear import Linear, Sums, Weighted
 from circuits.lookups import Table
 from circuits.lowering import Level, best_plan
-from circuits.lowering.clamps import ByParts, ByTable, Whole
+from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
 from circuits.lowering.optimiser import Plan, Way
 from circuits.lowering.tables import Tables
@@ -194,7 +194,7 @@ def test_all_encodings_and_clamps_are_there() -> None:
     for encoding, level in ((Stranded, 3), (Packed, 4), (Packed, 5), (Checked, 5)):
         assert {(encoding, False, level), (encoding, True, level)} <= encodings
     assert {case.way.encoding.count for case in CASES if isinstance(case.way.encoding, Stranded)} == {2, 3, 4}
-    assert {type(case.way.clamp) for case in CASES} == {type(None), Whole, ByTable, ByParts}
+    assert {type(case.way.clamp) for case in CASES} == {type(None), Whole, ByTable, ByParts, BySign}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -327,7 +327,10 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
             assert set(violated(circuit.statement, completed(circuit, shifted))) == {f"{table}/sum"}
     if isinstance(case.way.clamp, ByParts):
         entries = [{f"{NODE}/inside": 1}, {f"{NODE}/above": 1}, {f"{NODE}/inside": -1, f"{NODE}/above": 1}]
-        entries.append({f"{NODE}/upper": 1 << case.way.clamp._upper_bits})
+        entries.append({f"{NODE}/upper": 1 << case.way.clamp.upper_bits})
+    elif isinstance(case.way.clamp, BySign):
+        flipped = 1 - 2 * int(z[names[f"{NODE}/sign"][0]])
+        entries = [{f"{NODE}/cap/chosen": 1}, {f"{NODE}/sign": flipped}]
     else:
         entries = [{f"{NODE}/out": 1}, {f"{NODE}/out": -1}, {f"{NODE}/out": 8}]
     for entry in entries:
