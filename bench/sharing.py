@@ -1,0 +1,422 @@
+"""What ZENO's frequency cache and its sharing of constraints (section 6.7) are worth in this design.
+
+    python -m bench.sharing [--json FILE] [--quick]
+
+Quantised weights take few values. "pool" is the frequency cache of coefficients, which this design has:
+matrices name distinct ones, converted once a block. "apply" is A z, B z and C z with the matrices at hand,
+"make" the same from the entries of the compiler, one thread each; blocks of plain products have no
+coefficients and are left out. "sums" are those of a convolution as the witness computes them, a product of
+matrices on one thread; its peer is the frequency cache of a path by gates, in numpy: for each output and each
+distinct weight the inputs that meet it are added up, then multiplied once. How they are grouped is known.
+
+"images" are 100 images whose circuit is compiled once, its digest and guards included, and whose witnesses
+are assigned, challenges' part included; its peer compiles for each. "proved" adds a proof for each.
+Both are extrapolated: each repetition times one compilation, one witness and one proof, and multiplies.
+"proof" is one proof, "build" are the matrices of all blocks that a proof makes as it reads them, one thread.
+"evaluate" is the stage of a proof that reads them; its peer has kept them since the first proof: "kept" has
+their bytes as its size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import kernels
+import prover
+from bench.compiler import convolution, some_input
+from bench.measure import Report, Row, Timing, alone, arguments, machine, measure, seconds
+from circuits import Inference, QuantGraph, compile_inference, planes, quantise, zoo
+from circuits.integers import IntArray
+from circuits.lowering import Level
+from circuits.lowering.sliding import Kernel
+from circuits.quantised import Conv
+from circuits.tiles import ProductTile, Tile
+from circuits.typed import WeightPrivacy
+from kernels import FrArray, fr
+from prover.statement import Block, Csr, ProductBlock, SparseBlock, Statement
+
+THREADS = os.cpu_count() or 1
+IMAGES = 100
+
+
+@dataclass(frozen=True)
+class Case:
+    """``proved``: small enough to make keys and proofs for."""
+
+    network: str
+    weights: WeightPrivacy
+    level: Level
+    proved: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.network}_{self.weights}{self.level}"
+
+    @property
+    def qgraph(self) -> QuantGraph:
+        return NETWORKS[self.network]()
+
+    def compile(self) -> Inference:
+        return compile_inference(self.qgraph, weight_privacy=self.weights, level=self.level)
+
+
+def of_zoo(name: str) -> QuantGraph:
+    return quantise(zoo.network(name), zoo.calibration(name))
+
+
+# "conv" is the largest of ZEN's sweep over convolutions.
+NETWORKS: dict[str, Callable[[], QuantGraph]] = {
+    "shallownet": lambda: of_zoo("shallownet"),
+    "tiny": lambda: convolution(4, 2),
+    "lenet": lambda: of_zoo("lenet-medium"),
+    "conv": lambda: convolution(64, 32),
+}
+CASES = (
+    Case("lenet", "public", 2),
+    Case("lenet", "public", 5, proved=True),
+    Case("lenet", "private", 2),
+    Case("lenet", "private", 5),
+    Case("conv", "public", 2),
+    Case("conv", "public", 5, proved=True),
+)
+QUICK = (Case("shallownet", "public", 5, proved=True), Case("tiny", "private", 2))
+
+
+@dataclass
+class Values:
+    """How often values repeat. ``entries``: coefficients of matrices, or weights of a kernel; ``pooled``: the
+    distinct ones of each block added up, ``grouped``: those of each row, the products that are left where
+    what meets equal ones is added up first."""
+
+    name: str
+    entries: int
+    distinct: int
+    pooled: int
+    grouped: int
+
+
+class Entries(NamedTuple):
+    """What the compiler makes a matrix from: the arguments of ``Csr.from_entries``."""
+
+    rows: int
+    row: IntArray
+    column: IntArray
+    value: IntArray
+    exponent: IntArray | None
+
+    @classmethod
+    def of(cls, matrix: Csr) -> Entries:
+        row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
+        exponents = [0] * len(matrix.pool)
+        if any(abs(value) >> 63 for value in matrix.pool):
+            exponents = [(value & -value).bit_length() - 1 for value in matrix.pool]
+        pool = zip(matrix.pool, exponents, strict=True)
+        odd = np.array([value >> power for value, power in pool], np.int64)
+        exponent = np.array(exponents)[matrix.coefficients] if any(exponents) else None
+        return cls(matrix.rows, row, matrix.columns.astype(np.int64), odd[matrix.coefficients], exponent)
+
+
+class Single(NamedTuple):
+    """A matrix with a coefficient of its own for each entry: the arguments of ``kernels.csr_multiply``."""
+
+    offsets: IntArray
+    columns: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    coefficients: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    pool: FrArray
+
+    @classmethod
+    def of(cls, entries: Entries) -> Single:
+        """Rows are in order: so the compiler makes them."""
+        offsets = np.zeros(entries.rows + 1, dtype=np.int64)
+        np.cumsum(np.bincount(entries.row, minlength=entries.rows), out=offsets[1:])
+        pool = fr.from_int64(entries.value)
+        if entries.exponent is not None:
+            powers = fr.from_ints([1 << power for power in range(int(entries.exponent.max()) + 1)])
+            pool = fr.mul(pool, powers[entries.exponent])
+        columns = entries.column.astype(np.uint32)
+        return cls(offsets, columns, np.arange(len(columns), dtype=np.uint32), pool)
+
+
+def matrices(statement: Statement) -> list[Csr]:
+    """Those with coefficients."""
+    blocks = (block for block in statement.blocks if not isinstance(block, ProductBlock | ProductTile))
+    return [matrix for block in blocks for matrix in block.matrices() if len(matrix.columns)]
+
+
+def values_of(name: str, found: list[Csr]) -> Values:
+    distinct = {value for matrix in found for value in matrix.pool}
+    grouped = 0
+    for matrix in found:
+        row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
+        grouped += len(np.unique(row * len(matrix.pool) + matrix.coefficients))
+    entries = sum(len(matrix.columns) for matrix in found)
+    return Values(name, entries, len(distinct), sum(len(matrix.pool) for matrix in found), grouped)
+
+
+def pool_rows(case: Case, repetitions: int) -> tuple[list[Row], Values]:
+    """The pool against a coefficient for each entry."""
+    circuit = case.compile()
+    z = circuit.witness(some_input(circuit.qgraph))
+    pooled = matrices(circuit.statement)
+    entries = [Entries.of(matrix) for matrix in pooled]
+    single = [Single.of(each) for each in entries]
+    for matrix, alike in zip(pooled, single, strict=True):
+        assert np.array_equal(matrix.multiply(z), kernels.csr_multiply(*alike, z))
+
+    def apply_single() -> None:
+        for matrix in single:
+            kernels.csr_multiply(*matrix, z)
+
+    def make_single() -> None:
+        for each in entries:
+            kernels.csr_multiply(*Single.of(each), z)
+
+    def apply() -> None:
+        for matrix in pooled:
+            matrix.multiply(z)
+
+    def make() -> None:
+        for each in entries:
+            Csr.from_entries(*each).multiply(z)
+
+    values = values_of(case.name, pooled)
+    rows = []
+    for what, ours, peer in (("apply", apply, apply_single), ("make", make, make_single)):
+        timing = measure(ours, peer, repetitions=repetitions)
+        rows.append(_row(f"{case.name}_{what}", values.entries, timing, "a coefficient for each entry"))
+    return rows, values
+
+
+def sums_rows(network: str, repetitions: int) -> tuple[list[Row], list[Values]]:
+    """Each convolution of a network."""
+    qgraph = NETWORKS[network]()
+    rows, values = [], []
+    for index, node in enumerate(node for node in qgraph.nodes if isinstance(node, Conv)):
+        (shape,), (kind,) = qgraph.shapes_of(node), qgraph.types_of(node)
+        assert kind is not None
+        kernel = Kernel(node.sliding(shape), len(node.weight), kind.zero_point, kind.top)
+        weight = node.centred_weight.reshape(kernel.outputs, -1)
+        q = np.random.default_rng(1).integers(0, kind.top + 1, shape)
+        name = f"{network}_conv{index + 1}"
+        row, value = _sums_row(name, kernel, q, weight, node.bias, repetitions)
+        rows.append(row)
+        values.append(value)
+    return rows, values
+
+
+def _sums_row(
+    name: str, kernel: Kernel, q: IntArray, weight: IntArray, bias: IntArray, repetitions: int
+) -> tuple[Row, Values]:
+    groups = [Group.of(row) for row in weight]
+    assert np.array_equal(kernel.convolve(q, weight, bias), by_equal_weights(kernel, q, groups, bias))
+    timing = measure(
+        lambda: kernel.convolve(q, weight, bias),
+        lambda: by_equal_weights(kernel, q, groups, bias),
+        repetitions=repetitions,
+    )
+    grouped = sum(len(group.values) for group in groups)
+    distinct = len(np.unique(weight))
+    size = kernel.outputs * kernel.sliding.pairs
+    row = _row(f"{name}_sums", size, timing, "inputs of equal weights added up first")
+    return row, Values(name, weight.size, distinct, distinct, grouped)
+
+
+class Group(NamedTuple):
+    """The taps of one output sorted by weight: ``values`` are the distinct ones, each from ``starts`` on."""
+
+    taps: IntArray
+    starts: IntArray
+    values: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+    @classmethod
+    def of(cls, weight: IntArray) -> Group:
+        values, starts = np.unique(np.sort(weight), return_index=True)
+        return cls(np.argsort(weight, kind="stable"), starts, values.astype(np.float64))
+
+
+def by_equal_weights(kernel: Kernel, q: IntArray, groups: list[Group], bias: IntArray) -> IntArray:
+    """``Kernel.convolve`` with one product for each distinct weight of an output and each position."""
+    sliding = kernel.sliding
+    centred = (q.reshape(1, *sliding.image) - kernel.zero_point).astype(np.float64)
+    seen = planes.slide(centred, sliding.kernel, sliding.stride, sliding.padding, 0)[0]
+    columns = seen.transpose(0, 3, 4, 1, 2).reshape(-1, sliding.out[0] * sliding.out[1])
+    sums = [group.values @ np.add.reduceat(columns[group.taps], group.starts) for group in groups]
+    flat: IntArray = (np.stack(sums).astype(np.int64) + bias[:, np.newaxis]).reshape(-1)
+    return flat
+
+
+class Times(NamedTuple):
+    """Seconds for one image of each repetition."""
+
+    compile: float
+    witness: float
+    proof: float
+
+
+def sharing_rows(case: Case, repetitions: int) -> tuple[list[Row], list[Row]]:
+    """One circuit for all images against one for each; matrices made in each proof against kept ones."""
+    circuit = case.compile()
+    statement, q = circuit.statement, some_input(circuit.qgraph)
+    z, prove = complete(circuit, q), (prover_of(circuit, q) if case.proved else None)
+
+    def compile_anew() -> object:
+        fresh = compile_inference(circuit.qgraph, weight_privacy=case.weights, level=case.level)
+        return fresh.statement.survey
+
+    times = [
+        Times(
+            seconds(compile_anew),
+            seconds(lambda: complete(circuit, q)),
+            seconds(prove) if prove is not None else 0.0,
+        )
+        for _ in range(repetitions)
+    ]
+    size, peer = statement.constraints, "compiled for each image"
+    images = [_row(f"{case.name}_images", size, _shared(times, proved=False), peer, THREADS)]
+    if case.proved:
+        images.append(_row(f"{case.name}_proved", size, _shared(times, proved=True), peer, THREADS))
+    return images, list(building_rows(case, statement, z, [time.proof for time in times], repetitions))
+
+
+def _shared(times: list[Times], *, proved: bool) -> Timing:
+    """Of all images, compiled for once."""
+    each = [time.witness + (time.proof if proved else 0.0) for time in times]
+    ours = [time.compile + IMAGES * image for time, image in zip(times, each, strict=True)]
+    peer = [IMAGES * (time.compile + image) for time, image in zip(times, each, strict=True)]
+    return _timing(ours, [theirs / mine for theirs, mine in zip(peer, ours, strict=True)])
+
+
+def building_rows(
+    case: Case, statement: Statement, z: FrArray, proofs: list[float], repetitions: int
+) -> Iterator[Row]:
+    tiles = [block for block in statement.blocks if isinstance(block, Tile | ProductTile)]
+
+    def build() -> None:
+        for tile in tiles:
+            tile.make()
+
+    build()
+    builds = [seconds(build) for _ in proofs]
+    ratios = [proof / mine for proof, mine in zip(proofs, builds, strict=True)] if case.proved else []
+    timing = _timing(builds, ratios)
+    yield _row(f"{case.name}_build", statement.constraints, timing, "a proof" if case.proved else None)
+    if case.proved:
+        timing = _timing(proofs, [])
+        yield _row(f"{case.name}_proof", statement.constraints, timing, None, THREADS)
+
+    made = list(statement.blocks)
+    kept = [_kept(block) for block in made]
+
+    def evaluate(blocks: list[Block]) -> None:
+        for block in blocks:
+            block.evaluate(z, THREADS)
+
+    timing = measure(lambda: evaluate(made), lambda: evaluate(kept), repetitions=repetitions)
+    yield _row(f"{case.name}_evaluate", statement.constraints, timing, "matrices kept", THREADS)
+    held = sum(_bytes(new) for new, old in zip(kept, made, strict=True) if new is not old)
+    timing = measure(lambda: evaluate(kept), repetitions=repetitions)
+    yield _row(f"{case.name}_kept", held, timing, None, THREADS)
+
+
+def _kept(block: Block) -> Block:
+    if isinstance(block, Tile):
+        return SparseBlock(block.name, *block.make())
+    return ProductBlock(block.name, *block.make()) if isinstance(block, ProductTile) else block
+
+
+def _bytes(block: Block) -> int:
+    if isinstance(block, ProductBlock):
+        return block.left.nbytes + block.right.nbytes + block.product.nbytes
+    return sum(
+        matrix.offsets.nbytes + matrix.columns.nbytes + matrix.coefficients.nbytes + 32 * len(matrix.pool)
+        for matrix in block.matrices()
+    )
+
+
+def complete(circuit: Inference, q: IntArray) -> FrArray:
+    """The witness, what depends on the challenges included; these are chosen here."""
+    z, statement = circuit.witness(q), circuit.statement
+    challenges = fr.from_ints(range(12345, 12345 + statement.challenges))
+    z[1 + statement.public : statement.instance] = challenges
+    circuit.program.answer(z, challenges)
+    return z
+
+
+def prover_of(circuit: Inference, q: IntArray) -> Callable[[], object]:
+    """What proves, for a key made here."""
+    key = prover.setup(circuit.statement, threads=THREADS)
+    witness, answer = circuit.witness(q), circuit.program.answer
+    return lambda: prover.prove(key, circuit.statement, witness, answer=answer, threads=THREADS)
+
+
+def _timing(times: list[float], ratios: list[float]) -> Timing:
+    median = statistics.median(times)
+    spread = (max(times) - min(times)) / median
+    return Timing(median, spread, statistics.median(ratios) if ratios else None)
+
+
+def _row(name: str, size: int, timing: Timing, peer: str | None, threads: int = 1) -> Row:
+    return Row(name, size, threads, None, timing.median, timing.spread, peer=peer, ratio=timing.ratio)
+
+
+def show(title: str, values: list[Values]) -> None:
+    table = Table(title=title, title_justify="left")
+    table.add_column("name")
+    for heading in ("entries", "distinct", "pooled", "grouped", "MB pooled", "MB single"):
+        table.add_column(heading, justify="right")
+    for row in values:
+        # An index of 4 bytes for each entry and 32 bytes for each coefficient that it names.
+        sizes = (4 * row.entries + 32 * row.pooled, 32 * row.entries)
+        counts = (row.entries, row.distinct, row.pooled, row.grouped)
+        table.add_row(row.name, *map(str, counts), *(f"{size / 1e6:.4g}" for size in sizes))
+    Console(width=110).print(table)
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    cases, repetitions = (QUICK, 1) if options.quick else (CASES, 3)
+    print(f"{machine()}; median of {repetitions}, spread = (max - min) / median")
+    report, values = Report(), []
+
+    rows = []
+    for case in cases:
+        (timed, value), _ = alone(pool_rows, case, repetitions)
+        rows += timed
+        values.append(value)
+    show("Coefficients", values)
+    report.show("A z, B z, C z from a pool; size = entries", rows)
+
+    # Read where a process loads numpy: those of ``alone``.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    rows, weights = [], []
+    for network in dict.fromkeys(case.network for case in cases):
+        (timed, found), _ = alone(sums_rows, network, repetitions)
+        rows += timed
+        weights += found
+    del os.environ["OPENBLAS_NUM_THREADS"]
+    show("Weights of convolutions", weights)
+    report.show("Sums of convolutions; size = multiplications", rows)
+
+    shared, built = [], []
+    for case in cases:
+        (images, building), _ = alone(sharing_rows, case, repetitions)
+        shared += images
+        built += building
+    report.show(f"{IMAGES} images, extrapolated; size = constraints", shared)
+    report.show("Matrices made in each proof; size = constraints, of what is kept: bytes", built)
+    if options.json is not None:
+        found_rows = [asdict(row) for row in [*report.rows, *values, *weights]]
+        options.json.write_text(json.dumps(found_rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
