@@ -12,9 +12,9 @@ distinct weight the inputs that meet it are added up, then multiplied once. How 
 "images" are 100 images whose circuit is compiled once, its digest and guards included, and whose witnesses
 are assigned, challenges' part included; its peer compiles for each. "proved" adds a proof for each.
 Both are extrapolated: each repetition times one compilation, one witness and one proof, and multiplies.
-"proof" is one proof, "build" are the matrices of all blocks that a proof makes as it reads them, one thread.
-"evaluate" is the stage of a proof that reads them; its peer has kept them since the first proof: "kept" has
-their bytes as its size.
+"build" are the matrices of all blocks that a proof makes as it reads them, one thread; "evaluate" is the
+stage of a proof that reads them, "proof" the whole. Their peer has kept the matrices since the first proof,
+"kept" has their bytes as its size. Circuits whose blocks are all kept from the start are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import json
 import os
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -94,14 +95,23 @@ QUICK = (Case("shallownet", "public", 5, proved=True), Case("tiny", "private", 2
 @dataclass
 class Values:
     """How often values repeat. ``entries``: coefficients of matrices, or weights of a kernel; ``pooled``: the
-    distinct ones of each block added up, ``grouped``: those of each row, the products that are left where
-    what meets equal ones is added up first."""
+    distinct ones of each matrix added up, ``grouped``: those of each row, the products that are left where
+    what meets equal ones is added up first. Pools are of matrices only: an index of 4 bytes for each entry and
+    32 bytes for each coefficient, where ``mb_single`` has 32 for each entry."""
 
     name: str
     entries: int
     distinct: int
-    pooled: int
     grouped: int
+    pooled: int | None = None
+
+    @property
+    def mb_pooled(self) -> float | None:
+        return None if self.pooled is None else (4 * self.entries + 32 * self.pooled) / 1e6
+
+    @property
+    def mb_single(self) -> float | None:
+        return None if self.pooled is None else 32 * self.entries / 1e6
 
 
 class Entries(NamedTuple):
@@ -159,7 +169,7 @@ def values_of(name: str, found: list[Csr]) -> Values:
         row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
         grouped += len(np.unique(row * len(matrix.pool) + matrix.coefficients))
     entries = sum(len(matrix.columns) for matrix in found)
-    return Values(name, entries, len(distinct), sum(len(matrix.pool) for matrix in found), grouped)
+    return Values(name, entries, len(distinct), grouped, sum(len(matrix.pool) for matrix in found))
 
 
 def pool_rows(case: Case, repetitions: int) -> tuple[list[Row], Values]:
@@ -227,7 +237,7 @@ def _sums_row(
     distinct = len(np.unique(weight))
     size = kernel.outputs * kernel.sliding.pairs
     row = _row(f"{name}_sums", size, timing, "inputs of equal weights added up first")
-    return row, Values(name, weight.size, distinct, distinct, grouped)
+    return row, Values(name, weight.size, distinct, grouped)
 
 
 class Group(NamedTuple):
@@ -255,7 +265,7 @@ def by_equal_weights(kernel: Kernel, q: IntArray, groups: list[Group], bias: Int
 
 
 class Times(NamedTuple):
-    """Seconds for one image of each repetition."""
+    """Seconds for one image, in one repetition."""
 
     compile: float
     witness: float
@@ -276,15 +286,15 @@ def sharing_rows(case: Case, repetitions: int) -> tuple[list[Row], list[Row]]:
         Times(
             seconds(compile_anew),
             seconds(lambda: complete(circuit, q)),
-            seconds(prove) if prove is not None else 0.0,
+            seconds(lambda: prove(statement)) if prove is not None else 0.0,
         )
         for _ in range(repetitions)
     ]
     size, peer = statement.constraints, "compiled for each image"
     images = [_row(f"{case.name}_images", size, _shared(times, proved=False), peer, THREADS)]
-    if case.proved:
+    if prove is not None:
         images.append(_row(f"{case.name}_proved", size, _shared(times, proved=True), peer, THREADS))
-    return images, list(building_rows(case, statement, z, [time.proof for time in times], repetitions))
+    return images, list(building_rows(case, statement, z, prove, repetitions))
 
 
 def _shared(times: list[Times], *, proved: bool) -> Timing:
@@ -292,38 +302,39 @@ def _shared(times: list[Times], *, proved: bool) -> Timing:
     each = [time.witness + (time.proof if proved else 0.0) for time in times]
     ours = [time.compile + IMAGES * image for time, image in zip(times, each, strict=True)]
     peer = [IMAGES * (time.compile + image) for time, image in zip(times, each, strict=True)]
-    return _timing(ours, [theirs / mine for theirs, mine in zip(peer, ours, strict=True)])
+    median = statistics.median(ours)
+    ratio = statistics.median(theirs / mine for theirs, mine in zip(peer, ours, strict=True))
+    return Timing(median, (max(ours) - min(ours)) / median, ratio)
 
 
 def building_rows(
-    case: Case, statement: Statement, z: FrArray, proofs: list[float], repetitions: int
+    case: Case, statement: Statement, z: FrArray, prove: Prove | None, repetitions: int
 ) -> Iterator[Row]:
+    """None where nothing is made in a proof: where all blocks are kept from the start."""
     tiles = [block for block in statement.blocks if isinstance(block, Tile | ProductTile)]
+    if not tiles:
+        return
+    kept = replace(statement, blocks=tuple(_kept(block) for block in statement.blocks))
+    assert kept.digest == statement.digest
 
     def build() -> None:
         for tile in tiles:
             tile.make()
 
-    build()
-    builds = [seconds(build) for _ in proofs]
-    ratios = [proof / mine for proof, mine in zip(proofs, builds, strict=True)] if case.proved else []
-    timing = _timing(builds, ratios)
-    yield _row(f"{case.name}_build", statement.constraints, timing, "a proof" if case.proved else None)
-    if case.proved:
-        timing = _timing(proofs, [])
-        yield _row(f"{case.name}_proof", statement.constraints, timing, None, THREADS)
+    def row(what: str, ours: Callable[[], object], peer: Callable[[], object] | None, threads: int) -> Row:
+        timing = measure(ours, peer, repetitions=repetitions)
+        known = None if peer is None else "matrices kept"
+        return _row(f"{case.name}_{what}", statement.constraints, timing, known, threads)
 
-    made = list(statement.blocks)
-    kept = [_kept(block) for block in made]
-
-    def evaluate(blocks: list[Block]) -> None:
-        for block in blocks:
-            block.evaluate(z, THREADS)
-
-    timing = measure(lambda: evaluate(made), lambda: evaluate(kept), repetitions=repetitions)
-    yield _row(f"{case.name}_evaluate", statement.constraints, timing, "matrices kept", THREADS)
-    held = sum(_bytes(new) for new, old in zip(kept, made, strict=True) if new is not old)
-    timing = measure(lambda: evaluate(kept), repetitions=repetitions)
+    yield row("build", build, None, 1)
+    evaluate, evaluate_kept = (partial(each.evaluate, z, THREADS) for each in (statement, kept))
+    yield row("evaluate", evaluate, evaluate_kept, THREADS)
+    if prove is not None:
+        yield row("proof", lambda: prove(statement), lambda: prove(kept), THREADS)
+    held = sum(_bytes(block) for block in kept.blocks) - sum(
+        _bytes(block) for block in statement.blocks if not isinstance(block, Tile | ProductTile)
+    )
+    timing = measure(evaluate_kept, repetitions=repetitions)
     yield _row(f"{case.name}_kept", held, timing, None, THREADS)
 
 
@@ -351,17 +362,14 @@ def complete(circuit: Inference, q: IntArray) -> FrArray:
     return z
 
 
-def prover_of(circuit: Inference, q: IntArray) -> Callable[[], object]:
-    """What proves, for a key made here."""
+Prove = Callable[[Statement], object]
+
+
+def prover_of(circuit: Inference, q: IntArray) -> Prove:
+    """Proves for a key made here, by the circuit's statement or one that has the same digest."""
     key = prover.setup(circuit.statement, threads=THREADS)
     witness, answer = circuit.witness(q), circuit.program.answer
-    return lambda: prover.prove(key, circuit.statement, witness, answer=answer, threads=THREADS)
-
-
-def _timing(times: list[float], ratios: list[float]) -> Timing:
-    median = statistics.median(times)
-    spread = (max(times) - min(times)) / median
-    return Timing(median, spread, statistics.median(ratios) if ratios else None)
+    return lambda statement: prover.prove(key, statement, witness, answer=answer, threads=THREADS)
 
 
 def _row(name: str, size: int, timing: Timing, peer: str | None, threads: int = 1) -> Row:
@@ -371,13 +379,13 @@ def _row(name: str, size: int, timing: Timing, peer: str | None, threads: int = 
 def show(title: str, values: list[Values]) -> None:
     table = Table(title=title, title_justify="left")
     table.add_column("name")
-    for heading in ("entries", "distinct", "pooled", "grouped", "MB pooled", "MB single"):
+    for heading in ("entries", "distinct", "grouped", "pooled", "MB pooled", "MB single"):
         table.add_column(heading, justify="right")
     for row in values:
-        # An index of 4 bytes for each entry and 32 bytes for each coefficient that it names.
-        sizes = (4 * row.entries + 32 * row.pooled, 32 * row.entries)
-        counts = (row.entries, row.distinct, row.pooled, row.grouped)
-        table.add_row(row.name, *map(str, counts), *(f"{size / 1e6:.4g}" for size in sizes))
+        sizes = [row.entries, row.distinct, row.grouped, row.pooled]
+        memory = [row.mb_pooled, row.mb_single]
+        counts = ("" if size is None else str(size) for size in sizes)
+        table.add_row(row.name, *counts, *("" if mb is None else f"{mb:.4g}" for mb in memory))
     Console(width=110).print(table)
 
 
