@@ -24,6 +24,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.cpu
 	$(BIN)/python -m bench.segments
 	$(BIN)/python -m bench.compiler
+	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl
 
 clean:

@@ -96,8 +96,8 @@ QUICK = (Case("shallownet", "public", 5, proved=True), Case("tiny", "private", 2
 class Values:
     """How often values repeat. ``entries``: coefficients of matrices, or weights of a kernel; ``pooled``: the
     distinct ones of each matrix added up, ``grouped``: those of each row, the products that are left where
-    what meets equal ones is added up first. Pools are of matrices only: an index of 4 bytes for each entry and
-    32 bytes for each coefficient, where ``mb_single`` has 32 for each entry."""
+    what meets equal ones is added up first. Only matrices have pools: 4 bytes for each entry and 32 for each
+    coefficient, where ``mb_single`` has 32 for each entry."""
 
     name: str
     entries: int
