@@ -40,10 +40,10 @@ from circuits.integers import IntArray
 from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
 from circuits.quantised import Conv
-from circuits.tiles import ProductTile, Tile
+from circuits.tiles import Tile, held_bytes
 from circuits.typed import WeightPrivacy
 from kernels import FrArray, fr
-from prover.statement import Block, Csr, ProductBlock, SparseBlock, Statement
+from prover.statement import Block, Csr, ProductBlock, Statement
 
 THREADS = os.cpu_count() or 1
 IMAGES = 100
@@ -158,8 +158,12 @@ class Single(NamedTuple):
 
 def matrices(statement: Statement) -> list[Csr]:
     """Those with coefficients."""
-    blocks = (block for block in statement.blocks if not isinstance(block, ProductBlock | ProductTile))
+    blocks = (made for made in map(_made, statement.blocks) if not isinstance(made, ProductBlock))
     return [matrix for block in blocks for matrix in block.matrices() if len(matrix.columns)]
+
+
+def _made(block: Block) -> Block:
+    return block.make() if isinstance(block, Tile) else block
 
 
 def values_of(name: str, found: list[Csr]) -> Values:
@@ -311,10 +315,10 @@ def building_rows(
     case: Case, statement: Statement, z: FrArray, prove: Prove | None, repetitions: int
 ) -> Iterator[Row]:
     """None where nothing is made in a proof: where all blocks are kept from the start."""
-    tiles = [block for block in statement.blocks if isinstance(block, Tile | ProductTile)]
+    tiles = [block for block in statement.blocks if isinstance(block, Tile)]
     if not tiles:
         return
-    kept = replace(statement, blocks=tuple(_kept(block) for block in statement.blocks))
+    kept = replace(statement, blocks=tuple(map(_made, statement.blocks)))
     assert kept.digest == statement.digest
 
     def build() -> None:
@@ -331,26 +335,11 @@ def building_rows(
     yield row("evaluate", evaluate, evaluate_kept, THREADS)
     if prove is not None:
         yield row("proof", lambda: prove(statement), lambda: prove(kept), THREADS)
-    held = sum(_bytes(block) for block in kept.blocks) - sum(
-        _bytes(block) for block in statement.blocks if not isinstance(block, Tile | ProductTile)
+    held = sum(held_bytes(block) for block in kept.blocks) - sum(
+        held_bytes(block) for block in statement.blocks if not isinstance(block, Tile)
     )
     timing = measure(evaluate_kept, repetitions=repetitions)
     yield _row(f"{case.name}_kept", held, timing, None, THREADS)
-
-
-def _kept(block: Block) -> Block:
-    if isinstance(block, Tile):
-        return SparseBlock(block.name, *block.make())
-    return ProductBlock(block.name, *block.make()) if isinstance(block, ProductTile) else block
-
-
-def _bytes(block: Block) -> int:
-    if isinstance(block, ProductBlock):
-        return block.left.nbytes + block.right.nbytes + block.product.nbytes
-    return sum(
-        matrix.offsets.nbytes + matrix.columns.nbytes + matrix.coefficients.nbytes + 32 * len(matrix.pool)
-        for matrix in block.matrices()
-    )
 
 
 def complete(circuit: Inference, q: IntArray) -> FrArray:

@@ -16,7 +16,7 @@ import numpy as np
 from circuits.integers import IntArray
 from circuits.linear import Linear, Sums
 from circuits.program import Answer, Derive, Fill, Program
-from circuits.tiles import Matrices, Products, ProductTile, Tile
+from circuits.tiles import Made, Products, Tile
 from prover.statement import Block, ProductBlock, Segment, SparseBlock, Statement
 from zenerrors import StatementError
 
@@ -27,7 +27,7 @@ _TILE = 1 << 17
 _KEPT = 1 << 16
 
 
-_Block = ProductBlock | SparseBlock | ProductTile | Tile
+_Block = Made | Tile
 
 
 class Builder:
@@ -127,18 +127,18 @@ class Builder:
         """The same for very many rows: ``make`` gives left, right and product of a range of them."""
         for start in range(0, rows, _TILE):
             stop = min(start + _TILE, rows)
-            self._blocks.append(ProductTile(name, stop - start, partial(make, start, stop)))
+            self._blocks.append(Tile(name, stop - start, partial(_multiplied, name, make, start, stop)))
 
     def multiply(self, name: str, a: Sums, b: Sums, c: Sums) -> None:
         """``a · b = c`` row by row. Many rows become blocks that are made when they are read."""
         width = max(1, a.width + b.width + c.width)
         if c.rows * width <= _KEPT or all(isinstance(sums, Linear) for sums in (a, b, c)):
-            self._blocks.append(SparseBlock(name, *_matrices((a, b, c), 0, c.rows)))
+            self._blocks.append(_made(name, (a, b, c), 0, c.rows))
             return
         step = max(1, _TILE // width)
         for start in range(0, c.rows, step):
             stop = min(start + step, c.rows)
-            self._blocks.append(Tile(name, stop - start, partial(_matrices, (a, b, c), start, stop)))
+            self._blocks.append(Tile(name, stop - start, partial(_made, name, (a, b, c), start, stop)))
 
     def zero(self, name: str, value: Sums) -> None:
         """``value = 0`` row by row, as 0 · 0 = value: long sums then cost nothing in the A and B queries."""
@@ -206,34 +206,32 @@ def _count(groups: list[IntArray]) -> int:
     return sum(wires.size for wires in groups)
 
 
-def _matrices(sums: tuple[Sums, Sums, Sums], start: int, stop: int) -> Matrices:
+def _made(name: str, sums: tuple[Sums, Sums, Sums], start: int, stop: int) -> SparseBlock:
     # Made anew: a part that is kept would otherwise keep its matrix too.
-    a, b, c = (part.part(start, stop).matrix() for part in sums)
-    return a, b, c
+    return SparseBlock(name, *(part.part(start, stop).matrix() for part in sums))
+
+
+def _multiplied(name: str, make: Callable[[int, int], Products], start: int, stop: int) -> ProductBlock:
+    return ProductBlock(name, *make(start, stop))
+
+
+def _made_and_moved(make: Callable[[], Made], order: IntArray) -> Made:
+    return _moved(make(), order)
 
 
 def _renumbered(block: _Block, order: IntArray) -> Block:
+    if isinstance(block, Tile):
+        return replace(block, make=partial(_made_and_moved, block.make, order))
+    return _moved(block, order)
+
+
+def _moved(block: Made, order: IntArray) -> Made:
     if isinstance(block, ProductBlock):
         left = order[block.left]
         if block.left is block.right is block.product:
             return ProductBlock(block.name, left, left, left)
         return ProductBlock(block.name, left, order[block.right], order[block.product])
-    if isinstance(block, Tile):
-        return replace(block, make=partial(_made, block.make, order))
-    if isinstance(block, ProductTile):
-        return replace(block, make=partial(_multiplied, block.make, order))
-    return SparseBlock(block.name, *_moved(block.matrices(), order))
-
-
-def _made(make: Callable[[], Matrices], order: IntArray) -> Matrices:
-    return _moved(make(), order)
-
-
-def _multiplied(make: Callable[[], Products], order: IntArray) -> Products:
-    left, right, product = make()
-    return order[left], order[right], order[product]
-
-
-def _moved(matrices: Matrices, order: IntArray) -> Matrices:
-    a, b, c = (replace(matrix, columns=order[matrix.columns].astype(np.uint32)) for matrix in matrices)
-    return a, b, c
+    a, b, c = (
+        replace(matrix, columns=order[matrix.columns].astype(np.uint32)) for matrix in block.matrices()
+    )
+    return SparseBlock(block.name, a, b, c)

@@ -17,6 +17,7 @@ from circuits.lowering import Level, Plan
 from circuits.program import Program
 from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
 from circuits.tensors import first_index
+from circuits.tiles import keep
 from circuits.typed import Privacy, TypedGraph, WeightPrivacy
 from prover.statement import Statement
 from zenerrors import StatementError, TensorError
@@ -105,6 +106,10 @@ class Circuit(ABC):
         if self.typed.weight_privacy == "private":
             says += _UNBOUND
         return says + (_INPUT_IS_PUBLIC if self.typed.input_privacy == "public" else "")
+
+    def keep_matrices(self, most_bytes: int) -> None:
+        """Keep constraints that would be made anew for every proof, as far as ``most_bytes`` go."""
+        keep(self.statement.blocks, most_bytes)
 
     def checked(self, q: NDArray[np.integer[Any]]) -> IntArray:
         """``q`` as an input of the network: integers [*input_shape] in [0, 2^bits), int64.

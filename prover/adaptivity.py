@@ -105,6 +105,10 @@ class _Rows:
         self, start: int, matrices: tuple[Csr, Csr, Csr], fixed: Mask
     ) -> tuple[Indices, Indices, Places]:
         """The row, variable and place of a block's entries that are not fixed."""
+        if all(fixed[matrix.columns].all() for matrix in matrices):
+            # Nothing to determine, and nobody asks what is constant.
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing, nothing.astype(np.uint8)
         rows, variables, places = [], [], []
         for where, matrix in zip((_A, _B, _C), matrices, strict=True):
             row, column = _nonzero(matrix)

@@ -79,15 +79,19 @@ def numbers(value: Any, field: str) -> Floats:
 
 # The proofs of this level are plain Groth16: snarkjs and contracts verify them, too.
 _LEVEL: Final = 2
+# What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
+_KEPT_BYTES: Final = 256 << 20
 
 
 @lru_cache(maxsize=2)
 def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Inference:
     """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
     graph = circuits.QuantGraph.from_bytes(quantised)
-    return circuits.compile_inference(
+    circuit = circuits.compile_inference(
         graph, input_privacy=input_privacy, weight_privacy=weight_privacy, level=_LEVEL
     )
+    circuit.keep_matrices(_KEPT_BYTES)
+    return circuit
 
 
 def require_memory(circuit: Inference, threads: int) -> None:
