@@ -27,7 +27,11 @@ _SAYS_WEIGHTS = {
     "private": "a network of this architecture and these scales, with some weights in their ranges,",
     "committed": "the network of this architecture and these scales that the commitment is to",
 }
-_UNBOUND = " Nothing binds the weights to a particular network: they may differ from one proof to the next."
+_BINDING = {
+    "public": "",
+    "private": " Nothing binds the weights to one network: they may differ from one proof to the next.",
+    "committed": " That its weights are of their types is for the proof of the registration to say.",
+}
 _INPUT_IS_PUBLIC = " The input is the one among the public inputs."
 
 
@@ -103,8 +107,7 @@ class Circuit(ABC):
     def meaning(self) -> str:
         """What a proof says, in words."""
         says = self.claim.format(network=_SAYS_WEIGHTS[self.typed.weight_privacy])
-        if self.typed.weight_privacy == "private":
-            says += _UNBOUND
+        says += _BINDING[self.typed.weight_privacy]
         return says + (_INPUT_IS_PUBLIC if self.typed.input_privacy == "public" else "")
 
     def keep_matrices(self, most_bytes: int) -> None:

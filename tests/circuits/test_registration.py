@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import kernels
 import prover
 from circuits import QuantGraph, compile_inference, compile_registration, parameters
 from circuits.quantised import Conv, Dense
+from circuits.typed import WeightPrivacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import accepted_lies, challenged, first_violation
 from tests.prover.statements import commitment_basis
@@ -62,6 +65,15 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
         assert not prover.verify(key.verifying_key, [label], proof, [model.commitment]).valid
     with pytest.raises(StatementError):
         prover.prove(key, circuit.statement, witness, openings=[other], answer=circuit.program.answer)
+
+
+def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGraph) -> None:
+    meanings = {
+        weights: compile_inference(network, weight_privacy=weights).meaning
+        for weights in get_args(WeightPrivacy)
+    }
+    assert "registration" in meanings["committed"]
+    assert not any("registration" in meanings[weights] for weights in ("public", "private"))
 
 
 def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> None:
