@@ -205,12 +205,13 @@ class Optimiser:
     def _encodings(self, node: Conv | Dense) -> Iterator[Encoding]:
         if self._level < 3:
             return
-        # Within a group of channels packing holds more sums than strands do.
-        if self._level < 4 or (isinstance(node, Conv) and node.groups > 1):
+        grouped = isinstance(node, Conv) and node.groups > 1
+        # Packing holds more sums than strands, and nothing between, where there are as many channels.
+        if self._level == 3 or grouped or len(node.weight) < max(_STRANDS):
             yield from map(Stranded, _STRANDS)
-            return
-        yield Packed()
-        if self._level >= 5:
+        if self._level >= 4 and not grouped:
+            yield Packed()
+        if self._level >= 5 and not grouped:
             yield Checked()
 
 
