@@ -2,7 +2,7 @@
 
 The statement: for these public inputs, the network's label is the public label. A layer with public weights
 costs no product constraints: its accumulators are linear combinations, substituted where they are read. With
-private weights every product of a weight and an input is one constraint.
+private weights a product of a weight and an input is one constraint, or packed with others into one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Inference(Circuit):
         return self.program.witness({"input": self.checked(q).ravel()})
 
     def assign(self, q: NDArray[np.integer[Any]]) -> IntArray:
-        """``witness`` as plain integers, int64[variables]: every wire of an honest prover fits."""
+        """``witness`` as plain integers, int64[variables], 0 for what does not fit (``Program.assign``)."""
         return self.program.assign({"input": self.checked(q).ravel()})
 
     def public_inputs(self, q: NDArray[np.integer[Any]], output: Output) -> list[int]:

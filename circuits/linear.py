@@ -304,7 +304,6 @@ def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:
 def _exponents(parts: list[Linear]) -> IntArray | None:
     if all(part.exponent is None for part in parts):
         return None
-    nothing = (np.zeros(len(part.row), np.int64) for part in parts)
     return np.concatenate(
-        [none if part.exponent is None else part.exponent for part, none in zip(parts, nothing, strict=True)]
+        [np.zeros(len(part.row), np.int64) if part.exponent is None else part.exponent for part in parts]
     )

@@ -177,10 +177,8 @@ class Packed(_Packing):
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         slid = Slid(wires.x, layer.kernel._replace(outputs=groups))
         product = tools.builder.private(f"{layer.node.name}/product", groups * slid.pairs)
-        left, right = (
-            Paired(slid, weights, by_input=False),
-            Paired(slid, _centred(layer, wires), by_input=True),
-        )
+        left = Paired(slid, weights, by_input=False)
+        right = Paired(slid, _centred(layer, wires), by_input=True)
         _multiply(tools.builder, f"{layer.node.name}/product", left, right, product)
         tools.builder.zero(name, PairSums(slid, product) - claimed)
 
@@ -206,13 +204,12 @@ class Checked(_Packing):
         self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
     ) -> None:
         weights, claimed, groups = self._packed(layer, wires, other, interval)
-        products, x = tools.products, _centred(layer, wires)
-        name = f"{layer.node.name}/product"
+        products, x, product = tools.products, _centred(layer, wires), f"{layer.node.name}/product"
         if isinstance(layer.node, Dense):
-            products.matmul(name, weights, x, claimed, (groups, layer.taps, 1))
+            products.matmul(product, weights, x, claimed, (groups, layer.taps, 1))
         else:
             shape = _convolution(layer.node, layer.kernel, groups)
-            products.convolve(name, x, weights, claimed, shape)
+            products.convolve(product, x, weights, claimed, shape)
 
 
 @dataclass(frozen=True)

@@ -146,27 +146,22 @@ class Optimiser:
             yield from self._rescaled(node, scaled, is_short(node), Way(), Tally())
 
     def _private(self, node: Conv | Dense) -> Iterator[Option]:
-        bounds = self._typed.bounds(node)
-        sums = layer_of(node, self._typed, None)
+        sums, rescaled = (layer_of(node, self._typed, rescale) for rescale in (None, node.rescale))
         assert sums is not None  # noqa: S101  without multipliers there is one
         plain = Tally(rows=sums.kernel.outputs * sums.pairs)
-        reach = int(bounds[0].min()), int(bounds[1].max())
         if node.rescale is None:
             yield Option(Way(Plain()), plain)
         else:
-            scaled = node.rescale.scaled(bounds)
+            scaled = node.rescale.scaled(self._typed.bounds(node))
             yield from self._rescaled(node, scaled, is_short(node), Way(Plain()), plain)
         for encoding in self._encodings(node):
-            yield from self._held_as_sums(node, sums, encoding, reach)
-            rescaled = layer_of(node, self._typed, node.rescale)
+            yield from self._held_as_sums(node, sums, encoding)
             if rescaled is not None and node.rescale is not None:
                 yield from self._held_scaled(node, rescaled, encoding)
 
-    def _held_as_sums(
-        self, node: Conv | Dense, layer: Layer, encoding: Encoding, reach: Interval
-    ) -> Iterator[Option]:
-        bits = sum_bits(reach)
-        other = reach[0], reach[0] + (1 << bits) - 1
+    def _held_as_sums(self, node: Conv | Dense, layer: Layer, encoding: Encoding) -> Iterator[Option]:
+        low, bits = layer.interval[0], sum_bits(layer.interval)
+        other = low, low + (1 << bits) - 1
         if not encoding.fits(layer, other):
             return
         tally = encoding.tally(layer, other) + Tally.range_checks(bits, layer.rows)

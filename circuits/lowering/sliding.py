@@ -145,13 +145,13 @@ class PrivateKernel(PairSums):
 
     def __init__(self, slid: Slid, weight: IntArray, bias: IntArray, product: IntArray) -> None:
         super().__init__(slid, product)
-        self.weight, self.bias, self.product = weight, bias, product
+        self.weight, self.bias = weight, bias
 
     def products(self, start: int, stop: int) -> Products:
         slid = self._slid
         output, pair = np.divmod(np.arange(start, stop), slid.pairs)
         left = self.weight[output, slid.windows.taps[pair]]
-        return left, slid.inputs(output, pair), self.product[start:stop]
+        return left, slid.inputs(output, pair), self._product[start:stop]
 
     def part(self, start: int, stop: int) -> Linear:
         slid, zero_point = self._slid, self._slid.kernel.zero_point

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 
 from circuits.lookups import Table
 from circuits.powers import missing
@@ -63,7 +63,7 @@ def _limb_rows(ranges: Counter[int]) -> int:
     return int(rows_by_limb(wanted).min()) if wanted else 0
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _power_rows(powers: tuple[Progression, ...]) -> int:
     known: dict[int, set[int]] = {}
     for challenge, stride, count in powers:
