@@ -31,7 +31,7 @@ from circuits import QuantGraph, compile_inference, quantise, zoo
 from circuits.integers import IntArray
 from circuits.quantised import Affine, Conv, QuantNode, Rescale, Reshape, WeightType, WindowSum
 from circuits.svg import line_chart
-from circuits.typed import WeightPrivacy
+from circuits.typed import Privacy
 
 PEER = "gate by gate"
 THREADS = os.cpu_count() or 1
@@ -113,7 +113,7 @@ def sweep(shapes: tuple[tuple[int, int], ...], repetitions: int) -> tuple[list[R
     return rows, line_chart(title, "multiplications", "seconds", lines, logarithmic=True)
 
 
-def zoo_rows(names: tuple[str, ...], weights: WeightPrivacy, repetitions: int) -> Iterator[Row]:
+def zoo_rows(names: tuple[str, ...], weights: Privacy, repetitions: int) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as cache:
         command(ZOO[0], weights, cache, "--bits", "7")  # measures the machine, once
         for name in names:
@@ -141,7 +141,7 @@ def command(name: str, weights: str, cache: str, *options: str) -> Any:
     return json.loads(answer.stdout)
 
 
-def _run(name: str, weights: WeightPrivacy, repetitions: int) -> tuple[Timing, Timing]:
+def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]:
     """Times of the executor, and of the witness, all that depends on the challenges included."""
     qgraph = quantise(zoo.network(name), zoo.calibration(name))
     circuit = compile_inference(qgraph, weight_privacy=weights)
@@ -176,7 +176,7 @@ def main() -> None:
     if options.plot is not None:
         options.plot.write_text(plot)
 
-    cases: tuple[tuple[WeightPrivacy, tuple[str, ...]], ...] = (("public", ZOO), ("committed", ZOO))
+    cases: tuple[tuple[Privacy, tuple[str, ...]], ...] = (("public", ZOO), ("committed", ZOO))
     for weights, names in cases:
         rows = list(zoo_rows(names[:1] if options.quick else names, weights, repetitions))
         report.show(f"The zoo, input private, weights {weights}", rows)

@@ -145,7 +145,7 @@ def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[floa
     circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
     q = image(circuit)
     proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
-    inputs = circuit.public_inputs(q, circuit.execute(q))
+    inputs = circuit.public_inputs(q)
     verdict = prover.verify(key.verifying_key, inputs, proof)
     assert verdict.valid, verdict
     timing = measure(lambda: prover.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions)

@@ -41,7 +41,7 @@ from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
 from circuits.quantised import Conv
 from circuits.tiles import Tile, held_bytes
-from circuits.typed import WeightPrivacy
+from circuits.typed import Privacy
 from kernels import FrArray, fr
 from prover.statement import Block, Csr, ProductBlock, Statement
 
@@ -54,7 +54,7 @@ class Case:
     """``proved``: small enough to make keys and proofs for."""
 
     network: str
-    weights: WeightPrivacy
+    weights: Privacy
     level: Level
     proved: bool = False
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from circuits.accuracy import Accuracy, compile_accuracy
     from circuits.circuit import Circuit
     from circuits.graph import Graph
     from circuits.inference import Inference, compile_inference, plan_inference
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
     from circuits.recognition import Recognition, compile_recognition
-    from circuits.registration import compile_registration, parameters
+    from circuits.registration import Registration, compile_registration, parameters
     from circuits.typed import TypedGraph
 
 _HOMES = {
+    "accuracy": ("Accuracy", "compile_accuracy"),
     "circuit": ("Circuit",),
     "graph": ("Graph",),
     "inference": ("Inference", "compile_inference", "plan_inference"),
@@ -28,7 +30,7 @@ _HOMES = {
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
     "recognition": ("Recognition", "compile_recognition"),
-    "registration": ("compile_registration", "parameters"),
+    "registration": ("Registration", "compile_registration", "parameters"),
     "typed": ("TypedGraph",),
 }
 
@@ -42,13 +44,16 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Accuracy",
     "Circuit",
     "Graph",
     "Inference",
     "Output",
     "QuantGraph",
     "Recognition",
+    "Registration",
     "TypedGraph",
+    "compile_accuracy",
     "compile_inference",
     "compile_recognition",
     "compile_registration",

@@ -18,9 +18,13 @@ from circuits.program import Program
 from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
 from circuits.tensors import first_index
 from circuits.tiles import keep
-from circuits.typed import Privacy, TypedGraph, WeightPrivacy
+from circuits.typed import Privacy, TypedGraph
+from kernels import FrArray, fr
 from prover.statement import Statement
 from zenerrors import StatementError, TensorError
+
+# Public inputs by the names of their groups, as plain integers.
+Values = dict[str, int | list[int]]
 
 _SAYS_WEIGHTS = {
     "public": "exactly this network, whose weights are part of the verifying key,",
@@ -32,7 +36,11 @@ _BINDING = {
     "private": " Nothing binds the weights to one network: they may differ from one proof to the next.",
     "committed": " That its weights are of their types is for the proof of the registration to say.",
 }
-_INPUT_IS_PUBLIC = " The input is the one among the public inputs."
+_SAYS_INPUT = {
+    "public": " The input is the one among the public inputs.",
+    "private": "",
+    "committed": " The input is the one that the commitment is to.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +72,26 @@ class Circuit(ABC):
     @property
     @abstractmethod
     def public_layout(self) -> list[dict[str, Any]]:
-        """What each public input means, in order: JSON-able groups of ``count`` values from ``first``."""
+        """What each public input means, in order: JSON-able groups of ``count`` values from ``first``.
+
+        The first of all circuits is ``statement``, any element of Fr: no row reads it, but a proof holds for
+        one value of it alone. It is for the hash of what is claimed, in words and with all circumstances.
+        """
+
+    @property
+    def commitments(self) -> list[str]:
+        """The names of the linked segments: what ``prover.prove`` takes openings for, in order."""
+        return [segment.name for segment in self.statement.segments if segment.linked]
+
+    @property
+    def network(self) -> bytes:
+        """The SHA-256 of the network, or of its architecture where weights are no part of the circuit."""
+        graph = self.qgraph
+        return (graph if self.typed.weight_privacy == "public" else graph.architecture).digest
+
+    @property
+    def privacy(self) -> dict[str, Privacy]:
+        return {"input": self.typed.input_privacy, "weights": self.typed.weight_privacy}
 
     @property
     @abstractmethod
@@ -88,13 +115,15 @@ class Circuit(ABC):
             "scheme": self.scheme,
             "level": self.level,
             "meaning": self.meaning,
-            "privacy": {"input": self.typed.input_privacy, "weights": self.typed.weight_privacy},
+            "network": self.network.hex(),
+            "privacy": self.privacy,
             "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
                 "input": {"shape": list(graph.input_shape), **asdict(graph.input_type)},
                 "layers": [_types(node) for node in graph.nodes if isinstance(node, Accumulating)],
             },
             "public_inputs": self.public_layout,
+            "commitments": self.commitments,
             "variables": {"public": statement.public, "private": statement.private},
             "constraints": {
                 "total": statement.constraints,
@@ -108,7 +137,7 @@ class Circuit(ABC):
         """What a proof says, in words."""
         says = self.claim.format(network=_SAYS_WEIGHTS[self.typed.weight_privacy])
         says += _BINDING[self.typed.weight_privacy]
-        return says + (_INPUT_IS_PUBLIC if self.typed.input_privacy == "public" else "")
+        return says + _SAYS_INPUT[self.typed.input_privacy]
 
     def keep_matrices(self, most_bytes: int) -> None:
         """Keep constraints that would be made anew for every proof, as far as ``most_bytes`` go."""
@@ -121,24 +150,44 @@ class Circuit(ABC):
         """
         return checked_integers(q, self.qgraph.input_shape, self.qgraph.input_type.top, "input")
 
-    def _input_layout(self) -> list[dict[str, Any]]:
-        """The group of the input, where it is public."""
-        if self.typed.input_privacy == "private":
-            return []
+    def _layout(self, *groups: dict[str, Any]) -> list[dict[str, Any]]:
+        """``public_layout``, ``groups`` being what follows the statement and the input."""
         graph = self.qgraph
-        return [public_group("input", 0, graph.input_shape, graph.input_type.top, asdict(graph.input_type))]
+        first: list[dict[str, Any]] = [{"name": "statement", "count": 1, "shape": []}]
+        if self.typed.input_privacy == "public":
+            kind = graph.input_type
+            first.append(public_group("input", graph.input_shape, 0, kind.top, asdict(kind)))
+        layout = [*first, *groups]
+        for group in layout:
+            group["first"] = int(self.layout[group["name"]].flat[0]) - 1
+        return layout
+
+    def _shown_input(self, q: IntArray) -> Values:
+        return {"input": q.ravel().tolist()} if self.typed.input_privacy == "public" else {}
+
+    def _listed(self, values: Values, statement: int) -> list[int]:
+        """The public inputs in order, canonical."""
+        listed = [statement]
+        for group in self.public_layout[1:]:
+            value = values[group["name"]]
+            listed += value if isinstance(value, list) else [value]
+        return [value % fr.modulus for value in listed]
+
+    def _witness(self, values: Mapping[str, ArrayLike], statement: int) -> FrArray:
+        z = self.program.witness(values)
+        z[self.layout["statement"]] = fr.from_ints([statement])
+        return z
 
 
 def public_group(
-    name: str, first: int, shape: tuple[int, ...], maximum: int, more: Mapping[str, Any] | None = None
+    name: str, shape: tuple[int, ...], minimum: int, maximum: int, more: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """One group of public inputs, values from 0 to ``maximum``."""
+    """One group of public inputs; ``first`` is missing."""
     return {
         "name": name,
-        "first": first,
         "count": math.prod(shape),
         "shape": list(shape),
-        "minimum": 0,
+        "minimum": minimum,
         "maximum": maximum,
         **(more or {}),
     }
@@ -165,21 +214,18 @@ def checked_integers(q: NDArray[np.integer[Any]], shape: tuple[int, ...], top: i
     return q.astype(np.int64)
 
 
-def require_known(input_privacy: Privacy, weight_privacy: WeightPrivacy, level: Level) -> None:
+def require_known(level: Level, **privacies: Privacy) -> None:
     """Raises ``StatementError``: ``statement.privacy``, ``statement.level``."""
-    settings = (
-        ("input_privacy", input_privacy, get_args(Privacy)),
-        ("weight_privacy", weight_privacy, get_args(WeightPrivacy)),
-    )
-    for name, privacy, known in settings:
-        if privacy not in known:
-            raise StatementError("statement.privacy", f"{name} must be {' or '.join(known)}", field=name)
-    if weight_privacy == "committed" and level != 5:
-        raise StatementError(
-            "statement.privacy",
-            "committed weights take level 5: lower levels have no segments",
-            field="weight_privacy",
-        )
+    for name, privacy in privacies.items():
+        if privacy not in get_args(Privacy):
+            known = ", ".join(get_args(Privacy))
+            raise StatementError("statement.privacy", f"{name} must be one of {known}", field=name)
+        if privacy == "committed" and level != 5:
+            raise StatementError(
+                "statement.privacy",
+                f"a committed {name.partition('_')[0]} takes level 5: lower levels have no segments",
+                field=name,
+            )
     if level not in get_args(Level):
         levels = ", ".join(map(str, get_args(Level)))
         raise StatementError("statement.level", f"level must be one of {levels}", field="level")

@@ -1,118 +1,176 @@
 """ZENinfer: a quantised network to the constraints of one classification.
 
-The statement: for these public inputs, the network's label is the public label. A layer with public weights
+The statement: for these public inputs, the network's labels are the public ones. A layer with public weights
 costs no product constraints: its accumulators are linear combinations, substituted where they are read. With
 private weights a product of a weight and an input is one constraint, or packed with others into one.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circuits.builder import Builder
-from circuits.circuit import Circuit, public_group, require_known
+from circuits.circuit import Circuit, Values, public_group, require_known
+from circuits.inputs import begin, input_wires, inputs_tally
 from circuits.integers import IntArray
-from circuits.linear import Weighted
+from circuits.linear import Linear
 from circuits.lowering import Level, Lowering, Plan, Tally, argmax, argmax_tally, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
-from circuits.typed import Privacy, TypedGraph, WeightPrivacy
+from circuits.typed import Privacy, TypedGraph
 from kernels import FrArray
+from zenerrors import StatementError
+
+# What a proof shows of the output: the label, beside it all logits, or the first few labels in order.
+Reveal = Literal["label", "logits", "top"]
 
 
+@dataclass(frozen=True, eq=False)
 class Inference(Circuit):
-    """The circuit of one classification."""
+    """The circuit of one classification. ``top``: how many labels it shows if it shows several."""
 
+    reveal: Reveal = "label"
+    top: int = 1
     scheme = "inference"
 
     @property
     def claim(self) -> str:
-        return "The prover knows an input of this type that {network} maps to the label."
+        says = "The prover knows an input of this type that {network} maps to "
+        return (
+            says
+            + {
+                "label": "the label.",
+                "logits": "the label and to these logits, integers at the scale of its last layer.",
+                "top": f"these {self.top} labels, the most likely first.",
+            }[self.reveal]
+        )
 
     @property
     def public_layout(self) -> list[dict[str, Any]]:
-        label = public_group("label", self.statement.public - 1, (), self.qgraph.classes - 1)
-        return [*self._input_layout(), label]
+        most = self.qgraph.classes - 1
+        if self.reveal == "top":
+            return self._layout(public_group("top", (self.top,), 0, most))
+        groups = [public_group("label", (), 0, most)]
+        if self.reveal == "logits":
+            kind = self.typed.tensors[self.qgraph.output]
+            groups.append(public_group("logits", (most + 1,), kind.low, kind.high))
+        return self._layout(*groups)
 
     def execute(self, q: NDArray[np.integer[Any]]) -> Output:
         """The network's exact output for the integers ``q``. Raises ``TensorError`` as ``checked``."""
         return self.qgraph.execute(self.checked(q))
 
-    def witness(self, q: NDArray[np.integer[Any]]) -> FrArray:
+    def values(self, q: NDArray[np.integer[Any]]) -> Values:
+        """What a proof for ``q`` shows, by the names of ``public_layout``."""
+        output, shown = self.execute(q), self._shown_input(self.checked(q))
+        if self.reveal == "top":
+            order = np.argsort(-output.logits, kind="stable")
+            return shown | {"top": order[: self.top].tolist()}
+        logits: Values = {"logits": output.logits.tolist()} if self.reveal == "logits" else {}
+        return shown | {"label": output.label} | logits
+
+    def witness(self, q: NDArray[np.integer[Any]], *, statement: int = 0) -> FrArray:
         """The satisfying assignment for the input ``q``: uint64[variables, 4], Montgomery.
 
         It holds the input and, where they are private, the weights. Raises ``TensorError`` as ``checked``.
         """
-        return self.program.witness({"input": self.checked(q).ravel()})
+        return self._witness({"input": self.checked(q).ravel()}, statement)
 
     def assign(self, q: NDArray[np.integer[Any]]) -> IntArray:
         """``witness`` as plain integers, int64[variables], 0 for what does not fit (``Program.assign``)."""
         return self.program.assign({"input": self.checked(q).ravel()})
 
-    def public_inputs(self, q: NDArray[np.integer[Any]], output: Output) -> list[int]:
+    def public_inputs(self, q: NDArray[np.integer[Any]], *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
-        shown = self.checked(q).ravel().tolist() if self.typed.input_privacy == "public" else []
-        return [*shown, output.label]
+        return self._listed(self.values(q), statement)
 
 
 def compile_inference(
     qgraph: QuantGraph,
     *,
     input_privacy: Privacy = "private",
-    weight_privacy: WeightPrivacy = "public",
+    weight_privacy: Privacy = "public",
+    reveal: Reveal = "label",
+    top: int = 1,
     level: Level = 5,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
-    Raises ``StatementError``: ``statement.could_wrap`` where the integers leave their bounds, and
-    ``statement.privacy`` and ``statement.level`` for what it does not know.
+    ``top``: how many labels are shown where several are to be revealed. Linked segments: "model" and "input",
+    where they are committed. Raises ``StatementError``: ``statement.could_wrap`` where the integers leave
+    their bounds, and ``statement.privacy``, ``statement.level`` and ``statement.reveal`` for what it does not
+    know.
     """
+    typed = _typed(qgraph, input_privacy, weight_privacy, level)
+    _require_shown(qgraph, reveal, top)
     builder = Builder()
-    typed, plan = lower_inference(builder, qgraph, input_privacy, weight_privacy, level)
-    return Inference(typed, level, builder.program(), plan)
+    plan = lower_inference(builder, typed, level, reveal, top)
+    return Inference(typed, level, builder.program(), plan, reveal, top)
 
 
 def lower_inference(
-    builder: Builder, qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: WeightPrivacy, level: Level
-) -> tuple[TypedGraph, Plan]:
+    builder: Builder, typed: TypedGraph, level: Level, reveal: Reveal = "label", top: int = 1
+) -> Plan:
     """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
-    require_known(input_privacy, weight_privacy, level)
-    typed = TypedGraph(qgraph, input_privacy, weight_privacy)
-    plan = _plan(typed, level)
-    size = math.prod(qgraph.input_shape)
-    # The input's range is proven in the circuit even where it is public: the verifying key alone then says
-    # what a proof means, and no verifier can forget the check.
-    x = builder.public("input", size) if input_privacy == "public" else None
-    label = builder.public("label", 1)
+    plan = _plan(typed, level, reveal, top)
+    begin(builder, typed)
     tools = arithmetic(builder, level)
-    x = tools.chosen("input", size) if x is None else x
-    tools.ranged("input/value", Weighted.wires(x), qgraph.input_type.bits)
-    values, bounds = Lowering(tools, typed, level, plan, x.reshape(qgraph.input_shape)).output()
-    argmax(tools, "output/argmax", values, bounds, label)
-    return typed, plan
+    x = input_wires(tools, typed)
+    labels = builder.public("top" if reveal == "top" else "label", top)
+    values, bounds = Lowering(tools, typed, level, plan, x).output()
+    argmax(tools, "output/argmax", values, bounds, labels[np.newaxis])
+    if reveal == "logits":
+        _show(builder, values)
+    return plan
 
 
 def plan_inference(
     qgraph: QuantGraph,
     *,
     input_privacy: Privacy = "private",
-    weight_privacy: WeightPrivacy = "public",
+    weight_privacy: Privacy = "public",
     level: Level = 5,
 ) -> Plan:
     """How ``compile_inference`` would prove each node, and the rows in all, without building anything.
 
     Raises as ``compile_inference``.
     """
-    require_known(input_privacy, weight_privacy, level)
-    return _plan(TypedGraph(qgraph, input_privacy, weight_privacy), level)
+    return _plan(_typed(qgraph, input_privacy, weight_privacy, level), level, "label", 1)
 
 
-def _plan(typed: TypedGraph, level: Level) -> Plan:
+def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> TypedGraph:
+    require_known(level, input_privacy=input_privacy, weight_privacy=weight_privacy)
+    return TypedGraph(qgraph, input_privacy, weight_privacy)
+
+
+def _require_shown(qgraph: QuantGraph, reveal: Reveal, top: int) -> None:
+    most = qgraph.classes - 1 if reveal == "top" else 1
+    if reveal not in ("label", "logits", "top") or not 1 <= top <= most:
+        raise StatementError(
+            "statement.reveal",
+            f"a proof shows the label, the logits, or the top 1 to {qgraph.classes - 1} labels",
+            field="top" if reveal in ("label", "logits", "top") else "reveal",
+        )
+
+
+def _plan(typed: TypedGraph, level: Level, reveal: Reveal, top: int) -> Plan:
     tools, graph = arithmetic(Builder(), level), typed.qgraph
     output = typed.tensors[graph.output]
-    others = Tally.range_checks(graph.input_type.bits, math.prod(graph.input_shape))
-    others += argmax_tally(tools, graph.classes, (output.low, output.high))
+    others = inputs_tally(typed) + argmax_tally(tools, 1, graph.classes, top, (output.low, output.high))
+    if reveal == "logits":
+        others += Tally(rows=graph.classes)
     return best_plan(tools, typed, level, others)
+
+
+def _show(builder: Builder, values: Linear) -> None:
+    """Public wires for the values themselves. Rows: one each."""
+    shown = builder.public("logits", values.rows)
+    builder.zero("output/logits", values - Linear.wires(shown))
+
+    def fill(z: IntArray) -> None:
+        z[shown] = values.evaluate(z)
+
+    builder.fill(fill)

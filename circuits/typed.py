@@ -14,9 +14,8 @@ from circuits.graph import dims
 from circuits.integers import Interval
 from circuits.quantised import Accumulating, Affine, Bounds, Conv, Dense, Pad, QuantGraph, QuantNode, Shape
 
-Privacy = Literal["public", "private"]
-# Committed weights are private, and those of one model in every proof.
-WeightPrivacy = Literal["public", "private", "committed"]
+# What is committed is private, and the same in every proof that links to the commitment.
+Privacy = Literal["public", "private", "committed"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class TensorType:
     shape: Shape
     low: int
     high: int
-    privacy: WeightPrivacy
+    privacy: Privacy
     affine: Affine | None = None
 
     @property
@@ -47,11 +46,15 @@ class TensorType:
 
 @dataclass(frozen=True, eq=False)
 class TypedGraph:
-    """A network with the privacy of its input and of its weights. ``print`` shows it."""
+    """A network with the privacy of its input and of its weights, over ``batch`` inputs. ``print`` shows it.
+
+    Types are those of one input's tensors.
+    """
 
     qgraph: QuantGraph
     input_privacy: Privacy
-    weight_privacy: WeightPrivacy
+    weight_privacy: Privacy
+    batch: int = 1
 
     @cached_property
     def tensors(self) -> dict[str, TensorType]:

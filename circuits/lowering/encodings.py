@@ -50,17 +50,11 @@ class Layer:
 
     @property
     def positions(self) -> int:
-        down, across = self.kernel.sliding.out
-        return down * across
+        return self.kernel.positions
 
     @property
     def rows(self) -> int:
         return self.kernel.outputs * self.positions
-
-    @property
-    def pairs(self) -> int:
-        """Meetings of a tap and an input, for one output channel."""
-        return self.kernel.sliding.pairs
 
     @property
     def reach(self) -> int:
@@ -75,7 +69,7 @@ def layer_of(node: Conv | Dense, typed: TypedGraph, rescale: Rescale | None) -> 
     differ within a channel."""
     graph, bounds = typed.qgraph, typed.bounds(node)
     (kind,), (shape,), out = graph.types_of(node), graph.shapes_of(node), graph.shapes[node.name]
-    kernel = Kernel(node.sliding(shape), len(node.weight), kind.zero_point, kind.top)
+    kernel = Kernel(node.sliding(shape), len(node.weight), kind.zero_point, kind.top, typed.batch)
     if rescale is None:
         reach = int(bounds[0].min()), int(bounds[1].max())
         return Layer(node, kernel, np.ones(len(node.weight), np.int64), 0, reach)
@@ -86,7 +80,7 @@ def layer_of(node: Conv | Dense, typed: TypedGraph, rescale: Rescale | None) -> 
 
 
 class Wires(NamedTuple):
-    """``x``: the input's, int64[inputs]; ``weight``: int64[outputs, taps]; ``bias``: int64[outputs]."""
+    """``x``: of all inputs, flattened; ``weight``: int64[outputs, taps]; ``bias``: int64[outputs]."""
 
     x: IntArray
     weight: IntArray
@@ -169,7 +163,7 @@ class Packed(_Packing):
 
     def tally(self, layer: Layer, other: Interval) -> Tally:
         _, _, groups = self.slots(layer, other)
-        return Tally(rows=groups * (layer.pairs + layer.positions))
+        return Tally(rows=groups * (layer.kernel.pairs + layer.positions))
 
     def equate(
         self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
@@ -193,7 +187,7 @@ class Checked(_Packing):
     def tally(self, layer: Layer, other: Interval) -> Tally:
         _, _, groups = self.slots(layer, other)
         if isinstance(layer.node, Dense):
-            shape = groups, layer.taps, 1
+            shape = groups, layer.taps, layer.kernel.batch
             rows, powers = Products.matmul_rows(shape), Products.matmul_powers(shape)
         else:
             convolution = _convolution(layer.node, layer.kernel, groups)
@@ -205,9 +199,12 @@ class Checked(_Packing):
     ) -> None:
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         products, x, product = tools.products, _centred(layer, wires), f"{layer.node.name}/product"
+        batch = layer.kernel.batch
         if isinstance(layer.node, Dense):
-            products.matmul(product, weights, x, claimed, (groups, layer.taps, 1))
+            x = x.take(_transposed(batch, layer.taps, 1))
+            products.matmul(product, weights, x, claimed, (groups, layer.taps, batch))
         else:
+            claimed = claimed.take(_transposed(groups, batch, layer.positions // batch))
             shape = _convolution(layer.node, layer.kernel, groups)
             products.convolve(product, x, weights, claimed, shape)
 
@@ -347,7 +344,7 @@ def _scaled_weights(layer: Layer, wires: Wires) -> Linear:
 
 
 def _centred(layer: Layer, wires: Wires) -> Linear:
-    """``x - z``, a row for each input."""
+    """``x - z``, a row for each entry of the inputs."""
     x = Linear.wires(wires.x)
     return x.shift(-layer.kernel.zero_point) if layer.kernel.zero_point else x
 
@@ -359,11 +356,19 @@ def _claimed(layer: Layer, wires: Wires, other: Sums) -> Linear:
     return (other - constant).whole()
 
 
+def _transposed(rows: int, columns: int, size: int) -> IntArray:
+    """The order of [columns, rows, size] in terms of [rows, columns, size]."""
+    order: IntArray = np.arange(rows * columns * size).reshape(rows, columns, size).swapaxes(0, 1).ravel()
+    return order
+
+
 def _convolution(node: Conv, kernel: Kernel, outputs: int) -> Convolution:
     channels, height, width = kernel.sliding.image
     top, left, bottom, right = node.padding
     padding = (top, bottom), (left, right)
-    return Convolution(1, channels, outputs, (height, width), kernel.sliding.kernel, node.stride, padding)
+    return Convolution(
+        kernel.batch, channels, outputs, (height, width), kernel.sliding.kernel, node.stride, padding
+    )
 
 
 def _multiply(builder: Builder, name: str, left: Sums, right: Sums, product: IntArray) -> None:

@@ -11,6 +11,7 @@ and level 5 looks values up instead of decomposing them and checks products at a
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.digits import Digits
 from circuits.lowering.encodings import Encoding, Hidden, Layer, Wires, layer_of
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
-from circuits.lowering.parameters import MODEL, chosen_parameters, committed_parameters
+from circuits.lowering.parameters import chosen_parameters, committed_parameters
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid
 from circuits.lowering.tables import Tables
@@ -63,21 +64,20 @@ def best_plan(tools: Arithmetic, typed: TypedGraph, level: Level, others: Tally)
 class Lowering:
     """Adds the constraints of a network to ``builder``.
 
-    ``x``: the wires of the input, int64[*input_shape], each range-checked by the caller.
+    ``x``: the wires of the inputs, int64[batch, *input_shape], each range-checked by the caller. So are all
+    tensors; sums are rows of a batch in that order.
     """
 
     def __init__(self, tools: Arithmetic, typed: TypedGraph, level: Level, plan: Plan, x: IntArray) -> None:
         self._tools, self._builder = tools, tools.builder
         self._typed, self._level, self._plan = typed, level, plan
-        # A typed tensor as its wires, sums without a type row by row.
+        # A typed tensor as its wires, sums without a type as rows.
         self._wires: dict[str, IntArray] = {typed.qgraph.input_name: x}
         self._sums: dict[str, Sums] = {}
 
     def output(self) -> tuple[Linear, Interval]:
-        """Lower all nodes: the network's output, flattened, and a proven interval of its values."""
+        """Lower all nodes: the network's outputs, flattened, and a proven interval of their values."""
         graph = self._typed.qgraph
-        if self._typed.weight_privacy == "committed":
-            self._builder.segment(MODEL, linked=True)
         for node in graph.nodes:
             if isinstance(node, Accumulating):
                 self._accumulate(node)
@@ -98,11 +98,12 @@ class Lowering:
 
     def _finish(self, node: Accumulating, sums: Sums, *, short: bool) -> None:
         """Rescale sums of wires, or leave them as they are."""
+        order = self._order(node)
         if node.rescale is None:
-            self._sums[node.name] = sums
+            self._sums[node.name] = sums if self._typed.batch == 1 else sums.whole().take(order.ravel())
             return
-        shape = self._typed.qgraph.shapes[node.name]
-        multiplier = np.broadcast_to(node.rescale.multiplier, shape).ravel()
+        multiplier = np.empty(order.size, np.int64)
+        multiplier[order] = np.broadcast_to(node.rescale.multiplier, order.shape)
         total = sums.scale(multiplier).shift(node.rescale.offset)
         scaled = node.rescale.scaled(self._typed.bounds(node))
         self._rescale(node, Known(self._builder, total, scaled, knit=self._level >= 3, short=short))
@@ -110,7 +111,16 @@ class Lowering:
     def _rescale(self, node: Accumulating, source: Source) -> None:
         assert node.rescale is not None  # noqa: S101  the callers ask
         out = self._tools.requantise(node.name, source, node.rescale, self._plan.ways[node.name].clamp)
-        self._wires[node.name] = out.reshape(self._typed.qgraph.shapes[node.name])
+        self._wires[node.name] = out[self._order(node)]
+
+    def _order(self, node: Accumulating) -> IntArray:
+        """Which row has each entry of the tensor, int64[batch, *shape]: rows of windows are output channels
+        first (``circuits.lowering.sliding``)."""
+        batch, shape = self._typed.batch, self._typed.qgraph.shapes[node.name]
+        index: IntArray = np.arange(batch * math.prod(shape))
+        if isinstance(node, Windowed):
+            index = index.reshape(shape[0], batch, -1).swapaxes(0, 1)
+        return index.reshape(batch, *shape)
 
     def _sum(self, node: Accumulating) -> Sums:
         types = self._typed.qgraph.types_of(node)
@@ -127,8 +137,8 @@ class Lowering:
     def _slide(self, node: Windowed, kind: Affine) -> Sums:
         """Sums over windows with public weights."""
         x = self._wires[node.inputs[0]]
-        weight = node.kernel_weight(x.shape)
-        kernel = Kernel(node.sliding(x.shape), len(weight), kind.zero_point, kind.top)
+        weight = node.kernel_weight(x.shape[1:])
+        kernel = Kernel(node.sliding(x.shape[1:]), len(weight), kind.zero_point, kind.top, len(x))
         bias = node.bias if isinstance(node, Conv | Dense) else np.zeros(len(weight), np.int64)
         if isinstance(node, Conv | Dense):
             self._check_term_signs(node, x, kernel, kind)
@@ -194,7 +204,7 @@ class Lowering:
         assert isinstance(node, Mover)  # noqa: S101
         sums = self._sums[node.inputs[0]]
         shape = self._typed.qgraph.shapes[node.inputs[0]]
-        order = node.run([np.arange(sums.rows).reshape(1, *shape)], 0).ravel()
+        order = node.run([np.arange(sums.rows).reshape(-1, *shape)], 0).ravel()
         self._sums[node.name] = sums.whole().take(order)
 
     def _move(self, node: QuantNode) -> None:
@@ -208,10 +218,13 @@ class Lowering:
             def largest(name: str, candidates: IntArray) -> IntArray:
                 return self._tools.largest(name, candidates, kind.bits)
 
-            wires = max_pool(largest, node, inputs[0])
+            (x,) = inputs
+            # To a pool an input more is so many channels more.
+            wires = max_pool(largest, node, x.reshape(-1, *x.shape[2:]))
+            wires = wires.reshape(len(x), -1, *wires.shape[1:])
         else:
             padding = self._constant(node.name, kind.zero_point) if isinstance(node, Pad) else 0
-            wires = node.run([x[np.newaxis] for x in inputs], padding)[0]
+            wires = node.run(inputs, padding)
         self._wires[node.name] = wires
 
     def _constant(self, name: str, value: int) -> int:

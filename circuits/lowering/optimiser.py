@@ -148,7 +148,7 @@ class Optimiser:
     def _private(self, node: Conv | Dense) -> Iterator[Option]:
         sums, rescaled = (layer_of(node, self._typed, rescale) for rescale in (None, node.rescale))
         assert sums is not None  # noqa: S101  without multipliers there is one
-        plain = Tally(rows=sums.kernel.outputs * sums.pairs)
+        plain = Tally(rows=sums.kernel.outputs * sums.kernel.pairs)
         if node.rescale is None:
             yield Option(Way(Plain()), plain)
         else:
@@ -188,7 +188,7 @@ class Optimiser:
         """``way``, and a rescaling of sums of wires."""
         rescale = node.rescale
         assert rescale is not None  # noqa: S101  the caller asks
-        count = int(np.prod(self._typed.qgraph.shapes[node.name]))
+        count = self._typed.batch * int(np.prod(self._typed.qgraph.shapes[node.name]))
         for clamp in self._tools.clamps(rescale, scaled, self._widths):
             tally, other = self._tools.requantise_tally(
                 count, scaled, rescale, clamp, readable=True, short=short
@@ -229,7 +229,7 @@ def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Tally:
             kind, (shape,) = graph.types[node.name], graph.shapes_of(node)
             assert kind is not None  # noqa: S101  sums are never pooled
             for width, count in maxima(node, shape).items():
-                tallies.append(tools.largest_tally(count, width, kind.bits))
+                tallies.append(tools.largest_tally(typed.batch * count, width, kind.bits))
     return Tally.sum(tallies)
 
 
@@ -239,7 +239,7 @@ def _cost_of_term_signs(typed: TypedGraph) -> Tally:
     for node in graph.nodes:
         if isinstance(node, Conv | Dense):
             (kind,), (shape,) = graph.types_of(node), graph.shapes_of(node)
-            pairs = len(node.weight) * node.sliding(shape).pairs
+            pairs = typed.batch * len(node.weight) * node.sliding(shape).pairs
             rows += pairs * decompose_cost(kind.bits + 1, full=False)
     return Tally(rows=rows)
 

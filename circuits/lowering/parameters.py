@@ -6,13 +6,34 @@ import numpy as np
 
 from circuits.builder import Builder
 from circuits.integers import IntArray
-from circuits.linear import Weighted
+from circuits.linear import Linear, Weighted
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.tally import Tally
 from circuits.quantised import Conv, Dense
 
-# The linked segment of a committed model: for each node the weights, then the biases.
+# The linked segment of a committed model: its architecture, then for each node the weights and the biases.
 MODEL = "model"
+# The SHA-256 of the architecture as so many integers, lowest first: below 2^62, like all others.
+ARCHITECTURE_LIMBS, _LIMB_BITS = 5, 52
+
+
+def architecture_limbs(digest: bytes) -> IntArray:
+    """int64[ARCHITECTURE_LIMBS]."""
+    number = int.from_bytes(digest, "big")
+    shifts = range(0, ARCHITECTURE_LIMBS * _LIMB_BITS, _LIMB_BITS)
+    return np.array([number >> shift & (1 << _LIMB_BITS) - 1 for shift in shifts], dtype=np.int64)
+
+
+def committed_architecture(builder: Builder, digest: bytes) -> None:
+    """Begin the segment of a committed model with the constants that say which architecture it has."""
+    limbs = architecture_limbs(digest)
+    wires = builder.committed(builder.segment(MODEL, linked=True), "architecture", ARCHITECTURE_LIMBS)
+    builder.zero("model/architecture", Linear.wires(wires).shift(-limbs))
+
+    def fill(z: IntArray) -> None:
+        z[wires] = limbs
+
+    builder.fill(fill)
 
 
 def chosen_parameters(tools: Arithmetic, node: Conv | Dense) -> tuple[IntArray, IntArray]:

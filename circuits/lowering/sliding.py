@@ -1,4 +1,7 @@
-"""The sums of a kernel that slides over a tensor of wires, row by row: (output channel, position)."""
+"""The sums of a kernel that slides over tensors of wires, row by row: (output channel, input, position).
+
+A kernel that slides over a batch of inputs does what one input with as many more positions would ask for.
+"""
 
 from __future__ import annotations
 
@@ -15,54 +18,80 @@ from circuits.tiles import Products
 
 
 class Kernel(NamedTuple):
-    """``zero_point``, ``top``: the input's, and its largest integer. ``outputs``: channels of the output."""
+    """``zero_point``, ``top``: the inputs', and their largest integer. ``outputs``: channels of the output.
+    ``batch``: of inputs."""
 
     sliding: Sliding
     outputs: int
     zero_point: int
     top: int
+    batch: int = 1
+
+    @property
+    def positions(self) -> int:
+        """Of all inputs, for one output channel."""
+        down, across = self.sliding.out
+        return self.batch * down * across
+
+    @property
+    def pairs(self) -> int:
+        """Meetings of a tap and an input's entry, for one output channel."""
+        return self.batch * self.sliding.pairs
 
     def convolve(self, q: IntArray, weight: IntArray, bias: IntArray) -> IntArray:
-        """The sums for inputs q[*image], weight[outputs, taps], bias[outputs], flattened.
+        """The sums for inputs q[batch, *image], weight[outputs, taps], bias[outputs], as rows.
 
         Exact: at most 2^24 terms of two factors below 2^9 each stay below 2^53, in float64 with a BLAS.
         """
         sliding = self.sliding
-        centred = (q.reshape(1, *sliding.image) - self.zero_point).astype(np.float64)
+        centred = (q.reshape(self.batch, *sliding.image) - self.zero_point).astype(np.float64)
         kernel = weight.reshape(self.outputs, -1, *sliding.kernel).astype(np.float64)
         nothing = np.zeros(self.outputs)
         acc = planes.convolve(centred, kernel, nothing, sliding.stride, sliding.padding, sliding.groups)
-        sums: IntArray = acc[0].astype(np.int64) + bias[:, np.newaxis, np.newaxis]
+        sums = np.swapaxes(acc.astype(np.int64), 0, 1).reshape(self.outputs, -1) + bias[:, np.newaxis]
         flat: IntArray = sums.reshape(-1)
         return flat
 
 
 class Slid:
-    """Which tap and which input meet in each product: ``pairs`` of them for an output channel, sorted by
-    position. A row is an output channel and a position."""
+    """Which tap and which entry of the inputs meet in each product: ``pairs`` of them for an output channel,
+    sorted by position. A row is an output channel and a position."""
 
     def __init__(self, x: IntArray, kernel: Kernel) -> None:
         self.kernel = kernel
         self.x = x.ravel()
-        self.windows = kernel.sliding.windows()
-        self.positions = len(self.windows.offsets) - 1
-        self.pairs = len(self.windows.taps)
+        self.positions, self.pairs = kernel.positions, kernel.pairs
         self.rows = kernel.outputs * self.positions
         groups = kernel.sliding.groups
         self.taps = kernel.sliding.image[0] // groups * math.prod(kernel.sliding.kernel)
+        # Those of one input: every other repeats them.
+        self._windows = kernel.sliding.windows()
         self._outputs_of_group = kernel.outputs // groups
-        self._inputs_of_group = len(self.x) // groups
+        self._size = math.prod(kernel.sliding.image)
+        self._inputs_of_group = self._size // groups
 
     @property
     def width(self) -> int:
         """Products in a row, on average."""
         return -(-self.pairs // self.positions)
 
+    def tap(self, pair: IntArray) -> IntArray:
+        """The taps of these pairs."""
+        taps: IntArray = self._windows.taps[pair % self.kernel.sliding.pairs if self._several else pair]
+        return taps
+
     def indices(self, output: IntArray, pair: IntArray) -> IntArray:
-        """Which inputs these outputs read in these pairs."""
-        group = output // self._outputs_of_group
-        index: IntArray = group * self._inputs_of_group + self.windows.inputs[pair]
+        """Which entries of the inputs these outputs read in these pairs."""
+        first = output // self._outputs_of_group * self._inputs_of_group
+        if self._several:
+            image, pair = np.divmod(pair, self.kernel.sliding.pairs)
+            first = first + image * self._size
+        index: IntArray = first + self._windows.inputs[pair]
         return index
+
+    @property
+    def _several(self) -> bool:
+        return self.kernel.batch > 1
 
     def inputs(self, output: IntArray, pair: IntArray) -> IntArray:
         """Their wires."""
@@ -77,8 +106,10 @@ class Slid:
     def entries(self, start: int, stop: int) -> tuple[IntArray, IntArray, IntArray]:
         """Row less ``start``, output and pair of every product of the rows from ``start`` up to ``stop``."""
         output, position = np.divmod(np.arange(start, stop), self.positions)
-        first = self.windows.offsets[position]
-        lengths = self.windows.offsets[position + 1] - first
+        image, place = np.divmod(position, len(self._windows.offsets) - 1)
+        first = self._windows.offsets[place]
+        lengths = self._windows.offsets[place + 1] - first
+        first = first + image * self.kernel.sliding.pairs
         row = np.repeat(np.arange(stop - start), lengths)
         before = np.cumsum(lengths) - lengths
         return row, output[row], np.arange(len(row)) + (first - before)[row]
@@ -87,7 +118,7 @@ class Slid:
         """For consecutive ``rows`` the weights and the centred inputs of each product, int64[rows, taps]; 0
         where a tap has no input."""
         row, output, pair = self.entries(int(rows[0]), int(rows[-1]) + 1)
-        place = row, self.windows.taps[pair]
+        place = row, self.tap(pair)
         left, right = np.zeros((2, len(rows), self.taps), dtype=np.int64)
         left[place] = z[weight[output, place[1]]]
         right[place] = z[self.inputs(output, pair)] - self.kernel.zero_point
@@ -111,7 +142,7 @@ class PublicKernel(Sums):
     def part(self, start: int, stop: int) -> Linear:
         slid = self._slid
         row, output, pair = slid.entries(start, stop)
-        value = self.weight[output, slid.windows.taps[pair]]
+        value = self.weight[output, slid.tap(pair)]
         return Linear(stop - start, row, slid.inputs(output, pair), value).shift(self.constant[start:stop])
 
     def evaluate(self, z: IntArray) -> IntArray:
@@ -150,7 +181,7 @@ class PrivateKernel(PairSums):
     def products(self, start: int, stop: int) -> Products:
         slid = self._slid
         output, pair = np.divmod(np.arange(start, stop), slid.pairs)
-        left = self.weight[output, slid.windows.taps[pair]]
+        left = self.weight[output, slid.tap(pair)]
         return left, slid.inputs(output, pair), self._product[start:stop]
 
     def part(self, start: int, stop: int) -> Linear:
@@ -160,7 +191,7 @@ class PrivateKernel(PairSums):
         if zero_point == 0:
             return total
         row, output, pair = slid.entries(start, stop)
-        weight = self.weight[output, slid.windows.taps[pair]]
+        weight = self.weight[output, slid.tap(pair)]
         return total + Linear(stop - start, row, weight, np.full(len(row), -zero_point))
 
     def evaluate(self, z: IntArray) -> IntArray:
@@ -200,7 +231,7 @@ class Strands(Unvalued):
         groups = start // taps, -(-stop // taps)
         row, output, pair = slid.entries(groups[0] * count, min(groups[1] * count, slid.rows))
         group, strand = np.divmod(row, count)
-        place = group * taps + slid.windows.taps[pair] + groups[0] * taps - start
+        place = group * taps + slid.tap(pair) + groups[0] * taps - start
         inside = (place >= 0) & (place < stop - start)
         output, pair, place, strand = output[inside], pair[inside], place[inside], strand[inside]
         terms = self._base.take(_named(slid, output, pair, by_input=self._by_input))
@@ -210,4 +241,4 @@ class Strands(Unvalued):
 def _named(slid: Slid, output: IntArray, pair: IntArray, *, by_input: bool) -> IntArray:
     if by_input:
         return slid.indices(output, pair)
-    return output * slid.taps + slid.windows.taps[pair]
+    return output * slid.taps + slid.tap(pair)

@@ -30,7 +30,7 @@ from circuits.quantisation import quantise
 from circuits.quantised import QuantGraph
 from circuits.registration import lower_registration
 from circuits.tiles import Products
-from circuits.typed import WeightPrivacy
+from circuits.typed import Privacy, TypedGraph
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -59,7 +59,7 @@ class Part(NamedTuple):
 class Circuit:
     """How a network is compiled: to one inference with a private input, or to its registration."""
 
-    weights: WeightPrivacy
+    weights: Privacy
     level: Level
     bits: int = 8
     registration: bool = False
@@ -150,7 +150,7 @@ def count_graph(qgraph: QuantGraph, circuit: Circuit) -> Count:
     if circuit.registration:
         lower_registration(ledger, qgraph)
     else:
-        lower_inference(ledger, qgraph, "private", circuit.weights, circuit.level)
+        lower_inference(ledger, TypedGraph(qgraph, "private", circuit.weights), circuit.level)
     return Count(ledger.close(), {node.name: type(node).__name__ for node in qgraph.nodes})
 
 

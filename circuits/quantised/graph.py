@@ -7,10 +7,11 @@ intermediate value to 2^62.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +20,17 @@ from numpy.typing import ArrayLike
 from circuits.graph import MOST_ELEMENTS
 from circuits.integers import IntArray
 from circuits.quantised import file
-from circuits.quantised.nodes import Accumulating, Concat, Mover, QuantNode, Reshape, Shape, Transpose
+from circuits.quantised.nodes import (
+    Accumulating,
+    Concat,
+    Conv,
+    Dense,
+    Mover,
+    QuantNode,
+    Reshape,
+    Shape,
+    Transpose,
+)
 from circuits.quantised.types import Affine, require
 from circuits.tensors import as_finite_tensor, first_index
 from zenerrors import FileFormatError, ModelError, TensorError
@@ -102,6 +113,20 @@ class QuantGraph:
     def shapes_of(self, node: QuantNode) -> list[Shape]:
         """The shapes of what ``node`` reads."""
         return [self.shapes[name] for name in node.inputs]
+
+    @cached_property
+    def architecture(self) -> QuantGraph:
+        """All of the network but its weights and biases: these are 0, and the largest of their types.
+
+        Whoever has it can compile every circuit whose weights are committed.
+        """
+        nodes = tuple(node.blank() if isinstance(node, Conv | Dense) else node for node in self.nodes)
+        return replace(self, nodes=nodes)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of ``to_bytes``."""
+        return hashlib.sha256(self.to_bytes()).digest()
 
     @property
     def classes(self) -> int:

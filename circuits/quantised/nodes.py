@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +159,11 @@ class _Weighted(Windowed):
     def bias_bits(self) -> int:
         """The biases' type: a b >= 1 with -2^b <= bias < 2^b for every entry."""
         return max(1, int(self.bias.min()).bit_length(), int(self.bias.max()).bit_length())
+
+    def blank(self) -> Self:
+        """The same node with weights 0, and biases that say no more than ``bias_bits``."""
+        largest = np.full_like(self.bias, (1 << self.bias_bits) - 1)
+        return replace(self, weight=np.zeros_like(self.weight), bias=largest)
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         least, most = super().bounds(types, shapes)

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
 from circuits.lowering import Level
-from circuits.typed import Privacy, WeightPrivacy
+from circuits.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient
 
 PINNED = Path(__file__).parent / "constraint_counts.json"
 LEVELS: tuple[Level, ...] = get_args(Level)
-SETTINGS: list[tuple[WeightPrivacy, Level]] = [
+SETTINGS: list[tuple[Privacy, Level]] = [
     *itertools.product(get_args(Privacy), LEVELS),
     ("committed", 5),
 ]
@@ -48,7 +48,7 @@ def test_constraint_counts_are_the_pinned_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize(("weights", "level"), SETTINGS)
-def test_a_circuit_has_the_constraints_of_its_plan(weights: WeightPrivacy, level: Level) -> None:
+def test_a_circuit_has_the_constraints_of_its_plan(weights: Privacy, level: Level) -> None:
     circuit = compile_inference(quantised("shallownet"), weight_privacy=weights, level=level)
     assert circuit.statement.constraints == circuit.plan.rows
 
@@ -60,7 +60,7 @@ def test_a_circuit_has_the_constraints_of_its_plan(weights: WeightPrivacy, level
     st.sampled_from(SETTINGS),
 )
 def test_circuits_of_every_kind_of_node_have_the_constraints_of_their_plans(
-    seed: int, kinds: list[str], setting: tuple[WeightPrivacy, Level]
+    seed: int, kinds: list[str], setting: tuple[Privacy, Level]
 ) -> None:
     weights, level = setting
     graph = networks.of_kinds(seed, *kinds, shape=(2, 3, 3))

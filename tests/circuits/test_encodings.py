@@ -30,7 +30,7 @@ from circuits.lowering.tables import Tables
 from circuits.quantised import Affine, Conv, Dense, QuantNode, Requantise, Rescale, Reshape, WeightType
 from circuits.registration import compile_registration
 from circuits.sources import SLOT_BITS, Known, Source, slot_width
-from circuits.typed import TypedGraph, WeightPrivacy
+from circuits.typed import Privacy, TypedGraph
 from prover.statement import Statement
 from tests.circuits.support import R, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
@@ -131,7 +131,7 @@ def recorded(equations: list[Equation]) -> Iterator[None]:
 class Case:
     kind: str
     level: Level
-    weights: WeightPrivacy
+    weights: Privacy
     way: Way
 
     @property
@@ -145,12 +145,12 @@ class Case:
 
 
 @cache
-def explained(kind: str, level: Level, weights: WeightPrivacy) -> dict[Way, int]:
+def explained(kind: str, level: Level, weights: Privacy) -> dict[Way, int]:
     plan = compile_inference(network(kind), weight_privacy=weights, level=level).plan
     return dict(plan.explanation[NODE])
 
 
-SETTINGS: list[tuple[Level, WeightPrivacy]] = [
+SETTINGS: list[tuple[Level, Privacy]] = [
     (3, "private"),
     (4, "private"),
     (5, "private"),

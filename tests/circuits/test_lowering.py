@@ -50,7 +50,7 @@ def test_executor_and_constraints_agree_bit_for_bit(
             if f"{node.name}/out" in circuit.layout and f"{node.name}/cap/chosen" not in circuit.layout:
                 wires = circuit.layout[f"{node.name}/out"]
                 assert z[wires].tolist() == expected[node.name].ravel().tolist(), node.name
-        public = circuit.public_inputs(q, circuit.execute(q))
+        public = circuit.public_inputs(q)
         assert z[1 : 1 + circuit.statement.public].tolist() == public
         expected_witness = kernels.fr.from_int64(z)
         circuit.program.derive(expected_witness)

@@ -14,11 +14,11 @@ import pytest
 
 from circuits import compile_inference
 from circuits.lowering import Level
-from circuits.typed import WeightPrivacy
+from circuits.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, completed, first_violation, forge
 
-SETTINGS: list[tuple[str, Level, WeightPrivacy]] = [
+SETTINGS: list[tuple[str, Level, Privacy]] = [
     *((kind, 2, "private") for kind in ("conv", "sum", "max", "add", "requantise")),
     ("conv", 2, "public"),
     ("conv", 1, "private"),
@@ -35,7 +35,7 @@ CHOICES = ("/weight", "/weight/bits", "/weight/limbs", "/bias", "/bias/bits", "/
 
 
 @pytest.mark.parametrize(("kind", "level", "weights"), SETTINGS)
-def test_no_wire_has_a_second_value(kind: str, level: Level, weights: WeightPrivacy) -> None:
+def test_no_wire_has_a_second_value(kind: str, level: Level, weights: Privacy) -> None:
     graph = networks.of_kinds(7, kind, most_bits=4, shape=(1, 2, 2))
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
     q = networks.inputs(graph, 3, 7)[2]

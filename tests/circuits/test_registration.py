@@ -11,7 +11,7 @@ import kernels
 import prover
 from circuits import QuantGraph, compile_inference, compile_registration, parameters
 from circuits.quantised import Conv, Dense
-from circuits.typed import WeightPrivacy
+from circuits.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import accepted_lies, challenged, first_violation
 from tests.prover.statements import commitment_basis
@@ -29,7 +29,7 @@ def test_the_parameters_are_those_of_the_linked_segment(network: QuantGraph) -> 
     registration = compile_registration(network)
     for statement, z in (
         (circuit.statement, circuit.assign(q)),
-        (registration.statement, registration.assign({})),
+        (registration.statement, registration.program.assign({})),
     ):
         (linked,) = (
             variables
@@ -46,23 +46,28 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     registration = compile_registration(network)
     key = prover.setup(registration.statement, basis=basis)
     registered = prover.prove(
-        key, registration.statement, registration.witness({}), openings=[model], answer=registration.answer
+        key,
+        registration.statement,
+        registration.witness(statement=7),
+        openings=[model],
+        answer=registration.program.answer,
     ).to_bytes()
-    assert prover.verify(key.verifying_key, [], registered, [model.commitment]).valid
-    assert not prover.verify(key.verifying_key, [], registered, [other.commitment]).valid
+    assert prover.verify(key.verifying_key, [7], registered, [model.commitment]).valid
+    assert not prover.verify(key.verifying_key, [7], registered, [other.commitment]).valid
+    assert not prover.verify(key.verifying_key, [8], registered, [model.commitment]).valid
 
     circuit = compile_inference(network, weight_privacy="committed")
     key = prover.setup(circuit.statement, basis=basis)
     q = networks.inputs(network, 3)[2]
-    public = circuit.public_inputs(q, circuit.execute(q))
+    public = circuit.public_inputs(q)
     witness = circuit.witness(q)
     proof = prover.prove(
         key, circuit.statement, witness, openings=[model], answer=circuit.program.answer
     ).to_bytes()
     assert prover.verify(key.verifying_key, public, proof, [model.commitment]).valid
     assert not prover.verify(key.verifying_key, public, proof, [other.commitment]).valid
-    for label in set(range(network.classes)) - set(public):
-        assert not prover.verify(key.verifying_key, [label], proof, [model.commitment]).valid
+    for label in set(range(network.classes)) - {public[1]}:
+        assert not prover.verify(key.verifying_key, [0, label], proof, [model.commitment]).valid
     with pytest.raises(StatementError):
         prover.prove(key, circuit.statement, witness, openings=[other], answer=circuit.program.answer)
 
@@ -70,14 +75,14 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
 def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGraph) -> None:
     meanings = {
         weights: compile_inference(network, weight_privacy=weights).meaning
-        for weights in get_args(WeightPrivacy)
+        for weights in get_args(Privacy)
     }
     assert "registration" in meanings["committed"]
     assert not any("registration" in meanings[weights] for weights in ("public", "private"))
 
 
 def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> None:
-    program = compile_registration(network)
+    program = compile_registration(network).program
     honest = program.assign({})
     assert first_violation(program.statement, challenged(program, honest)) is None
     for node in network.nodes:
@@ -96,7 +101,7 @@ def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> Non
 
 def test_every_wire_of_a_registration_that_moves_is_noticed() -> None:
     network = networks.of_kinds(3, most_bits=3, shape=(1, 2, 2))
-    program = compile_registration(network)
+    program = compile_registration(network).program
     assert accepted_lies(program, program.assign({})) == []
 
 

@@ -1,0 +1,146 @@
+"""ZENacc: how many samples of a labelled batch a network gets right.
+
+The statement: of the samples and labels that the commitment ``dataset`` is to, as many as the commitment
+``correct`` is to are labelled as the network labels them. Which ones stays hidden, and so does the count: the
+counts of several batches add up in their commitments, and the sum alone is opened.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.builder import Builder
+from circuits.circuit import Circuit, checked_integers, require_known
+from circuits.inputs import begin, inputs_tally
+from circuits.integers import IntArray
+from circuits.linear import Linear, Weighted
+from circuits.lowering import Lowering, Tally, argmax, argmax_tally, arithmetic, best_plan
+from circuits.quantised import QuantGraph
+from circuits.typed import Privacy, TypedGraph
+from kernels import FrArray, fr
+from zenerrors import StatementError
+
+DATASET, CORRECT = "dataset", "correct"
+_LEVEL: Final = 5
+
+
+class Accuracy(Circuit):
+    """The circuit of one batch. Linked segments: "model" where it is committed, "dataset" and "correct"."""
+
+    scheme = "accuracy"
+
+    @property
+    def claim(self) -> str:
+        return (
+            "The prover knows samples and labels, which the commitment to the dataset is to, and {network} "
+            "gives as many of the samples their labels as the commitment to the count is to."
+        )
+
+    @property
+    def batch(self) -> int:
+        """How many samples the circuit takes."""
+        return self.typed.batch
+
+    @property
+    def public_layout(self) -> list[dict[str, Any]]:
+        return self._layout()
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"batch": self.batch, "classes": self.qgraph.classes}
+
+    def dataset_values(self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]) -> IntArray:
+        """What the commitment to a batch is to: all samples row by row, then all labels, int64[n].
+
+        ``samples``: integers [batch, *input_shape] of the input's type, ``labels``: [batch], each from 0 to
+        the number of classes: with that number, a sample is never right. Raises ``TensorError``.
+        """
+        kind, shape = self.qgraph.input_type, (self.batch, *self.qgraph.input_shape)
+        checked = checked_integers(samples, shape, kind.top, "samples")
+        return np.concatenate(
+            [checked.ravel(), checked_integers(labels, (self.batch,), self.qgraph.classes, "labels")]
+        )
+
+    def count(self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]) -> int:
+        """How many of the samples the network gives their labels."""
+        return int((self.qgraph.run(np.asarray(samples, np.int64)).argmax(axis=1) == labels).sum())
+
+    def witness(
+        self,
+        samples: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        *,
+        statement: int = 0,
+    ) -> FrArray:
+        """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``."""
+        values = self.dataset_values(samples, labels)
+        size = values.size - self.batch
+        return self._witness({"samples": values[:size], "labels": values[size:]}, statement)
+
+    def public_inputs(self, *, statement: int = 0) -> list[int]:
+        """The statement's public inputs in order, as ``public_layout`` describes them."""
+        return self._listed({}, statement)
+
+
+def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Accuracy:
+    """The circuit of ``batch`` samples. Deterministic; with committed weights it depends on types only.
+
+    Rows beside the network's: two for each sample. Raises ``StatementError`` as ``compile_inference``, and
+    ``statement.batch`` for a batch of none.
+    """
+    require_known(_LEVEL, weight_privacy=weight_privacy)
+    if batch < 1:
+        raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
+    typed = TypedGraph(qgraph, "committed", weight_privacy, batch)
+    builder = Builder()
+    begin(builder, typed)
+    builder.segment(DATASET, linked=True)
+    builder.segment(CORRECT, linked=True)
+    tools = arithmetic(builder, _LEVEL)
+    samples = builder.committed(DATASET, "samples", batch * math.prod(qgraph.input_shape))
+    labels = builder.committed(DATASET, "labels", batch)
+    tools.ranged("input/value", Weighted.wires(samples), qgraph.input_type.bits)
+    output = typed.tensors[qgraph.output]
+    argmaxes = argmax_tally(tools, batch, qgraph.classes, 1, (output.low, output.high))
+    others = inputs_tally(typed) + argmaxes + Tally(rows=2 * batch + 1)
+    plan = best_plan(tools, typed, _LEVEL, others)
+    x = samples.reshape(batch, *qgraph.input_shape)
+    values, bounds = Lowering(tools, typed, _LEVEL, plan, x).output()
+    found = tools.chosen("output/label", batch)
+    argmax(tools, "output/argmax", values, bounds, found[:, np.newaxis])
+    right = _equal(builder, "output/right", found, labels)
+    count = builder.committed(CORRECT, "correct", 1)
+    builder.zero("output/correct", Linear.ones(right[np.newaxis]) - Linear.wires(count))
+
+    def fill(z: IntArray) -> None:
+        z[count] = z[right].sum()
+
+    builder.fill(fill)
+    return Accuracy(typed, _LEVEL, builder.program(), plan)
+
+
+def _equal(builder: Builder, name: str, left: IntArray, right: IntArray) -> IntArray:
+    """Wires [n] for ``left == right``, 1 or 0. Rows: two each.
+
+    Sound: with d = left - right, ``d inverse = 1 - equal`` lets ``equal`` be 1 alone where d = 0, and
+    ``d equal = 0`` lets it be 0 alone where it is not.
+    """
+    equal, inverse = builder.private(name, len(left)), builder.private(f"{name}/inverse", len(left))
+    difference = Linear.wires(left) - Linear.wires(right)
+    unequal = Linear.wires(equal).scale(-1).shift(1)
+    builder.multiply(f"{name}_if", difference, Linear.wires(inverse), unequal)
+    builder.multiply(f"{name}_only_if", difference, Linear.wires(equal), Linear.empty(len(left)))
+    matrix = difference.csr
+
+    def fill(z: IntArray) -> None:
+        z[equal] = z[left] == z[right]
+
+    def derive(z: FrArray) -> None:
+        z[inverse] = fr.inverse(matrix.multiply(z))
+
+    builder.fill(fill)
+    builder.derive(derive)
+    return equal
