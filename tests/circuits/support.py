@@ -172,7 +172,6 @@ def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
     honest = challenged(program, z)
     assert first_violation(statement, honest) is None
     free = set(statement.anchored[statement.instance :].tolist())
-    # No row reads the public input for the hash of a document.
     free |= set(statement.layout.get("statement", np.zeros(0, np.int64)).tolist())
     accepted = []
     for variable in set(range(1, statement.variables)) - free:
@@ -189,7 +188,8 @@ def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
 def unnoticed(
     statement: Statement, z: Sequence[int], lies: Iterable[tuple[int, int]]
 ) -> list[tuple[str, int]]:
-    """The lies (variable, value) that no row notices, told alone in the satisfying assignment z.
+    """The lies (variable, value) that no row notices, told alone in the satisfying assignment z; but those
+    about the hash of a document, which no row reads.
 
     Only the rows that hold the variable can notice: in Python integers, one by one.
     """
@@ -203,8 +203,10 @@ def unnoticed(
             ):
                 part.setdefault(c, []).append((r, matrix.pool[k]))
                 total[r] = total.get(r, 0) + matrix.pool[k] * z[c]
-    found = []
+    found, hashes = [], statement.layout.get("statement", ())
     for variable, value in lies:
+        if variable in hashes:
+            continue
         change = [dict.fromkeys((r for r, _ in part.get(variable, [])), 0) for part in parts]
         for moved, part in zip(change, parts, strict=True):
             for r, coefficient in part.get(variable, []):

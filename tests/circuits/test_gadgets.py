@@ -337,7 +337,7 @@ def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, In
     builder = Builder()
     label = builder.public("label", 1)
     values = builder.private("values", count)
-    argmax(Digits(builder, full=False), "test/argmax", Linear.wires(values), bounds, label)
+    argmax(Digits(builder, full=False), "test/argmax", Linear.wires(values), bounds, label[np.newaxis])
     return builder, values, label
 
 

@@ -31,7 +31,16 @@ SETTINGS: list[tuple[str, Level, Privacy]] = [
     ("conv", 5, "committed"),
 ]
 # Where nothing is out of range, nothing reads the slack of a clamp (circuits.gadgets.clamp).
-CHOICES = ("/weight", "/weight/bits", "/weight/limbs", "/bias", "/bias/bits", "/bias/limbs", "/slack")
+CHOICES = (
+    "/weight",
+    "/weight/bits",
+    "/weight/limbs",
+    "/bias",
+    "/bias/bits",
+    "/bias/limbs",
+    "/slack",
+    "statement",
+)
 
 
 @pytest.mark.parametrize(("kind", "level", "weights"), SETTINGS)
@@ -43,7 +52,7 @@ def test_no_wire_has_a_second_value(kind: str, level: Level, weights: Privacy) -
     assert first_violation(circuit.statement, completed(circuit, z)) is None
     rng = np.random.default_rng(level)
     for name, group in circuit.layout.items():
-        if name in ("input", "input/value/bits", "input/value/limbs") or name.endswith(CHOICES):
+        if name in ("statement", "input", "input/value/bits", "input/value/limbs") or name.endswith(CHOICES):
             continue
         sampled = rng.choice(group.ravel(), min(group.size, 1), replace=False)
         # Only digits of 0 and 1 pass for digits; wires that hold a value are moved by every power of two.

@@ -123,6 +123,11 @@ def test_a_match_is_proven_and_its_contrary_is_not(circuit: Recognition) -> None
 def test_the_description_is_json_and_says_what_it_proves(circuit: Recognition) -> None:
     described = json.loads(json.dumps(circuit.describe()))
     assert described["scheme"] == "recognition"
-    assert [group["name"] for group in described["public_inputs"]] == ["reference", "threshold", "match"]
+    assert [group["name"] for group in described["public_inputs"]] == [
+        "statement",
+        "reference",
+        "threshold",
+        "match",
+    ]
     assert sum(group["count"] for group in described["public_inputs"]) == circuit.statement.public
     assert "embedding" in described["meaning"]

@@ -74,8 +74,7 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
 
 def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGraph) -> None:
     meanings = {
-        weights: compile_inference(network, weight_privacy=weights).meaning
-        for weights in get_args(Privacy)
+        weights: compile_inference(network, weight_privacy=weights).meaning for weights in get_args(Privacy)
     }
     assert "registration" in meanings["committed"]
     assert not any("registration" in meanings[weights] for weights in ("public", "private"))
