@@ -361,6 +361,36 @@ def test_argmax_refuses_every_wrong_label_under_every_selector_and_maximum() -> 
         assert accepted == {int(np.argmax(logits))}
 
 
+def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None:
+    bounds, count = (-1, 1), 3
+    builder = Builder()
+    labels = builder.public("labels", 2)
+    values = builder.private("values", count)
+    argmax(Digits(builder, full=False), "test/argmax", Linear.wires(values), bounds, labels[np.newaxis])
+    program, layout = builder.program(), builder.layout
+    margins = layout["test/argmax2_margin/bits"]
+    free = np.array(list(itertools.product((0, 1), (0, 1), (0, 1), range(-5, 6), range(-1, 5))))
+    selector, largest, claim = free[:, :3], free[:, 3], free[:, 4]
+    later = selector @ np.tril(np.ones((3, 3), dtype=np.int64), -1)
+    for logits in itertools.product(range(bounds[0], bounds[1] + 1), repeat=count):
+        honest = np.zeros(program.statement.variables, dtype=np.int64)
+        honest[0], honest[values] = 1, logits
+        for step in program.fills:
+            step(honest)
+        order = np.argsort(-np.array(logits), kind="stable")
+        assert honest[labels].tolist() == order[:2].tolist()
+        assert first_violation(program.statement, honest) is None
+        z = np.tile(honest, (len(free), 1))
+        z[:, labels[1]] = claim
+        z[:, layout["test/argmax2/selector"]] = selector
+        z[:, layout["test/argmax2/max"][0]] = largest
+        raised = 3 * honest[layout["test/argmax/selector"]]
+        margin = largest[:, None] - np.array(logits) - later + raised
+        z[:, margins] = (margin[:, :, None] >> np.arange(margins.shape[1])) & 1
+        accepted = set(claim[satisfied(program.statement, z)].tolist())
+        assert accepted == {int(order[1])}
+
+
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=6), st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_argmax_passes_honest_values_and_takes_the_first_of_equals(values: list[int], tie: bool) -> None:

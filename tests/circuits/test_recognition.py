@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kernels
 import prover
 from circuits import QuantGraph, Recognition, compile_recognition
 from circuits.integers import IntArray
@@ -20,7 +21,7 @@ from circuits.typed import Privacy
 from prover.reference import check
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, challenged, first_violation, unnoticed
-from tests.prover.statements import patient
+from tests.prover.statements import commitment_basis, patient
 from zenerrors import StatementError, TensorError
 
 
@@ -99,6 +100,30 @@ def test_bad_input_is_named(circuit: Recognition) -> None:
     with pytest.raises(TensorError) as caught:
         circuit.witness(q, reference, circuit.most + 1)
     assert (caught.value.code, caught.value.field) == ("input.out_of_range", "threshold")
+
+
+def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
+    graph = embedding(1)
+    circuit = compile_recognition(graph, input_privacy="committed", reference_privacy="committed")
+    q, reference = inputs(graph)
+    assert circuit.commitments == ["input", "reference"]
+    public = circuit.public_inputs(q, reference, 40, statement=9)
+    assert set(circuit.values(q, reference, 40)) == {"threshold", "match"}
+    basis = commitment_basis(q.size)
+    held, other = (
+        [basis.commit(kernels.fr.from_int64(values)) for values in pair]
+        for pair in ((q.ravel(), reference), (q.ravel(), reference[::-1].copy()))
+    )
+    key = prover.setup(circuit.statement, basis=basis)
+    witness = circuit.witness(q, reference, 40, statement=9)
+    proof = prover.prove(key, circuit.statement, witness, openings=held, answer=circuit.program.answer)
+    verify = prover.verify
+    assert verify(key.verifying_key, public, proof, [opening.commitment for opening in held]).valid
+    assert not verify(key.verifying_key, public, proof, [opening.commitment for opening in other]).valid
+    for place in range(len(public)):
+        lie = list(public)
+        lie[place] = 1 - lie[place] if place == 2 else lie[place] + 1
+        assert not verify(key.verifying_key, lie, proof, [opening.commitment for opening in held]).valid
 
 
 def test_sums_are_no_embedding() -> None:

@@ -1,0 +1,235 @@
+"""ZENacc: counts of right answers over batches, and everything a prover could count instead."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kernels
+import prover
+from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, parameters
+from circuits.integers import IntArray
+from circuits.typed import Privacy
+from tests.circuits.quantised import networks
+from tests.circuits.quantised.networks import KINDS
+from tests.circuits.support import R, challenged, first_violation, slow_execute
+from tests.prover.statements import commitment_basis, patient
+from zenerrors import StatementError, TensorError
+
+PRIVATE: tuple[Privacy, ...] = ("public", "committed")
+
+
+def batch_of(graph: QuantGraph, size: int, seed: int = 0) -> tuple[IntArray, IntArray]:
+    """Samples, and labels of which some are right."""
+    rng = np.random.default_rng(seed)
+    samples = rng.integers(0, graph.input_type.top + 1, (size, *graph.input_shape))
+    right = graph.run(samples).argmax(axis=1)
+    return samples, np.where(rng.random(size) < 0.5, right, rng.integers(0, graph.classes + 1, size))
+
+
+def assigned(circuit: Accuracy, samples: IntArray, labels: IntArray) -> IntArray:
+    return circuit.program.assign({"samples": samples.ravel(), "labels": labels})
+
+
+@patient
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),
+    st.integers(1, 4),
+    st.sampled_from(PRIVATE),
+)
+def test_the_count_is_that_of_the_slow_executor_sample_by_sample(
+    seed: int, kinds: list[str], batch: int, weights: Privacy
+) -> None:
+    graph = networks.of_kinds(seed, *kinds, shape=(2, 3, 3))
+    circuit = compile_accuracy(graph, batch=batch, weight_privacy=weights)
+    samples, labels = batch_of(graph, batch, seed)
+    z = assigned(circuit, samples, labels)
+    assert circuit.statement.constraints == circuit.plan.rows
+    assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+    found = [slow_execute(graph, sample)[0] for sample in samples]
+    assert z[circuit.layout["output/label"]].tolist() == found
+    assert (
+        z[circuit.layout["correct"]].tolist() == [np.sum(found == labels)] == [circuit.count(samples, labels)]
+    )
+
+
+@pytest.mark.parametrize("weights", PRIVATE)
+def test_segments_hold_what_the_commitments_are_to(weights: Privacy) -> None:
+    graph = networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3))
+    circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
+    samples, labels = batch_of(graph, 3)
+    z = assigned(circuit, samples, labels)
+    held = {
+        segment.name: z[variables][:-1].tolist()
+        for segment, variables in zip(
+            circuit.statement.segments, circuit.statement.segment_ranges, strict=True
+        )
+        if segment.linked
+    }
+    expected = {
+        "dataset": circuit.dataset_values(samples, labels).tolist(),
+        "correct": [circuit.count(samples, labels)],
+    }
+    if weights == "committed":
+        expected = {"model": parameters(graph).tolist()} | expected
+    assert held == expected
+    assert list(held) == circuit.commitments
+
+
+@pytest.fixture(scope="module")
+def circuit() -> Accuracy:
+    return compile_accuracy(networks.of_kinds(7, "conv", most_bits=3, shape=(1, 2, 2)), batch=2)
+
+
+def forged(circuit: Accuracy, samples: IntArray, labels: IntArray, lies: dict[int, int]) -> list[int]:
+    """What a prover computes who insists on some wires and follows from them."""
+    order, z = circuit.program.order, assigned(circuit, samples, labels)
+    for step in circuit.program.fills:
+        z[list(lies)] = list(lies.values())
+        taken = z[order]
+        step(taken)
+        z[order] = taken
+    z[list(lies)] = list(lies.values())
+    return challenged(circuit.program, z)
+
+
+def test_no_other_count_label_or_verdict_has_a_proof(circuit: Accuracy) -> None:
+    samples, _ = batch_of(circuit.qgraph, 2, 3)
+    right = circuit.qgraph.run(samples).argmax(axis=1)
+    layout = circuit.layout
+    for truth in (right, (right + 1) % circuit.qgraph.classes, np.array([right[0], circuit.qgraph.classes])):
+        z = assigned(circuit, samples, truth)
+        assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+        wires = [int(wire) for name in ("correct", "output/right", "output/label") for wire in layout[name]]
+        for wire in wires:
+            for value in {-1, 0, 1, 2, 3, int(z[wire]) + 1, int(z[wire]) - 1} - {int(z[wire])}:
+                lie = forged(circuit, samples, truth, {wire: value})
+                assert first_violation(circuit.statement, lie) is not None, (wire, value)
+    (inverse,) = layout["output/right/inverse"][:1]
+    lie = forged(circuit, samples, right, {int(layout["output/right"][0]): 0, int(layout["correct"][0]): 1})
+    for value in (0, 1, R - 1):
+        lie[inverse] = value
+        assert first_violation(circuit.statement, lie) is not None
+
+
+def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
+    samples, labels = batch_of(circuit.qgraph, 2)
+    honest, statement = assigned(circuit, samples, labels), circuit.statement
+    # Samples and labels are what the commitment says; a wrong label is as wrong as the next.
+    given_names = ("statement", "samples", "labels", "challenge0", "challenge1")
+    derived = np.flatnonzero(honest[statement.first_private :] == 0) + statement.first_private
+    for name, group in circuit.layout.items():
+        for wire in group.ravel().tolist() if name not in given_names else ():
+            lie = honest.copy()
+            lie[wire] += 1
+            z = challenged(circuit.program, lie)
+            # What follows from challenges, or is derived, is computed anew whatever the prover insists on.
+            if z[wire] != lie[wire]:
+                assert wire in derived
+                z[wire] = (z[wire] + 1) % R
+            assert first_violation(statement, z) is not None, name
+
+
+def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:
+    samples, labels = batch_of(circuit.qgraph, 2)
+    top = circuit.qgraph.input_type.top
+    for wire in circuit.layout["samples"].tolist():
+        for value in (-1, top + 1, top + (1 << 20)):
+            lie = forged(circuit, samples, labels, {wire: value})
+            assert first_violation(circuit.statement, lie) is not None
+
+
+def test_bad_samples_and_labels_are_named(circuit: Accuracy) -> None:
+    samples, labels = batch_of(circuit.qgraph, 2)
+    top, classes = circuit.qgraph.input_type.top, circuit.qgraph.classes
+    for bad, field in (
+        ((samples[:1], labels), "samples"),
+        ((samples, labels[:1]), "labels"),
+        ((samples + top + 1, labels), "samples"),
+        ((samples, labels + classes + 1), "labels"),
+        ((samples, np.array([-1, 0])), "labels"),
+        ((samples.astype(float), labels), "samples"),
+    ):
+        with pytest.raises(TensorError) as caught:
+            circuit.witness(*bad)
+        assert caught.value.field == field
+    with pytest.raises(StatementError) as refused:
+        compile_accuracy(circuit.qgraph, batch=0)
+    assert refused.value.code == "statement.batch"
+
+
+def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() -> None:
+    graph = networks.of_kinds(5, "conv", shape=(1, 3, 3))
+    samples, labels = batch_of(graph, 2, 1)
+    accuracy = compile_accuracy(graph, batch=2, weight_privacy="committed")
+    inference = compile_inference(graph, input_privacy="committed", weight_privacy="committed")
+    values = {
+        "model": parameters(graph),
+        "dataset": accuracy.dataset_values(samples, labels),
+        "correct": np.array([accuracy.count(samples, labels)]),
+        "input": samples[0].ravel(),
+    }
+    basis = commitment_basis(max(len(value) for value in values.values()))
+    openings = {name: basis.commit(kernels.fr.from_int64(value)) for name, value in values.items()}
+    other = {
+        name: basis.commit(kernels.fr.from_int64(np.append(value[:-1], value[-1] + 1)))
+        for name, value in values.items()
+    }
+    witnesses = (
+        (accuracy, accuracy.witness(samples, labels, statement=5), accuracy.public_inputs(statement=5)),
+        (
+            inference,
+            inference.witness(samples[0], statement=5),
+            inference.public_inputs(samples[0], statement=5),
+        ),
+    )
+    for circuit, witness, public in witnesses:
+        key = prover.setup(circuit.statement, basis=basis)
+        names = circuit.commitments
+        proof = prover.prove(
+            key,
+            circuit.statement,
+            witness,
+            openings=[openings[name] for name in names],
+            answer=circuit.program.answer,
+        )
+        commitments = [openings[name].commitment for name in names]
+        assert prover.verify(key.verifying_key, public, proof, commitments).valid
+        assert not prover.verify(key.verifying_key, [6, *public[1:]], proof, commitments).valid
+        for index, name in enumerate(names):
+            wrong = [*commitments]
+            wrong[index] = other[name].commitment
+            assert not prover.verify(key.verifying_key, public, proof, wrong).valid
+            with pytest.raises(StatementError):
+                prover.prove(
+                    key,
+                    circuit.statement,
+                    witness,
+                    openings=[(other if each == name else openings)[each] for each in names],
+                    answer=circuit.program.answer,
+                )
+
+
+def test_with_committed_weights_the_architecture_is_all_that_the_circuit_depends_on() -> None:
+    graph = networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3))
+    blank = QuantGraph.from_bytes(graph.architecture.to_bytes())
+    assert blank.digest == graph.architecture.digest == blank.architecture.digest
+    first, second = (compile_accuracy(each, batch=2, weight_privacy="committed") for each in (graph, blank))
+    assert first.statement.digest == second.statement.digest
+    assert json.dumps(first.describe()) == json.dumps(second.describe())
+    renamed = replace(
+        graph,
+        nodes=tuple(
+            replace(node, inputs=("y", *node.inputs[1:])) if index == 0 else node
+            for index, node in enumerate(graph.nodes)
+        ),
+        input_name="y",
+    )
+    third = compile_accuracy(renamed, batch=2, weight_privacy="committed")
+    assert third.statement.digest != first.statement.digest

@@ -1,0 +1,84 @@
+"""What an inference shows: the label, all logits, or the first few labels, however its input is given."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circuits import compile_inference
+from circuits.circuit import Values
+from circuits.inference import Reveal
+from circuits.lowering import Level
+from circuits.typed import Privacy
+from tests.circuits.quantised import networks
+from tests.circuits.support import R, challenged, first_violation, forge, slow_execute
+from tests.prover.statements import patient
+from zenerrors import StatementError
+
+SETTINGS: list[tuple[Reveal, int]] = [("label", 1), ("logits", 1), ("top", 1), ("top", 2)]
+INPUTS: list[tuple[Privacy, Level]] = [("public", 2), ("private", 3), ("public", 5), ("committed", 5)]
+
+
+@patient
+@given(st.integers(0, 2**32), st.sampled_from(SETTINGS), st.sampled_from(INPUTS))
+def test_what_is_shown_is_what_the_slow_executor_finds(
+    seed: int, shown: tuple[Reveal, int], given_as: tuple[Privacy, Level]
+) -> None:
+    (reveal, top), (privacy, level) = shown, given_as
+    graph = networks.of_kinds(seed, "conv", shape=(1, 3, 3))
+    circuit = compile_inference(graph, input_privacy=privacy, reveal=reveal, top=top, level=level)
+    q = networks.inputs(graph, 3, seed)[2]
+    z = circuit.assign(q)
+    assert circuit.statement.constraints == circuit.plan.rows
+    assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+    label, logits = slow_execute(graph, q)
+    order = sorted(range(len(logits)), key=lambda index: (-logits[index], index))
+    expected: dict[str, Values] = {
+        "label": {"label": label},
+        "logits": {"label": label, "logits": logits},
+        "top": {"top": order[:top]},
+    }
+    shown_input: Values = {"input": q.ravel().tolist()} if privacy == "public" else {}
+    assert circuit.values(q) == expected[reveal] | shown_input
+    public = [value % R for value in z[1 : 1 + circuit.statement.public].tolist()]
+    assert public == circuit.public_inputs(q)
+    assert circuit.public_inputs(q, statement=R - 1)[0] == R - 1
+    groups = json.loads(json.dumps(circuit.describe()))["public_inputs"]
+    assert [group["first"] for group in groups] == np.cumsum([0, *(g["count"] for g in groups)])[:-1].tolist()
+
+
+@pytest.mark.parametrize(("reveal", "top"), SETTINGS[1:])
+def test_no_other_logits_or_labels_have_a_proof(reveal: Reveal, top: int) -> None:
+    graph = networks.of_kinds(11, "conv", most_bits=4, shape=(1, 2, 2))
+    circuit = compile_inference(graph, reveal=reveal, top=top)
+    q = networks.inputs(graph, 3, 1)[2]
+    honest = circuit.assign(q)
+    shown = [wire for name in ("label", "logits", "top") for wire in circuit.layout.get(name, ())]
+    for wire in map(int, shown):
+        for value in {*range(graph.classes + 1), int(honest[wire]) + 1, int(honest[wire]) - 1}:
+            if value != honest[wire]:
+                alone = honest.copy()
+                alone[wire] = value
+                for lie in (alone, forge(circuit, q, {wire: value})):
+                    assert first_violation(circuit.statement, challenged(circuit.program, lie)) is not None
+
+
+def test_what_cannot_be_shown_is_refused() -> None:
+    graph = networks.of_kinds(1, shape=(1, 2, 2))
+    for reveal, top, field in (
+        ("top", 0, "top"),
+        ("top", graph.classes, "top"),
+        ("all", 1, "reveal"),
+        ("label", 2, "top"),
+    ):
+        with pytest.raises(StatementError) as caught:
+            compile_inference(graph, reveal=reveal, top=top)  # type: ignore[arg-type]
+        assert (caught.value.code, caught.value.field) == ("statement.reveal", field)
+    for privacy in ("input_privacy", "weight_privacy"):
+        with pytest.raises(StatementError) as caught:
+            compile_inference(graph, level=4, **{privacy: "committed"})  # type: ignore[arg-type]
+        assert (caught.value.code, caught.value.field) == ("statement.privacy", privacy)
