@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from circuits.accuracy import Accuracy, compile_accuracy
+    from circuits.accuracy import Accuracy, compile_accuracy, plan_accuracy
     from circuits.circuit import Circuit
     from circuits.graph import Graph
     from circuits.inference import Inference, compile_inference, plan_inference
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from circuits.typed import TypedGraph
 
 _HOMES = {
-    "accuracy": ("Accuracy", "compile_accuracy"),
+    "accuracy": ("Accuracy", "compile_accuracy", "plan_accuracy"),
     "circuit": ("Circuit",),
     "graph": ("Graph",),
     "inference": ("Inference", "compile_inference", "plan_inference"),
@@ -60,6 +60,7 @@ __all__ = [
     "export_torch",
     "load_onnx",
     "parameters",
+    "plan_accuracy",
     "plan_inference",
     "quantise",
 ]

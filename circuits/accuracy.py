@@ -18,7 +18,7 @@ from circuits.circuit import Circuit, checked_integers, require_known
 from circuits.inputs import begin, inputs_tally
 from circuits.integers import IntArray
 from circuits.linear import Linear, Weighted
-from circuits.lowering import Lowering, Tally, argmax, argmax_tally, arithmetic, best_plan
+from circuits.lowering import Lowering, Plan, Tally, argmax, argmax_tally, arithmetic, best_plan
 from circuits.quantised import QuantGraph
 from circuits.typed import Privacy, TypedGraph
 from kernels import FrArray, fr
@@ -91,11 +91,8 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     Rows beside the network's: two for each sample. Raises ``StatementError`` as ``compile_inference``, and
     ``statement.batch`` for a batch of none.
     """
-    require_known(_LEVEL, weight_privacy=weight_privacy)
-    if batch < 1:
-        raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
-    typed = TypedGraph(qgraph, "committed", weight_privacy, batch)
-    builder = Builder()
+    typed = _typed(qgraph, batch, weight_privacy)
+    plan, builder = _plan(typed), Builder()
     begin(builder, typed)
     builder.segment(DATASET, linked=True)
     builder.segment(CORRECT, linked=True)
@@ -103,10 +100,6 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     samples = builder.committed(DATASET, "samples", batch * math.prod(qgraph.input_shape))
     labels = builder.committed(DATASET, "labels", batch)
     tools.ranged("input/value", Weighted.wires(samples), qgraph.input_type.bits)
-    output = typed.tensors[qgraph.output]
-    argmaxes = argmax_tally(tools, batch, qgraph.classes, 1, (output.low, output.high))
-    others = inputs_tally(typed) + argmaxes + Tally(rows=2 * batch + 1)
-    plan = best_plan(tools, typed, _LEVEL, others)
     x = samples.reshape(batch, *qgraph.input_shape)
     values, bounds = Lowering(tools, typed, _LEVEL, plan, x).output()
     found = tools.chosen("output/label", batch)
@@ -120,6 +113,26 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
 
     builder.fill(fill)
     return Accuracy(typed, _LEVEL, builder.program(), plan)
+
+
+def plan_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Plan:
+    """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
+    return _plan(_typed(qgraph, batch, weight_privacy))
+
+
+def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGraph:
+    require_known(_LEVEL, weight_privacy=weight_privacy)
+    if batch < 1:
+        raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
+    return TypedGraph(qgraph, "committed", weight_privacy, batch)
+
+
+def _plan(typed: TypedGraph) -> Plan:
+    tools, graph = arithmetic(Builder(), _LEVEL), typed.qgraph
+    output = typed.tensors[graph.output]
+    argmaxes = argmax_tally(tools, typed.batch, graph.classes, 1, (output.low, output.high))
+    others = inputs_tally(typed) + argmaxes + Tally(rows=2 * typed.batch + 1)
+    return best_plan(tools, typed, _LEVEL, others)
 
 
 def _equal(builder: Builder, name: str, left: IntArray, right: IntArray) -> IntArray:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from circuits import cache, zoo
+from circuits.accuracy import plan_accuracy
 from circuits.builder import Builder
 from circuits.cost import layer_of
 from circuits.graph import FloatArray, Graph
@@ -57,17 +58,21 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Circuit:
-    """How a network is compiled: to one inference with a private input, or to its registration."""
+    """How a network is compiled: to one inference with a private input, to its registration, or to its
+    accuracy over so many images."""
 
     weights: Privacy
     level: Level
     bits: int = 8
     registration: bool = False
+    images: int = 0
 
     @property
     def label(self) -> str:
         if self.registration:
             return "registration, once"
+        if self.images:
+            return f"accuracy, {self.weights}"
         return f"level {self.level}" + (", committed" if self.weights == "committed" else "")
 
 
@@ -145,8 +150,12 @@ def count(network: str, circuit: Circuit) -> Count:
 
 
 def count_graph(qgraph: QuantGraph, circuit: Circuit) -> Count:
-    """The constraints of ``compile_inference``, or of ``compile_registration``. Raises as they do."""
+    """The constraints of ``compile_inference``, ``compile_registration`` or, without their parts,
+    ``compile_accuracy``. Raises as they do."""
     ledger = _Ledger()
+    if circuit.images:
+        plan = plan_accuracy(qgraph, batch=circuit.images, weight_privacy=circuit.weights)
+        return Count({"accuracy": plan.rows}, {})
     if circuit.registration:
         lower_registration(ledger, qgraph)
     else:
