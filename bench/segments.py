@@ -21,7 +21,7 @@ import prover
 from bench import counts
 from bench.measure import Report, Row, Timing, alone, arguments, machine, measure
 from circuits.products import Convolution
-from kernels import FrArray, fr, g1
+from kernels import FrArray, fr
 from prover import Claim, CommitmentBasis, Segment, Statement, VerifyingKey, verification
 from prover.statement import ProductBlock
 
@@ -50,8 +50,7 @@ def answer(z: FrArray, challenges: FrArray) -> None:
 def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
     """A key, and ``proofs`` proofs under it with inputs of so many bits; all of one witness."""
     statement = linked_statement()
-    powers = fr.from_ints([1, secrets.randbits(254)])
-    basis = CommitmentBasis(g1.fixed_base(g1.generator, powers))
+    basis = CommitmentBasis.generate(2)
     key = prover.setup(statement, basis=basis)
     public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
     witness = fr.from_ints([1, *public, 0, 7, 0, 0])

@@ -9,16 +9,16 @@ With segments, ``setup`` takes a ``CommitmentBasis`` where they are linked, ``pr
 ``answer`` to the challenges, ``verify`` the commitments.
 
 The rooms: ``statement`` (constraints; ``adaptivity`` guards those on challenges), ``qap`` (their
-polynomials), ``commitment``, ``trusted_setup``, ``proving``, ``transcript`` and ``verification`` (over a
-``curve``, the pairing library's or the ``native`` one); what these pass on: ``proving_key``,
-``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and ``document`` (files), ``points``
-and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by several parties, from
-``powers_of_tau``); ``cost`` (what all this takes); ``iden3`` (snarkjs and circom); ``reference``, slow and
-independent.
+polynomials), ``commitment`` and ``opening``, ``trusted_setup``, ``proving``, ``transcript`` and
+``verification`` (over a ``curve``, the pairing library's or the ``native`` one); what these pass on:
+``proving_key``, ``verifying_key``, ``proof``, ``verdict``; ``container``, ``preamble`` and ``document``
+(files), ``points`` and ``point_arrays`` (untrusted points), ``randomness``; ``ceremony`` (setup by several
+parties, from ``powers_of_tau``); ``cost`` (what all this takes); ``iden3`` (snarkjs and circom);
+``reference``, slow and independent.
 docs/groth16.md has the formulas, docs/formats.md the bytes.
 
-Names are loaded when they are first used: so ``prover.verification`` can be imported where neither the native
-kernels nor numpy are.
+Names are loaded when they are first used: so ``prover.verification`` and ``prover.opening`` can be imported
+where neither the native kernels nor numpy are.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prover.commitment import CommitmentBasis, Opening
     from prover.native import verify, verify_batch
+    from prover.opening import Revealed, check_opening, check_sum, sum_blindings
     from prover.progress import Progress
     from prover.proof import Proof
     from prover.proving import Answer, prove
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "commitment": ("CommitmentBasis", "Opening"),
     "native": ("verify", "verify_batch"),
+    "opening": ("Revealed", "check_opening", "check_sum", "sum_blindings"),
     "progress": ("Progress",),
     "proof": ("Proof",),
     "proving": ("Answer", "prove"),
@@ -73,14 +75,18 @@ __all__ = [
     "Progress",
     "Proof",
     "ProvingKey",
+    "Revealed",
     "Segment",
     "SegmentKey",
     "SparseBlock",
     "Statement",
     "Verdict",
     "VerifyingKey",
+    "check_opening",
+    "check_sum",
     "prove",
     "setup",
+    "sum_blindings",
     "verify",
     "verify_batch",
 ]

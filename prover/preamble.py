@@ -19,6 +19,7 @@ MAGIC: Final = b"ZENSERVE"
 VERIFYING_KEY: Final = Kind(b"vkey", 2)
 PROVING_KEY: Final = Kind(b"pkey", 2)
 PROOF: Final = Kind(b"prof", 1)
+COMMITMENT_BASIS: Final = Kind(b"base", 1)
 STATEMENT: Final = Kind(b"stmt", 1)
 CEREMONY_STATE: Final = Kind(b"phs2", 1)
 

@@ -1,4 +1,4 @@
-"""The challenges of a proof: hashes of everything that was fixed before them (Fiat and Shamir).
+"""What a verifier would draw: hashes of everything that was fixed before them (Fiat and Shamir).
 
 Left out of the hash, any part of what is proven could be changed once the challenge is known.
 """
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from prover.points import SCALAR_MODULUS
 
 TAG = b"zenserve challenge 1"
+OPENING_TAG = b"zenserve opening 1"
 
 
 def challenges(
@@ -32,7 +33,22 @@ def challenges(
     return [_reduced(hasher.copy(), index) for index in range(count)]
 
 
+def opening_point(identity: bytes, commitment: bytes, blinding: bytes, values: Sequence[int]) -> int:
+    """The z at which a commitment that is opened in public is evaluated (docs/formats.md).
+
+    ``identity``: U_1 of the basis, and ``commitment``, 48 bytes each; ``blinding``: 32 bytes; ``values``:
+    canonical integers.
+    """
+    hasher = hashlib.sha512(OPENING_TAG + identity + commitment + blinding + len(values).to_bytes(8, "big"))
+    hasher.update(b"".join(value.to_bytes(32, "big") for value in values))
+    return _modulo_r(hasher)
+
+
 def _reduced(hasher: hashlib._Hash, index: int) -> int:
     hasher.update(index.to_bytes(4, "big"))
+    return _modulo_r(hasher)
+
+
+def _modulo_r(hasher: hashlib._Hash) -> int:
     # 512 bits modulo a prime of 255: the bias is below 2^-256.
     return int.from_bytes(hasher.digest(), "big") % SCALAR_MODULUS

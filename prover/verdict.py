@@ -16,7 +16,10 @@ _ELEMENTS: Final = {
     "segment": "The proof's commitment to a segment",
     "knowledge": "The proof of knowledge for a segment",
     "link": "The proof of a link",
-    "commitment": "A commitment that the proof is to be linked to",
+    "commitment": "A commitment",
+    "basis": "U_1 of the basis that an opening is checked against",
+    "tau": "The opening's [τ]_2",
+    "quotient": "The opening's quotient",
 }
 _FAULTS: Final = {
     Fault.ENCODING: "does not have the length and flag bits of a compressed point",
@@ -46,6 +49,13 @@ REASONS: Final[dict[str, str]] = {
         "The proof is well-formed, but it does not prove this statement for these public inputs and "
         "commitments."
     ),
+    "opening_type": "U_1 of the basis is not bytes, or the opening is none.",
+    "opening_values": "The values are not a sequence of integers.",
+    "opening_blinding": "The blinding factor is not 32 bytes of an integer below the group order r.",
+    "opening_basis": "The opening's [τ]_2 belongs to another basis.",
+    "opening_mismatch": "The opening is well-formed, but the commitment is to other values.",
+    "sum_total": "The total is not an integer from 0 to r - 1.",
+    "sum_mismatch": "The commitments do not add up to one to this total with this blinding factor.",
 }
 
 

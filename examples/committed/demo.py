@@ -102,7 +102,7 @@ def main() -> int:
     filters = [Filter.with_stride(stride, powers) for stride in (1, 2)]
     console.print(f"Powers of tau, and two ceremonies with two contributors: {_since(started)}")
 
-    basis = CommitmentBasis(powers.tau_g1)
+    basis = CommitmentBasis.of(powers)
     mine, another = (basis.commit(fr.from_int64(weights.ravel())) for weights in (kernels, others))
     console.print(f"The owner commits to the kernels: {mine.commitment.hex()[:32]}…")
 

@@ -83,7 +83,10 @@ def answer_committed(z: FrArray, challenges: FrArray) -> None:
 
 def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentBasis:
     powers = kernels.fr.from_ints(pow(tau, i, R) for i in range(length))
-    return CommitmentBasis(kernels.g1.fixed_base(kernels.g1.generator, powers))
+    g1, g2 = kernels.g1, kernels.g2
+    return CommitmentBasis(
+        g1.fixed_base(g1.generator, powers), g2.fixed_base(g2.generator, kernels.fr.from_ints([tau]))
+    )
 
 
 class Committed(NamedTuple):

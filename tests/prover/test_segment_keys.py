@@ -186,9 +186,11 @@ def test_a_basis_of_known_tau_is_refused(committed: Committed, tau: int) -> None
         commitment_basis(3, tau % R)
     assert error.value.code == "statement.basis"
     with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points[1:])
+        CommitmentBasis(committed.basis.points[1:], committed.basis.tau_g2)
     with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points[:1])
+        CommitmentBasis(committed.basis.points[:1], committed.basis.tau_g2)
+    with pytest.raises(StatementError):
+        CommitmentBasis(committed.basis.points, commitment_basis(2, 0x5EEE).tau_g2)
     for other in (g1.compress(g1.generator), committed.verifying_key.alpha_g1):
         with pytest.raises(FileFormatError) as refusal:
             replace(committed.verifying_key, basis=other)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kernels import fr, g1
+from kernels import fr, g1, g2
 from prover import REASONS, CommitmentBasis, Proof, VerifyingKey, commitment, reference, transcript
 from prover.commitment import blinding_point
 from tests.prover import verifiers
@@ -56,7 +56,10 @@ def test_keys_that_are_refused(case: dict[str, str]) -> None:
 
 def test_the_commitment_is_what_it_opens_to() -> None:
     recorded = SEGMENTS["commitment"]
-    basis = CommitmentBasis(g1.decompress(bytes.fromhex("".join(recorded["basis"]))))
+    basis = CommitmentBasis(
+        g1.decompress(bytes.fromhex("".join(recorded["basis"]))),
+        g2.decompress(bytes.fromhex(recorded["tau_g2"])),
+    )
     assert basis.identity == KEYS["segments.json"].basis
     assert g1.compress(blinding_point()).hex() == recorded["h"]
     values = fr.from_ints(int(text) for text in recorded["values"])

@@ -63,7 +63,7 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
     assert [hash_.hex() for hash_ in key.verifying_key.contributions] == hashes
     assert key.verifying_key.digest.hex() in out
 
-    basis = CommitmentBasis(read_ptau("p.ptau").tau_g1)
+    basis = CommitmentBasis.of(read_ptau("p.ptau"))
     witness = fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
     proof = prover.prove(key, committed_statement(), witness, openings=openings, answer=answer_committed)

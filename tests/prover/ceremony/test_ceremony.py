@@ -100,7 +100,7 @@ def prove_and_verify(case: Case, key: ProvingKey) -> str:
     if not case.statement.segments:
         proof = prover.prove(key, case.statement, witness)
         return prover.verify(key.verifying_key, case.z[1 : 1 + case.statement.public], proof).reason
-    basis = CommitmentBasis(case.powers.tau_g1)
+    basis = CommitmentBasis.of(case.powers)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
     proof = prover.prove(key, case.statement, witness, openings=openings, answer=answer_committed)
     outside = [opening.commitment for opening in openings]
@@ -123,7 +123,7 @@ def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
     block = SparseBlock("product", csr([{3: 1}]), csr([{5: 1}]), csr([{1: 1}]))
     statement = Statement(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
     state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
-    key, basis = ceremony.finish(state, statement, powers), CommitmentBasis(powers.tau_g1)
+    key, basis = ceremony.finish(state, statement, powers), CommitmentBasis.of(powers)
     opening = basis.commit(fr.from_ints([5]))
     proof = prover.prove(key, statement, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
     assert prover.verify(key.verifying_key, [35], proof, [opening.commitment])

@@ -240,6 +240,7 @@ def segments_document() -> dict[str, Any]:
         "challenge": str(z[2]),
         "commitment": {
             "basis": [g1(1).hex(), g1(basis_tau).hex()],
+            "tau_g2": g2(basis_tau).hex(),
             "h": encoded(h).hex(),
             "values": ["3", "5"],
             "blinding": str(rho),
