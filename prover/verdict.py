@@ -44,11 +44,17 @@ REASONS: Final[dict[str, str]] = {
         f"{name}_{fault}": f"{element} {sentence}."
         for name, element in _ELEMENTS.items()
         for fault, sentence in _FAULTS.items()
+        if (name, fault) != ("quotient", Fault.AT_INFINITY)  # what a single value has
     },
     "pairing_mismatch": (
         "The proof is well-formed, but it does not prove this statement for these public inputs and "
         "commitments."
     ),
+    "knowledge_mismatch": (
+        "Under this key, the proof's commitment to a segment and its proof of knowledge do not belong "
+        "together."
+    ),
+    "link_mismatch": "The proof does not show that one of the commitments is to the values of its segment.",
     "opening_type": "U_1 of the basis is not bytes, or the opening is none.",
     "opening_values": "The values are not a sequence of integers.",
     "opening_blinding": "The blinding factor is not 32 bytes of an integer below the group order r.",
@@ -63,16 +69,19 @@ REASONS: Final[dict[str, str]] = {
 class Verdict:
     """The answer of a verifier. ``reason`` is a key of ``REASONS``, ``detail`` a sentence.
 
+    ``index``: the segment that has a ``knowledge_mismatch``, or for a ``link_mismatch`` the place among the
+    commitments that were given.
     A verdict is true where the proof is valid, so that ``if verify(...)`` means what it says.
     """
 
     valid: bool
     reason: str
     detail: str
+    index: int | None = None
 
     @classmethod
-    def of(cls, reason: str, detail: str = "") -> Verdict:
-        return cls(reason == OK, reason, detail or REASONS[reason])
+    def of(cls, reason: str, detail: str = "", index: int | None = None) -> Verdict:
+        return cls(reason == OK, reason, detail or REASONS[reason], index)
 
     def __bool__(self) -> bool:
         return self.valid

@@ -6,6 +6,7 @@
 
 The x_i end with the proof's challenges, which the verifier derives. Several equations are added up with
 weights of 128 random bits, drawn when the proof is there: a wrong one is noticed but for chance 2^-128.
+Only where the sum is wrong are the equations checked by themselves, so that the verdict can name one.
 Written once, for any ``Curve``. By default that is the one that needs Python and the pairing library only;
 ``prover.native`` passes the native kernels. Everything here is public, so nothing is secret in timing.
 """
@@ -13,8 +14,9 @@ Written once, for any ``Curve``. By default that is the one that needs Python an
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, NamedTuple
 
 from prover import transcript
@@ -43,6 +45,22 @@ class _Decoded(NamedTuple, Generic[G1, G2]):
     commitments: list[G1]
 
 
+class _Term(NamedTuple, Generic[G1, G2]):
+    """e(``p``, ``q``)^``scalar``."""
+
+    p: G1
+    q: G2
+    scalar: int = 1
+
+
+class _Equation(NamedTuple, Generic[G1, G2]):
+    """The products of both sides are to agree; ``otherwise`` is what a proof earns whose do not."""
+
+    left: list[_Term[G1, G2]]
+    right: list[_Term[G1, G2]]
+    otherwise: Verdict
+
+
 def verify(
     verifying_key: VerifyingKey,
     public_inputs: Sequence[int],
@@ -59,7 +77,7 @@ def verify(
     claim = _decode(curve, verifying_key, Claim(public_inputs, proof, commitments))
     if isinstance(claim, Verdict):
         return claim
-    return Verdict.of(OK if _hold(curve, verifying_key, [claim]) else "pairing_mismatch")
+    return _judge(curve, _equations(curve, verifying_key, claim))
 
 
 def verify_batch(
@@ -69,14 +87,15 @@ def verify_batch(
 
     A batch with a wrong claim takes as long again as verifying one by one.
     """
-    verdicts = [_decode(curve, verifying_key, claim) for claim in claims]
-    formed = [claim for claim in verdicts if not isinstance(claim, Verdict)]
-    together = _hold(curve, verifying_key, formed)
+    decoded = [_decode(curve, verifying_key, claim) for claim in claims]
+    judged = [
+        claim if isinstance(claim, Verdict) else _equations(curve, verifying_key, claim) for claim in decoded
+    ]
+    formed = [claim for claim in judged if not isinstance(claim, Verdict)]
+    together = bool(formed) and _hold(curve, chain.from_iterable(formed))
     return [
-        claim
-        if isinstance(claim, Verdict)
-        else Verdict.of(OK if together or _hold(curve, verifying_key, [claim]) else "pairing_mismatch")
-        for claim in verdicts
+        claim if isinstance(claim, Verdict) else Verdict.of(OK) if together else _judge(curve, claim)
+        for claim in judged
     ]
 
 
@@ -110,61 +129,86 @@ def _decode(curve: Curve[G1, G2], key: VerifyingKey, claim: Claim) -> _Decoded[G
     return _Decoded([*claim.public_inputs, *challenges], points, commitments)
 
 
-def _hold(curve: Curve[G1, G2], key: VerifyingKey, claims: Sequence[_Decoded[G1, G2]]) -> bool:
-    """Whether all equations of all claims hold: their sum, each with a weight."""
-    if not claims:
-        return True
-    prepared = key.prepared(curve)
+def _equations(curve: Curve[G1, G2], key: VerifyingKey, claim: _Decoded[G1, G2]) -> list[_Equation[G1, G2]]:
+    """Groth16's own, then those of the segments, then those of the links: all that the claim must satisfy."""
+    prepared, (inputs, points, commitments) = key.prepared(curve), claim
+    alpha, c = _Term(prepared.alpha, prepared.beta), _Term(points.c, prepared.delta)
+    public = [_Term(ic, prepared.gamma, value) for ic, value in zip(prepared.ic, (1, *inputs), strict=True)]
+    segments = [_Term(segment, prepared.gamma) for segment in points.segments]
+    equations = [
+        _Equation([_Term(points.a, points.b)], [alpha, *public, *segments, c], Verdict.of("pairing_mismatch"))
+    ]
+    for index, (segment, sigma, knowledge) in enumerate(
+        zip(points.segments, prepared.knowledge, points.knowledge, strict=True)
+    ):
+        detail = (
+            f"Under this key, the proof's commitment to segment {index} and its proof of knowledge do not "
+            "belong together."
+        )
+        equations.append(
+            _Equation(
+                [_Term(knowledge, curve.generator_g2)],
+                [_Term(segment, sigma)],
+                Verdict.of("knowledge_mismatch", detail, index),
+            )
+        )
+    for index, ((place, k_1, k_2), link, commitment) in enumerate(
+        zip(prepared.links, points.links, commitments, strict=True)
+    ):
+        detail = f"The proof does not show that commitment {index} is to the values of its segment {place}."
+        equations.append(
+            _Equation(
+                [_Term(link, curve.generator_g2)],
+                [_Term(points.segments[place], k_1), _Term(commitment, k_2)],
+                Verdict.of("link_mismatch", detail, index),
+            )
+        )
+    return equations
+
+
+def _judge(curve: Curve[G1, G2], equations: Sequence[_Equation[G1, G2]]) -> Verdict:
+    """The verdict on one claim.
+
+    Where several equations are wrong, it names the first that has no other to blame: a link says nothing
+    about a segment whose opening nobody knows, and Groth16's challenges depend on what is linked to.
+    """
+    if _hold(curve, equations):
+        return Verdict.of(OK)
+    groth16, *others = equations
+    return next((each.otherwise for each in others if not _hold(curve, [each])), groth16.otherwise)
+
+
+def _hold(curve: Curve[G1, G2], equations: Iterable[_Equation[G1, G2]]) -> bool:
+    """Whether all of them hold: their sum, each with a weight."""
     left, right = _Side(curve), _Side(curve)
-    totals = [0] * len(prepared.ic)
-    for index, (inputs, points, commitments) in enumerate(claims):
+    for index, equation in enumerate(equations):
         weight = 1 if index == 0 else _weight()
-        left.pair(points.a, points.b, weight)
-        for position, value in enumerate((1, *inputs)):
-            totals[position] += weight * value
-        right.add(points.c, prepared.delta, weight)
-        for segment in points.segments:
-            right.add(segment, prepared.gamma, weight)
-        for segment, sigma, knowledge in zip(
-            points.segments, prepared.knowledge, points.knowledge, strict=True
-        ):
-            weight = _weight()
-            left.add(knowledge, curve.generator_g2, weight)
-            right.add(segment, sigma, weight)
-        for (segment_index, k_1, k_2), link, commitment in zip(
-            prepared.links, points.links, commitments, strict=True
-        ):
-            weight = _weight()
-            left.add(link, curve.generator_g2, weight)
-            right.add(points.segments[segment_index], k_1, weight)
-            right.add(commitment, k_2, weight)
-    for point, total in zip(prepared.ic, totals, strict=True):
-        right.add(point, prepared.gamma, total)
-    right.pair(prepared.alpha, prepared.beta, totals[0])
+        left.add(equation.left, weight)
+        right.add(equation.right, weight)
     return curve.products_agree(left.pairs(), right.pairs())
 
 
 class _Side(Generic[G1, G2]):
-    """A sum of weighted pairings; terms with the same point of G2 are added up before they are paired."""
+    """A sum of weighted pairings. Terms with the same ``q``, this very object, are added up before they are
+    paired; in these the scalars of the same ``p`` are, so that a batch takes each point of the key once.
+    """
 
     def __init__(self, curve: Curve[G1, G2]) -> None:
         self._curve = curve
-        self._pairs: list[tuple[G1, G2]] = []
-        self._shared: dict[int, tuple[G2, list[G1], list[int]]] = {}
+        self._sums: dict[int, tuple[G2, dict[int, tuple[G1, int]]]] = {}
 
-    def pair(self, p: G1, q: G2, weight: int) -> None:
-        """A term whose ``q`` occurs nowhere else."""
-        self._pairs.append((p if weight == 1 else self._curve.weighted_sum([p], [weight]), q))
-
-    def add(self, p: G1, q: G2, weight: int) -> None:
-        """A term whose ``q``, this very object, occurs in others."""
-        _, points, weights = self._shared.setdefault(id(q), (q, [], []))
-        points.append(p)
-        weights.append(weight)
+    def add(self, terms: Iterable[_Term[G1, G2]], weight: int) -> None:
+        for p, q, scalar in terms:
+            _, multiples = self._sums.setdefault(id(q), (q, {}))
+            _, known = multiples.get(id(p), (p, 0))
+            multiples[id(p)] = p, known + weight * scalar
 
     def pairs(self) -> list[tuple[G1, G2]]:
-        shared = self._shared.values()
-        return self._pairs + [(self._curve.weighted_sum(p, weights), q) for q, p, weights in shared]
+        return [(self._sum([*multiples.values()]), q) for q, multiples in self._sums.values()]
+
+    def _sum(self, multiples: Sequence[tuple[G1, int]]) -> G1:
+        points, scalars = zip(*multiples, strict=True)
+        return points[0] if scalars == (1,) else self._curve.weighted_sum(points, scalars)
 
 
 def _weight() -> int:

@@ -65,15 +65,16 @@ def verify(
         inputs = add(inputs, segment)
     alpha, beta = _point(key.alpha_g1, "alpha"), _point(key.beta_g2, "beta")
     gamma, delta = _point(key.gamma_g2, "gamma"), _point(key.delta_g2, "delta")
-    equations = [[(neg(a), b), (alpha, beta), (inputs, gamma), (c, delta)]]
-    remaining = iter(zip(proofs, outside, strict=True))
-    for segment, known, segment_key in zip(segments, knowledge, key.segments, strict=True):
-        equations.append([(neg(known), G2), (segment, _point(segment_key.knowledge_g2, "sigma"))])
-        if segment_key.link_g2 is not None:
-            link, commitment = next(remaining)
-            k_1, k_2 = (_point(point, "k") for point in segment_key.link_g2)
-            equations.append([(neg(link), G2), (segment, k_1), (commitment, k_2)])
-    return Verdict.of(OK if all(_is_one(equation) for equation in equations) else "pairing_mismatch")
+    for index, (segment, known) in enumerate(zip(segments, knowledge, strict=True)):
+        if not _is_one([(neg(known), G2), (segment, _point(key.segments[index].knowledge_g2, "sigma"))]):
+            return Verdict.of("knowledge_mismatch", index=index)
+    linked = [(d, each.link_g2) for d, each in zip(segments, key.segments, strict=True) if each.link_g2]
+    for index, ((segment, pair), link) in enumerate(zip(linked, proofs, strict=True)):
+        k_1, k_2 = (_point(point, "k") for point in pair)
+        if not _is_one([(neg(link), G2), (segment, k_1), (outside[index], k_2)]):
+            return Verdict.of("link_mismatch", index=index)
+    groth16 = [(neg(a), b), (alpha, beta), (inputs, gamma), (c, delta)]
+    return Verdict.of(OK if _is_one(groth16) else "pairing_mismatch")
 
 
 def _is_one(pairs: Sequence[tuple[Any, Any]]) -> bool:

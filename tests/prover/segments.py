@@ -17,6 +17,7 @@ from prover import (
     Proof,
     ProvingKey,
     Statement,
+    Verdict,
     trusted_setup,
 )
 from prover.reference import Trapdoor
@@ -73,6 +74,12 @@ def prove(
     )
 
 
-def reason(case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56) -> str:
+def verdict_on(
+    case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56
+) -> Verdict:
     outside = case.commitments if commitments is None else tuple(commitments)
-    return verifiers.verify(case.verifying_key, [y], proof, outside).reason
+    return verifiers.verify(case.verifying_key, [y], proof, outside)
+
+
+def reason(case: Committed, proof: Proof, commitments: Sequence[bytes] | None = None, y: int = 56) -> str:
+    return verdict_on(case, proof, commitments, y).reason

@@ -38,6 +38,7 @@ from tests.prover.segments import (
     prove,
     reason,
     setup_with,
+    verdict_on,
 )
 from tests.prover.statements import (
     COMMITTED_Z,
@@ -187,13 +188,40 @@ def test_inputs_that_are_not_canonical_are_refused(committed: Committed, y: int)
     assert reason(committed, committed.proof, y=y) == "public_input_not_canonical"
 
 
-@pytest.mark.parametrize("element", ["segments", "knowledge", "links"])
-def test_any_other_point_is_refused(committed: Committed, element: str) -> None:
+@pytest.mark.parametrize(
+    ("element", "named"),
+    [("segments", "knowledge_mismatch"), ("knowledge", "knowledge_mismatch"), ("links", "link_mismatch")],
+)
+def test_any_other_point_is_refused(committed: Committed, element: str, named: str) -> None:
     points = getattr(committed.proof, element)
     for index in range(len(points)):
         for other in (compressed(G1Point()), compressed(-point(points[index])), points[index - 1]):
             changes: dict[str, Any] = {element: (*points[:index], other, *points[index + 1 :])}
-            assert reason(committed, replace(committed.proof, **changes)) == "pairing_mismatch"
+            verdict = verdict_on(committed, replace(committed.proof, **changes))
+            assert (verdict.reason, verdict.index) == (named, index)
+
+
+def test_a_verdict_names_the_first_equation_with_no_other_to_blame(committed: Committed) -> None:
+    proof, (model, of_input) = committed.proof, committed.commitments
+    c = compressed(point(proof.c) + G1Point())
+    generator = compressed(G1Point())
+    cases: list[tuple[str, int | None, Proof, list[bytes]]] = [
+        ("ok", None, proof, [model, of_input]),
+        ("pairing_mismatch", None, replace(proof, c=c), [model, of_input]),
+        ("link_mismatch", 0, proof, [of_input, model]),
+        ("link_mismatch", 1, proof, [model, generator]),
+        ("link_mismatch", 1, replace(proof, c=c, links=(proof.links[0], generator)), [model, of_input]),
+        ("knowledge_mismatch", 2, replace(proof, knowledge=(*proof.knowledge[:2], generator)), [model] * 2),
+    ]
+    for expected, index, changed, commitments in cases:
+        verdict = verdict_on(committed, changed, commitments)
+        assert (verdict.reason, verdict.index) == (expected, index)
+        judged = reference.verify(committed.verifying_key, [56], changed, commitments)
+        assert (judged.reason, judged.index) == (expected, index)
+    assert (
+        "commitment 1 is to the values of its segment 1"
+        in verdict_on(committed, proof, [model, generator]).detail
+    )
 
 
 def delta_on_a_segment(key: ProvingKey, y: int, claimed: int, sigma: int | None) -> Proof:
@@ -220,7 +248,7 @@ def test_delta_on_a_segment_claims_no_other_public_input() -> None:
     trapdoor = TRAPDOOR._replace(sigma=(4711,), links=())
     key = setup_with(trapdoor, square_statement(), None)
     forged = delta_on_a_segment(key, 49, 50, None)
-    assert verifiers.verify(key.verifying_key, [50], forged).reason == "pairing_mismatch"
+    assert verifiers.verify(key.verifying_key, [50], forged).reason == "knowledge_mismatch"
     with_sigma = delta_on_a_segment(key, 49, 50, 4711)
     assert verifiers.verify(key.verifying_key, [50], with_sigma).reason == "ok"
 
@@ -259,7 +287,8 @@ def test_values_do_not_move_between_commitments() -> None:
     basis = commitment_basis(2)
     key = setup_with(TRAPDOOR, committed_statement(), basis)
     proof, commitments = mixed_commitments(key, basis)
-    assert verifiers.verify(key.verifying_key, [56], proof, commitments).reason == "pairing_mismatch"
+    verdict = verifiers.verify(key.verifying_key, [56], proof, commitments)
+    assert (verdict.reason, verdict.index) == ("knowledge_mismatch", 2)
 
 
 def test_values_would_move_between_commitments_under_equal_keys() -> None:
@@ -280,7 +309,7 @@ def test_values_would_move_between_commitments_under_equal_keys() -> None:
 def test_a_link_to_another_model_is_refused(committed: Committed) -> None:
     other = committed.basis.commit(fr.from_ints([4, 5]))
     mine, of_input = committed.openings
-    assert reason(committed, committed.proof, [other.commitment, of_input.commitment]) == "pairing_mismatch"
+    assert reason(committed, committed.proof, [other.commitment, of_input.commitment]) == "link_mismatch"
     for openings in (
         [other, of_input],
         [of_input, mine],
@@ -290,7 +319,7 @@ def test_a_link_to_another_model_is_refused(committed: Committed) -> None:
             prove(committed, openings=openings)
         assert (error.value.code, error.value.field) == ("statement.openings", "openings")
     forged = forced_openings(committed, [other, of_input])
-    assert reason(committed, forged, [other.commitment, of_input.commitment]) == "pairing_mismatch"
+    assert reason(committed, forged, [other.commitment, of_input.commitment]) == "link_mismatch"
 
 
 def forced_openings(case: Committed, openings: Sequence[Opening]) -> Proof:
@@ -303,7 +332,7 @@ def forced_openings(case: Committed, openings: Sequence[Opening]) -> Proof:
 def test_another_opening_of_the_same_values_is_another_proof(committed: Committed) -> None:
     again = committed.basis.commit(committed.witness[3:5])
     commitments = [again.commitment, committed.openings[1].commitment]
-    assert reason(committed, committed.proof, commitments) == "pairing_mismatch"
+    assert reason(committed, committed.proof, commitments) == "link_mismatch"
 
 
 @pytest.mark.parametrize("without", ["digest", "public_inputs", "segments", "commitments", "index"])
@@ -354,9 +383,9 @@ def test_a_challenge_that_forgets_the_segments_proves_false_products(committed: 
 def test_a_proof_under_another_key_or_statement_is_refused(committed: Committed) -> None:
     other_key = prover.setup(committed.statement, basis=committed.basis).verifying_key
     relabelled = replace(committed.verifying_key, statement_digest=bytes(32))
-    for key in (other_key, relabelled):
+    for key, expected in ((other_key, "knowledge_mismatch"), (relabelled, "pairing_mismatch")):
         for verify in (verifiers.verify, reference.verify):
-            assert verify(key, [56], committed.proof, committed.commitments).reason == "pairing_mismatch"
+            assert verify(key, [56], committed.proof, committed.commitments).reason == expected
 
 
 def test_a_key_with_another_basis_draws_other_challenges(committed: Committed) -> None:
@@ -379,7 +408,7 @@ def test_rerandomised_proofs_keep_their_segments(committed: Committed) -> None:
         segments=(compressed(point(proof.segments[0]) + blinding), *proof.segments[1:]),
         knowledge=(compressed(point(proof.knowledge[0]) + known), *proof.knowledge[1:]),
     )
-    assert reason(committed, moved) == "pairing_mismatch"
+    assert reason(committed, moved) == "link_mismatch"
 
 
 @pytest.mark.parametrize("variable", [1, 3, 4, 6, 8, 9])

@@ -1,22 +1,34 @@
 from __future__ import annotations
 
 import json
-import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernels import fr, g1, g2
-from prover import REASONS, CommitmentBasis, Proof, VerifyingKey, commitment, reference, transcript
+from prover import (
+    REASONS,
+    CommitmentBasis,
+    Proof,
+    Revealed,
+    VerifyingKey,
+    check_opening,
+    check_sum,
+    commitment,
+    reference,
+    transcript,
+)
 from prover.commitment import blinding_point
 from tests.prover import verifiers
+from tests.prover.vectors import generate
 from zenerrors import FileFormatError
 
 VECTORS = Path(__file__).parent / "vectors"
 DOCUMENTS: dict[str, dict[str, Any]] = {
     name: json.loads((VECTORS / name).read_text()) for name in ("groth16.json", "segments.json")
 }
+OPENINGS = json.loads((VECTORS / "openings.json").read_text())
 CASES = [
     pytest.param(name, case, id=f"{name}: {case['name']}")
     for name, document in DOCUMENTS.items()
@@ -35,8 +47,25 @@ def test_verdict(name: str, case: dict[str, Any]) -> None:
 
 def test_every_reason_occurs() -> None:
     """All but those that no JSON of bytes and integers can bring about."""
+    cases = [*OPENINGS["openings"], *OPENINGS["sums"]]
     seen = {case["reason"] for document in DOCUMENTS.values() for case in document["cases"]}
-    assert seen == set(REASONS) - {"proof_type", "public_input_type", "commitment_type"}
+    seen |= {case["reason"] for case in cases}
+    types = {"proof_type", "public_input_type", "commitment_type", "opening_type", "opening_values"}
+    assert seen == set(REASONS) - types
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in OPENINGS["openings"]])
+def test_verdict_on_an_opening(case: dict[str, Any]) -> None:
+    identity, commitment = bytes.fromhex(case["identity"]), bytes.fromhex(case["commitment"])
+    values, revealed = [int(text) for text in case["values"]], Revealed.from_json(case["opening"])
+    assert check_opening(identity, commitment, values, revealed).reason == case["reason"]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in OPENINGS["sums"]])
+def test_verdict_on_a_sum(case: dict[str, Any]) -> None:
+    commitments = [bytes.fromhex(text) for text in case["commitments"]]
+    verdict = check_sum(commitments, int(case["total"]), bytes.fromhex(case["blinding"]))
+    assert verdict.reason == case["reason"]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -83,6 +112,5 @@ def test_the_challenge_is_that_of_the_honest_proof() -> None:
 
 
 def test_the_committed_vectors_are_what_the_generator_writes() -> None:
-    generator = runpy.run_path(str(VECTORS / "generate.py"))
-    for name, text in generator["texts"]().items():
+    for name, text in generate.texts().items():
         assert (VECTORS / name).read_text() == text

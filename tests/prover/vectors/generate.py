@@ -1,6 +1,6 @@
-"""Writes groth16.json and segments.json: proofs and refusals that any verifier can be run on.
+"""Writes groth16.json, segments.json and openings.json: what any verifier can be run on.
 
-    python tests/prover/vectors/generate.py
+    python -m tests.prover.vectors.generate
 
 Points come from known exponents and py_ecc alone: no code that the vectors are to judge takes part, but for
 the bytes of the verifying key.
@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import json
 import random
-from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from py_ecc.bls.g2_primitives import subgroup_check
-from py_ecc.bls.hash_to_curve import hash_to_G1
-from py_ecc.bls.point_compression import compress_G1, compress_G2, decompress_G1, decompress_G2
-from py_ecc.optimized_bls12_381 import G1, G2, add, curve_order, field_modulus, multiply
+from py_ecc.optimized_bls12_381 import G1, add, curve_order, multiply
 
 from prover import Proof, Segment, SegmentKey, Statement, VerifyingKey
 from prover.reference import Trapdoor, key_exponents, proof_exponents
 from prover.reference.pairing import challenges
 from prover.statement import Csr, ProductBlock, SparseBlock
+from tests.prover.vectors import openings
+from tests.prover.vectors.points import bad_encodings, encoded, first_x, g1, g2, second_generator
 
 HERE = Path(__file__).parent
 SEED = 20261121
@@ -43,14 +40,6 @@ def statement() -> Statement:
         Csr.selection(np.array([y, w])),
     )
     return Statement(2, 3, (products, sums))
-
-
-def g1(exponent: int) -> bytes:
-    return int(compress_G1(multiply(G1, exponent))).to_bytes(48, "big")
-
-
-def g2(exponent: int) -> bytes:
-    return b"".join(int(word).to_bytes(48, "big") for word in compress_G2(multiply(G2, exponent)))
 
 
 def document() -> dict[str, Any]:
@@ -149,7 +138,7 @@ def segments_document() -> dict[str, Any]:
         (SegmentKey(2, g2(trapdoor.sigma[0]), (g2(k_1), g2(k_2))), SegmentKey(3, g2(trapdoor.sigma[1]))),
         g1(basis_tau),
     )
-    h = hash_to_G1(b"H", b"ZENSERVE-V1-COMMITMENT_BLS12381G1_XMD:SHA-256_SSWU_RO_", sha256)  # type: ignore[arg-type]
+    h = second_generator()
 
     def commit(weights: tuple[int, int], blinding: int) -> Any:
         return add(multiply(G1, (weights[0] + weights[1] * basis_tau) % curve_order), multiply(h, blinding))
@@ -194,18 +183,18 @@ def segments_document() -> dict[str, Any]:
             "another opening of the same model",
             [56],
             honest,
-            "pairing_mismatch",
+            "link_mismatch",
             [encoded(commit((3, 5), other_rho))],
         ),
-        case("another model", [56], honest, "pairing_mismatch", [encoded(commit((4, 5), rho))]),
+        case("another model", [56], honest, "link_mismatch", [encoded(commit((4, 5), rho))]),
         case("no commitment", [56], honest, "commitment_count", []),
         case("a commitment too many", [56], honest, "commitment_count", [cm, cm]),
-        case("segments swapped", [56], changed(segment=[second, first]), "pairing_mismatch", [cm]),
+        case("segments swapped", [56], changed(segment=[second, first]), "knowledge_mismatch", [cm]),
         case(
             "knowledge swapped",
             [56],
             changed(knowledge=elements["knowledge"][::-1]),
-            "pairing_mismatch",
+            "knowledge_mismatch",
             [cm],
         ),
         case("without link", [56], changed(link=[]), "proof_shape", [cm]),
@@ -224,8 +213,9 @@ def segments_document() -> dict[str, Any]:
     ]
     for name in ("segment", "knowledge", "link", "commitment"):
         point = cm if name == "commitment" else elements[name][0]
-        for reason, data in {"pairing_mismatch": g1(1), **bad_encodings(point)}.items():
-            full = reason if reason == "pairing_mismatch" else f"{name}_{reason}"
+        mismatch = "link_mismatch" if name in ("link", "commitment") else "knowledge_mismatch"
+        for reason, data in {mismatch: g1(1), **bad_encodings(point)}.items():
+            full = reason if reason == mismatch else f"{name}_{reason}"
             if name == "commitment":
                 cases.append(case(f"{name}: {reason}", [56], honest, full, [data]))
             else:
@@ -311,40 +301,13 @@ def case(
     }
 
 
-def encoded(point: Any) -> bytes:
-    return int(compress_G1(point)).to_bytes(48, "big")
-
-
-def bad_encodings(element: bytes) -> dict[str, bytes]:
-    """One encoding of the length of ``element`` for each reason to refuse it."""
-    length = len(element)
-    return {
-        "encoding": bytes([element[0] & 0x7F]) + element[1:],
-        "not_canonical": bytes([0x80 | field_modulus >> 376])
-        + field_modulus.to_bytes(48, "big")[1:]
-        + element[48:],
-        "not_on_curve": first_x(length, on_curve=False),
-        "not_in_subgroup": first_x(length, on_curve=True),
-        "at_infinity": b"\xc0" + bytes(length - 1),
-    }
-
-
-def first_x(length: int, *, on_curve: bool) -> bytes:
-    """The smallest x that is on the curve, or not, and in no case in the subgroup."""
-    for x in count(1):
-        try:
-            flagged = x + (1 << 383)
-            point: Any = decompress_G1(flagged) if length == 48 else decompress_G2((1 << 383, x))  # type: ignore[arg-type]
-        except ValueError:
-            point = None
-        if (point is not None) == on_curve and not (point and subgroup_check(point)):
-            return b"\x80" + x.to_bytes(length - 1, "big")
-    raise AssertionError
-
-
 def texts() -> dict[str, str]:
     """The files by name."""
-    documents = {"groth16.json": document(), "segments.json": segments_document()}
+    documents = {
+        "groth16.json": document(),
+        "segments.json": segments_document(),
+        "openings.json": openings.document(SEED + 2),
+    }
     return {name: json.dumps(content, indent=1) + "\n" for name, content in documents.items()}
 
 
