@@ -61,6 +61,16 @@ def test_verdict_on_an_opening(case: dict[str, Any]) -> None:
     assert check_opening(identity, commitment, values, revealed).reason == case["reason"]
 
 
+def test_the_point_of_evaluation_is_that_of_the_honest_opening() -> None:
+    honest = OPENINGS["openings"][0]
+    identity, commitment, blinding = (
+        bytes.fromhex(text)
+        for text in (honest["identity"], honest["commitment"], honest["opening"]["blinding"])
+    )
+    values = [int(text) % fr.modulus for text in honest["values"]]
+    assert transcript.opening_point(identity, commitment, blinding, values) == int(OPENINGS["point"])
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in OPENINGS["sums"]])
 def test_verdict_on_a_sum(case: dict[str, Any]) -> None:
     commitments = [bytes.fromhex(text) for text in case["commitments"]]
