@@ -45,19 +45,13 @@ class _Decoded(NamedTuple, Generic[G1, G2]):
     commitments: list[G1]
 
 
-class _Term(NamedTuple, Generic[G1, G2]):
-    """e(``p``, ``q``)^``scalar``."""
-
-    p: G1
-    q: G2
-    scalar: int = 1
-
-
 class _Equation(NamedTuple, Generic[G1, G2]):
-    """The products of both sides are to agree; ``otherwise`` is what a proof earns whose do not."""
+    """(P, Q, x) stands for e(P, Q)^x. The products of both sides are to agree; ``otherwise`` is what a proof
+    earns whose do not.
+    """
 
-    left: list[_Term[G1, G2]]
-    right: list[_Term[G1, G2]]
+    left: list[tuple[G1, G2, int]]
+    right: list[tuple[G1, G2, int]]
     otherwise: Verdict
 
 
@@ -132,12 +126,14 @@ def _decode(curve: Curve[G1, G2], key: VerifyingKey, claim: Claim) -> _Decoded[G
 def _equations(curve: Curve[G1, G2], key: VerifyingKey, claim: _Decoded[G1, G2]) -> list[_Equation[G1, G2]]:
     """Groth16's own, then those of the segments, then those of the links: all that the claim must satisfy."""
     prepared, (inputs, points, commitments) = key.prepared(curve), claim
-    alpha, c = _Term(prepared.alpha, prepared.beta), _Term(points.c, prepared.delta)
-    public = [_Term(ic, prepared.gamma, value) for ic, value in zip(prepared.ic, (1, *inputs), strict=True)]
-    segments = [_Term(segment, prepared.gamma) for segment in points.segments]
-    equations = [
-        _Equation([_Term(points.a, points.b)], [alpha, *public, *segments, c], Verdict.of("pairing_mismatch"))
+    one, gamma = curve.generator_g2, prepared.gamma
+    right = [
+        (prepared.alpha, prepared.beta, 1),
+        *((ic, gamma, value) for ic, value in zip(prepared.ic, (1, *inputs), strict=True)),
+        *((segment, gamma, 1) for segment in points.segments),
+        (points.c, prepared.delta, 1),
     ]
+    equations = [_Equation([(points.a, points.b, 1)], right, Verdict.of("pairing_mismatch"))]
     for index, (segment, sigma, knowledge) in enumerate(
         zip(points.segments, prepared.knowledge, points.knowledge, strict=True)
     ):
@@ -145,24 +141,15 @@ def _equations(curve: Curve[G1, G2], key: VerifyingKey, claim: _Decoded[G1, G2])
             f"Under this key, the proof's commitment to segment {index} and its proof of knowledge do not "
             "belong together."
         )
-        equations.append(
-            _Equation(
-                [_Term(knowledge, curve.generator_g2)],
-                [_Term(segment, sigma)],
-                Verdict.of("knowledge_mismatch", detail, index),
-            )
-        )
+        otherwise = Verdict.of("knowledge_mismatch", detail, index)
+        equations.append(_Equation([(knowledge, one, 1)], [(segment, sigma, 1)], otherwise))
     for index, ((place, k_1, k_2), link, commitment) in enumerate(
         zip(prepared.links, points.links, commitments, strict=True)
     ):
         detail = f"The proof does not show that commitment {index} is to the values of its segment {place}."
-        equations.append(
-            _Equation(
-                [_Term(link, curve.generator_g2)],
-                [_Term(points.segments[place], k_1), _Term(commitment, k_2)],
-                Verdict.of("link_mismatch", detail, index),
-            )
-        )
+        otherwise = Verdict.of("link_mismatch", detail, index)
+        both = [(points.segments[place], k_1, 1), (commitment, k_2, 1)]
+        equations.append(_Equation([(link, one, 1)], both, otherwise))
     return equations
 
 
@@ -197,7 +184,7 @@ class _Side(Generic[G1, G2]):
         self._curve = curve
         self._sums: dict[int, tuple[G2, dict[int, tuple[G1, int]]]] = {}
 
-    def add(self, terms: Iterable[_Term[G1, G2]], weight: int) -> None:
+    def add(self, terms: Iterable[tuple[G1, G2, int]], weight: int) -> None:
         for p, q, scalar in terms:
             _, multiples = self._sums.setdefault(id(q), (q, {}))
             _, known = multiples.get(id(p), (p, 0))
