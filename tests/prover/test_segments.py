@@ -133,6 +133,16 @@ def test_two_segments_and_two_links_fit_in_500_bytes() -> None:
     assert Proof.split(two.to_bytes()) == two
 
 
+def test_a_proof_links_to_a_commitment_that_hides_nothing(committed: Committed) -> None:
+    """As those to public data do; what the proof itself commits to is blinded all the same."""
+    public = committed.basis.commit(committed.witness[3:5], hiding=False)
+    openings = [public, committed.openings[1]]
+    first, second = (prove(committed, openings=openings) for _ in range(2))
+    commitments = [each.commitment for each in openings]
+    assert reason(committed, first, commitments) == reason(committed, second, commitments) == "ok"
+    assert not {*first.segments, *first.links} & {*second.segments, *second.links}
+
+
 # Zero knowledge, where it can be checked
 
 
