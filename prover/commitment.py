@@ -11,7 +11,7 @@ lengths matter, the statement fixes them. ``prover.opening`` checks what ``Commi
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Final
 
@@ -40,7 +40,7 @@ class Opening:
     """
 
     commitment: bytes
-    blinding: FrArray
+    blinding: FrArray = field(repr=False)
 
     @property
     def blinding_bytes(self) -> bytes:

@@ -12,7 +12,7 @@ Python integers and the pairing library do; docs/groth16.md, "Openings in public
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ class Revealed:
     ``blinding``: ρ, 32 bytes, big-endian, below r; ``quotient``: π, 48 bytes; ``tau_g2``: [τ]_2, 96 bytes.
     """
 
-    blinding: bytes
+    blinding: bytes = field(repr=False)
     quotient: bytes
     tau_g2: bytes
 
@@ -147,7 +147,10 @@ def _judge_opening(identity: bytes, commitment: bytes, values: Sequence[int], re
     scalars = [value % SCALAR_MODULUS for value in values]
     z = transcript.opening_point(identity, commitment, revealed.blinding, scalars)
     value = evaluate(scalars, z)
-    left = ARKWORKS.weighted_sum([cm, second_generator(), G1Point(), quotient], [1, -blinding, -value, z])
+    left = ARKWORKS.weighted_sum(
+        [cm, second_generator(), G1Point(), quotient],
+        [1, SCALAR_MODULUS - blinding, SCALAR_MODULUS - value, z],
+    )
     return OK if ARKWORKS.products_agree([(left, G2Point())], [(quotient, tau)]) else "opening_mismatch"
 
 

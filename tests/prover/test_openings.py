@@ -150,6 +150,14 @@ def test_openings_in_bytes() -> None:
         assert error.value.code == "statement.openings"
 
 
+def test_blinding_factors_are_not_printed() -> None:
+    mine = BASIS.commit(fr.from_ints(VALUES))
+    revealed = BASIS.reveal(mine, fr.from_ints(VALUES))
+    for text in (repr(mine), repr(revealed)):
+        assert "blinding" not in text
+        assert str(revealed.blinding) not in text
+
+
 # Forged openings
 
 
