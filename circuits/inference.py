@@ -59,6 +59,9 @@ class Inference(Circuit):
             groups.append(public_group("logits", (most + 1,), kind.low, kind.high))
         return self._layout(*groups)
 
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"reveal": self.reveal, "top": self.top}
+
     def execute(self, q: NDArray[np.integer[Any]]) -> Output:
         """The network's exact output for the integers ``q``. Raises ``TensorError`` as ``checked``."""
         return self.qgraph.execute(self.checked(q))
