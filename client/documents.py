@@ -1,0 +1,383 @@
+"""The documents that are handed on: statements, proofs, keys, openings and receipts.
+
+Each has one meaning however it is spelled out in JSON: unknown fields, numbers for strings, upper-case hex
+and fields given twice are refused, so that whatever a document's hash does not cover cannot be there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from prover.points import SCALAR_MODULUS
+from zenerrors import FileFormatError
+
+Scheme = Literal["registration", "inference", "recognition", "accuracy"]
+Kind = Literal["input", "reference", "dataset"]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.")]
+Scalar = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="A field element, big-endian hex.")]
+Point = Annotated[str, Field(pattern=r"^[0-9a-f]{96}$", description="A compressed point of G1 in hex.")]
+PointG2 = Annotated[str, Field(pattern=r"^[0-9a-f]{192}$", description="A compressed point of G2 in hex.")]
+Time = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="RFC 3339, UTC, whole seconds."),
+]
+# Not Literal, for which 1.0 and true pass as well.
+One = Annotated[int, Field(ge=1, le=1)]
+Two = Annotated[int, Field(ge=2, le=2)]
+Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
+Values = dict[Name, int | list[int]]
+
+MOST_SHARDS: Final = 1 << 16
+MOST_CHALLENGE: Final = 200
+
+DocumentKind = TypeVar("DocumentKind", bound=BaseModel)
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("control characters and unassigned ones are not allowed")
+    return text
+
+
+Challenge = Annotated[str, Field(min_length=1, max_length=MOST_CHALLENGE), AfterValidator(_printable)]
+
+
+class Document(BaseModel):
+    """Immutable, exact: nothing is converted, nothing is ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class KeyReference(Document):
+    """Which verification key a proof is for. ``id`` covers the key and what it means (``key_id``)."""
+
+    id: Digest
+    setup: str = Field(examples=["development"])
+
+
+class Opening(Document):
+    """``prover.opening.Revealed.to_json``: shows a commitment to be one to values that the reader knows."""
+
+    format: Literal["zenserve opening"]
+    version: One
+    curve: Literal["bls12381"]
+    blinding: Scalar
+    quotient: Point
+    tau_g2: PointG2
+
+
+class Shard(Document):
+    """A part of a dataset, proven on its own.
+
+    ``dataset``: the commitment to its samples and labels; ``correct``: to how many of them the network gets
+    right; ``opening``: of ``dataset``, where the dataset is public.
+    """
+
+    size: int = Field(ge=1)
+    dataset: Point
+    correct: Point
+    opening: Opening | None = None
+
+
+class Dataset(Document):
+    """What an accuracy is about. ``sha256``: its content (``client.datasets``), null where it is private.
+
+    ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
+    ``blinding``: the sum of the blinding factors of all ``correct``, which opens their sum to the total.
+    """
+
+    sha256: Digest | None
+    size: int = Field(ge=1)
+    picked_for: Point | None
+    shards: list[Shard] = Field(min_length=1, max_length=MOST_SHARDS)
+    blinding: Scalar
+
+    @model_validator(mode="after")
+    def _opened_if_public(self) -> Self:
+        if any((shard.opening is None) != (self.sha256 is None) for shard in self.shards):
+            raise ValueError("the shards of a public dataset, and no others, have openings")
+        return self
+
+
+class Statement(Document):
+    """What a proof says. Made by ``client.words.make_statement``; its hash is a public input of the proof."""
+
+    format: Literal["zenserve statement"] = "zenserve statement"
+    version: One = 1
+    scheme: Scheme
+    claim: str
+    network: Digest = Field(description="The network, or its architecture where the weights are committed.")
+    values: Values = Field(description="The public values by name; flat lists, row-major.")
+    commitments: dict[Name, Point] = Field(description="What is hidden and fixed: model, input, reference.")
+    dataset: Dataset | None
+    parent: Point | None = Field(description="The commitment of the model that this one is a version of.")
+    verification_key: KeyReference
+    challenge: Challenge | None = Field(description="From whoever asked for the proof, against replay.")
+    made_at: Time
+    does_not_say: list[str]
+
+    @model_validator(mode="after")
+    def _of_one_scheme(self) -> Self:
+        if (self.dataset is None) == (self.scheme == "accuracy"):
+            raise ValueError("dataset is for the scheme accuracy, and only for it")
+        if self.parent is not None and self.scheme != "registration":
+            raise ValueError("parent is for the scheme registration only")
+        return self
+
+    @cached_property
+    def sha256(self) -> bytes:
+        """Of the canonical form, 32 bytes."""
+        return hashlib.sha256(canonical(self)).digest()
+
+    @property
+    def scalar(self) -> int:
+        """The public input ``statement``: the hash's first 31 bytes, big-endian, below the group order."""
+        return int.from_bytes(self.sha256[:31], "big")
+
+
+class ProofDocument(Document):
+    """A proof to hand on. With the key file it names, it is all that a verifier needs."""
+
+    format: Literal["zenserve proof"] = "zenserve proof"
+    version: Two = 2
+    statement: Statement
+    statement_sha256: Digest
+    proofs: list[Annotated[str, Field(pattern="^([0-9a-f]{2})*$", max_length=4096)]] = Field(
+        min_length=1, max_length=MOST_SHARDS, description="One in hex, or one for each shard."
+    )
+
+    @classmethod
+    def of(cls, statement: Statement, proofs: list[bytes]) -> ProofDocument:
+        return cls(
+            statement=statement,
+            statement_sha256=statement.sha256.hex(),
+            proofs=[proof.hex() for proof in proofs],
+        )
+
+
+class Expected(Document):
+    """What a verifier knows from elsewhere: commitments in hex, and the challenge that they gave."""
+
+    model: Point | None = None
+    input: Point | None = None
+    reference: Point | None = None
+    challenge: Challenge | None = None
+
+
+class KeyFile(Document):
+    """A verification key and what it means: ``key`` as ``VerifyingKey.to_json``, ``circuit`` as described."""
+
+    id: Digest
+    setup: str
+    key: dict[str, Any]
+    circuit: dict[str, Any]
+
+    @property
+    def reference(self) -> KeyReference:
+        return KeyReference(id=self.id, setup=self.setup)
+
+
+class Group(BaseModel):
+    """Public inputs of one name: ``count`` of them from ``first``; a plain number where ``shape`` is []."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    name: str
+    first: int
+    count: int = Field(ge=1)
+    shape: list[int]
+    minimum: int = 0
+    maximum: int = SCALAR_MODULUS - 1
+
+    def numbers(self, value: int | list[int]) -> list[int]:
+        """The group's values as a list. Raises ``ValueError`` where they are not of its count and range."""
+        if isinstance(value, list) != (self.shape != []):
+            raise ValueError(f"values.{self.name} must be {'a list' if self.shape else 'a number'}")
+        numbers = value if isinstance(value, list) else [value]
+        if len(numbers) != self.count:
+            raise ValueError(f"values.{self.name} must have {self.count} numbers, not {len(numbers)}")
+        if any(not self.minimum <= number <= self.maximum for number in numbers):
+            raise ValueError(f"values.{self.name} must lie in [{self.minimum}, {self.maximum}]")
+        return numbers
+
+
+_COUNT = Group(name="", first=0, count=1, shape=[], minimum=0, maximum=(1 << 63) - 1)
+
+
+class InputType(BaseModel):
+    """How a network's input is quantised: ``real = scale (q - zero_point)``, 0 <= q < 2^bits."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    shape: list[int]
+    scale: float = Field(gt=0, allow_inf_nan=False)
+    zero_point: int
+    bits: int = Field(ge=1, le=32)
+
+
+class Quantisation(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    input: InputType
+
+
+class Description(BaseModel):
+    """What verification reads of a circuit's description (``Circuit.describe``); the rest is for people.
+
+    ``commitments``: the linked segments in order. Of accuracies ``batch``, the samples that fit a shard, and
+    ``classes``, the label that no network gives.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    scheme: Scheme
+    meaning: str
+    network: Digest
+    commitments: list[Literal["model", "input", "reference", "dataset", "correct"]]
+    public_inputs: list[Group] = Field(min_length=1)
+    quantisation: Quantisation
+    batch: int | None = Field(default=None, ge=1)
+    classes: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        first = 0
+        for group in self.public_inputs:
+            if group.first != first:
+                raise ValueError(f"public_inputs: {group.name} begins at {group.first}, not {first}")
+            first += group.count
+        if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
+            raise ValueError("public_inputs: the first must be the statement")
+        if len(set(self.commitments)) != len(self.commitments):
+            raise ValueError("commitments: a name occurs twice")
+        if self.scheme == "accuracy" and (
+            len(self.public_inputs) != 1
+            or None in (self.batch, self.classes)
+            or [*self.commitments][-2:] != ["dataset", "correct"]
+        ):
+            raise ValueError("an accuracy has batch, classes, a dataset and a count, and no public values")
+        return self
+
+    def public_values(self, values: Values) -> list[int]:
+        """The public inputs after ``statement``, canonical, in order. An accuracy has none: its shards hide
+        their counts.
+
+        Raises ``ValueError`` where ``values`` has other names or numbers than the circuit: -1 and r - 1 are
+        one field element, and one of them only is what the circuit means.
+        """
+        shown = {group.name: group for group in self.public_inputs[1:]}
+        if self.scheme == "accuracy":
+            shown = {name: _COUNT.model_copy(update={"name": name}) for name in ("correct", "size")}
+        if values.keys() != shown.keys():
+            raise ValueError(f"values must be {', '.join(shown) or 'empty'}")
+        flat = [number for group in shown.values() for number in group.numbers(values[group.name])]
+        return [] if self.scheme == "accuracy" else [number % SCALAR_MODULUS for number in flat]
+
+
+class OpeningPart(Document):
+    """One commitment and what opens it."""
+
+    commitment: Point
+    opening: Opening
+
+
+class OpeningFile(Document):
+    """What opens a committed input or reference, or a private dataset, shard by shard, to who knows it.
+
+    As secret as the values: with it, guesses of them can be checked.
+    """
+
+    format: Literal["zenserve openings"] = "zenserve openings"
+    version: One = 1
+    kind: Kind
+    parts: list[OpeningPart] = Field(min_length=1, max_length=MOST_SHARDS)
+
+
+class Parent(Document):
+    """The model that another one is a version of. ``commitment`` is null where its weights are public."""
+
+    model_id: str
+    commitment: Point | None
+
+
+class Receipt(Document):
+    """Signed by the service: this model was registered with it then. See ``client.receipts``.
+
+    ``commitment`` and ``registration``, the SHA-256 of the registration proof's statement, are null where the
+    weights are public.
+    """
+
+    format: Literal["zenserve receipt"] = "zenserve receipt"
+    version: One = 1
+    model_id: str
+    name: str
+    commitment: Point | None
+    network: Digest
+    parent: Parent | None
+    registration: Digest | None
+    registered_at: Time
+    issuer: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex.")]
+    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.")]
+
+
+def canonical(value: Any) -> bytes:
+    """The one JSON text of a document or of JSON-able data: keys sorted, no spaces, UTF-8."""
+    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def key_id(key_digest: bytes, circuit: Mapping[str, Any]) -> str:
+    """The id of a verification key: it covers the key and the description of what it proves."""
+    return hashlib.sha256(canonical({"key": key_digest.hex(), "circuit": circuit})).hexdigest()
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the second. Raises ``ValueError`` for a time without a zone."""
+    if moment.tzinfo is None:
+        raise ValueError("a moment needs a time zone")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read(kind: type[DocumentKind], data: bytes | str) -> DocumentKind:
+    """A document from JSON text. Raises ``FileFormatError`` (``file.json``), which names the field."""
+    return checked(kind, parse(data))
+
+
+def parse(data: bytes | str) -> Any:
+    """JSON in which no field is given twice. Raises ``FileFormatError`` (``file.json``)."""
+    try:
+        text = data if isinstance(data, str) else data.decode()
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError("file.json", f"the file is not JSON: {error}") from None
+
+
+def checked(kind: type[DocumentKind], value: Any) -> DocumentKind:
+    """A document from parsed JSON. Raises ``FileFormatError`` (``file.json``), which names the field."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])).encode(errors="replace").decode()
+        raise FileFormatError(
+            "file.json", f"{place or 'the file'}: {first['msg']}", field=place or None
+        ) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("an object has a field twice")
+    return fields
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")
