@@ -1,0 +1,351 @@
+"""The judgement on a proof document: whether it is valid, what that says, and what it does not.
+
+Nothing that a document says is believed: its words are made again from the circuit's description, its hash
+from its words, and the proofs are held against that hash. A wrong document is refused for the first of these
+that fails, under a name of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NoReturn, Protocol
+
+from client import words
+from client.documents import (
+    Dataset,
+    Description,
+    Document,
+    Expected,
+    InputType,
+    KeyFile,
+    KeyReference,
+    Opening,
+    OpeningFile,
+    ProofDocument,
+    Statement,
+    canonical,
+    checked,
+    key_id,
+)
+from prover.curve import ARKWORKS, Curve
+from prover.opening import Revealed, check_opening, check_sum
+from prover.verdict import OK, Verdict
+from prover.verdict import REASONS as PROVER_REASONS
+from prover.verification import Claim, verify_batch
+from prover.verifying_key import VerifyingKey
+from zenerrors import FileFormatError
+
+REASONS: Final[dict[str, str]] = {
+    **PROVER_REASONS,
+    "proof_count": "There are more or fewer proofs than the statement takes.",
+    "statement_edited": "The statement is not the one whose SHA-256 the file gives: one of them was changed.",
+    "key_mismatch": "The document names another verification key than this one.",
+    "network_mismatch": "The statement names another network than the key's circuit.",
+    "values_mismatch": "The statement's values are not such as the key's circuit has.",
+    "words_mismatch": "The statement's words are not those for its values under this key.",
+    "challenge_mismatch": "The statement answers another challenge than the expected one.",
+    "model_mismatch": "The proof is not about the model of this commitment.",
+    "input_mismatch": "The proof is not about this input.",
+    "reference_mismatch": "The proof is not about the reference of this commitment.",
+    "dataset_mismatch": "The proof is not about this dataset.",
+    "correct_mismatch": "A shard's count is not the one that its commitment is to.",
+    "shard_missing": "The shards are not the whole dataset, or not each has a proof.",
+    "shard_repeated": "A shard is counted twice.",
+    "total_mismatch": "The shards' counts do not add up to the claimed total.",
+}
+"""Every reason that ``judge`` can give, with a sentence."""
+
+
+class LabelledData(Protocol):
+    """``client.datasets.LabelledData``: what judging asks of a dataset."""
+
+    @property
+    def sha256(self) -> bytes: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def shard_values(self, kind: InputType, batch: int, classes: int) -> Iterator[list[int]]: ...
+
+
+class Verification(Document):
+    """The verdict: ``reason`` is a key of ``REASONS``. ``statement`` is null where the proof is not valid.
+
+    ``verified`` and ``not_verified`` say in sentences what a reader may and may not rely on: nothing at all
+    where it is not valid.
+    """
+
+    valid: bool
+    reason: str
+    detail: str
+    verified: list[str]
+    not_verified: list[str]
+    verification_key: KeyReference
+    statement: Statement | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the verifier holds beside the document, to be compared with what was proven.
+
+    ``input``: its integers, row-major (``datasets.quantise``); ``openings`` of the commitment to it, or of
+    those to a private ``dataset``'s shards.
+    """
+
+    input: Sequence[int] | None = None
+    dataset: LabelledData | None = None
+    openings: OpeningFile | None = None
+
+
+def judge(
+    document: ProofDocument,
+    key_file: KeyFile,
+    *,
+    expected: Expected | None = None,
+    known: Known | None = None,
+    curve: Curve[Any, Any] = ARKWORKS,
+) -> Verification:
+    """Whether ``document`` is valid under the key that the verifier trusts, and what that says.
+
+    Raises ``FileFormatError`` where ``key_file`` is no key, or not the one that its id says, and
+    ``TensorError`` where the known data does not fit the network.
+    """
+    case = _Case(
+        document, key_file.reference, *opened(key_file), expected or Expected(), known or Known(), curve
+    )
+    try:
+        case.check()
+    except _RefusedError as refusal:
+        return case.refused(refusal.reason, refusal.detail or REASONS[refusal.reason])
+    return case.accepted()
+
+
+def opened(key_file: KeyFile) -> tuple[VerifyingKey, Description]:
+    """The key and its circuit. Raises ``FileFormatError``: ``file.hash`` where the id is another's."""
+    try:
+        key_text, circuit = canonical(key_file.key), checked(Description, key_file.circuit)
+        key = _read_key(key_text)
+        right = key_file.id == key_id(key.digest, key_file.circuit)
+    except (ValueError, RecursionError):
+        raise FileFormatError("file.json", "the key file holds text or numbers that no JSON has") from None
+    if not right:
+        raise FileFormatError("file.hash", "the id is not that of this key and circuit", field="id")
+    if key_file.setup != key.setup:
+        raise FileFormatError("file.setup_label", "setup is not that of the key", field="setup")
+    count = sum(group.count for group in circuit.public_inputs)
+    links = sum(segment.link_g2 is not None for segment in key.segments)
+    if (count, len(circuit.commitments)) != (key.public, links):
+        raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
+    return key, circuit
+
+
+# To decode a key takes longer than to verify a proof. Kept by all of its text, not by the digest that it
+# claims, so that nobody can pass a key off as another.
+@lru_cache(maxsize=64)
+def _read_key(text: bytes) -> VerifyingKey:
+    key = VerifyingKey.from_json(json.loads(text))
+    if canonical(key.to_json()) != text:
+        raise FileFormatError("file.json", "the key has fields that mean nothing, or lacks one", field="key")
+    return key
+
+
+class _RefusedError(Exception):
+    """Ends the judgement."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One document before the judge."""
+
+    document: ProofDocument
+    reference: KeyReference
+    key: VerifyingKey
+    circuit: Description
+    expected: Expected
+    known: Known
+    curve: Curve[Any, Any]
+
+    @property
+    def statement(self) -> Statement:
+        return self.document.statement
+
+    def check(self) -> None:
+        """Raises ``_RefusedError`` for the first thing that is wrong: words, then numbers, then proofs."""
+        self._check_words()
+        self._check_expected()
+        if self.statement.dataset is None:
+            self._check_proofs([{}])
+        else:
+            self._check_shards(self.statement.dataset)
+            self._check_proofs(
+                [
+                    {"dataset": shard.dataset, "correct": shard.correct}
+                    for shard in self.statement.dataset.shards
+                ]
+            )
+        if self.known.input is not None:
+            self._check_input(self.known.input)
+        if self.known.dataset is not None:
+            self._check_dataset(self.known.dataset)
+
+    def refused(self, reason: str, detail: str) -> Verification:
+        return Verification(
+            valid=False,
+            reason=reason,
+            detail=detail,
+            verified=[],
+            not_verified=[],
+            verification_key=self.reference,
+            statement=None,
+        )
+
+    def accepted(self) -> Verification:
+        checked = [name for name, value in self.expected if value is not None]
+        given = [name for name in ("input", "dataset") if getattr(self.known, name) is not None]
+        return Verification(
+            valid=True,
+            reason=OK,
+            detail="The proof is valid, and it proves what the statement says.",
+            verified=words.verified(self.statement, checked, given),
+            not_verified=words.not_verified(self.statement, checked, given),
+            verification_key=self.reference,
+            statement=self.statement,
+        )
+
+    def _check_words(self) -> None:
+        said = self.statement
+        if self.document.statement_sha256 != said.sha256.hex():
+            _refuse("statement_edited")
+        if said.verification_key != self.reference:
+            _refuse("key_mismatch")
+        if said.network != self.circuit.network:
+            _refuse("network_mismatch")
+        if said.scheme != self.circuit.scheme:
+            _refuse("words_mismatch", f"The key is for the scheme {self.circuit.scheme}.")
+        try:
+            self.circuit.public_values(said.values)
+        except ValueError as error:
+            _refuse("values_mismatch", f"In the statement, {error}.")
+        if said.claim != words.claim(self.circuit, said.values):
+            _refuse("words_mismatch", "The claim is not what the values mean under this key.")
+        if said.does_not_say != words.does_not_say(self.circuit, self.key.setup, said.dataset, said.parent):
+            _refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.")
+        outside = [name for name in self.circuit.commitments if name not in ("dataset", "correct")]
+        if sorted(said.commitments) != sorted(outside):
+            _refuse("commitment_count", f"The commitments must be {', '.join(outside) or 'none'}.")
+
+    def _check_expected(self) -> None:
+        wanted = self.expected
+        if wanted.challenge is not None and self.statement.challenge != wanted.challenge:
+            _refuse("challenge_mismatch")
+        for name in ("model", "input", "reference"):
+            commitment = getattr(wanted, name)
+            if commitment is not None and self.statement.commitments.get(name) != commitment:
+                _refuse(
+                    f"{name}_mismatch", f"The statement is not about the expected commitment to the {name}."
+                )
+
+    def _check_shards(self, dataset: Dataset) -> None:
+        """That each shard is there once, and that their counts add up to what is claimed."""
+        shards, batch = dataset.shards, self.circuit.batch or 0
+        full, last = shards[:-1], shards[-1]
+        if any(shard.size != batch for shard in full) or last.size > batch:
+            _refuse("shard_missing", f"Each shard but the last must have {batch} samples.")
+        if sum(shard.size for shard in shards) != dataset.size:
+            _refuse("shard_missing", f"The shards' sizes do not add up to {dataset.size}.")
+        if len(self.document.proofs) != len(shards):
+            _refuse(
+                "shard_missing", f"There are {len(self.document.proofs)} proofs for {len(shards)} shards."
+            )
+        for name in ("dataset", "correct"):
+            if len({getattr(shard, name) for shard in shards}) != len(shards):
+                _refuse("shard_repeated", f"Two shards have the same commitment {name}.")
+        total, size = self.statement.values["correct"], self.statement.values["size"]
+        if size != dataset.size or not isinstance(total, int) or total > dataset.size:
+            _refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
+        counts = [bytes.fromhex(shard.correct) for shard in shards]
+        verdict = check_sum(counts, total, bytes.fromhex(dataset.blinding))
+        if not verdict:
+            _refuse("total_mismatch" if verdict.reason == "sum_mismatch" else verdict.reason)
+
+    def _check_proofs(self, shards: Sequence[dict[str, str]]) -> None:
+        """``shards``: the commitments of each proof beside those that all have."""
+        if len(self.document.proofs) != len(shards):
+            _refuse("proof_count", f"There must be one proof, not {len(self.document.proofs)}.")
+        public = [self.statement.scalar, *self.circuit.public_values(self.statement.values)]
+        claims = []
+        for proof, own in zip(self.document.proofs, shards, strict=True):
+            commitments = self.statement.commitments | own
+            linked = [bytes.fromhex(commitments[name]) for name in self.circuit.commitments]
+            claims.append(Claim(public, bytes.fromhex(proof), linked))
+        for index, verdict in enumerate(verify_batch(self.key, claims, curve=self.curve)):
+            if not verdict:
+                where = f"Shard {index}: " if self.statement.dataset else ""
+                reason, detail = self._named(verdict)
+                _refuse(reason, f"{where}{detail}")
+
+    def _named(self, verdict: Verdict) -> tuple[str, str]:
+        """The verdict's reason and detail; of a link that fails, those of what it is to."""
+        if verdict.reason != "link_mismatch" or verdict.index is None:
+            return verdict.reason, verdict.detail
+        reason = f"{self.circuit.commitments[verdict.index]}_mismatch"
+        return reason, REASONS[reason]
+
+    def _check_input(self, values: Sequence[int]) -> None:
+        # Commitments do not tell zeros at the end from nothing.
+        if len(values) != math.prod(self.circuit.quantisation.input.shape):
+            _refuse("input_mismatch", "The input given is not of the network's shape.")
+        match words.privacy(self.circuit, "input"):
+            case "public":
+                if self.statement.values["input"] != list(values):
+                    _refuse("input_mismatch", "The public input is another than the one given.")
+            case "committed":
+                commitment = self.statement.commitments["input"]
+                opening = self._openings("input").get(commitment)
+                if opening is None:
+                    _refuse("input_mismatch", "The opening given is not of the statement's commitment.")
+                self._check_opening("input", commitment, values, opening)
+            case _:
+                _refuse("input_mismatch", "The input is private: nothing shows which it was.")
+
+    def _check_dataset(self, data: LabelledData) -> None:
+        dataset, circuit = self.statement.dataset, self.circuit
+        if dataset is None:
+            _refuse("dataset_mismatch", "The proof is about no dataset.")
+        if dataset.sha256 is not None and dataset.sha256 != data.sha256.hex():
+            _refuse("dataset_mismatch", f"The given dataset has the SHA-256 {data.sha256.hex()}.")
+        if dataset.size != data.size:
+            _refuse(
+                "shard_missing", f"The dataset has {data.size} samples, the proof is about {dataset.size}."
+            )
+        openings = self._openings("dataset") if dataset.sha256 is None else {}
+        parts = data.shard_values(circuit.quantisation.input, circuit.batch or 0, circuit.classes or 0)
+        for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
+            opening = shard.opening or openings.get(shard.dataset)
+            if opening is None:
+                _refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
+            self._check_opening("dataset", shard.dataset, values, opening)
+
+    def _openings(self, kind: str) -> dict[str, Opening]:
+        given = self.known.openings
+        if given is None or given.kind != kind:
+            _refuse(f"{kind}_mismatch", f"To compare it takes the opening of the {kind}'s commitment.")
+        return {part.commitment: part.opening for part in given.parts}
+
+    def _check_opening(self, kind: str, commitment: str, values: Sequence[int], opening: Opening) -> None:
+        revealed = Revealed.from_json(opening.model_dump())
+        verdict = check_opening(self.key.basis or b"", bytes.fromhex(commitment), list(values), revealed)
+        if not verdict:
+            _refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
+
+
+def _refuse(reason: str, detail: str = "") -> NoReturn:
+    raise _RefusedError(reason, detail)

@@ -1,0 +1,214 @@
+"""Real proofs of small networks, as the service makes them, and as a dishonest prover could."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prover
+from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration, compile_accuracy, parameters
+from circuits.circuit import Circuit
+from circuits.integers import IntArray
+from client import documents
+from client.datasets import LabelledData
+from client.documents import (
+    Dataset,
+    InputType,
+    KeyFile,
+    OpeningFile,
+    OpeningPart,
+    ProofDocument,
+    Shard,
+    Statement,
+    Values,
+    checked,
+    key_id,
+)
+from client.words import make_statement
+from kernels import FrArray, fr
+from prover import CommitmentBasis, Opening, ProvingKey, proving, sum_blindings
+
+MADE_AT = "2026-11-21T12:00:00Z"
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A circuit with its keys."""
+
+    circuit: Circuit
+    proving_key: ProvingKey
+    basis: CommitmentBasis
+
+    @classmethod
+    def of(cls, circuit: Circuit, basis: CommitmentBasis) -> Maker:
+        linked = basis if circuit.commitments else None
+        return cls(circuit, prover.setup(circuit.statement, basis=linked), basis)
+
+    @cached_property
+    def key_file(self) -> KeyFile:
+        key = self.proving_key.verifying_key
+        description = json.loads(json.dumps(self.circuit.describe()))
+        return KeyFile(
+            id=key_id(key.digest, description), setup=key.setup, key=key.to_json(), circuit=description
+        )
+
+    def commit(self, values: IntArray, *, hiding: bool = True) -> Opening:
+        return self.basis.commit(fr.from_ints(values.tolist()), hiding=hiding)
+
+    def state(self, values: Values, openings: Mapping[str, Opening], **more: Any) -> Statement:
+        commitments = {name: opening.commitment.hex() for name, opening in openings.items()}
+        fields = {"made_at": MADE_AT, "commitments": commitments} | more
+        return make_statement(self.key_file.circuit, self.key_file.reference, values=values, **fields)
+
+    def prove(self, witness: FrArray, openings: Sequence[Opening]) -> bytes:
+        """Also where an opening is not that of the witness: an honest prover would notice."""
+        circuit = self.circuit
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(proving, "_check_links", lambda *_: None)
+            return prover.prove(
+                self.proving_key, circuit.statement, witness, openings=openings, answer=circuit.program.answer
+            ).to_bytes()
+
+
+def registration(maker: Maker, model: Opening, **more: Any) -> ProofDocument:
+    circuit = maker.circuit
+    assert isinstance(circuit, Registration)
+    statement = maker.state({}, {"model": model}, **more)
+    return ProofDocument.of(statement, [maker.prove(circuit.witness(statement=statement.scalar), [model])])
+
+
+def inference(
+    maker: Maker, q: IntArray, openings: Mapping[str, Opening], *, state: Statement | None = None, **more: Any
+) -> ProofDocument:
+    """``state``: what is claimed, where that is not the truth."""
+    circuit = maker.circuit
+    assert isinstance(circuit, Inference)
+    statement = state or maker.state(circuit.values(q), openings, **more)
+    witness = circuit.witness(q, statement=statement.scalar)
+    return ProofDocument.of(statement, [maker.prove(witness, list(openings.values()))])
+
+
+def recognition(
+    maker: Maker, q: IntArray, reference: IntArray, threshold: int, openings: Mapping[str, Opening]
+) -> ProofDocument:
+    circuit = maker.circuit
+    assert isinstance(circuit, Recognition)
+    statement = maker.state(circuit.values(q, reference, threshold), openings)
+    witness = circuit.witness(q, reference, threshold, statement=statement.scalar)
+    return ProofDocument.of(statement, [maker.prove(witness, list(openings.values()))])
+
+
+@dataclass(frozen=True)
+class Part:
+    """A shard and what its prover knows of it."""
+
+    samples: IntArray
+    labels: IntArray
+    size: int
+    count: int
+    dataset: Opening
+    correct: Opening
+
+
+class AccuracyMaker:
+    """Proves a dataset shard by shard. ``model``: the opening of the network's commitment."""
+
+    def __init__(self, graph: QuantGraph, basis: CommitmentBasis, model: Opening, batch: int) -> None:
+        self.circuit: Accuracy = compile_accuracy(graph, batch=batch, weight_privacy="committed")
+        self.maker = Maker.of(self.circuit, basis)
+        self.model = model
+
+    def parts(self, data: LabelledData, *, hiding: bool = False) -> list[Part]:
+        circuit, shape = self.circuit, self.circuit.qgraph.input_shape
+        kind = InputType.model_validate(self.maker.key_file.circuit["quantisation"]["input"])
+        parts = []
+        for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
+            whole = np.array(values)
+            samples = whole[: -circuit.batch].reshape(circuit.batch, *shape)
+            labels = whole[-circuit.batch :]
+            count = circuit.count(samples, labels)
+            parts.append(
+                Part(
+                    samples,
+                    labels,
+                    int((labels < circuit.qgraph.classes).sum()),
+                    count,
+                    self.maker.commit(whole, hiding=hiding),
+                    self.maker.commit(np.array([count])),
+                )
+            )
+        return parts
+
+    def shard(self, part: Part, *, public: bool = True) -> Shard:
+        opening = checked(documents.Opening, self.reveal(part)) if public else None
+        return Shard(
+            size=part.size,
+            dataset=part.dataset.commitment.hex(),
+            correct=part.correct.commitment.hex(),
+            opening=opening,
+        )
+
+    def reveal(self, part: Part) -> dict[str, Any]:
+        values = self.circuit.dataset_values(part.samples, part.labels)
+        return self.maker.basis.reveal(part.dataset, fr.from_ints(values.tolist())).to_json()
+
+    def opening_file(self, parts: Sequence[Part]) -> OpeningFile:
+        return OpeningFile(
+            kind="dataset",
+            parts=[
+                checked(
+                    OpeningPart, {"commitment": part.dataset.commitment.hex(), "opening": self.reveal(part)}
+                )
+                for part in parts
+            ],
+        )
+
+    def dataset(self, parts: Sequence[Part], sha256: bytes | None, **more: Any) -> Dataset:
+        public = sha256 is not None
+        fields = {
+            "sha256": sha256.hex() if sha256 is not None else None,
+            "size": sum(part.size for part in parts),
+            "picked_for": self.model.commitment.hex(),
+            "shards": [self.shard(part, public=public) for part in parts],
+            "blinding": sum_blindings([part.correct.blinding_bytes for part in parts]).hex(),
+        }
+        return Dataset(**(fields | more))
+
+    def state(self, dataset: Dataset, total: int, **more: Any) -> Statement:
+        values: Values = {"correct": total, "size": dataset.size}
+        return self.maker.state(values, {"model": self.model}, dataset=dataset, **more)
+
+    def prove(self, statement: Statement, parts: Sequence[Part]) -> ProofDocument:
+        """Each part proven for ``statement``, whatever that says of them."""
+        return ProofDocument.of(
+            statement,
+            [
+                self.maker.prove(
+                    self.circuit.witness(part.samples, part.labels, statement=statement.scalar),
+                    [self.model, part.dataset, part.correct],
+                )
+                for part in parts
+            ],
+        )
+
+    def document(self, data: LabelledData, *, public: bool = True, **more: Any) -> ProofDocument:
+        parts = self.parts(data, hiding=not public)
+        dataset = self.dataset(parts, data.sha256 if public else None)
+        return self.prove(self.state(dataset, sum(part.count for part in parts), **more), parts)
+
+
+def model_opening(graph: QuantGraph, basis: CommitmentBasis) -> Opening:
+    return basis.commit(fr.from_ints(parameters(graph).tolist()))
+
+
+def rehashed(document: ProofDocument, **changes: Any) -> ProofDocument:
+    """The document with a statement of other fields, and the hash of that: what a forger hands on."""
+    fields = document.statement.model_dump() | changes
+    statement = checked(Statement, fields)
+    return document.model_copy(update={"statement": statement, "statement_sha256": statement.sha256.hex()})

@@ -1,0 +1,130 @@
+"""Datasets as verifiers hold them: the hash of their content, and the integers that are committed to."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circuits.quantised import Affine
+from client.datasets import LabelledData, load, load_array, quantise
+from client.documents import InputType
+from zenerrors import TensorError
+
+SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 2, 2) / 8
+LABELS = np.array([1, 0, 2], dtype=np.uint8)
+KIND = InputType(shape=[2, 2], scale=0.125, zero_point=3, bits=8)
+
+
+def test_the_hash_is_of_the_documented_bytes() -> None:
+    data = LabelledData.of(SAMPLES, LABELS)
+    text = (
+        b"zenserve dataset 1\n[3, 2, 2]\n" + SAMPLES.astype("<f8").tobytes() + LABELS.astype("<i8").tobytes()
+    )
+    assert data.sha256 == hashlib.sha256(text).digest()
+
+
+def test_the_hash_is_of_the_numbers_not_of_their_types() -> None:
+    digest = LabelledData.of(SAMPLES, LABELS).sha256
+    fortran = np.asfortranarray(SAMPLES.astype(">f8"))
+    assert LabelledData.of(fortran, LABELS.astype(">i4")).sha256 == digest
+    assert LabelledData.of(SAMPLES.tolist(), LABELS.tolist()).sha256 == digest
+    others = (
+        LabelledData.of(SAMPLES[::-1], LABELS),
+        LabelledData.of(SAMPLES, LABELS[::-1]),
+        LabelledData.of(SAMPLES.reshape(3, 4), LABELS),
+        LabelledData.of(SAMPLES[:2], LABELS[:2]),
+        LabelledData.of(SAMPLES + 1e-9, LABELS),
+    )
+    assert len({digest, *(other.sha256 for other in others)}) == 6
+
+
+def test_shards_are_samples_then_labels_and_the_last_is_filled_up() -> None:
+    first, last = LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 5)
+    assert first == [3, 4, 5, 6, 7, 8, 9, 10, 1, 0]
+    assert last == [11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
+
+
+@given(
+    st.floats(1e-6, 1e3),
+    st.integers(2, 8).flatmap(lambda bits: st.tuples(st.just(bits), st.integers(0, (1 << bits) - 1))),
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8),
+)
+def test_verifiers_quantise_as_the_circuits_do(
+    scale: float, kind: tuple[int, int], values: list[float]
+) -> None:
+    bits, zero = kind
+    expected = Affine(scale, zero, bits).quantise(np.array(values))
+    assert (
+        quantise(values, InputType(shape=[len(values)], scale=scale, zero_point=zero, bits=bits))
+        == expected.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "labels", "code"),
+    [
+        ([[1.0]], [0, 1], "input.shape"),
+        ([1.0], [0], "input.shape"),
+        ([[1.0]], [[0]], "input.shape"),
+        (np.empty((0, 2)), np.empty(0, dtype=int), "input.empty"),
+        ([[np.nan]], [0], "input.not_finite"),
+        ([["1"]], [0], "input.not_numeric"),
+        ([[True]], [0], "input.not_numeric"),
+        ([[1.0]], [0.0], "input.not_numeric"),
+        ([[1.0]], [-1], "input.not_numeric"),
+        ([[1.0]], np.array([2**63], dtype=np.uint64), "input.not_numeric"),
+    ],
+)
+def test_what_is_no_dataset(samples: Any, labels: Any, code: str) -> None:
+    with pytest.raises(TensorError) as refusal:
+        LabelledData.of(samples, labels)
+    assert refusal.value.code == code
+
+
+def test_what_does_not_fit_the_network() -> None:
+    with pytest.raises(TensorError, match="shape"):
+        list(LabelledData.of(SAMPLES.reshape(3, 4), LABELS).shard_values(KIND, 2, 5))
+    with pytest.raises(TensorError, match="labels"):
+        list(LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 2))
+
+
+def test_files(tmp_path: Path) -> None:
+    digest = LabelledData.of(SAMPLES, LABELS).sha256
+    both, samples, labels = (tmp_path / name for name in ("both.npz", "samples.npy", "labels.json"))
+    np.savez(both, samples=SAMPLES, labels=LABELS)
+    np.save(samples, SAMPLES)
+    labels.write_text(json.dumps(LABELS.tolist()))
+    assert load(both).sha256 == load(samples, labels).sha256 == digest
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    archive, pickle, pickles = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.savez(archive, samples=SAMPLES)
+    np.savez(pickles, samples=SAMPLES, labels=np.array([{}]))
+    np.save(pickle, np.array([{}]), allow_pickle=True)
+    for content in (
+        archive.getvalue(),
+        pickles.getvalue(),
+        pickle.getvalue(),
+        b"",
+        b"rubbish",
+        b"PK\x03\x04",
+        b"\x93NUMPY",
+        b"[1, [2]]",
+    ):
+        file.write_bytes(content)
+        with pytest.raises(TensorError) as refusal:
+            load(file)
+        assert refusal.value.code == "input.unreadable"
+    file.write_bytes(archive.getvalue())
+    with pytest.raises(TensorError, match="several"):
+        load_array(file)

@@ -1,0 +1,156 @@
+"""Documents: one canonical text, one reading, and clear refusals of all else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.documents import (
+    Dataset,
+    KeyReference,
+    ProofDocument,
+    Statement,
+    canonical,
+    checked,
+    key_id,
+    read,
+    timestamp,
+)
+from client.words import make_statement
+from tests.client.makers import MADE_AT, Maker
+from zenerrors import FileFormatError
+
+Json = dict[str, Any]
+
+texts = st.text(max_size=5)
+jsons = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(jsons)
+def test_the_canonical_text_is_one_text(value: Any) -> None:
+    text = canonical(value)
+    assert json.loads(text) == value
+    assert canonical(json.loads(json.dumps(value, indent=1))) == text
+    assert canonical(dict(reversed(value.items())) if isinstance(value, dict) else value) == text
+
+
+def test_the_canonical_text_of_an_example() -> None:
+    assert canonical({"b": [1, -2], "a": {"é": None}}) == '{"a":{"é":null},"b":[1,-2]}'.encode()
+    with pytest.raises(ValueError, match="JSON compliant"):
+        canonical({"x": float("nan")})
+
+
+def test_a_key_id_covers_the_key_and_the_circuit() -> None:
+    ids = {key_id(bytes(32), {"a": 1}), key_id(bytes(32), {"a": 2}), key_id(b"1" * 32, {"a": 1})}
+    assert len(ids) == 3
+    assert key_id(bytes(32), {"a": (1,), "b": 2}) == key_id(bytes(32), {"b": 2, "a": [1]})
+
+
+def test_timestamps_are_in_utc_to_the_second() -> None:
+    moment = datetime(2026, 11, 21, 13, 0, 0, 999, tzinfo=timezone(timedelta(hours=1)))
+    assert timestamp(moment) == "2026-11-21T12:00:00Z" == timestamp(moment.astimezone(UTC))
+    with pytest.raises(ValueError, match="zone"):
+        timestamp(moment.replace(tzinfo=None))
+
+
+def test_the_scalar_is_the_hashs_first_31_bytes(inferred: ProofDocument) -> None:
+    statement = inferred.statement
+    assert statement.sha256.hex() == inferred.statement_sha256
+    assert statement.scalar == int(inferred.statement_sha256[:62], 16) < 1 << 248
+
+
+UNREADABLE: dict[str, tuple[Callable[[Json], Json], str]] = {
+    "a field more": (lambda d: d | {"approved": True}, "approved"),
+    "a field less": (lambda d: {name: d[name] for name in d if name != "proofs"}, "proofs"),
+    "version 1": (lambda d: d | {"version": 1}, "version"),
+    "version as text": (lambda d: d | {"version": "2"}, "version"),
+    "version as a float": (lambda d: d | {"version": 2.0}, "version"),
+    "format": (lambda d: d | {"format": "zenserve receipt"}, "format"),
+    "no proofs": (lambda d: d | {"proofs": []}, "proofs"),
+    "upper case": (lambda d: d | {"proofs": ["AB"]}, "proofs.0"),
+    "odd": (lambda d: d | {"proofs": ["abc"]}, "proofs.0"),
+    "endless": (lambda d: d | {"proofs": ["00" * 2049]}, "proofs.0"),
+    "short hash": (lambda d: d | {"statement_sha256": "00"}, "statement_sha256"),
+}
+UNREADABLE_STATEMENTS: dict[str, tuple[Json, str]] = {
+    "a field more": ({"approved": True}, "approved"),
+    "scheme": ({"scheme": "other"}, "scheme"),
+    "a float": ({"values": {"label": 1.0}}, "values.label.int"),
+    "true": ({"values": {"label": True}}, "values.label.int"),
+    "a name in capitals": ({"values": {"Label": 1}}, "values.Label.[key]"),
+    "a lone surrogate": ({"challenge": "\ud800"}, "challenge"),
+    "an empty challenge": ({"challenge": ""}, "challenge"),
+    "a long challenge": ({"challenge": "x" * 201}, "challenge"),
+    "a challenge with an escape": ({"challenge": "\x1b[2J"}, "challenge"),
+    "time with a zone": ({"made_at": "2026-11-21T12:00:00+01:00"}, "made_at"),
+    "a short commitment": ({"commitments": {"model": "00"}}, "commitments.model"),
+    "a parent": ({"parent": "0" * 96}, ""),
+    "an accuracy without a dataset": ({"scheme": "accuracy"}, ""),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_is_no_proof_document(inferred: ProofDocument, case: str) -> None:
+    change, field = UNREADABLE[case]
+    refused(json.dumps(change(inferred.model_dump())), field)
+
+
+@pytest.mark.parametrize("case", UNREADABLE_STATEMENTS)
+def test_what_is_no_statement(inferred: ProofDocument, case: str) -> None:
+    changes, field = UNREADABLE_STATEMENTS[case]
+    document = inferred.model_dump()
+    document["statement"] |= changes
+    refused(json.dumps(document), f"statement.{field}".rstrip("."))
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b"null", b"{", b"\xff", b'{"format":NaN}', b"[" * 100_000, b"1" * 5000]
+)
+def test_what_is_no_json_object(text: bytes) -> None:
+    with pytest.raises(FileFormatError) as refusal:
+        read(ProofDocument, text)
+    assert refusal.value.code == "file.json"
+
+
+def test_a_field_given_twice(inferred: ProofDocument) -> None:
+    text = canonical(inferred).replace(b'"challenge":', b'"challenge":null,"challenge":')
+    with pytest.raises(FileFormatError, match="twice"):
+        read(ProofDocument, text)
+
+
+def refused(text: str, field: str) -> None:
+    with pytest.raises(FileFormatError) as refusal:
+        read(ProofDocument, text)
+    assert (refusal.value.code, refusal.value.field) == ("file.json", field)
+    assert refusal.value.message.startswith(f"{field}: ")
+
+
+def test_openings_go_with_public_datasets(assessed: ProofDocument) -> None:
+    dataset = assessed.statement.dataset
+    assert dataset is not None
+    fields = dataset.model_dump()
+    for changes in ({"sha256": None}, {"shards": [shard | {"opening": None} for shard in fields["shards"]]}):
+        with pytest.raises(FileFormatError, match="openings"):
+            checked(Dataset, fields | changes)
+
+
+def test_statements_are_made_for_the_values_of_their_circuit(inferrer: Maker) -> None:
+    circuit, key = inferrer.key_file.circuit, KeyReference(id="0" * 64, setup="development")
+
+    def make(values: Any) -> Statement:
+        return make_statement(circuit, key, values=values, commitments={}, made_at=MADE_AT)
+
+    assert make({"label": 2, "logits": [0, -1, 2]}).values == {"label": 2, "logits": [0, -1, 2]}
+    for wrong in ({}, {"label": 2}, {"label": 3, "logits": [0, -1, 2]}, {"label": 2, "logits": [0, -1]}):
+        with pytest.raises(ValueError, match="values"):
+            make(wrong)
