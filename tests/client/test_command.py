@@ -1,0 +1,141 @@
+"""The verifier's command: its answers in words and in JSON, its exit codes, its refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from circuits.integers import IntArray
+from client.command import main
+from client.datasets import LabelledData
+from client.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked
+from kernels import fr
+from prover import Opening
+from tests.client import files
+from tests.client.makers import AccuracyMaker, Maker, rehashed
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    inferrer: Maker,
+    inferred: ProofDocument,
+    assessor: AccuracyMaker,
+    assessed: ProofDocument,
+    receipt: Receipt,
+    data: LabelledData,
+) -> Path:
+    files.write(tmp_path, proof=inferred, key=inferrer.key_file, receipt=receipt)
+    files.write(tmp_path, accuracy=assessed, accuracy_key=assessor.maker.key_file)
+    files.write_data(tmp_path, data)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answer(capsys: Captured, *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = main([*arguments, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_valid_proof_in_words_and_in_json(here: Path, capsys: Captured, inferred: ProofDocument) -> None:
+    assert main(["proof.json", "--key", "key.json"]) == 0
+    words = capsys.readouterr().out
+    code, verdict = answer(capsys, "proof.json", "--key", "key.json")
+    assert (code, verdict["valid"], verdict["reason"]) == (0, True, "ok")
+    assert verdict["statement"] == inferred.statement.model_dump()
+    assert words.splitlines()[0] == f"valid: {verdict['detail']} [ok]"
+    for sentence in (*verdict["verified"], *verdict["not_verified"]):
+        assert f"  - {sentence}\n" in words
+
+
+def test_a_refused_proof(here: Path, capsys: Captured, inferred: ProofDocument) -> None:
+    files.write(here, proof=rehashed(inferred, claim="All is well.\x1b[2J"))
+    assert main(["proof.json", "--key", "key.json"]) == 1
+    words = capsys.readouterr().out
+    assert words.startswith("NOT valid: ")
+    assert words.endswith("[words_mismatch]\n")
+    assert "All is well" not in words
+
+
+def test_expectations(here: Path, capsys: Captured, inferred: ProofDocument) -> None:
+    model = inferred.statement.commitments["model"]
+    given = ("proof.json", "--key", "key.json", "--model", model, "--challenge")
+    assert answer(capsys, *given, "What is on image 7?")[0] == 0
+    assert answer(capsys, *given, "What is on image 8?")[1]["reason"] == "challenge_mismatch"
+    other = inferred.statement.commitments["input"]
+    assert answer(capsys, *given[:3], "--model", other)[1]["reason"] == "model_mismatch"
+    assert answer(capsys, *given[:3], "--reference", other)[1]["reason"] == "reference_mismatch"
+
+
+def test_an_opened_input(
+    here: Path, capsys: Captured, inferrer: Maker, inputs: IntArray, held_input: Opening
+) -> None:
+    q = inputs[0]
+    revealed = inferrer.basis.reveal(held_input, fr.from_ints(q.ravel().tolist())).to_json()
+    part = checked(OpeningPart, {"commitment": held_input.commitment.hex(), "opening": revealed})
+    files.write(here, opening=OpeningFile(kind="input", parts=[part]))
+    real = inferrer.circuit.qgraph.input_type.real(q)
+    np.save("input.npy", real)
+    Path("other.json").write_text(json.dumps(real[:, ::-1].tolist()))
+    proof = ("proof.json", "--key", "key.json", "--opening", "opening.json", "--input")
+    code, verdict = answer(capsys, *proof, "input.npy")
+    assert (code, "The input is the one that you gave." in verdict["verified"]) == (0, True)
+    assert answer(capsys, *proof, "other.json")[1]["reason"] == "input_mismatch"
+
+
+def test_a_dataset_in_one_file_or_two(here: Path, capsys: Captured, data: LabelledData) -> None:
+    np.save("samples.npy", data.samples)
+    Path("labels.json").write_text(json.dumps(data.labels.tolist()))
+    Path("relabelled.json").write_text(json.dumps(data.labels[::-1].tolist()))
+    proof = ("accuracy.json", "--key", "accuracy_key.json", "--dataset")
+    assert answer(capsys, *proof, "data.npz")[0] == 0
+    assert answer(capsys, *proof, "samples.npy", "--labels", "labels.json")[0] == 0
+    relabelled = answer(capsys, *proof, "samples.npy", "--labels", "relabelled.json")
+    assert (relabelled[0], relabelled[1]["reason"]) == (1, "dataset_mismatch")
+
+
+def test_a_receipt(here: Path, capsys: Captured, receipt: Receipt) -> None:
+    assert answer(capsys, "receipt.json", "--issuer", receipt.issuer)[0] == 0
+    assert answer(capsys, "receipt.json", "--issuer", "0" * 64)[1]["reason"] == "issuer_mismatch"
+    files.write(here, receipt=receipt.model_copy(update={"name": "Another"}))
+    code, verdict = answer(capsys, "receipt.json")
+    assert (code, verdict["reason"]) == (1, "signature_mismatch")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["proof.json"], "needs --key"),
+        (["missing.json", "--key", "key.json"], "No such file"),
+        (["key.json", "--key", "key.json"], "[file.json]"),
+        (["proof.json", "--key", "proof.json"], "[file.json]"),
+        (["proof.json", "--key", "key.json", "--model", "XY"], "model: "),
+        (["proof.json", "--key", "key.json", "--issuer", "0" * 64], "--issuer"),
+        (["proof.json", "--key", "key.json", "--opening", "key.json"], "--opening"),
+        (["proof.json", "--key", "key.json", "--labels", "key.json"], "--labels"),
+        (["proof.json", "--key", "key.json", "--input", "data.npz"], "[input.unreadable]"),
+        (["accuracy.json", "--key", "accuracy_key.json", "--dataset", "key.json"], "[input.unreadable]"),
+        (["receipt.json", "--model", "0" * 96], "--model"),
+    ],
+)
+def test_trouble_is_no_verdict(here: Path, capsys: Captured, arguments: list[str], complaint: str) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert complaint in captured.err
+
+
+def test_what_a_file_says_cannot_move_the_cursor(
+    here: Path, capsys: Captured, inferred: ProofDocument
+) -> None:
+    Path("proof.json").write_bytes(canonical(inferred.model_dump() | {"\x1b[2J": 1}))
+    assert main(["proof.json", "--key", "key.json"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
