@@ -20,7 +20,7 @@ import client
 from client.errors import ClientError
 from service import compile_cli, tables_cli, terminal
 from service.terminal import REFUSED, TROUBLE
-from zenerrors import FileFormatError, ZenError
+from zenerrors import ZenError
 
 
 class _CeremonyGroup(TyperGroup):
@@ -233,26 +233,15 @@ def cancel(proof_id: ProofId, url: Url = HERE) -> None:
         terminal.print_job(out, service.cancel(proof_id))
 
 
-@app.command()
-def verify(
-    file: File,
-    key_file: KeyFile,
-    as_json: Json = False,
-) -> None:
-    """Verify the proof in FILE, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
-    from service import engine, statements
-    from service.schemas import KeyView, ProofDocument
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def verify(context: typer.Context) -> None:
+    """Verify a proof or a receipt, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
+    from client import command
 
-    document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
-    key = engine.read_key(trusted.key)
-    if key.digest.hex() != trusted.id:
-        raise FileFormatError("file.hash", f"{key_file}: its id is not that of the key in it", field="id")
-    verdict = statements.judge(document, key, trusted.circuit)
-    if as_json:
-        _write(verdict.model_dump(), None)
-    else:
-        terminal.print_verdict(out, verdict)
-    raise typer.Exit(0 if verdict.valid else REFUSED)
+    raise typer.Exit(command.main(context.args, prog="zenserve verify"))
 
 
 def _read(kind: Any, file: Path) -> Any:
