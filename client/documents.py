@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -131,7 +130,7 @@ class Statement(Document):
             raise ValueError("parent is for the scheme registration only")
         return self
 
-    @cached_property
+    @property
     def sha256(self) -> bytes:
         """Of the canonical form, 32 bytes."""
         return hashlib.sha256(canonical(self)).digest()

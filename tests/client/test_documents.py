@@ -67,6 +67,7 @@ def test_the_scalar_is_the_hashs_first_31_bytes(inferred: ProofDocument) -> None
     statement = inferred.statement
     assert statement.sha256.hex() == inferred.statement_sha256
     assert statement.scalar == int(inferred.statement_sha256[:62], 16) < 1 << 248
+    assert statement.model_copy(update={"challenge": None}).sha256 != statement.sha256
 
 
 UNREADABLE: dict[str, tuple[Callable[[Json], Json], str]] = {

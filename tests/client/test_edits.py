@@ -21,13 +21,12 @@ OTHERS = HEX + b'ABg "\\,:{}[].-+e\n\t\x00\x7f\xc3\xff'
 
 
 def edits(text: bytes, places: Iterable[int] | None = None) -> Iterator[bytes]:
-    """For each place the text with another byte there: a digit of hex for such a digit, then any."""
+    """For each place the text with another byte there: mostly a digit of hex for such a digit."""
     rng = random.Random(5)
     for place in range(len(text)) if places is None else places:
-        alike = HEX if text[place] in HEX else OTHERS
-        for choices in (alike, OTHERS):
-            other = rng.choice([choice for choice in choices if choice != text[place]])
-            yield text[:place] + bytes([other]) + text[place + 1 :]
+        choices = HEX if text[place] in HEX and rng.random() < 0.8 else OTHERS
+        other = rng.choice([choice for choice in choices if choice != text[place]])
+        yield text[:place] + bytes([other]) + text[place + 1 :]
 
 
 def outcome(text: bytes, key: KeyFile) -> str:
@@ -60,7 +59,7 @@ def test_every_position_of_an_inference(inferrer: Maker, inferred: ProofDocument
 
 
 def test_every_position_of_an_accuracy(assessor: AccuracyMaker, assessed: ProofDocument) -> None:
-    """Its openings too: they are in the statement. In its proofs, which take longer, every ninth."""
+    """Its openings too: they are in the statement. Of its proofs, which take longer, every ninth."""
     text, key = canonical(assessed), assessor.maker.key_file
     assert judge(read(ProofDocument, text), key).valid
     proofs = range(text.index(b'"proofs"') + 12, text.index(b'"statement"') - 2)
@@ -95,10 +94,10 @@ def test_every_position_of_a_receipt(receipt: Receipt) -> None:
 
 
 def test_a_key_file(inferrer: Maker, inferred: ProofDocument) -> None:
-    """Whatever is edited, of the key or of its meaning, the id is another's. Every third position."""
+    """Whatever is edited, of the key or of its meaning, the id is another's. Every fifth position."""
     text, key = canonical(inferrer.key_file), inferrer.key_file
     assert judge(inferred, read(KeyFile, text)).valid
-    for edited in edits(text, range(0, len(text), 3)):
+    for edited in edits(text, range(0, len(text), 5)):
         try:
             found = read(KeyFile, edited)
             verdict = judge(inferred, found, curve=NATIVE)
