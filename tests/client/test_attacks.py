@@ -31,7 +31,15 @@ from client.verification import REASONS, Known, judge
 from kernels import fr
 from prover import CommitmentBasis, Opening
 from prover.points import SCALAR_MODULUS
-from tests.client.makers import AccuracyMaker, Maker, Part, inference, model_opening, rehashed
+from tests.client.makers import (
+    AccuracyMaker,
+    Maker,
+    Part,
+    inference,
+    model_opening,
+    recognition,
+    rehashed,
+)
 from zenerrors import FileFormatError
 
 OTHER_POINT = "b" + "0" * 95
@@ -216,11 +224,36 @@ def test_an_input_that_is_not_the_one_given(
     assert reason(inferred, key, known=Known(dataset=LabelledData.of([[0.0]], [0]))) == "dataset_mismatch"
 
 
-def test_a_public_or_private_input_that_is_not_the_one_given(
+def test_a_public_input_that_is_not_the_one_given(
     shower: Maker, shown: ProofDocument, inputs: IntArray
 ) -> None:
     known = Known(input=inputs[2].ravel().tolist())
     assert reason(shown, shower.key_file, known=known) == "input_mismatch"
+
+
+def test_zeros_at_the_end_of_an_input_are_not_nothing(
+    inferrer: Maker, inputs: IntArray, model: Opening
+) -> None:
+    q = inputs[2].copy()
+    q[0, -1, -1] = 0
+    held = inferrer.commit(q.ravel())
+    document = inference(inferrer, q, {"model": model, "input": held})
+    revealed = inferrer.basis.reveal(held, fr.from_ints(q.ravel().tolist())).to_json()
+    part = checked(OpeningPart, {"commitment": held.commitment.hex(), "opening": revealed})
+    opening = OpeningFile(kind="input", parts=[part])
+    values = q.ravel().tolist()
+    assert judge(document, inferrer.key_file, known=Known(input=values, openings=opening)).valid
+    for wrong in (values[:-1], [*values, 0]):
+        known = Known(input=wrong, openings=opening)
+        assert reason(document, inferrer.key_file, known=known) == "input_mismatch"
+
+
+def test_a_private_input_cannot_be_compared(recogniser: Maker, inputs: IntArray) -> None:
+    reference = np.array([1, 2, 3])
+    document = recognition(recogniser, inputs[0], reference, 0, {"reference": recogniser.commit(reference)})
+    assert judge(document, recogniser.key_file).valid
+    known = Known(input=inputs[0].ravel().tolist())
+    assert reason(document, recogniser.key_file, known=known) == "input_mismatch"
 
 
 def test_a_key_file_with_another_description(inferrer: Maker, inferred: ProofDocument) -> None:
@@ -343,7 +376,11 @@ class TestAccuracy:
         assert better.statement.values["correct"] == 8
         assert reason(better, key, known=Known(dataset=data)) == "dataset_mismatch"
         assert reason(assessed, key, known=Known(dataset=other)) == "dataset_mismatch"
-        # Under the honest dataset's hash.
+        # The right samples under the hash of others.
+        parts = assessor.parts(data)
+        document = assessor.prove(assessor.state(assessor.dataset(parts, other.sha256), 7), parts)
+        assert reason(document, key, known=Known(dataset=data)) == "dataset_mismatch"
+        # Others under the right hash.
         parts = assessor.parts(other)
         claimed = assessor.state(assessor.dataset(parts, data.sha256), 8)
         document = assessor.prove(claimed, parts)
@@ -371,6 +408,10 @@ class TestAccuracy:
         for total in (8, 6, 0, 9):
             document = assessor.prove(assessor.state(dataset, total), parts)
             assert reason(document, key) == "total_mismatch"
+        fewer = assessor.state(dataset.model_copy(update={"size": 7}), 7)
+        assert "7 of 7" in fewer.claim
+        lie = fewer.model_copy(update={"dataset": dataset})
+        assert reason(assessor.prove(lie, parts), key) == "total_mismatch"
         blinded = assessor.dataset(parts, data.sha256, blinding="0" * 64)
         assert reason(assessor.prove(assessor.state(blinded, 7), parts), key) == "total_mismatch"
         beyond = assessor.dataset(parts, data.sha256, blinding="f" * 64)
