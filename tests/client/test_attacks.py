@@ -234,18 +234,21 @@ def test_a_public_input_that_is_not_the_one_given(
 def test_zeros_at_the_end_of_an_input_are_not_nothing(
     inferrer: Maker, inputs: IntArray, model: Opening
 ) -> None:
+    """One commitment opens to all of them: only the input's shape says how many values there are."""
     q = inputs[2].copy()
     q[0, -1, -1] = 0
     held = inferrer.commit(q.ravel())
     document = inference(inferrer, q, {"model": model, "input": held})
-    revealed = inferrer.basis.reveal(held, fr.from_ints(q.ravel().tolist())).to_json()
-    part = checked(OpeningPart, {"commitment": held.commitment.hex(), "opening": revealed})
-    opening = OpeningFile(kind="input", parts=[part])
+
+    def known(values: list[int]) -> Known:
+        revealed = inferrer.basis.reveal(held, fr.from_ints(values)).to_json()
+        part = checked(OpeningPart, {"commitment": held.commitment.hex(), "opening": revealed})
+        return Known(input=values, openings=OpeningFile(kind="input", parts=[part]))
+
     values = q.ravel().tolist()
-    assert judge(document, inferrer.key_file, known=Known(input=values, openings=opening)).valid
+    assert judge(document, inferrer.key_file, known=known(values)).valid
     for wrong in (values[:-1], [*values, 0]):
-        known = Known(input=wrong, openings=opening)
-        assert reason(document, inferrer.key_file, known=known) == "input_mismatch"
+        assert reason(document, inferrer.key_file, known=known(wrong)) == "input_mismatch"
 
 
 def test_a_private_input_cannot_be_compared(recogniser: Maker, inputs: IntArray) -> None:
