@@ -41,6 +41,10 @@ class Accuracy(Circuit):
         )
 
     @property
+    def meaning(self) -> str:
+        return self._says_network
+
+    @property
     def batch(self) -> int:
         """How many samples the circuit takes."""
         return self.typed.batch

@@ -135,9 +135,12 @@ class Circuit(ABC):
     @property
     def meaning(self) -> str:
         """What a proof says, in words."""
-        says = self.claim.format(network=_SAYS_WEIGHTS[self.typed.weight_privacy])
-        says += _BINDING[self.typed.weight_privacy]
-        return says + _SAYS_INPUT[self.typed.input_privacy]
+        return self._says_network + _SAYS_INPUT[self.typed.input_privacy]
+
+    @property
+    def _says_network(self) -> str:
+        weights = self.typed.weight_privacy
+        return self.claim.format(network=_SAYS_WEIGHTS[weights]) + _BINDING[weights]
 
     def keep_matrices(self, most_bytes: int) -> None:
         """Keep constraints that would be made anew for every proof, as far as ``most_bytes`` go."""

@@ -254,7 +254,11 @@ class _Case:
                 )
 
     def _check_shards(self, dataset: Dataset) -> None:
-        """That each shard is there once, and that their counts add up to what is claimed."""
+        """That the shards are of samples for this model, each there once, and that their counts add up to
+        what is claimed.
+        """
+        if dataset.picked_for != self.statement.commitments.get("model"):
+            _refuse("dataset_mismatch", "The samples were picked for another model.")
         shards, batch = dataset.shards, self.circuit.batch or 0
         full, last = shards[:-1], shards[-1]
         if any(shard.size != batch for shard in full) or last.size > batch:

@@ -477,5 +477,10 @@ class TestAccuracy:
     def test_the_model_of_another(
         self, assessor: AccuracyMaker, key: KeyFile, assessed: ProofDocument, held_input: Opening
     ) -> None:
-        other = rehashed(assessed, commitments={"model": held_input.commitment.hex()})
-        assert reason(other, key) == "model_mismatch"
+        other = held_input.commitment.hex()
+        assert assessed.statement.dataset is not None
+        dataset = assessed.statement.dataset.model_dump() | {"picked_for": other}
+        forged = rehashed(assessed, commitments={"model": other}, dataset=dataset)
+        assert reason(forged, key) == "model_mismatch"
+        assert reason(rehashed(assessed, commitments={"model": other}), key) == "dataset_mismatch"
+        assert reason(rehashed(assessed, dataset=dataset), key) == "dataset_mismatch"
