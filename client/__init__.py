@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from client.api import Client
     from client.errors import ApiError, JobError, UnreachableError
-    from client.resources import Model, Proof, Verification
+    from client.resources import Commitment, Dataset, Model, Proof, Verification
 
 _HOMES = {
     "api": ("Client",),
     "errors": ("ApiError", "JobError", "UnreachableError"),
-    "resources": ("Model", "Proof", "Verification"),
+    "resources": ("Commitment", "Dataset", "Model", "Proof", "Verification"),
 }
 
 
@@ -34,4 +34,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["ApiError", "Client", "JobError", "Model", "Proof", "UnreachableError", "Verification"]
+__all__ = [
+    "ApiError",
+    "Client",
+    "Commitment",
+    "Dataset",
+    "JobError",
+    "Model",
+    "Proof",
+    "UnreachableError",
+    "Verification",
+]

@@ -31,33 +31,68 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Job):
-    """A registered network."""
+    """A registered network. ``commitment`` is there where the weights are committed."""
 
     name: str
-    input_privacy: str
     weight_privacy: str
     bits: int
+    parent_id: str | None
+    network: str | None
+    commitment: str | None
     setup: str
     verification_key_id: str | None
+    registration_key_id: str | None
     description: dict[str, Any] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proof(Job):
-    """A proof, from the request to the result."""
+class Dataset(Job):
+    """Labelled samples, committed in shards. ``sha256`` is there where they are public."""
 
     model_id: str
+    name: str
+    privacy: str
+    size: int
+    sha256: str | None
+    picked_for: str | None
+    shard_size: int | None
+    shards: list[dict[str, Any]] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof(Job):
+    """A proof, from the request to the result. ``values``: all that it shows, by name."""
+
+    model_id: str
+    scheme: str
+    dataset_id: str | None
+    challenge: str | None
     verification_key_id: str | None
     label: int | None
+    values: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commitment:
+    """A commitment to an input or a reference of a model."""
+
+    id: str
+    model_id: str
+    kind: str
+    commitment: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """The verdict on a proof document; ``reason`` is its stable name."""
+    """The verdict on a proof document: ``reason`` is its stable name; what is verified by it, and what is
+    not.
+    """
 
     valid: bool
     reason: str
     detail: str
+    verified: list[str]
+    not_verified: list[str]
     verification_key: dict[str, Any]
     statement: dict[str, Any] | None
 

@@ -11,13 +11,13 @@ from starlette.formparsers import MultiPartParser
 
 from service import problems
 from service.body_limit import BodyLimit
-from service.routes import health, models, proofs, verification
+from service.routes import commitments, datasets, health, models, proofs, verification
 from service.runtime import Runtime
 
 _DESCRIPTION = """\
 Proofs, in zero knowledge, of what a neural network computed. Register a network, prove what it makes of an
-input, hand the 192-byte proof to anyone: verification takes milliseconds, needs no account and no trust in
-this service.
+input or how accurate it is on a dataset, hand the proof to anyone: verification takes milliseconds, needs no
+account and no trust in this service.
 
 Every error is a problem document (RFC 9457) with a stable `code`.
 """
@@ -50,7 +50,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
     problems.install(app)
-    for room in (models, proofs, verification):
+    for room in (models, commitments, datasets, proofs, verification):
         app.include_router(room.router, prefix="/v1", responses=problems.responses(413, 422, 500))
     app.include_router(health.router)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

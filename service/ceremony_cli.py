@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Final, Literal, NoReturn
 
 import typer
 from rich.console import Console
 
+from circuits import QuantGraph, compile_inference
 from prover import ceremony, powers_of_tau
 from prover.ceremony import State
 from prover.ceremony.initial import required_power
 from prover.iden3.ptau import read_ptau, write_ptau
 from prover.powers_of_tau import MAX_POWER, PowersOfTau
 from prover.statement_file import load_statement, save_statement
-from service import engine, terminal
+from service import intake, terminal
 from service.terminal import REFUSED
 from zenerrors import CeremonyError
 
@@ -25,6 +26,8 @@ app.add_typer(powers_app, name="powers")
 
 out, err = Console(), Console(stderr=True)
 THREADS = os.cpu_count() or 1
+# Ceremonies know no segments: their proofs are plain Groth16, which snarkjs and contracts verify, too.
+_LEVEL: Final = 2
 
 
 def _existing(metavar: str) -> object:
@@ -73,8 +76,13 @@ def statement(
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
 ) -> None:
     """Write what a network's proofs prove, for a ceremony. Public weights are in it, for all to read."""
-    quantised = engine.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
-    circuit = engine.compile_model(quantised, input_privacy, weight_privacy)
+    quantised = intake.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
+    circuit = compile_inference(
+        QuantGraph.from_bytes(quantised),
+        input_privacy=input_privacy,
+        weight_privacy=weight_privacy,
+        level=_LEVEL,
+    )
     save_statement(output, circuit.statement)
     out.print(f"[dim]digest[/]   {circuit.statement.digest.hex()}", highlight=False)
     out.print(f"[dim]powers[/]   2^{required_power(circuit.statement)} or more", highlight=False)

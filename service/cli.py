@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 import client
 from client.errors import ClientError
-from service import compile_cli, tables_cli, terminal
+from service import audit_cli, compile_cli, tables_cli, terminal
 from service.terminal import REFUSED, TROUBLE
 from zenerrors import ZenError
 
@@ -44,15 +44,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 models = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
+datasets = typer.Typer(help="Add labelled samples to prove accuracy on.", no_args_is_help=True)
 proof = typer.Typer(help="Look at proofs and fetch them.", no_args_is_help=True)
 key = typer.Typer(help="Fetch verification keys.", no_args_is_help=True)
 ceremony = typer.Typer(
     cls=_CeremonyGroup, help="Make keys together, so that nobody can forge proofs.", no_args_is_help=True
 )
-for name, group in (("models", models), ("proof", proof), ("key", key), ("ceremony", ceremony)):
+for name, group in (
+    ("models", models),
+    ("datasets", datasets),
+    ("proof", proof),
+    ("key", key),
+    ("ceremony", ceremony),
+):
     app.add_typer(group, name=name)
 app.command("compile")(compile_cli.compile_network)
 app.command("tables")(tables_cli.make_tables)
+app.command("audit")(audit_cli.audit_key)
 
 out, err = Console(), Console(stderr=True)
 
@@ -60,9 +68,10 @@ Url = Annotated[str, typer.Option(envvar="ZENSERVE_URL", help="Where the service
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)]
-KeyFile = Annotated[
-    Path, typer.Option("--key", exists=True, dir_okay=False, help="The key you trust: zenserve key get.")
+InputFile = Annotated[
+    Path, typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON.")
 ]
+Name = Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")]
 ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
 ProofId = Annotated[str, typer.Argument(metavar="PROOF", help="The proof's id, prf_…")]
 HERE = "http://127.0.0.1:8000"
@@ -118,30 +127,28 @@ def add_model(
     calibration: Annotated[
         Path, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ],
-    name: Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")] = None,
-    input_privacy: Annotated[
-        Literal["private", "public"], typer.Option(help="Whether proofs show their input.")
-    ] = "private",
+    name: Name = None,
     weight_privacy: Annotated[
-        Literal["private", "public"], typer.Option(help="Whether the key gives the weights away.")
+        Literal["public", "committed"], typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
-    wait: Annotated[bool, typer.Option(help="Wait until its keys are made.")] = True,
+    parent: Annotated[str | None, typer.Option(help="The model that this is a new version of.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
     url: Url = HERE,
 ) -> None:
-    """Register the network in an ONNX FILE and make its keys."""
+    """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
     with client.Client(url) as service:
         model = service.create_model(
             file.read_bytes(),
             calibration.read_bytes(),
             name=name or file.stem,
-            input_privacy=input_privacy,
             weight_privacy=weight_privacy,
             bits=bits,
+            parent_id=parent,
         )
         if wait:
             with _going_on(model.id):
-                model = terminal.show_progress(err, "preparing", service.follow(model))
+                model = terminal.show_progress(err, "registering", service.follow(model))
     terminal.print_job(out, model)
     _exit_unless_good(model.state)
 
@@ -157,21 +164,152 @@ def show_model(model_id: ModelId, as_json: Json = False, url: Url = HERE) -> Non
         terminal.print_job(out, model)
 
 
+@models.command("receipt")
+def get_receipt(model_id: ModelId, output: Output = None, url: Url = HERE) -> None:
+    """Fetch the signed receipt of a model's registration."""
+    with client.Client(url) as service:
+        _write(service.get_receipt(model_id), output)
+
+
+@models.command("registration")
+def get_registration(model_id: ModelId, output: Output = None, url: Url = HERE) -> None:
+    """Fetch the proof of a model's registration: what it commits to is a network of its architecture."""
+    with client.Client(url) as service:
+        _write(service.get_registration(model_id), output)
+
+
+@models.command("architecture")
+def get_architecture(
+    model_id: ModelId,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+    url: Url = HERE,
+) -> None:
+    """Fetch what a model's circuits are compiled from, for zenserve audit: committed weights are blanked."""
+    with client.Client(url) as service:
+        output.write_bytes(service.get_architecture(model_id))
+    err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
+
+
+@datasets.command("add")
+def add_dataset(
+    model_id: ModelId,
+    samples: Annotated[
+        Path, typer.Argument(metavar="SAMPLES", exists=True, dir_okay=False, help=".npy, or a JSON array.")
+    ],
+    labels: Annotated[
+        Path, typer.Argument(metavar="LABELS", exists=True, dir_okay=False, help="One class for each.")
+    ],
+    privacy: Annotated[
+        Literal["public", "private"], typer.Option(help="Whether proofs name it by its content's hash.")
+    ],
+    name: Name = None,
+    shard_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Samples in one proof.", show_default="what fits the service's memory"),
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until it is committed.")] = True,
+    url: Url = HERE,
+) -> None:
+    """Add labelled samples for MODEL, which has to be registered first."""
+    with client.Client(url) as service:
+        dataset = service.create_dataset(
+            model_id,
+            samples.read_bytes(),
+            labels.read_bytes(),
+            privacy=privacy,
+            name=name or samples.stem,
+            shard_size=shard_size,
+        )
+        if wait:
+            with _going_on(dataset.id):
+                dataset = terminal.show_progress(err, "committing", service.follow(dataset))
+    terminal.print_job(out, dataset)
+    _exit_unless_good(dataset.state)
+
+
+@datasets.command("show")
+def show_dataset(
+    dataset_id: Annotated[str, typer.Argument(metavar="DATASET", help="The dataset's id, dst_…")],
+    opening: Annotated[
+        Path | None, typer.Option(help="Write to this file what opens its commitments. As secret as it is.")
+    ] = None,
+    as_json: Json = False,
+    url: Url = HERE,
+) -> None:
+    """Show a dataset."""
+    with client.Client(url) as service:
+        dataset = service.get_dataset(dataset_id)
+        if opening:
+            _write(service.get_dataset_opening(dataset_id), opening)
+    if as_json:
+        _write(vars(dataset), None)
+    else:
+        terminal.print_job(out, dataset)
+
+
+@app.command()
+def commit(
+    model_id: ModelId,
+    kind: Annotated[Literal["input", "reference"], typer.Argument(help="What the values are to be.")],
+    file: InputFile,
+    opening: Annotated[
+        Path | None, typer.Option(help="Write to this file what opens it. As secret as the values.")
+    ] = None,
+    url: Url = HERE,
+) -> None:
+    """Commit to an input of MODEL, or to a reference: what it makes of an image."""
+    with client.Client(url) as service:
+        commitment = service.create_commitment(model_id, kind, _numbers(file))
+        if opening:
+            _write(service.get_commitment_opening(commitment.id), opening)
+    terminal.print_commitment(out, commitment)
+
+
 @app.command()
 def prove(
     model_id: ModelId,
     file: Annotated[
-        Path, typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON.")
-    ],
+        Path | None,
+        typer.Argument(metavar="[INPUT]", exists=True, dir_okay=False, help="One input: .npy or JSON."),
+    ] = None,
+    scheme: Annotated[
+        Literal["inference", "recognition", "accuracy"], typer.Option(help="What to prove.")
+    ] = "inference",
+    input_id: Annotated[str | None, typer.Option("--input", help="A committed input, cmt_…")] = None,
+    input_privacy: Annotated[
+        Literal["private", "public"] | None, typer.Option(help="Whether the proof shows the input.")
+    ] = None,
+    reveal: Annotated[
+        Literal["label", "logits", "top"] | None, typer.Option(help="What the proof shows of the output.")
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="How many labels, with --reveal top.")] = None,
+    reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
+    threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="What the accuracy is on, dst_…")] = None,
+    challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
     wait: Annotated[bool, typer.Option(help="Wait for the proof.")] = True,
     output: Output = None,
     url: Url = HERE,
 ) -> None:
-    """Prove what MODEL makes of INPUT."""
+    """Prove what MODEL makes of INPUT, how near that is to a reference, or its accuracy on a dataset."""
     from client.api import succeeded
 
+    committed = reference is not None and reference.startswith("cmt_")
     with client.Client(url) as service:
-        job = service.create_proof(model_id, _numbers(file))
+        job = service.create_proof(
+            model_id,
+            _numbers(file) if file else None,
+            scheme=scheme,
+            input_id=input_id,
+            input_privacy=input_privacy,
+            reveal=reveal,
+            top=top,
+            reference=_numbers(Path(reference)) if reference and not committed else None,
+            reference_id=reference if committed else None,
+            threshold=threshold,
+            dataset_id=dataset,
+            challenge=challenge,
+        )
         if wait:
             with _going_on(job.id):
                 job = terminal.show_progress(err, "proving", service.events(job.id))
@@ -193,26 +331,6 @@ def get_proof(proof_id: ProofId, output: Output = None, url: Url = HERE) -> None
     """Fetch a finished proof, a JSON document to hand on."""
     with client.Client(url) as service:
         _write(service.get_proof_document(proof_id), output)
-
-
-@proof.command("export")
-def export_proof(
-    file: File,
-    key_file: KeyFile,
-    folder: Annotated[Path, typer.Option("--output", "-o", file_okay=False, help="Write into this folder.")],
-) -> None:
-    """Write the proof in FILE, its inputs and its key as snarkjs reads them.
-
-    Then ``snarkjs groth16 verify verification_key.json public.json proof.json`` verifies it.
-    """
-    from service import engine
-    from service.schemas import KeyView, ProofDocument
-
-    document, trusted = _read(ProofDocument, file), _read(KeyView, key_file)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in engine.export_snarkjs(trusted.key, document.public_inputs, document.proof).items():
-        _write(content, folder / name)
-    out.print(f"Verify with: cd {folder} && snarkjs groth16 verify {' '.join(engine.SNARKJS_FILES)}")
 
 
 @key.command("get")
@@ -242,18 +360,6 @@ def verify(context: typer.Context) -> None:
     from client import command
 
     raise typer.Exit(command.main(context.args, prog="zenserve verify"))
-
-
-def _read(kind: Any, file: Path) -> Any:
-    from pydantic import ValidationError
-
-    try:
-        return kind.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        _complain(f"{file} is no {kind.__name__}: {place}: {first['msg']}")
-        raise typer.Exit(TROUBLE) from None
 
 
 def _numbers(file: Path) -> Any:

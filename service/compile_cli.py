@@ -117,10 +117,10 @@ def _samples(network: str, graph: Graph, calibration: Path | None) -> tuple[Floa
     import numpy as np
 
     from circuits import zoo
-    from service import engine
+    from service import intake
 
     if calibration is not None:
-        return engine.read_calibration(calibration.read_bytes()), "file"
+        return intake.read_numbers(calibration.read_bytes(), "calibration"), "file"
     if not Path(network).is_file():
         return zoo.calibration(network), "zoo"
     return np.random.default_rng(0).random((SAMPLES, *graph.input_shape)), "random"

@@ -1,111 +1,94 @@
-"""Every call that the service makes into ``circuits`` and ``prover``, and nothing else.
+"""Circuits, keys and proofs: every call that jobs make into ``circuits`` and ``prover`` for them.
 
-Ceremonies run in the command line alone (``service.ceremony_cli``) and call ``prover.ceremony`` themselves.
-
-Operations on untrusted files take and return bytes: they run in ``service.sandbox``.
+What callers hand in is read in ``service.intake``, commitments are made in ``service.basis``, and ceremonies
+run in the command line alone (``service.ceremony_cli``).
 """
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 import circuits
 import prover
-from circuits import Inference
+from circuits import Circuit, QuantGraph
 from circuits.typed import Privacy
-from prover import Progress, Proof, ProvingKey, Verdict, VerifyingKey, iden3
+from client.documents import KeyFile, canonical, key_id
+from kernels import FrArray
+from prover import CommitmentBasis, Opening, Progress, Proof, ProvingKey, Statement
 from prover.cost import Size
-from zenerrors import ModelError, TensorError
+from zenerrors import ModelError
 
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a proof job makes."""
-
-    proof: bytes
-    public_inputs: list[int]
-    label: int
-
-
-def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
-    """The quantised network, in its own byte format. Raises ``ModelError``, ``TensorError``."""
-    graph = circuits.load_onnx(onnx)
-    return circuits.quantise(graph, read_calibration(calibration), bits=int(bits)).to_bytes()
-
-
-UNTRUSTED: dict[str, Callable[..., bytes]] = {"quantise": quantise}
-
-
-def read_calibration(data: bytes) -> Floats:
-    """Samples as float64[n, *input_shape], from ``.npy`` bytes (never a pickle) or a JSON array."""
-    try:
-        if data.startswith(b"\x93NUMPY"):
-            return numbers(np.load(io.BytesIO(data), allow_pickle=False), "calibration")
-        return numbers(json.loads(data), "calibration")
-    except (ValueError, RecursionError, EOFError) as error:
-        raise TensorError(
-            "input.unreadable",
-            "the calibration is neither a .npy file of numbers nor a JSON array of numbers",
-            field="calibration",
-        ) from error
-
-
-def numbers(value: Any, field: str) -> Floats:
-    """A nested list as float64[...]. Raises ``TensorError`` where it is ragged or holds other things."""
-    try:
-        array = np.asarray(value)
-    except (ValueError, RecursionError):
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iuf":
-        raise TensorError(
-            "input.not_numeric",
-            f"{field} must be a rectangular array of numbers: every list of one depth as long as the others,"
-            " no null, text or boolean, no integer beyond 64 bits",
-            field=field,
-        )
-    return array.astype(np.float64)
-
-
-# The proofs of this level are plain Groth16: snarkjs and contracts verify them, too.
-_LEVEL: Final = 2
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
 _KEPT_BYTES: Final = 256 << 20
 
+_COMPILERS: Final[Mapping[str, str]] = {
+    scheme: f"compile_{scheme}" for scheme in ("registration", "inference", "recognition", "accuracy")
+}
+
 
 @lru_cache(maxsize=2)
-def compile_model(quantised: bytes, input_privacy: Privacy, weight_privacy: Privacy) -> Inference:
+def compile_circuit(quantised: bytes, scheme: str, **options: Any) -> Circuit:
     """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
-    graph = circuits.QuantGraph.from_bytes(quantised)
-    circuit = circuits.compile_inference(
-        graph, input_privacy=input_privacy, weight_privacy=weight_privacy, level=_LEVEL
-    )
+    circuit: Circuit = getattr(circuits, _COMPILERS[scheme])(QuantGraph.from_bytes(quantised), **options)
     circuit.keep_matrices(_KEPT_BYTES)
     return circuit
 
 
-def require_memory(circuit: Inference, threads: int) -> None:
+def circuit_digest(circuit: Circuit, basis: CommitmentBasis | None) -> str:
+    """What keys are kept by: SHA-256, in hex, of the constraints, what they mean, and the basis they link to,
+    if they link to any.
+    """
+    parts = {
+        "statement": circuit.statement.digest.hex(),
+        "circuit": circuit.describe(),
+        "basis": basis.identity.hex() if basis else None,
+    }
+    return hashlib.sha256(canonical(parts)).hexdigest()
+
+
+def require_memory(circuit: Circuit, threads: int) -> None:
     """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
-    size = Size.of(circuit.statement)
-    # Estimates leave out what Python and the kernels hold besides: up to a third more was seen.
-    needed, free = max(size.setup_memory, size.proving_memory(threads)) * 4 // 3, free_memory()
+    needed, free = _memory(Size.of(circuit.statement), threads), free_memory()
     if needed > free:
         raise ModelError(
             "model.memory",
             f"{circuit.statement.constraints:,} constraints take about {needed / 1e9:.1f} GB of memory, and "
             f"{free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network, fewer bits or "
-            "public weights would take",
+            "public weights would take; of a dataset, what a smaller shard_size",
         )
+
+
+def largest_batch(quantised: bytes, weight_privacy: Privacy, most: int, threads: int) -> int:
+    """How many samples, up to ``most``, one proof of accuracy takes in the memory that is free.
+
+    By estimate: what circuits of one and of two samples take, drawn out in a straight line. Raises
+    ``ModelError`` (``model.memory``) where a single sample is too much.
+    """
+    graph = QuantGraph.from_bytes(quantised)
+    one, two = (
+        circuits.compile_accuracy(graph, batch=batch, weight_privacy=weight_privacy).statement
+        for batch in (1, 2)
+    )
+    free = free_memory()
+    low, high = 0, most
+    while low < high:
+        batch = (low + high + 1) // 2
+        if _memory(_drawn_out(one, two, batch), threads) <= free:
+            low = batch
+        else:
+            high = batch - 1
+    if low == 0:
+        raise ModelError(
+            "model.memory",
+            f"a proof about a single sample takes more than the {free / 1e9:.1f} GB of memory that are free:"
+            " register a smaller network, or one with fewer bits",
+        )
+    return low
 
 
 def free_memory() -> int:
@@ -114,66 +97,53 @@ def free_memory() -> int:
     return int(next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))) << 10
 
 
-def setup(circuit: Inference, key_file: Path, threads: int, progress: Progress) -> VerifyingKey:
-    """Make the keys; the proving key goes to ``key_file``."""
-    proving_key = prover.setup(circuit.statement, threads=threads, progress=progress)
-    proving_key.save(key_file)
-    return proving_key.verifying_key
+def setup(
+    circuit: Circuit, basis: CommitmentBasis | None, file: Path, threads: int, progress: Progress
+) -> KeyFile:
+    """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``."""
+    proving_key = prover.setup(circuit.statement, basis=basis, threads=threads, progress=progress)
+    proving_key.save(file)
+    key, described = proving_key.verifying_key, circuit.describe()
+    return KeyFile(id=key_id(key.digest, described), setup=key.setup, key=key.to_json(), circuit=described)
 
 
-def check_input(quantised: bytes, values: Floats) -> None:
-    """Raises ``TensorError`` for a wrong shape, a NaN (which index) or a value out of range."""
-    circuits.QuantGraph.from_bytes(quantised).quantise_input(values)
-
-
-def prove(circuit: Inference, key_file: Path, values: Floats, threads: int, progress: Progress) -> Result:
-    """Run the network on ``values`` and prove it."""
+def prove(
+    circuit: Circuit,
+    key: Path,
+    witness: Callable[[], FrArray],
+    openings: Mapping[str, Opening],
+    threads: int,
+    progress: Progress,
+) -> bytes:
+    """A proof, linked to the commitments that the circuit names."""
     progress("load key", 0.0)
-    proving_key = ProvingKey.load(key_file)
+    proving_key = ProvingKey.load(key)
     progress("witness", 0.0)
-    quantised = circuit.quantise_input(values)
-    output = circuit.execute(quantised)
-    witness = circuit.witness(quantised)
-    proof = prover.prove(proving_key, circuit.statement, witness, threads=threads, progress=progress)
-    public_inputs = circuit.public_inputs(quantised, output)
-    progress("self-check", 0.0)
-    verdict = prover.verify(proving_key.verifying_key, public_inputs, proof)
-    if not verdict.valid:
-        raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
-    return Result(proof.to_bytes(), public_inputs, output.label)
-
-
-def read_key(document: dict[str, Any]) -> VerifyingKey:
-    """A verification key from its JSON form.
-
-    Raises ``InputError`` where it is none, or not the one its digest says. Keys read lately are at hand:
-    to decode one takes longer than to verify a proof.
-    """
-    return _read_key(json.dumps(document, sort_keys=True))
-
-
-# By all of the text, not by the digest that it claims, so that nobody can pass a key off as another.
-@lru_cache(maxsize=64)
-def _read_key(text: str) -> VerifyingKey:
-    return VerifyingKey.from_json(json.loads(text))
-
-
-SNARKJS_FILES = ("verification_key.json", "public.json", "proof.json")
-
-
-def export_snarkjs(key: dict[str, Any], public_inputs: Sequence[str], proof: str) -> dict[str, Any]:
-    """``SNARKJS_FILES`` with their contents, for a key's JSON form, decimal inputs and a proof in hex.
-
-    Raises ``InputError`` where they are no key or proof, or have segments, which snarkjs does not know.
-    """
-    contents = (
-        iden3.export_verifying_key(read_key(key)),
-        iden3.export_public_inputs([int(value) for value in public_inputs]),
-        iden3.export_proof(Proof.from_bytes(bytes.fromhex(proof))),
+    proof: Proof = prover.prove(
+        proving_key,
+        circuit.statement,
+        witness(),
+        openings=[openings[name] for name in circuit.commitments],
+        answer=circuit.program.answer,
+        threads=threads,
+        progress=progress,
     )
-    return dict(zip(SNARKJS_FILES, contents, strict=True))
+    return proof.to_bytes()
 
 
-def verify(key: VerifyingKey, public_inputs: Sequence[int], proof: bytes) -> Verdict:
-    """Judge a proof."""
-    return prover.verify(key, public_inputs, proof)
+def _memory(size: Size, threads: int) -> int:
+    # Estimates leave out what Python and the kernels hold besides: up to a third more was seen.
+    return max(size.setup_memory, size.proving_memory(threads)) * 4 // 3
+
+
+def _drawn_out(one: Statement, two: Statement, batch: int) -> Size:
+    """The size of a batch: every sample adds what the second one added."""
+
+    def drawn_out(first: int, second: int) -> int:
+        return first + (batch - 1) * (second - first)
+
+    sizes = Size.of(one), Size.of(two)
+    names = ("variables", "private", "in_a", "in_b", "nonzeros", "largest", "committed", "linked")
+    grown = {name: drawn_out(*(getattr(size, name) for size in sizes)) for name in names}
+    rows = drawn_out(*(statement.constraints + len(statement.anchored) for statement in (one, two)))
+    return replace(sizes[0], **grown, rows=1 << (rows - 1).bit_length())

@@ -7,6 +7,10 @@
 
 A worker holds a job by its fence, a number that grows with every claim. Whatever it writes is conditional
 on the fence, so a worker that was given up for dead cannot disturb its successor.
+
+A job may wait for others, its children: it then runs without a worker, so no lease of it can expire. The
+transaction in which the last child succeeds queues it again; one in which a child fails ends it and all its
+children. So a parent and its children agree after every commit, wherever a process dies.
 """
 
 from __future__ import annotations
@@ -55,11 +59,20 @@ class Jobs:
 
     # What a caller asks for.
 
-    def create(self, job_id: str, kind: str, idempotency_key: str | None, request_mac: bytes) -> Job:
+    def create(
+        self,
+        job_id: str,
+        kind: str,
+        idempotency_key: str | None = None,
+        request_mac: bytes = b"",
+        *,
+        parent_id: str | None = None,
+    ) -> Job:
         moment = now()
         job = Job(
             id=job_id,
             kind=kind,
+            parent_id=parent_id,
             idempotency_key=idempotency_key,
             request_mac=request_mac if idempotency_key else None,
             created_at=moment,
@@ -83,12 +96,11 @@ class Jobs:
         return job.id if job else None
 
     def cancel(self, job_id: str) -> None:
-        """Cancel what is queued; ask the worker to stop what runs. Canceling twice is no error."""
-        if self._change(
-            (Job.id == job_id) & (Job.state == "queued"), **_ended("canceled"), cancel_requested=True
-        ):
-            return
-        if self._change((Job.id == job_id) & (Job.state == "running"), cancel_requested=True):
+        """Cancel what is queued or waits, and its children; ask the worker to stop what runs. Canceling twice
+        is no error.
+        """
+        if self._stop(Job.id == job_id):
+            self._stop(Job.parent_id == job_id)
             return
         state = self.state(job_id)
         if state is None:
@@ -136,15 +148,40 @@ class Jobs:
         ).one_or_none()
         return row[0] if row else None
 
+    def wait(self, claim: Claim, stage: str, timings: dict[str, float]) -> bool:
+        """Let the job go until the children that this transaction makes are over. False if it was lost or is
+        to be canceled: the caller must then make none.
+        """
+        if self._session.scalar(select(Job.cancel_requested).where(_held(claim))):
+            self.canceled(claim)
+            return False
+        return self._change(
+            _held(claim),
+            **_NO_WORKER,
+            fence=Job.fence + 1,
+            stage=stage,
+            percent=0.0,
+            timings=timings,
+        )
+
     def succeed(self, claim: Claim, timings: dict[str, float]) -> bool:
         """End well. False if the job was lost: the caller must then write nothing."""
-        return self._change(_held(claim), **_ended("succeeded"), stage="done", percent=100.0, timings=timings)
+        ended = self._change(
+            _held(claim), **_ended("succeeded"), stage="done", percent=100.0, timings=timings
+        )
+        if ended and (parent_id := self._parent(claim.id)):
+            self._tell_parent(parent_id)
+        return ended
 
     def fail(self, claim: Claim, problem: dict[str, Any]) -> bool:
-        """End for good: another attempt would fail the same way."""
-        return self._change(
+        """End for good: another attempt would fail the same way. A parent ends with its child."""
+        ended = self._change(
             _held(claim), **_ended("failed"), problem=problem, failures=self._with_failure(claim, problem)
         )
+        if ended and (parent_id := self._parent(claim.id)):
+            self._change((Job.id == parent_id) & _WAITING, **_ended("failed"), problem=problem)
+            self._stop(Job.parent_id == parent_id)
+        return ended
 
     def canceled(self, claim: Claim) -> bool:
         """End because the caller asked for it."""
@@ -164,6 +201,11 @@ class Jobs:
             return self.fail(claim, problem)
         failures = self._with_failure(claim, problem)
         return self._change(_held(claim), **_QUEUED, failures=failures, enqueued_at=now())
+
+    def queued_parent(self, job_id: str) -> str | None:
+        """The parent of a job, if it has one that is queued."""
+        parent_id = self._parent(job_id)
+        return parent_id if parent_id and self.state(parent_id) == "queued" else None
 
     # What the reaper does.
 
@@ -195,14 +237,42 @@ class Jobs:
     def enqueued(self, job_id: str) -> None:
         self._session.execute(update(Job).where(Job.id == job_id).values(enqueued_at=now()))
 
+    def _parent(self, job_id: str) -> str | None:
+        return self._session.scalar(select(Job.parent_id).where(Job.id == job_id))
+
+    def _tell_parent(self, parent_id: str) -> None:
+        """Queue a waiting parent if all its children have succeeded; else show how many have."""
+        count, done = self._session.execute(
+            select(func.count(), func.sum(case((Job.state == "succeeded", 1), else_=0))).where(
+                Job.parent_id == parent_id
+            )
+        ).one()
+        waits = (Job.id == parent_id) & _WAITING
+        if done == count:
+            # To have waited is no attempt: the parent is taken up in the same one.
+            self._change(waits, **_QUEUED, attempt=Job.attempt - 1, enqueued_at=now())
+        else:
+            self._change(waits, percent=round(100 * done / count, 1))
+
+    def _stop(self, which: ColumnElement[bool]) -> int:
+        """Cancel those of the jobs that no worker has, and ask the workers of the others to. How many."""
+        idle = self._count(
+            which & or_(Job.state == "queued", _WAITING), **_ended("canceled"), cancel_requested=True
+        )
+        return idle + self._count(which & (Job.state == "running"), cancel_requested=True)
+
     def _with_failure(self, claim: Claim, problem: dict[str, Any]) -> list[Any]:
         earlier = self._session.scalar(select(Job.failures).where(Job.id == claim.id)) or []
         return [*earlier, {"attempt": claim.attempt, "at": now().isoformat(), **problem}]
 
     def _change(self, which: ColumnElement[bool], **values: Any) -> bool:
+        return self._count(which, **values) == 1
+
+    def _count(self, which: ColumnElement[bool], **values: Any) -> int:
+        """Change these jobs. How many there were."""
         result = self._session.execute(update(Job).where(which).values(revision=Job.revision + 1, **values))
         assert isinstance(result, CursorResult)  # noqa: S101  narrows the type: an UPDATE has a row count
-        return result.rowcount == 1
+        return result.rowcount
 
 
 class Workers:
@@ -227,13 +297,9 @@ class Workers:
         return self._session.scalar(select(func.max(Worker.heartbeat_at)))
 
 
-_QUEUED: dict[str, Any] = {
-    "state": "queued",
-    "worker": None,
-    "lease_expires_at": None,
-    "stage": None,
-    "percent": 0.0,
-}
+_NO_WORKER: dict[str, Any] = {"worker": None, "lease_expires_at": None}
+_QUEUED: dict[str, Any] = {**_NO_WORKER, "state": "queued", "stage": None, "percent": 0.0}
+_WAITING = (Job.state == "running") & Job.worker.is_(None)
 
 
 def _held(claim: Claim) -> ColumnElement[bool]:

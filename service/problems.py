@@ -28,6 +28,7 @@ _TITLES = {
     500: "The service failed",
     503: "The service is not ready",
 }
+_FORMS = ("/v1/models", "/v1/datasets")
 _BY_CODE = {
     "request.invalid_json": 400,
     "request.malformed": 400,
@@ -123,7 +124,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
 
 
 def _wrong_media_type(request: Request) -> RequestError | None:
-    expected = "multipart/form-data" if request.url.path == "/v1/models" else "application/json"
+    expected = "multipart/form-data" if request.url.path in _FORMS else "application/json"
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method != "POST" or given == expected:
         return None

@@ -2,8 +2,10 @@
 
 - A running job whose lease has expired is given back, or fails after its last attempt.
 - A queued job that no worker picked up, because its message was lost, is enqueued again.
-- The sealed input of a proof that is over is deleted. It is done here, and not where jobs end, because
-  then no crash between an end and a deletion can leave an input behind.
+- The sealed input of a proof that is over is deleted, and so are its shards' counts. It is done here, and not
+  where jobs end, because then no crash between an end and a deletion can leave an input behind.
+
+A job that waits for its shards has no lease and needs none: those have theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import threading
 
 from service import log
 from service.jobs import Jobs
-from service.repositories import Proofs, stored
+from service.repositories import Proofs, Shards, stored
 from service.runtime import Runtime
 
 PERIOD_SECONDS = 0.5
@@ -80,3 +82,6 @@ def _delete_old_inputs(runtime: Runtime) -> None:
         runtime.store.delete(digest)
         with runtime.database.write() as session:
             Proofs(session).get(proof_id).input = None
+    with runtime.database.write() as session:
+        for shard in Shards(session).with_old_opening():
+            shard.opening = None

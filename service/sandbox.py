@@ -25,7 +25,7 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 
 def run(operation: str, *parts: bytes) -> bytes:
-    """The answer of ``service.engine``'s untrusted operation to these byte strings.
+    """The answer of ``service.intake``'s untrusted operation to these byte strings.
 
     Raises what the operation raises, ``ResourceError`` where a limit was hit, and ``ModelError``
     (``model.unreadable``) where the parser died.
@@ -47,7 +47,7 @@ def run(operation: str, *parts: bytes) -> bytes:
         raise _too_slow()
     answer = _unpack(child.stdout)
     if child.returncode != 0 or len(answer) != 2:
-        raise ModelError("model.unreadable", "the parser broke down on this model", field="model")
+        raise ModelError("model.unreadable", "the parser broke down on these files")
     error, result = answer
     if error:
         raise _error_from(json.loads(error))
@@ -57,8 +57,7 @@ def run(operation: str, *parts: bytes) -> bytes:
 def _too_slow() -> ResourceError:
     return ResourceError(
         "resource.model_time",
-        f"reading the model and its calibration took more than {CPU_SECONDS} seconds; register smaller ones",
-        field="model",
+        f"reading the files took more than {CPU_SECONDS} seconds; hand in smaller ones",
     )
 
 
@@ -90,19 +89,19 @@ def _limit() -> None:
 
 
 def _main(operation: str) -> None:
-    from service import engine  # imported here: the parent's half needs none of it
+    from service import intake  # imported here: the parent's half needs none of it
 
     _limit()
     error, result = b"", b""
     try:
-        result = engine.UNTRUSTED[operation](*_unpack(sys.stdin.buffer.read()))
+        result = intake.UNTRUSTED[operation](*_unpack(sys.stdin.buffer.read()))
     except ZenError as failure:
         error = json.dumps(
             {
                 "kind": type(failure).__name__,
                 "code": failure.code,
                 "message": failure.message,
-                "field": failure.field or "model",
+                "field": failure.field or "model",  # ONNX alone is refused as a whole
             }
         ).encode()
     except MemoryError:
@@ -110,9 +109,8 @@ def _main(operation: str) -> None:
             {
                 "kind": "ResourceError",
                 "code": "resource.model_memory",
-                "message": f"reading the model and its calibration took over {MEMORY_BYTES >> 30} GiB;"
-                " register smaller ones",
-                "field": "model",
+                "message": f"reading the files took over {MEMORY_BYTES >> 30} GiB; hand in smaller ones",
+                "field": None,
             }
         ).encode()
     sys.stdout.buffer.write(_pack((error, result)))

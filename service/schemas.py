@@ -1,16 +1,26 @@
-"""The JSON that goes in and out of the API."""
+"""The JSON that goes in and out of the API. Documents that are handed on are ``client.documents``."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.tables import Job, Model, Privacy, Proof
+from client.documents import Challenge, Expected, KeyFile, Opening, ProofDocument
+from service.tables import (
+    Commitment,
+    CommitmentKind,
+    Dataset,
+    Job,
+    Model,
+    Privacy,
+    Proof,
+    Scheme,
+    WeightPrivacy,
+)
 
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
-Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)$", max_length=80)]
 
 
 class Cause(BaseModel):
@@ -34,7 +44,9 @@ class JobView(BaseModel):
     id: str
     state: State
     revision: int = Field(description="Grows with every change.")
-    stage: str | None = Field(description="What the worker is doing.", examples=["msm b_g2"])
+    stage: str | None = Field(
+        description="What is being done; `shards` while a proof waits for those.", examples=["msm_b_g2"]
+    )
     percent: float = Field(description="How much of this stage is done.", examples=[62.5])
     attempt: int = Field(description="Grows when a job is taken up again after a worker was lost.")
     cancel_requested: bool
@@ -50,74 +62,118 @@ class ModelView(JobView):
     """A registered model."""
 
     name: str
-    input_privacy: Privacy
-    weight_privacy: Privacy
+    weight_privacy: WeightPrivacy
     bits: int
+    parent_id: str | None = Field(description="The model that this is a new version of.")
+    network: str | None = Field(
+        description="SHA-256 of the network, or of its architecture where the weights are committed."
+    )
+    commitment: str | None = Field(description="48 bytes in hex, where the weights are committed.")
     setup: Literal["development"] = Field(
         default="development",
         description="Who made the keys: one party, which could have kept the power to forge proofs.",
     )
-    verification_key_id: str | None
+    verification_key_id: str | None = Field(description="Of proofs of a private input's label.")
+    registration_key_id: str | None = Field(description="Of the registration's proof.")
     description: dict[str, Any] | None = Field(
-        description="Architecture, quantisation and constraint counts per layer, once it is prepared."
+        description="Architecture, quantisation and constraint counts per layer, once it is registered."
     )
+
+
+class CommitmentRequest(BaseModel):
+    """Commit to an input of a model, or to the embedding that it makes of an image."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model_id: str = Field(max_length=40)
+    kind: CommitmentKind
+    values: list[Any] = Field(
+        description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
+    )
+
+
+class CommitmentView(BaseModel):
+    """A commitment. Proofs about what it is to name it by its id."""
+
+    id: str
+    model_id: str
+    kind: CommitmentKind
+    commitment: str = Field(description="48 bytes in hex.")
+    created_at: datetime
+
+
+class ShardView(BaseModel):
+    """A part of a dataset. Its opening is public as the dataset is."""
+
+    size: int
+    commitment: str
+    opening: Opening | None
+
+
+class DatasetView(JobView):
+    """Labelled samples, committed in shards."""
+
+    model_id: str
+    name: str
+    privacy: Privacy
+    size: int
+    sha256: str | None = Field(description="Of the content; null where it is private.")
+    picked_for: str | None = Field(description="The model's commitment, which was there before.")
+    shard_size: int | None = Field(description="Samples in one proof.")
+    shards: list[ShardView] | None
 
 
 class ProofRequest(BaseModel):
-    """Prove what a model makes of an input."""
+    """Prove what a model makes of an input or of a dataset. Each scheme takes its own fields, and no
+    others.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"model_id": "mdl_5d1f…", "input": [[0.0, 0.5, 1.0]]}]},
+        json_schema_extra={
+            "examples": [
+                {"model_id": "mdl_5d1f…", "input": [[0.0, 0.5, 1.0]]},
+                {"model_id": "mdl_5d1f…", "scheme": "accuracy", "dataset_id": "dst_9a0c…"},
+            ]
+        },
     )
 
     model_id: str = Field(max_length=40)
-    input: list[Any] = Field(description="Numbers, nested to the shape of the model's input.")
+    scheme: Scheme = "inference"
+    challenge: Challenge | None = Field(
+        default=None, description="A text of whoever asks for the proof: it ends up in the statement."
+    )
+    input: list[Any] | None = Field(
+        default=None, description="Numbers, nested to the shape of the model's input."
+    )
+    input_privacy: Privacy | None = Field(default=None, description="Whether the proof shows it. private")
+    input_id: str | None = Field(default=None, max_length=40, description="A commitment to the input.")
+    reveal: Literal["label", "logits", "top"] | None = Field(
+        default=None, description="Inference: what the proof shows of the output. label"
+    )
+    top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
+    reference: list[Any] | None = Field(
+        default=None, description="Recognition: an image; the proof shows its embedding."
+    )
+    reference_id: str | None = Field(
+        default=None, max_length=40, description="Recognition: a commitment to a reference."
+    )
+    threshold: int | None = Field(
+        default=None, ge=0, description="Recognition: the largest squared distance of a match."
+    )
+    dataset_id: str | None = Field(default=None, max_length=40, description="Accuracy: what it is about.")
 
 
 class ProofView(JobView):
     """A proof, from the request to the result."""
 
     model_id: str
+    scheme: Scheme
+    dataset_id: str | None
+    challenge: str | None
     verification_key_id: str | None
     label: int | None = Field(description="The class that the network chose.", examples=[7])
-
-
-class KeyReference(BaseModel):
-    """Which verification key a proof is for."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str = Field(description="SHA-256 of the key's bytes, in hex.", pattern="^[0-9a-f]{64}$")
-    setup: str = Field(examples=["development"])
-
-
-class Statement(BaseModel):
-    """What a proof says, in words and in fields, and what it does not say."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    claim: str
-    fields: list[dict[str, Any]] = Field(description="The meaning of the public inputs, by name.")
-    circuit: dict[str, Any] = Field(description="What is fixed by the verification key.")
-    does_not_say: list[str]
-
-
-class ProofDocument(BaseModel):
-    """A proof to hand on. With the verification key it names, it is all that a verifier needs."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    format: Literal["zenserve proof"]
-    version: Literal[1]
-    proof: str = Field(
-        description="A | B | C, compressed points of BLS12-381 in hex.",
-        pattern="^([0-9a-f]{2})*$",
-        max_length=4096,
-    )
-    public_inputs: list[Decimal] = Field(description="Decimal integers below the group order.")
-    verification_key: KeyReference
-    statement: Statement
+    values: dict[str, int | list[int]] | None = Field(description="All that the proof shows, by name.")
 
 
 class VerifyRequest(BaseModel):
@@ -127,28 +183,10 @@ class VerifyRequest(BaseModel):
 
     proof: ProofDocument
     verification_key_id: str | None = Field(default=None, max_length=64)
-    verification_key: dict[str, Any] | None = None
-
-
-class Verification(BaseModel):
-    """The answer of the verifier: ``valid`` is the verdict, ``reason`` its stable name."""
-
-    valid: bool
-    reason: str = Field(examples=["ok", "pairing_mismatch"])
-    detail: str
-    verification_key: KeyReference
-    statement: Statement | None = Field(
-        description="What the proof says, by this service's own record of the key; null where it has none."
+    verification_key: KeyFile | None = Field(default=None, description="A key file, as it is handed on.")
+    expected: Expected = Field(
+        default=Expected(), description="What you know from elsewhere, to be found in the statement."
     )
-
-
-class KeyView(BaseModel):
-    """A verification key and what it proves."""
-
-    id: str
-    setup: str
-    key: dict[str, Any]
-    circuit: dict[str, Any]
 
 
 def job_fields(job: Job) -> dict[str, Any]:
@@ -157,18 +195,55 @@ def job_fields(job: Job) -> dict[str, Any]:
 
 
 def model_view(model: Model) -> ModelView:
-    names = ("name", "input_privacy", "weight_privacy", "bits", "verification_key_id")
+    names = (
+        "name",
+        "weight_privacy",
+        "bits",
+        "parent_id",
+        "network",
+        "commitment",
+        "verification_key_id",
+    )
     return ModelView(
         **job_fields(model.job),
         **{name: getattr(model, name) for name in names},
+        registration_key_id=model.registration["statement"]["verification_key"]["id"]
+        if model.registration
+        else None,
         description=model.verification_key.circuit if model.verification_key else None,
     )
 
 
+def commitment_view(commitment: Commitment) -> CommitmentView:
+    return CommitmentView(**{name: getattr(commitment, name) for name in CommitmentView.model_fields})
+
+
+def dataset_view(dataset: Dataset, openings: list[Opening] | None) -> DatasetView:
+    """``openings``: one for each shard, where they are for all to see."""
+    names = ("model_id", "name", "privacy", "size", "picked_for", "shard_size")
+    shown = [
+        ShardView(**shard, opening=openings[index] if openings else None)
+        for index, shard in enumerate(dataset.shards or [])
+    ]
+    return DatasetView(
+        **job_fields(dataset.job),
+        **{name: getattr(dataset, name) for name in names},
+        sha256=dataset.sha256 if dataset.privacy == "public" else None,
+        shards=shown if dataset.shards else None,
+    )
+
+
 def proof_view(proof: Proof) -> ProofView:
+    # While the shards are at work, what they are to show is nobody's to see: they may still fail.
+    done = proof.document if proof.job.state == "succeeded" else None
+    values = done["statement"]["values"] if done else None
     return ProofView(
         **job_fields(proof.job),
         model_id=proof.model_id,
-        verification_key_id=proof.model.verification_key_id,
-        label=proof.label,
+        scheme=proof.scheme,
+        dataset_id=proof.dataset_id,
+        challenge=proof.request.get("challenge"),
+        verification_key_id=proof.verification_key_id,
+        label=values.get("label") if values else None,
+        values=values,
     )

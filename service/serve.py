@@ -72,7 +72,7 @@ class Supervisor(threading.Thread):
         settings = self._runtime.settings
         environment = os.environ | {
             f"ZENSERVE_{field.upper()}": str(getattr(settings, field))
-            for field in ("data_dir", "threads", "max_attempts", "lease_seconds", "log_level")
+            for field in ("data_dir", "threads", "basis_points", "max_attempts", "lease_seconds", "log_level")
         }
         with self._lock:
             if self._stopping.is_set():

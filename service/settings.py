@@ -21,6 +21,7 @@ class Settings(BaseSettings):
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     secret_key: SecretStr | None = None
     max_body_bytes: int = Field(default=64 << 20, ge=1)
+    basis_points: int = Field(default=1 << 19, ge=2)
     max_attempts: int = Field(default=3, ge=1)
     lease_seconds: float = Field(default=15.0, gt=0)
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"

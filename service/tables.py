@@ -1,7 +1,7 @@
-"""The tables. A job is the truth about a piece of work; models and proofs are what jobs make.
+"""The tables. A job is the truth about a piece of work; models, datasets and proofs are what jobs make.
 
-A model or proof shares its id with the job that makes it: one id travels through the API, the queue and
-the logs.
+Each shares its id with the job that makes it: one id travels through the API, the queue and the logs.
+Digests name blobs in the store; what is secret is sealed there, and in the columns that say so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, 
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 Privacy = Literal["public", "private"]
+WeightPrivacy = Literal["public", "committed"]
+Scheme = Literal["inference", "recognition", "accuracy"]
+CommitmentKind = Literal["input", "reference"]
 
 TERMINAL = ("succeeded", "failed", "canceled")
 
@@ -38,10 +41,15 @@ class Job(Base):
     """``queued → running → succeeded | failed | canceled``; see ``service.jobs`` for the transitions."""
 
     __tablename__ = "jobs"
-    __table_args__ = (Index("jobs_by_state", "state", "lease_expires_at"),)
+    __table_args__ = (
+        Index("jobs_by_state", "state", "lease_expires_at"),
+        Index("jobs_by_parent", "parent_id"),
+    )
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))
+    """The job that waits for this one."""
     state: Mapped[str] = mapped_column(String(16), default="queued")
     revision: Mapped[int] = mapped_column(default=0)
     """Grows with every change a reader can see."""
@@ -69,7 +77,7 @@ class Job(Base):
 
 
 class VerificationKey(Base):
-    """A verification key; its id is the SHA-256 of its bytes, in hex."""
+    """A verification key; its id is the SHA-256 of the key and of what it means (``client.documents``)."""
 
     __tablename__ = "verification_keys"
 
@@ -81,22 +89,88 @@ class VerificationKey(Base):
     created_at: Mapped[datetime]
 
 
+class Circuit(Base):
+    """The keys of a circuit. Models whose circuits are equal, to the last constraint, share them."""
+
+    __tablename__ = "circuits"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """SHA-256 of the statement, its description and the basis (``engine.circuit_digest``)."""
+    proving_key: Mapped[str] = mapped_column(String(64))
+    verification_key_id: Mapped[str] = mapped_column(ForeignKey("verification_keys.id"))
+    verification_key: Mapped[VerificationKey] = relationship(lazy="joined")
+    created_at: Mapped[datetime]
+
+
 class Model(Base):
-    """A registered network. Digests name blobs in the store."""
+    """A registered network."""
 
     __tablename__ = "models"
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
-    input_privacy: Mapped[Privacy] = mapped_column(String(16))
-    weight_privacy: Mapped[Privacy] = mapped_column(String(16))
+    weight_privacy: Mapped[WeightPrivacy] = mapped_column(String(16))
     bits: Mapped[int]
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("models.id"))
+    """The registered model that this is a new version of."""
     quantised: Mapped[str] = mapped_column(String(64))
     """Sealed quantised network. The ONNX file and the calibration are not kept."""
-    proving_key: Mapped[str | None] = mapped_column(String(64))
+    network: Mapped[str | None] = mapped_column(String(64))
+    """Hex digest: of the network, or of its architecture where the weights are committed."""
+    commitment: Mapped[str | None] = mapped_column(String(96))
+    """Hex, where the weights are committed."""
+    blinding: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed blinding factor of the commitment."""
+    registration: Mapped[dict[str, Any] | None]
+    """The proof file of the registration, where the weights are committed."""
+    receipt: Mapped[dict[str, Any] | None]
     verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
+    """Of the label for a private input, the default of proofs."""
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="joined")
     job: Mapped[Job] = relationship(lazy="joined")
+
+
+class Commitment(Base):
+    """A commitment to an input or a reference of a model."""
+
+    __tablename__ = "commitments"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    kind: Mapped[CommitmentKind] = mapped_column(String(16))
+    commitment: Mapped[str] = mapped_column(String(96))
+    """Hex."""
+    opening: Mapped[str] = mapped_column(String(64))
+    """Sealed values and blinding factor."""
+    created_at: Mapped[datetime]
+
+
+class Dataset(Base):
+    """Labelled samples of a model's inputs, committed in shards."""
+
+    __tablename__ = "datasets"
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    name: Mapped[str] = mapped_column(String(200))
+    privacy: Mapped[Privacy] = mapped_column(String(16))
+    size: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of the samples and labels as they were given (``client.datasets``); not shown where they are
+    private.
+    """
+    picked_for: Mapped[str | None] = mapped_column(String(96))
+    """The model's commitment, in hex: it was there before the samples were picked."""
+    shard_size: Mapped[int | None]
+    """Samples in one proof; where the caller does not say, the job does."""
+    samples: Mapped[str] = mapped_column(String(64))
+    """Sealed samples, quantised, and labels."""
+    shards: Mapped[list[Any] | None]
+    """Each shard's size and commitment."""
+    openings: Mapped[str | None] = mapped_column(String(64))
+    """Sealed openings of the shards' commitments."""
+    job: Mapped[Job] = relationship(lazy="joined")
+    model: Mapped[Model] = relationship(lazy="joined")
 
 
 class Proof(Base):
@@ -106,14 +180,30 @@ class Proof(Base):
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    scheme: Mapped[Scheme] = mapped_column(String(16))
+    request: Mapped[dict[str, Any]]
+    """What was asked for, without what is secret."""
     input: Mapped[str | None] = mapped_column(String(64))
-    """Sealed input, until the job has ended."""
-    proof: Mapped[bytes | None] = mapped_column(LargeBinary(192))
-    public_inputs: Mapped[list[Any] | None]
-    """Decimal strings."""
-    label: Mapped[int | None]
+    """Sealed input and reference with their openings, until the job has ended."""
+    dataset_id: Mapped[str | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
+    verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
+    document: Mapped[dict[str, Any] | None]
+    """The proof file; without its proofs while the shards are at work."""
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")
+
+
+class Shard(Base):
+    """One shard of a proof of accuracy."""
+
+    __tablename__ = "shards"
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    proof_id: Mapped[str] = mapped_column(ForeignKey("proofs.id"), index=True)
+    position: Mapped[int]
+    opening: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed count and blinding factor of its commitment ``correct``, until the proof is over."""
+    proof: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 class Worker(Base):

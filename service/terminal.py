@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape as escape_markup
 
-from client.resources import Job, Model, Proof
+from client.resources import Commitment, Dataset, Job, Model, Proof
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
 
     from client.api import JobKind
     from prover import Progress as StageProgress
-    from service.schemas import Verification
 
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
@@ -68,47 +67,65 @@ def _bar(console: Console) -> Progress:
     )
 
 
-def print_job(console: Console, job: Model | Proof) -> None:
+def print_job(console: Console, job: Model | Dataset | Proof) -> None:
     """What a person wants to know of a job."""
     colour = {"succeeded": "green", "failed": "red", "canceled": "yellow"}.get(job.state, "cyan")
     rows = {"id": job.id, "state": f"[{colour}]{job.state}[/]"}
     if not job.is_over and job.stage:
         rows["stage"] = f"{job.stage} ({job.percent:.0f} %)"
-    if isinstance(job, Model):
-        rows |= {
-            "name": escape(job.name),
-            "privacy": f"input {job.input_privacy}, weights {job.weight_privacy}",
-        }
-        if job.description:
-            rows["constraints"] = f"{job.description['constraints']['total']:,}"
-        rows["setup"] = f"{job.setup} (a single party made the keys)"
-    elif job.label is not None:
-        rows["label"] = str(job.label)
-    if job.verification_key_id:
-        rows["key"] = job.verification_key_id
+    rows |= _about(job)
     if job.timings:
         rows["seconds"] = f"{sum(job.timings.values()):.2f}"
     if job.problem:
         rows["problem"] = _cause(job.problem)
     for failure in job.failures:
         rows[f"attempt {failure['attempt']}"] = _cause(failure)
+    _print_rows(console, rows)
+
+
+def print_commitment(console: Console, commitment: Commitment) -> None:
+    _print_rows(console, {name: str(value) for name, value in vars(commitment).items()})
+
+
+def _about(job: Model | Dataset | Proof) -> dict[str, str]:
+    """What is worth telling of each kind."""
+    match job:
+        case Model():
+            rows: dict[str, Any] = {
+                "name": escape(job.name),
+                "weights": job.weight_privacy,
+                "network": job.network,
+                "commitment": job.commitment,
+                "parent": job.parent_id,
+                "constraints": f"{job.description['constraints']['total']:,}" if job.description else None,
+                "setup": f"{job.setup} (a single party made the keys)",
+                "key": job.verification_key_id,
+                "registration": job.registration_key_id,
+            }
+        case Dataset():
+            shards = f"{len(job.shards)} of up to {job.shard_size}" if job.shards else None
+            rows = {
+                "name": escape(job.name),
+                "model": job.model_id,
+                "samples": f"{job.size} ({job.privacy})",
+                "sha256": job.sha256,
+                "shards": shards,
+            }
+        case Proof():
+            values = job.values or {}
+            numbers = {name: value for name, value in values.items() if not isinstance(value, list)}
+            rows = {
+                "scheme": job.scheme,
+                **numbers,
+                "top": ", ".join(map(str, values.get("top", []))) or None,
+                "key": job.verification_key_id,
+            }
+    return {name: str(value) for name, value in rows.items() if value is not None}
+
+
+def _print_rows(console: Console, rows: dict[str, str]) -> None:
     for name, value in rows.items():
         console.print(f"[dim]{name:>12}[/]  {value}", highlight=False, soft_wrap=True)
-
-
-def print_verdict(console: Console, verdict: Verification) -> None:
-    """A verdict in words, with what the proof says and what it does not."""
-    word = "[bold green]valid[/]" if verdict.valid else "[bold red]NOT valid[/]"
-    key = verdict.verification_key
-    lines = [
-        f"{word}  {escape(f'{verdict.detail} [{verdict.reason}]')}",
-        f"[dim]key[/]    {escape(key.id)} ({escape(key.setup)} setup)",
-    ]
-    if verdict.statement:
-        lines.append(f"[dim]says[/]   {escape(verdict.statement.claim)}")
-        lines += [f"[dim]not[/]    {escape(line)}" for line in verdict.statement.does_not_say]
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
 
 
 def escape(text: str) -> str:

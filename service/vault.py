@@ -1,4 +1,4 @@
-"""Encryption at rest: AES-256-GCM under one key that the operator holds."""
+"""What rests on the operator's one secret: encryption at rest (AES-256-GCM), fingerprints, signatures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -25,6 +26,7 @@ class Vault:
     def __init__(self, secret: bytes) -> None:
         self._cipher = AESGCM(_derive(secret, b"zenserve seal"))
         self._mac_key = _derive(secret, b"zenserve mac")
+        self._signing_key = Ed25519PrivateKey.from_private_bytes(_derive(secret, b"zenserve receipts"))
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Vault:
@@ -47,6 +49,15 @@ class Vault:
                 f"the stored {place.partition(':')[0]} cannot be decrypted: it was sealed with another"
                 " ZENSERVE_SECRET_KEY, or changed on disk",
             ) from error
+
+    @property
+    def issuer(self) -> bytes:
+        """The Ed25519 public key of ``sign``, 32 bytes: the same as long as the secret is."""
+        return self._signing_key.public_key().public_bytes_raw()
+
+    def sign(self, message: bytes) -> bytes:
+        """An Ed25519 signature, 64 bytes."""
+        return self._signing_key.sign(message)
 
     def mac(self, *parts: bytes) -> bytes:
         """A keyed fingerprint. A plain hash would let anyone with the database guess small inputs."""

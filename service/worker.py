@@ -19,7 +19,7 @@ from service.problems import problem_of
 from service.queue import TASK
 from service.runtime import Runtime
 from service.settings import Settings
-from service.work import WORK
+from service.tasks import TASKS
 from zenerrors import Cancelled, InputError, ResourceError
 
 
@@ -37,15 +37,18 @@ def run_job(runtime: Runtime, heartbeat: Heartbeat, job_id: str) -> None:
         again = _attempt(runtime, hold)
     with runtime.database.read() as session:
         log.event("job.left", id=job_id, state=Jobs(session).state(job_id), attempt=claim.attempt)
+        parent_id = Jobs(session).queued_parent(job_id)
     if again and not heartbeat.shutting_down:
         runtime.enqueue(job_id)
+    if parent_id:
+        runtime.enqueue(parent_id)
 
 
 def _attempt(runtime: Runtime, hold: Hold) -> bool:
     """One attempt, its end written to the database. Whether the job is queued again."""
     claim, max_attempts = hold.claim, runtime.settings.max_attempts
     try:
-        WORK[claim.kind](runtime, hold)
+        TASKS[claim.kind](runtime, hold)
     except Cancelled:
         with runtime.database.write() as session:
             if hold.stop == "cancel":

@@ -1,4 +1,4 @@
-"""Proofs: of what a model makes of an input."""
+"""Proofs: of what a model makes of an input, or of a dataset."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from service import engine, problems, statements, work
+from client.documents import ProofDocument
+from service import problems, requests, sealed
 from service.jobs import Jobs, new_id
-from service.repositories import Models, Proofs, VerificationKeys
+from service.repositories import Datasets, Models, Proofs
 from service.routes.dependencies import POLL_SECONDS, IdempotencyKey, JsonRoute, RuntimeDep, WaitDep, settled
 from service.runtime import Runtime
-from service.schemas import ProofDocument, ProofRequest, ProofView, proof_view
+from service.schemas import ProofRequest, ProofView, proof_view
 from service.tables import TERMINAL, Proof
 from zenerrors import ConflictError
 
@@ -35,8 +36,9 @@ async def create_proof(
     wait: WaitDep,
     idempotency_key: IdempotencyKey = None,
 ) -> ProofView:
-    """Prove what the model makes of the input. The input is checked at once, stored encrypted, and deleted
-    when the proof is done, failed or canceled.
+    """Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
+    (`recognition`), or how much of a dataset it gets right (`accuracy`). The input is checked at once, stored
+    encrypted, and deleted when the proof is done, failed or canceled.
 
     With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
     either way.
@@ -63,19 +65,17 @@ def get_proof_document(runtime: RuntimeDep, proof_id: str) -> ProofDocument:
     """The portable proof: hand it on together with the verification key it names."""
     with runtime.database.read() as session:
         proof = Proofs(session).get(proof_id)
-        if proof.proof is None or proof.public_inputs is None:
-            raise ConflictError(
-                "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
-            )
-        key = VerificationKeys(session).get(proof.model.verification_key_id or "")
-        return statements.proof_document(
-            proof.proof, proof.public_inputs, engine.read_key(key.document), key.circuit
+    if proof.job.state != "succeeded":
+        raise ConflictError(
+            "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
         )
+    return ProofDocument.model_validate(proof.document)
 
 
 @router.post("/proofs/{proof_id}/cancel", responses=problems.responses(404, 409))
 def cancel_proof(runtime: RuntimeDep, proof_id: str) -> ProofView:
-    """Cancel a proof: at once while it is queued, at its next stage or progress report while it runs.
+    """Cancel a proof: at once while it is queued or waits for shards, which are canceled with it; at its next
+    stage or progress report while it runs.
     Canceling again is no error; canceling what is over is a conflict."""
     with runtime.database.write() as session:
         Proofs(session).get(proof_id)
@@ -106,25 +106,30 @@ async def proof_events(
 
 def _submit(runtime: Runtime, body: ProofRequest, idempotency_key: str | None) -> str:
     """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made."""
-    values = engine.numbers(body.input, "input")
-    mac = runtime.vault.mac(b"proof", body.model_id.encode(), str(values.shape).encode(), values.tobytes())
+    requests.check_fields(body)
+    mac = requests.fingerprint(runtime, body)
     with runtime.database.read() as session:
-        model = Models(session).get(body.model_id)
         if earlier := Jobs(session).earlier(idempotency_key, mac):
             return earlier
-    if model.job.state != "succeeded":
-        raise ConflictError(
-            "conflict.model_not_ready",
-            f"the model is {model.job.state}; wait until GET /v1/models/{model.id} says succeeded",
-            field="model_id",
-        )
-    engine.check_input(work.open_model(runtime, model), values)
-    proof_id = new_id("prf")
+        model = Models(session).ready(body.model_id)
+        order = requests.order(runtime, session, body, model)
+    row = Proof(
+        id=new_id("prf"),
+        model_id=model.id,
+        scheme=body.scheme,
+        request=order.request,
+        dataset_id=order.dataset_id,
+    )
     with runtime.database.write() as session:
         if earlier := Jobs(session).earlier(idempotency_key, mac):
             return earlier
-        Jobs(session).create(proof_id, "proof", idempotency_key, mac)
-        sealed = work.seal_input(runtime, proof_id, values)
-        Proofs(session).add(Proof(id=proof_id, model_id=model.id, input=sealed))
-    runtime.enqueue(proof_id)
-    return proof_id
+        if order.dataset_id is not None:  # it may have been deleted since
+            Datasets(session).ready(order.dataset_id)
+        Jobs(session).create(
+            row.id, "accuracy" if body.scheme == "accuracy" else "proof", idempotency_key, mac
+        )
+        if order.secrets:
+            row.input = sealed.put_secrets(runtime, f"input:{row.id}", order.secrets)
+        Proofs(session).add(row)
+    runtime.enqueue(row.id)
+    return row.id

@@ -6,11 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from prover import VerifyingKey
-from service import engine, problems, statements
+from client.documents import KeyFile
+from client.verification import Verification, judge
+from prover.native import NATIVE
+from service import problems
 from service.repositories import VerificationKeys
 from service.routes.dependencies import JsonRoute, RuntimeDep
-from service.schemas import KeyView, Verification, VerifyRequest
+from service.schemas import VerifyRequest
 from zenerrors import RequestError, ResourceError
 
 # Each takes about a tenth of a millisecond to decode and check, for a caller whom nobody knows.
@@ -28,8 +30,8 @@ def get_verification_key(
     key_id: str,
     response: Response,
     if_none_match: Annotated[str | None, Header()] = None,
-) -> KeyView:
-    """A verification key and what it proves. The id is the digest of the key, so it can be kept for ever."""
+) -> KeyFile:
+    """A verification key and what it proves. The id is the digest of both, so it can be kept for ever."""
     with runtime.database.read() as session:
         key = VerificationKeys(session).get(key_id)
     etag = f'"{key.id}"'
@@ -37,40 +39,39 @@ def get_verification_key(
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
     if if_none_match is not None and (etag in if_none_match or if_none_match.strip() == "*"):
         return Response(status_code=304, headers=dict(response.headers))  # type: ignore[return-value]
-    return KeyView(id=key.id, setup=key.document["setup"], key=key.document, circuit=key.circuit)
+    return key
 
 
 @router.post("/verify", responses=problems.responses(400, 404, 415))
 def verify(runtime: RuntimeDep, body: VerifyRequest) -> Verification:
-    """Verify a proof. An invalid proof is a good answer: 200 with `valid: false` and the reason.
+    """Verify a proof: what exactly it proves, in words, and what it does not. An invalid proof is a good
+    answer: 200 with `valid: false` and the reason.
 
     The key is the one given inline or by id, or else the one that the document names. A key that only the
     prover vouches for proves nothing to you: compare its id with the one you trust.
     """
     if body.verification_key is not None:
-        key = _inline_key(body)
+        key = _inline_key(body, body.verification_key)
+    else:
+        key_id = body.verification_key_id or body.proof.statement.verification_key.id
         with runtime.database.read() as session:
-            known = VerificationKeys(session).find(key.digest.hex())
-        return statements.judge(body.proof, key, known.circuit if known else None)
-    with runtime.database.read() as session:
-        stored = VerificationKeys(session).get(body.verification_key_id or body.proof.verification_key.id)
-    return statements.judge(body.proof, engine.read_key(stored.document), stored.circuit)
+            key = VerificationKeys(session).get(key_id)
+    return judge(body.proof, key, expected=body.expected, curve=NATIVE)
 
 
-def _inline_key(body: VerifyRequest) -> VerifyingKey:
-    document = body.verification_key or {}
+def _inline_key(body: VerifyRequest, key: KeyFile) -> KeyFile:
     if body.verification_key_id is not None:
         raise RequestError(
             "request.invalid",
             "verification_key_id: give the key by its id or inline, not both",
             field="verification_key_id",
         )
-    points = document.get("ic")
+    points = key.key.get("ic")
     if isinstance(points, list) and len(points) > MOST_INLINE_POINTS:
         raise ResourceError(
             "resource.key_size",
             f"an inline key may have {MOST_INLINE_POINTS} points in ic, this one has {len(points)};"
             " use zenserve verify on your own machine",
-            field="verification_key.ic",
+            field="verification_key.key.ic",
         )
-    return engine.read_key(document)
+    return key

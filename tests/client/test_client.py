@@ -28,8 +28,12 @@ def proof(state: str = "running", **changes: Any) -> dict[str, Any]:
         "problem": None,
         "failures": [],
         "model_id": "mdl_1",
+        "scheme": "inference",
+        "dataset_id": None,
+        "challenge": None,
         "verification_key_id": None,
         "label": None,
+        "values": None,
         "a_field_of_a_newer_service": 1,
     }
     return fields | changes

@@ -14,6 +14,7 @@ from service.settings import Settings
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
 MAX_BODY_BYTES = 200_000
+BASIS_POINTS = 256
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,8 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_runtime(folder: Path) -> Runtime:
-    runtime = Runtime.open(Settings(data_dir=folder, threads=1, max_body_bytes=MAX_BODY_BYTES))
+    settings = Settings(data_dir=folder, threads=1, max_body_bytes=MAX_BODY_BYTES, basis_points=BASIS_POINTS)
+    runtime = Runtime.open(settings)
     runtime.database.migrate()
     return runtime
 
@@ -37,11 +39,11 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Model]:
-    """A data directory with one prepared model, to be copied, and that model."""
+    """A data directory with one registered model, its weights committed, to be copied, and that model."""
     folder = tmp_path_factory.mktemp("prepared") / "data"
     runtime = open_runtime(folder)
     with serving(runtime) as url, Client(url) as client:
-        model = client.create_model(tiny_onnx(), tiny_calibration(), name="tiny")
+        model = client.create_model(tiny_onnx(), tiny_calibration(), name="tiny", weight_privacy="committed")
         work_on(runtime, model.id)
         model = client.get_model(model.id)
     runtime.close()
@@ -53,7 +55,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Model]:
 
 @pytest.fixture
 def with_model(prepared: tuple[Path, Model], tmp_path: Path) -> Iterator[Runtime]:
-    """A data directory of the test's own with a prepared model."""
+    """A data directory of the test's own with a registered model."""
     shutil.copytree(prepared[0], tmp_path / "data")
     runtime = open_runtime(tmp_path / "data")
     yield runtime
@@ -69,7 +71,7 @@ def shared(
     shutil.copytree(prepared[0], folder)
     runtime = open_runtime(folder)
     with serving(runtime) as url, Client(url) as client:
-        proof = client.create_proof(prepared[1].id, [0.1, 0.2, 0.3, 0.4])
+        proof = client.create_proof(prepared[1].id, [0.1, 0.2, 0.3, 0.4], challenge="lunch")
         work_on(runtime, proof.id)
         yield url, client.get_proof_document(proof.id)
     runtime.close()

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,6 +17,7 @@ from onnx import helper, numpy_helper
 from service.app import create_app
 from service.heartbeat import Heartbeat
 from service.jobs import Jobs
+from service.repositories import Shards
 from service.runtime import Runtime
 from service.serve import listen
 from service.worker import run_job
@@ -25,8 +27,17 @@ SHAPE = (4,)
 SECRET = 0.7234567890123
 
 
-def tiny_onnx(hidden: int = 5, inputs: int = 4, operator: str = "Relu", poison: float | None = None) -> bytes:
-    """Dense, activation, dense: ``inputs`` -> ``hidden`` -> 3. ``poison`` replaces one weight."""
+def tiny_onnx(
+    hidden: int = 5,
+    inputs: int = 4,
+    operator: str = "Relu",
+    poison: float | None = None,
+    *,
+    embeds: bool = False,
+) -> bytes:
+    """Dense, activation, dense: ``inputs`` -> ``hidden`` -> 3. ``poison`` replaces one weight; one that
+    ``embeds`` ends with another activation.
+    """
     random = np.random.default_rng(7)
     first = random.normal(size=(hidden, inputs)).astype(np.float32)
     second = random.normal(size=(3, hidden)).astype(np.float32)
@@ -36,7 +47,8 @@ def tiny_onnx(hidden: int = 5, inputs: int = 4, operator: str = "Relu", poison: 
         [
             helper.make_node("Gemm", ["x", "w1"], ["h"], name="first", transB=1),
             helper.make_node(operator, ["h"], ["a"], name="activation"),
-            helper.make_node("Gemm", ["a", "w2"], ["y"], name="second", transB=1),
+            helper.make_node("Gemm", ["a", "w2"], ["e" if embeds else "y"], name="second", transB=1),
+            *([helper.make_node("Relu", ["e"], ["y"], name="embedding")] if embeds else []),
         ],
         "tiny",
         [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", inputs])],
@@ -48,9 +60,20 @@ def tiny_onnx(hidden: int = 5, inputs: int = 4, operator: str = "Relu", poison: 
 
 
 def tiny_calibration(inputs: int = 4) -> bytes:
+    return npy(np.random.default_rng(8).uniform(0, 1, size=(32, inputs)))
+
+
+def npy(array: Any, *, allow_pickle: bool = False) -> bytes:
+    """A ``.npy`` file."""
     buffer = io.BytesIO()
-    np.save(buffer, np.random.default_rng(8).uniform(0, 1, size=(32, inputs)))
+    np.save(buffer, array, allow_pickle=allow_pickle)
     return buffer.getvalue()
+
+
+def labelled(size: int = 7, inputs: int = 4) -> tuple[bytes, bytes]:
+    """Samples for the tiny network, inside its calibrated range, and labels."""
+    random = np.random.default_rng(9)
+    return npy(random.uniform(0, 1, size=(size, inputs))), npy(random.integers(0, 3, size=size))
 
 
 @contextmanager
@@ -88,8 +111,22 @@ def work_on(runtime: Runtime, job_id: str) -> None:
         run_job(runtime, heartbeat, job_id)
 
 
+def shards_of(runtime: Runtime, proof_id: str) -> list[str]:
+    """The ids of a proof's shards, in order."""
+    with runtime.database.read() as session:
+        return [shard.id for shard in Shards(session).of(proof_id)]
+
+
+def work_on_all(runtime: Runtime, proof_id: str) -> None:
+    """Run a proof of accuracy from its plan over its shards to its end."""
+    work_on(runtime, proof_id)
+    for shard_id in shards_of(runtime, proof_id):
+        work_on(runtime, shard_id)
+    work_on(runtime, proof_id)
+
+
 def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake") -> str:
     """A queued job without model or proof."""
     with runtime.database.write() as session:
-        Jobs(session).create(job_id, kind, None, b"")
+        Jobs(session).create(job_id, kind)
     return job_id

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import prover
 from client import Client, Model
-from prover import iden3
 from service import cli
 from service.runtime import Runtime
-from tests.service.support import tiny_calibration, tiny_onnx, work_on
+from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on, work_on_all
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def files(tmp_path: Path, api: Client, with_model: Runtime, model: Model) -> tup
     proof = api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
     work_on(with_model, proof.id)
     document = api.get_proof_document(proof.id)
-    key = api.get_verification_key(document["verification_key"]["id"])
+    key = api.get_verification_key(document["statement"]["verification_key"]["id"])
     for name, content in (("proof.json", document), ("key.json", key)):
         (tmp_path / name).write_text(json.dumps(content))
     return tmp_path / "proof.json", tmp_path / "key.json"
@@ -48,7 +46,10 @@ def files(tmp_path: Path, api: Client, with_model: Runtime, model: Model) -> tup
 def test_help_names_every_command(run: Any) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    assert all(word in out for word in ("serve", "models", "prove", "proof", "key", "verify", "cancel"))
+    assert all(
+        word in out
+        for word in ("serve", "models", "datasets", "commit", "prove", "proof", "key", "verify", "cancel")
+    )
 
 
 def test_models(run: Any, tmp_path: Path, model: Model) -> None:
@@ -66,18 +67,66 @@ def test_models(run: Any, tmp_path: Path, model: Model) -> None:
     assert json.loads(out)["id"] == model.id
 
 
-def test_a_proof_goes_to_snarkjs(run: Any, tmp_path: Path, files: tuple[Path, Path]) -> None:
-    proof, key = files
-    folder = tmp_path / "for" / "snarkjs"
-    code, out, _ = run("proof", "export", proof, "--key", key, "-o", folder)
+def test_a_model_s_papers(run: Any, tmp_path: Path, model: Model) -> None:
+    assert run("models", "receipt", model.id, "-o", tmp_path / "receipt.json")[0] == 0
+    assert run("models", "registration", model.id, "-o", tmp_path / "registration.json")[0] == 0
+    assert run("key", "get", model.registration_key_id, "-o", tmp_path / "key.json")[0] == 0
+    assert run("verify", tmp_path / "receipt.json")[0] == 0
+    assert run("models", "architecture", model.id, "-o", tmp_path / "architecture.bin")[0] == 0
+    code, out, _ = run("audit", tmp_path / "key.json", tmp_path / "architecture.bin")
     assert code == 0
-    assert "snarkjs groth16 verify verification_key.json public.json proof.json" in " ".join(out.split())
-    verdict = prover.verify(
-        iden3.import_verifying_key((folder / "verification_key.json").read_text()),
-        iden3.import_public_inputs((folder / "public.json").read_text()),
-        iden3.import_proof((folder / "proof.json").read_text()),
+    assert str(model.network) in out
+    assert run("verify", tmp_path / "registration.json", "--key", tmp_path / "key.json")[0] == 0
+
+
+def test_an_input_is_committed_and_proven(
+    run: Any, tmp_path: Path, model: Model, api: Client, with_model: Runtime
+) -> None:
+    (tmp_path / "input.json").write_text("[0.1, 0.2, 0.3, 0.4]")
+    opening = tmp_path / "opening.json"
+    code, out, _ = run("commit", model.id, "input", tmp_path / "input.json", "--opening", opening)
+    assert code == 0
+    commitment = api.get_commitment(next(word for word in out.split() if word.startswith("cmt_")))
+    assert json.loads(opening.read_text())["parts"][0]["commitment"] == commitment.commitment
+    code, out, _ = run(
+        "prove", model.id, "--input", commitment.id, "--reveal", "top", "--top", 2, "--no-wait"
     )
-    assert verdict.reason == "ok"
+    assert code == 0
+    proof_id = next(word for word in out.split() if word.startswith("prf_"))
+    work_on(with_model, proof_id)
+    code, out, _ = run("proof", "show", proof_id)
+    assert ", ".join(map(str, api.get_proof(proof_id).values["top"])) in out  # type: ignore[index]
+    assert run("proof", "get", proof_id, "-o", tmp_path / "proof.json")[0] == 0
+    key_id = api.get_proof(proof_id).verification_key_id
+    assert run("key", "get", key_id, "-o", tmp_path / "key.json")[0] == 0
+    files = (tmp_path / "proof.json", "--key", tmp_path / "key.json")
+    code, out, _ = run(
+        "verify", *files, "--input", tmp_path / "input.json", "--opening", tmp_path / "opening.json"
+    )
+    assert (code, out.split(":")[0]) == (0, "valid")
+
+
+def test_accuracy_from_a_dataset_to_a_proof(
+    run: Any, tmp_path: Path, model: Model, with_model: Runtime
+) -> None:
+    for name, content in zip(("samples", "labels"), labelled(), strict=True):
+        (tmp_path / f"{name}.npy").write_bytes(content)
+    files = (tmp_path / "samples.npy", tmp_path / "labels.npy")
+    code, out, _ = run(
+        "datasets", "add", model.id, *files, "--privacy", "public", "--shard-size", 4, "--no-wait"
+    )
+    assert code == 0
+    dataset_id = next(word for word in out.split() if word.startswith("dst_"))
+    work_on(with_model, dataset_id)
+    code, out, _ = run("datasets", "show", dataset_id)
+    assert "2 of up to 4" in out
+    assert json.loads(run("datasets", "show", dataset_id, "--json")[1])["size"] == 7
+    assert run("datasets", "show", dataset_id, "--opening", tmp_path / "opening.json")[0] == 0
+    assert len(json.loads((tmp_path / "opening.json").read_text())["parts"]) == 2
+    code, out, _ = run("prove", model.id, "--scheme", "accuracy", "--dataset", dataset_id, "--no-wait")
+    proof_id = next(word for word in out.split() if word.startswith("prf_"))
+    work_on_all(with_model, proof_id)
+    assert "correct" in run("proof", "show", proof_id)[1]
 
 
 @pytest.mark.parametrize("kind", ["json", "npy"])
@@ -103,60 +152,15 @@ def test_verify_needs_no_service_and_tells_by_its_exit_code(
     proof, key = files
     monkeypatch.setenv("ZENSERVE_URL", "http://127.0.0.1:1")
     code, out, _ = run("verify", proof, "--key", key)
-    assert code == 0
-    assert out.startswith("valid")
+    assert (code, out.split(":")[0]) == (0, "valid")
     assert "development setup" in out
     document = json.loads(proof.read_text())
-    document["public_inputs"] = ["2" if document["public_inputs"] != ["2"] else "1"]
+    document["statement"]["made_at"] = "2020-01-01T00:00:00Z"
     proof.write_text(json.dumps(document))
     code, out, _ = run("verify", proof, "--key", key)
-    assert code == 1
-    assert out.startswith("NOT valid")
-    code, out, _ = run("verify", proof, "--key", key, "--json")
-    assert code == 1
-    assert json.loads(out)["reason"] == "pairing_mismatch"
-
-
-def test_verify_shows_what_a_proof_with_changed_words_really_says(run: Any, files: tuple[Path, Path]) -> None:
-    proof, key = files
-    document = json.loads(proof.read_text())
-    document["statement"]["claim"] = "All is well."
-    proof.write_text(json.dumps(document))
-    code, out, _ = run("verify", proof, "--key", key)
-    assert code == 1
-    assert out.startswith("NOT valid")
-    assert f"The label is {document['public_inputs'][0]}." in out
-
-
-def test_verify_without_a_key_or_with_rubbish_is_trouble_and_no_verdict(
-    run: Any, files: tuple[Path, Path]
-) -> None:
-    proof, key = files
+    assert (code, out.split(":")[0]) == (1, "NOT valid")
+    assert "statement_edited" in out
     assert run("verify", proof)[0] == 2
-    proof.write_text("{}")
-    code, out, err = run("verify", proof, "--key", key)
-    assert (code, out) == (2, "")
-    assert "proof.json" in err
-
-
-def test_verify_refuses_a_key_file_under_another_name(run: Any, files: tuple[Path, Path]) -> None:
-    proof, key = files
-    key.write_text(json.dumps(json.loads(key.read_text()) | {"id": "0" * 64}))
-    code, out, err = run("verify", proof, "--key", key)
-    assert (code, out) == (2, "")
-    assert "[file.hash]" in err
-
-
-def test_control_codes_from_elsewhere_do_nothing_to_the_terminal(run: Any, files: tuple[Path, Path]) -> None:
-    proof, key = files
-    document = json.loads(key.read_text())
-    document["circuit"]["meaning"] = "\x1b]0;owned\x07 [red]and[/red]"
-    key.write_text(json.dumps(document))
-    _, out, _ = run("verify", proof, "--key", key)
-    assert "owned" in out
-    assert "[red]and[/red]" in out
-    assert "\x1b" not in out
-    assert "\x07" not in out
 
 
 def test_errors_are_one_line_with_a_code(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

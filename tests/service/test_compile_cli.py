@@ -14,8 +14,9 @@ import pytest
 
 import circuits
 import prover
+from circuits import QuantGraph, compile_inference
 from prover import cost
-from service import cli, compile_cli, engine
+from service import cli, compile_cli, engine, intake
 from tests.service.support import tiny_calibration, tiny_onnx
 
 SPEED = cost.Speed(2, *[1e-8] * 9)
@@ -72,12 +73,12 @@ def test_the_report_says_what_the_circuit_has(
     report: Any, network: Path, calibration: Path, tmp_path: Path, weights: Any
 ) -> None:
     document = report(network, "--calibration", calibration, "--weight-privacy", weights, "--level", 2)
-    quantised = engine.quantise(tiny_onnx(), tiny_calibration(), b"8")
-    circuit = engine.compile_model(quantised, "private", weights)
+    quantised = intake.quantise(tiny_onnx(), tiny_calibration(), b"8")
+    circuit = compile_inference(QuantGraph.from_bytes(quantised), weight_privacy=weights, level=2)
     assert document["digest"] == circuit.statement.digest.hex()
     assert document["constraints"] == circuit.statement.constraints
     assert document["variables"] == circuit.statement.variables
-    assert document["public_inputs"] == circuit.statement.public == 1
+    assert document["public_inputs"] == circuit.statement.public == 2
     assert document["segments"] == []
     for name in ("constraints", "nonzeros"):
         assert sum(layer[name] for layer in document["layers"]) == document[name]
@@ -153,7 +154,7 @@ def test_levels_and_privacy_show(report: Any, network: Path) -> None:
     assert [segment["name"] for segment in tables["segments"]] == ["auxiliary"]
     assert tables["key"]["proving"] > 0
     public = report(network, "--input-privacy", "public")
-    assert public["public_inputs"] == 1 + int(np.prod(circuits.load_onnx(tiny_onnx()).input_shape))
+    assert public["public_inputs"] == 2 + int(np.prod(circuits.load_onnx(tiny_onnx()).input_shape))
 
 
 def test_the_choice_for_each_layer_is_explained(run: Any, report: Any, network: Path) -> None:
@@ -212,7 +213,8 @@ def test_from_the_cache_it_takes_less_than_a_second(network: Path) -> None:
 
 
 def test_a_process_compiles_a_model_once_for_all_its_images() -> None:
-    quantised = engine.quantise(tiny_onnx(), tiny_calibration(), b"8")
-    circuit = engine.compile_model(quantised, "private", "public")
-    assert engine.compile_model(bytes(bytearray(quantised)), "private", "public") is circuit
-    assert engine.compile_model(quantised, "private", "private") is not circuit
+    quantised = intake.quantise(tiny_onnx(), tiny_calibration(), b"8")
+    circuit = engine.compile_circuit(quantised, "inference", weight_privacy="public")
+    again = engine.compile_circuit(bytes(bytearray(quantised)), "inference", weight_privacy="public")
+    assert again is circuit
+    assert engine.compile_circuit(quantised, "inference", weight_privacy="committed") is not circuit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -17,12 +18,14 @@ import numpy as np
 import psutil
 import pytest
 
-from client import Client, Model
-from tests.service.support import SECRET, tiny_calibration, tiny_onnx
+from client import Client, Dataset, Model
+from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx
 
-# Private weights cost a constraint or more per bit: a proof of this network takes long enough to be killed.
+# Committed weights are variables of every proof: one of this network takes long enough to be killed.
 INPUTS, HIDDEN = 64, 128
-_ARTIFACTS = "SELECT quantised FROM models UNION SELECT proving_key FROM models"
+BASIS_POINTS = 1 << 14
+_ARTIFACTS = """SELECT quantised FROM models UNION SELECT proving_key FROM circuits
+    UNION SELECT samples FROM datasets UNION SELECT openings FROM datasets"""
 VALUES = [SECRET] + [round(0.1 + 0.01 * index, 6) for index in range(INPUTS - 1)]
 
 
@@ -41,7 +44,11 @@ class Service:
         options = ["serve", "--port", str(self.port), "--data-dir", str(self.data)]
         with self.log.open("a") as log:
             self.process = psutil.Popen(
-                [sys.executable, "-c", command, *options], stdout=log, stderr=log, start_new_session=True
+                [sys.executable, "-c", command, *options],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | {"ZENSERVE_BASIS_POINTS": str(BASIS_POINTS)},
             )
         self.client = Client(f"http://127.0.0.1:{self.port}")
         until(self.client.is_ready, "the service to be ready", seconds=60)
@@ -56,9 +63,9 @@ class Service:
         finally:
             connection.close()
 
-    def wait_until_proving(self, proof_id: str) -> None:
-        """Until the proof is in the midst of its computation, past the loading of its model."""
-        sql = f"SELECT state, stage FROM jobs WHERE id = '{proof_id}'"  # noqa: S608
+    def wait_until_proving(self, job_id: str) -> None:
+        """Until the proof or shard is in the midst of its computation, past the loading of its model."""
+        sql = f"SELECT state, stage FROM jobs WHERE id = '{job_id}'"  # noqa: S608
 
         def proving() -> bool:
             state, stage = self.query(sql)[0]
@@ -66,6 +73,14 @@ class Service:
             return state == "running" and stage not in ("starting", "load model", "load key")
 
         until(proving, "the proof to be under way")
+
+    def wait_until_shard(self, proof_id: str, position: int) -> str:
+        """Until a shard of the proof is in the midst of its computation. Its id."""
+        sql = f"SELECT id FROM shards WHERE proof_id = '{proof_id}' AND position = {position}"  # noqa: S608
+        until(lambda: bool(self.query(sql)), "the plan")
+        shard_id = str(self.query(sql)[0][0])
+        self.wait_until_proving(shard_id)
+        return shard_id
 
     def kill(self) -> None:
         self.client.__exit__(None, None, None)
@@ -102,8 +117,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def model(service: Service) -> Model:
     onnx, calibration = tiny_onnx(HIDDEN, INPUTS), tiny_calibration(INPUTS)
     return service.client.wait(
-        service.client.create_model(onnx, calibration, name="slow", weight_privacy="private")
+        service.client.create_model(onnx, calibration, name="slow", weight_privacy="committed")
     )
+
+
+@pytest.fixture(scope="module")
+def dataset(service: Service, model: Model) -> Dataset:
+    """Three shards; their circuit's keys are made."""
+    files = labelled(6, INPUTS)
+    dataset = service.client.wait(
+        service.client.create_dataset(model.id, *files, privacy="private", shard_size=2)
+    )
+    service.client.wait(service.client.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id))
+    return dataset
 
 
 def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
@@ -117,7 +143,7 @@ def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Mo
     assert [failure["code"] for failure in done.failures] == ["resource.worker_lost"]
     assert ("queued", 1) in states
     assert ("running", 2) in states
-    assert service.query("SELECT count(*) FROM proofs WHERE proof IS NOT NULL") == [(1,)]
+    assert service.query("SELECT count(*) FROM proofs WHERE document IS NOT NULL") == [(1,)]
     assert service.client.verify(service.client.get_proof_document(proof.id)).valid
     until(lambda: len(service.workers()) == 1, "one new worker")
     assert service.workers()[0].pid != worker.pid
@@ -126,7 +152,8 @@ def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Mo
 def test_stop_in_the_middle_of_a_proof_gives_it_back_and_a_restart_finishes_it(
     service: Service, model: Model
 ) -> None:
-    proof = service.client.create_proof(model.id, VALUES)
+    # Its keys are to be made first: there is time enough to tell the worker.
+    proof = service.client.create_proof(model.id, VALUES, reveal="top", top=1)
     service.wait_until_proving(proof.id)
     service.stop()
     state = service.query(f"SELECT state, attempt, worker FROM jobs WHERE id = '{proof.id}'")  # noqa: S608
@@ -137,7 +164,7 @@ def test_stop_in_the_middle_of_a_proof_gives_it_back_and_a_restart_finishes_it(
 
 
 def test_cancel_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
-    proof = service.client.create_proof(model.id, VALUES)
+    proof = service.client.create_proof(model.id, VALUES, reveal="logits")
     service.wait_until_proving(proof.id)
     service.client.cancel(proof.id)
     until(lambda: service.client.get_proof(proof.id).is_over, "the proof to be over")
@@ -156,18 +183,58 @@ def test_kill_of_the_whole_service_leaves_no_orphan_and_loses_no_proof(
     assert service.client.wait(service.client.get_proof(proof.id)).state == "succeeded"
 
 
-def test_nothing_secret_is_left_in_the_clear(service: Service, model: Model) -> None:
+def test_kill_of_the_worker_in_the_middle_of_a_shard(
+    service: Service, model: Model, dataset: Dataset
+) -> None:
+    proof = service.client.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
+    shard_id = service.wait_until_shard(proof.id, 1)
+    assert service.client.get_proof(proof.id).stage == "shards"
+    (worker,) = service.workers()
+    worker.send_signal(signal.SIGKILL)
+    done = service.client.wait(service.client.get_proof(proof.id))
+    assert (done.attempt, done.failures) == (1, [])
+    attempts = f"SELECT id, attempt FROM jobs WHERE parent_id = '{proof.id}' AND attempt > 1"  # noqa: S608
+    assert service.query(attempts) == [(shard_id, 2)]
+    assert service.client.verify(service.client.get_proof_document(proof.id)).valid
+
+
+def test_kill_of_the_whole_service_while_a_proof_waits_for_its_shards(
+    service: Service, model: Model, dataset: Dataset
+) -> None:
+    proof = service.client.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
+    service.wait_until_shard(proof.id, 0)
+    (worker,) = service.workers()
+    service.kill()
+    until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, "the worker to leave")
+    row = f"SELECT state, worker, lease_expires_at FROM jobs WHERE id = '{proof.id}'"  # noqa: S608
+    assert service.query(row) == [("running", None, None)]
+    service.start()
+    done = service.client.wait(service.client.get_proof(proof.id))
+    assert (done.state, done.attempt) == ("succeeded", 1)
+    assert service.client.verify(service.client.get_proof_document(proof.id)).valid
+
+
+def test_nothing_secret_is_left_in_the_clear(service: Service, model: Model, dataset: Dataset) -> None:
     """After everything above: no input in any file, and none sealed either, once its proof is over."""
     proof = service.client.wait(service.client.create_proof(model.id, VALUES))
     assert proof.state == "succeeded"
     until(lambda: service.query("SELECT count(*) FROM proofs WHERE input IS NOT NULL") == [(0,)], "deletion")
+    until(
+        lambda: service.query("SELECT count(*) FROM shards WHERE opening IS NOT NULL") == [(0,)], "deletion"
+    )
+    samples = np.load(io.BytesIO(labelled(6, INPUTS)[0]))
     weights = np.random.default_rng(7).normal(size=(HIDDEN, INPUTS)).astype(np.float32)
+    opening = service.client.get_dataset_opening(dataset.id)["parts"][0]["opening"]
+    blinding: str = opening["blinding"]
     secrets = {
         "input as text": str(SECRET).encode(),
         "input in JSON": json.dumps(VALUES[1:5])[1:-1].encode(),
         "input as doubles": np.array(VALUES[:2]).tobytes(),
         "input as floats": np.array(VALUES[:2], dtype=np.float32).tobytes(),
         "weights as floats": weights[0, :4].tobytes(),
+        "samples as doubles": samples[0, :2].tobytes(),
+        "opening of the dataset": bytes.fromhex(blinding),
+        "opening of the dataset as text": blinding.encode(),
     }
     files = [path for path in service.data.rglob("*") if path.is_file()] + [service.log]
     assert len(files) > 5

@@ -16,7 +16,7 @@ import pytest
 from openapi_spec_validator import validate
 from sqlalchemy import text, update
 
-from service import engine
+from service import intake
 from service.app import create_app
 from service.jobs import now
 from service.runtime import Runtime
@@ -61,6 +61,10 @@ def problem(response: httpx.Response) -> tuple[int, str]:
         ("POST", "/v1/proofs", b"a=1", {"Content-Type": "text/plain"}, (415, "request.media_type")),
         ("POST", "/v1/proofs", b"{}", {}, (415, "request.media_type")),
         ("POST", "/v1/models", b"{}", JSON, (415, "request.media_type")),
+        ("POST", "/v1/datasets", b"{}", JSON, (415, "request.media_type")),
+        ("POST", "/v1/commitments", b"{}", JSON, (422, "request.invalid")),
+        ("DELETE", "/v1/commitments/x", b"", {}, (404, "not_found")),
+        ("DELETE", "/v1/datasets/x", b"", {}, (404, "not_found")),
         ("POST", "/v1/models", b"x", {"Content-Type": "multipart/form-data"}, (400, "request.malformed")),
         ("POST", "/v1/verify", b"null", JSON, (422, "request.invalid")),
     ],
@@ -153,7 +157,7 @@ def test_a_bug_is_answered_without_its_details(
     def bug(*_: object) -> None:
         raise RuntimeError("secret 0.7234567")
 
-    monkeypatch.setattr(engine, "check_input", bug)
+    monkeypatch.setattr(intake, "read_input", bug)
     with caplog.at_level(logging.ERROR, "zenserve"):
         answer = httpx.post(f"{url}/v1/proofs", json={"model_id": model.id, "input": [0, 0, 0, 0]})
     assert problem(answer) == (500, "internal")
@@ -210,7 +214,7 @@ def test_the_openapi_description_is_valid_and_tells_of_errors(runtime: Runtime) 
         for operation in item.values()
         if path.startswith("/v1/")
     ]
-    assert len(posts_and_gets) == 9
+    assert len(posts_and_gets) == 20
     for operation in posts_and_gets:
         assert operation["summary"]
         assert operation["description"]

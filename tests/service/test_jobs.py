@@ -171,3 +171,118 @@ def test_the_revision_grows_with_what_readers_see_and_only_then(runtime: Runtime
         revisions.append(load(runtime).revision)
     steps = [after - before for before, after in itertools.pairwise(revisions)]
     assert steps == [1, 0, 1, 1]
+
+
+PARENT, CHILDREN = "prf_1", ("shd_0", "shd_1", "shd_2")
+
+
+@pytest.fixture
+def family(runtime: Runtime) -> Claim:
+    """A parent that waits for three queued children; the claim with which it began to."""
+    parent = claim(runtime, add_job(runtime, PARENT))
+    assert parent is not None
+    with runtime.database.write() as session:
+        assert Jobs(session).wait(parent, "shards", {"plan": 1.0})
+        for child in CHILDREN:
+            Jobs(session).create(child, "fake", parent_id=PARENT)
+    return parent
+
+
+def finish(runtime: Runtime, child: str) -> None:
+    taken = claim(runtime, child)
+    assert taken is not None
+    with runtime.database.write() as session:
+        assert Jobs(session).succeed(taken, {})
+
+
+def states(runtime: Runtime) -> list[str]:
+    return [load(runtime, job).state for job in (PARENT, *CHILDREN)]
+
+
+def test_a_parent_waits_without_a_worker_until_its_last_child_succeeds(
+    runtime: Runtime, family: Claim
+) -> None:
+    job = load(runtime, PARENT)
+    assert (job.state, job.worker, job.lease_expires_at, job.stage) == ("running", None, None, "shards")
+    assert claim(runtime, PARENT) is None
+    with runtime.database.write() as session:
+        assert Jobs(session).renew(family, "late", 50.0, 60.0) is None
+        assert not Jobs(session).succeed(family, {})
+        assert not Jobs(session).give_back(family, None, 3)
+    seen = []
+    for child in CHILDREN:
+        finish(runtime, child)
+        seen.append((load(runtime, PARENT).state, load(runtime, PARENT).percent))
+        with runtime.database.read() as session:
+            assert Jobs(session).queued_parent(child) == (PARENT if child == CHILDREN[-1] else None)
+    assert seen == [("running", 33.3), ("running", 66.7), ("queued", 0.0)]
+    again = claim(runtime, PARENT)
+    assert again is not None
+    assert again.attempt == family.attempt == 1
+
+
+def test_no_reaper_takes_a_parent_that_waits(runtime: Runtime, family: Claim) -> None:
+    with runtime.database.write() as session:
+        Jobs(session).expire("a")
+    assert take_back(runtime) == []
+    with runtime.database.read() as session:
+        assert PARENT not in Jobs(session).waiting(-1.0)
+    assert states(runtime) == ["running", "queued", "queued", "queued"]
+
+
+def test_a_child_whose_worker_dies_is_tried_again_while_its_parent_waits(
+    runtime: Runtime, family: Claim
+) -> None:
+    assert claim(runtime, CHILDREN[0]) is not None
+    with runtime.database.write() as session:
+        Jobs(session).expire("a")
+    assert take_back(runtime) == [CHILDREN[0]]
+    assert states(runtime) == ["running", "queued", "queued", "queued"]
+
+
+def test_a_child_that_fails_ends_its_parent_and_its_siblings(runtime: Runtime, family: Claim) -> None:
+    finish(runtime, CHILDREN[0])
+    second, third = claim(runtime, CHILDREN[1]), claim(runtime, CHILDREN[2], worker="b")
+    assert second is not None
+    assert third is not None
+    with runtime.database.write() as session:
+        Jobs(session).expire("a")
+    assert take_back(runtime, max_attempts=1) == []
+    assert states(runtime) == ["failed", "succeeded", "failed", "running"]
+    assert load(runtime, CHILDREN[2]).cancel_requested
+    problem = load(runtime, PARENT).problem
+    assert problem is not None
+    assert problem["code"] == LOST_WORKER
+    with runtime.database.write() as session:
+        assert Jobs(session).succeed(third, {})  # it was done before it heard
+    assert states(runtime)[0] == "failed"
+
+
+def test_cancel_of_a_parent_that_waits_cancels_its_children(runtime: Runtime, family: Claim) -> None:
+    finish(runtime, CHILDREN[0])
+    taken = claim(runtime, CHILDREN[1])
+    assert taken is not None
+    with runtime.database.write() as session:
+        Jobs(session).cancel(PARENT)
+    assert states(runtime) == ["canceled", "succeeded", "running", "canceled"]
+    with runtime.database.write() as session:
+        assert Jobs(session).renew(taken, "msm", 1.0, 60.0) is True
+        assert Jobs(session).canceled(taken)
+    assert states(runtime)[0] == "canceled"
+    with runtime.database.write() as session:
+        Jobs(session).cancel(PARENT)
+
+
+def test_a_parent_that_is_to_be_canceled_or_was_lost_does_not_begin_to_wait(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).cancel("job_1")
+        assert not Jobs(session).wait(taken, "shards", {})
+    assert load(runtime).state == "canceled"
+    lost = claim(runtime, add_job(runtime, "job_2"))
+    assert lost is not None
+    let_lease_expire(runtime)
+    take_back(runtime)
+    with runtime.database.write() as session:
+        assert not Jobs(session).wait(lost, "shards", {})
+    assert load(runtime, "job_2").state == "queued"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 from typing import Any
@@ -15,7 +14,7 @@ from client import Client, Model
 from service import engine, sandbox
 from service.runtime import Runtime
 from service.sandbox import CPU_SECONDS
-from tests.service.support import tiny_calibration, tiny_onnx, work_on
+from tests.service.support import npy, tiny_calibration, tiny_onnx, work_on
 from zenerrors import ModelError, ResourceError
 
 
@@ -24,25 +23,16 @@ def post(url: str, onnx: bytes, calibration: bytes, **options: str) -> httpx.Res
     return httpx.post(f"{url}/v1/models", files=files, data=options, timeout=60)
 
 
-def npy(array: Any, allow_pickle: bool = False) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=allow_pickle)
-    return buffer.getvalue()
-
-
 def test_a_model_is_prepared_by_a_job(api: Client, with_model: Runtime) -> None:
     calibration = json.dumps(np.full((3, 4), 0.5).tolist()).encode()
-    model = api.create_model(
-        tiny_onnx(), calibration, name="mine", input_privacy="public", weight_privacy="private", bits=6
-    )
-    assert (model.state, model.name, model.bits) == ("queued", "mine", 6)
-    assert (model.input_privacy, model.weight_privacy) == ("public", "private")
-    assert (model.verification_key_id, model.description) == (None, None)
+    model = api.create_model(tiny_onnx(), calibration, name="mine", weight_privacy="committed", bits=6)
+    assert (model.state, model.name, model.bits, model.weight_privacy) == ("queued", "mine", 6, "committed")
+    assert (model.commitment, model.verification_key_id, model.description) == (None, None, None)
     work_on(with_model, model.id)
     model = api.get_model(model.id)
     assert (model.state, model.setup) == ("succeeded", "development")
     assert model.description is not None
-    assert model.description["privacy"] == {"input": "public", "weights": "private"}
+    assert model.description["privacy"] == {"input": "private", "weights": "committed"}
     assert model.description["constraints"]["total"] > 0
     assert model.verification_key_id is not None
     assert api.get_verification_key(model.verification_key_id)["key"]["setup"] == "development"
@@ -72,7 +62,7 @@ def test_the_answer_to_a_new_model_says_where_it_is(url: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "remedy"),
     [
-        ([("weight_privcy", (None, "private"))], "weight_privcy", "weight_privacy"),
+        ([("weight_privcy", (None, "committed"))], "weight_privcy", "weight_privacy"),
         ([("weight_privacy", (None, ""))], "weight_privacy", "empty"),
         ([("model", ("m.onnx", b""))], "model", "twice"),
         ([("bits", (None, "8")), ("bits", (None, "4"))], "bits", "twice"),
@@ -121,7 +111,13 @@ REFUSALS = {
     "calibration words": (tiny_onnx(), b'["a", "b"]', {}, "input.not_numeric", "calibration"),
     "calibration ragged": (tiny_onnx(), b"[[1], [1, 2]]", {}, "input.not_numeric", "calibration"),
     "bits": (tiny_onnx(), tiny_calibration(), {"bits": "9"}, "request.invalid", "bits"),
-    "privacy": (tiny_onnx(), tiny_calibration(), {"input_privacy": "x"}, "request.invalid", "input_privacy"),
+    "privacy": (
+        tiny_onnx(),
+        tiny_calibration(),
+        {"weight_privacy": "private"},
+        "request.invalid",
+        "weight_privacy",
+    ),
     "name": (tiny_onnx(), tiny_calibration(), {"name": "x" * 201}, "request.invalid", "name"),
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 from client import ApiError, Client, Model
 from prover import VerifyingKey, reference
+from service import engine
 from service.jobs import Jobs
 from service.routes.dependencies import _wait_seconds
 from service.runtime import Runtime
@@ -32,42 +33,31 @@ def read_events(lines: list[str]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_a_proof_from_request_to_document(api: Client, with_model: Runtime, model: Model) -> None:
-    proof = api.create_proof(model.id, INPUT)
-    assert (proof.state, proof.model_id, proof.label) == ("queued", model.id, None)
+    proof = api.create_proof(model.id, INPUT, challenge="for Ada, 21 November")
+    assert (proof.state, proof.scheme, proof.label, proof.values) == ("queued", "inference", None, None)
     work_on(with_model, proof.id)
     proof = api.get_proof(proof.id)
     assert (proof.state, proof.attempt, proof.percent) == ("succeeded", 1, 100.0)
     assert {"load model", "witness", "self-check"} <= set(proof.timings)
+    assert proof.values == {"label": proof.label}
     document = api.get_proof_document(proof.id)
-    assert (document["format"], document["version"]) == ("zenserve proof", 1)
-    assert len(bytes.fromhex(document["proof"])) == 192
-    assert document["public_inputs"] == [str(proof.label)]
-    assert document["verification_key"] == {"id": model.verification_key_id, "setup": "development"}
-    assert document["statement"]["claim"].startswith(f"The label is {proof.label}.")
-    assert any("development setup" in line for line in document["statement"]["does_not_say"])
+    said = document["statement"]
+    assert (document["format"], document["version"], len(document["proofs"])) == ("zenserve proof", 2, 1)
+    assert said["verification_key"] == {"id": model.verification_key_id, "setup": "development"}
+    assert (said["challenge"], said["commitments"]) == ("for Ada, 21 November", {"model": model.commitment})
+    assert (said["network"], said["values"]) == (model.network, {"label": proof.label})
+    assert said["claim"].startswith(f"The label is {proof.label}.")
+    assert any("development setup" in line for line in said["does_not_say"])
     assert "timings" not in document
-    key = api.get_verification_key(document["verification_key"]["id"])["key"]
+    key = api.get_verification_key(said["verification_key"]["id"])
     assert proof.label is not None
+    scalar = int.from_bytes(bytes.fromhex(document["statement_sha256"])[:31], "big")
     assert reference.verify(
-        VerifyingKey.from_json(key), [proof.label], bytes.fromhex(document["proof"])
+        VerifyingKey.from_json(key["key"]),
+        [scalar, proof.label],
+        bytes.fromhex(document["proofs"][0]),
+        [bytes.fromhex(said["commitments"]["model"])],
     ).valid
-
-
-def test_public_inputs_are_shown_by_name(api: Client, with_model: Runtime) -> None:
-    model = api.create_model(
-        tiny_onnx(), tiny_calibration(), input_privacy="public", weight_privacy="private"
-    )
-    work_on(with_model, model.id)
-    proof = api.create_proof(model.id, INPUT)
-    work_on(with_model, proof.id)
-    document = api.get_proof_document(proof.id)
-    fields = {field["name"]: field for field in document["statement"]["fields"]}
-    pixels = fields["input"]
-    assert [str(v) for v in [*pixels["value"], fields["label"]["value"]]] == document["public_inputs"]
-    real = [pixels["scale"] * (value - pixels["zero_point"]) for value in pixels["value"]]
-    assert real == pytest.approx(INPUT, abs=pixels["scale"])
-    assert "Which weights were used" in document["statement"]["does_not_say"][0]
-    assert api.verify(document).valid
 
 
 def test_prefer_wait_answers_when_the_proof_is_done(url: str, with_model: Runtime, model: Model) -> None:
@@ -176,7 +166,7 @@ def test_cancel_of_a_finished_proof_is_a_conflict(api: Client, with_model: Runti
     with pytest.raises(ApiError) as refusal:
         api.cancel(proof.id)
     assert (refusal.value.status, refusal.value.code) == (409, "conflict.finished")
-    assert api.get_proof_document(proof.id)["public_inputs"]
+    assert api.get_proof_document(proof.id)["proofs"]
 
 
 def test_cancel_of_a_running_proof_waits_for_its_worker(
@@ -250,19 +240,17 @@ def test_a_worker_that_comes_too_late_cannot_publish(
     api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lease is lost between the proving and the writing: the first worker's proof is thrown away."""
-    from service import engine
-
     prove, proofs = engine.prove, []
 
-    def slow(*arguments: Any) -> engine.Result:
-        result = prove(*arguments)
-        proofs.append(result.proof)
+    def slow(*arguments: Any) -> bytes:
+        proofs.append(prove(*arguments))
+        mine = proofs[-1]
         if len(proofs) == 1:
             with with_model.database.write() as session:
                 Jobs(session).expire("worker_test")
                 Jobs(session).release_lost(3)
             work_on(with_model, proof.id)
-        return result
+        return mine
 
     monkeypatch.setattr(engine, "prove", slow)
     proof = api.create_proof(model.id, INPUT)
@@ -270,4 +258,4 @@ def test_a_worker_that_comes_too_late_cannot_publish(
     assert len(proofs) == 2
     done = api.get_proof(proof.id)
     assert (done.state, done.attempt) == ("succeeded", 2)
-    assert bytes.fromhex(api.get_proof_document(proof.id)["proof"]) == proofs[1]
+    assert api.get_proof_document(proof.id)["proofs"] == [proofs[1].hex()]

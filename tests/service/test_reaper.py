@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from client import Client, Model
 from service.jobs import Jobs
@@ -13,7 +14,7 @@ from service.queue import Queue
 from service.reaper import reap, sweep
 from service.repositories import Models
 from service.runtime import Runtime
-from service.tables import Proof
+from service.tables import Circuit, Proof
 from tests.service.support import add_job, work_on
 
 
@@ -76,9 +77,10 @@ def test_a_sweep_deletes_what_no_row_refers_to_once_it_is_old(with_model: Runtim
     sweep(with_model)
     assert not store.path(orphan).exists()
     assert not unfinished.exists()
-    assert row.proving_key is not None
-    assert store.get(row.quantised)
-    assert store.get(row.proving_key)
+    with with_model.database.read() as session:
+        keys = list(session.scalars(select(Circuit.proving_key)))
+    assert len(keys) == 2  # of the registration and of the default proof
+    assert all(store.get(digest) for digest in (row.quantised, *keys))
 
 
 @pytest.mark.parametrize("end", ["succeeded", "canceled"])

@@ -7,12 +7,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
-from service.jobs import now
+from service.database import Database
+from service.database import _alembic as alembic
+from service.jobs import Jobs, now
 from service.runtime import Runtime
 from service.settings import Settings
 from service.store import Store
@@ -87,12 +90,46 @@ def test_the_migrations_make_the_tables_of_the_code(runtime: Runtime) -> None:
         assert compare_metadata(context, Base.metadata) == []
 
 
+OLD_JOB = """INSERT INTO jobs (id, kind, state, revision, attempt, fence, percent, cancel_requested, timings,
+    failures, created_at, enqueued_at) VALUES ('{}', '{}', '{}', 0, 2, 2, 100, 0, '{{}}', '[]',
+    '2026-01-01 00:00:00', '2026-01-01 00:00:00')"""
+OLD_ROWS = (
+    OLD_JOB.format("mdl_1", "model", "succeeded"),
+    OLD_JOB.format("mdl_2", "model", "failed"),
+    OLD_JOB.format("prf_1", "proof", "succeeded"),
+    "INSERT INTO verification_keys VALUES ('key', '{}', '{}', '2026-01-01 00:00:00')",
+    "INSERT INTO models VALUES ('mdl_1', 'm', 'public', 'private', 8, 'blob', 'blob', 'key')",
+    "INSERT INTO models VALUES ('mdl_2', 'm', 'public', 'public', 8, 'blob', NULL, NULL)",
+    "INSERT INTO proofs VALUES ('prf_1', 'mdl_1', NULL, x'00', '[]', 1)",
+)
+
+
+def test_models_of_the_first_schema_are_queued_to_be_registered_anew(tmp_path: Path) -> None:
+    database = Database(tmp_path / "old.sqlite")
+    with database.engine.begin() as connection:
+        command.upgrade(alembic(connection), "0001")
+        for row in OLD_ROWS:
+            connection.exec_driver_sql(row)
+    database.migrate()
+    assert database.at_head()
+    with database.read() as session:
+        models = {row.id: row for row in session.scalars(select(Model))}
+        assert {row.id: (row.job.state, row.weight_privacy) for row in models.values()} == {
+            "mdl_1": ("queued", "committed"),
+            "mdl_2": ("failed", "public"),
+        }
+        assert models["mdl_1"].verification_key_id is None
+        assert Jobs(session).waiting(60.0) == ["mdl_1"]
+        assert session.get(Job, "prf_1") is None
+    with database.write() as session:
+        assert Jobs(session).claim("mdl_1", "w", 60.0)
+    database.close()
+
+
 def test_foreign_keys_hold_and_the_journal_is_a_wal(runtime: Runtime) -> None:
     with runtime.database.read() as session:
         assert session.scalar(text("PRAGMA journal_mode")) == "wal"
-    orphan = Model(
-        id="mdl_1", name="x", input_privacy="public", weight_privacy="public", bits=8, quantised="0" * 64
-    )
+    orphan = Model(id="mdl_1", name="x", weight_privacy="public", bits=8, quantised="0" * 64)
     with pytest.raises(IntegrityError), runtime.database.write() as session:
         session.add(orphan)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import httpx
 import pytest
+from py_arkworks_bls12381 import G1Point
 
 from client import ApiError, Client, Model
-from prover import VerifyingKey
-from prover.points import SCALAR_MODULUS
-from service import engine
+from client.documents import KeyFile, Statement, checked, key_id
 from service.routes import verification
 from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
 Document = dict[str, Any]
 INFINITY_G1 = "c0" + 47 * "00"
+GENERATOR = bytes(G1Point().to_compressed_bytes()).hex()
 
 
 @pytest.fixture
@@ -29,41 +29,44 @@ def api(shared_url: str) -> Iterator[Client]:
 
 @pytest.fixture
 def key(api: Client, document: Document) -> Document:
-    key: Document = api.get_verification_key(document["verification_key"]["id"])["key"]
-    return key
+    return api.get_verification_key(document["statement"]["verification_key"]["id"])
 
 
-def other_label(document: Document) -> str:
-    return str((int(document["public_inputs"][0]) + 1) % 3)
+def with_statement(document: Document, **changes: Any) -> Document:
+    """The document with a changed statement, its hash made to fit."""
+    changed = checked(Statement, document["statement"] | changes)
+    return document | {"statement": changed.model_dump(mode="json"), "statement_sha256": changed.sha256.hex()}
+
+
+def other_label(document: Document) -> Document:
+    label = (document["statement"]["values"]["label"] + 1) % 3
+    claim = document["statement"]["claim"].partition(".")[2]
+    return with_statement(document, values={"label": label}, claim=f"The label is {label}.{claim}")
 
 
 REFUSALS: dict[str, tuple[Callable[[Document], Document], str]] = {
-    "label": (lambda d: {"public_inputs": [other_label(d)]}, "pairing_mismatch"),
-    "label and words": (
-        lambda d: {
-            "public_inputs": [other_label(d)],
-            "statement": d["statement"] | {"claim": f"The label is {other_label(d)}."},
-        },
-        "pairing_mismatch",
+    "a byte of the statement": (
+        lambda d: d | {"statement": d["statement"] | {"made_at": "2026-01-01T00:00:00Z"}},
+        "statement_edited",
     ),
-    "label + r": (
-        lambda d: {"public_inputs": [str(int(d["public_inputs"][0]) + SCALAR_MODULUS)]},
-        "public_input_not_canonical",
-    ),
-    "one input too many": (lambda d: {"public_inputs": [*d["public_inputs"], "0"]}, "public_input_count"),
-    "no inputs": (lambda d: {"public_inputs": []}, "public_input_count"),
-    "truncated": (lambda d: {"proof": d["proof"][:-2]}, "proof_length"),
-    "empty proof": (lambda d: {"proof": ""}, "proof_length"),
-    "extended": (lambda d: {"proof": d["proof"] + "00"}, "proof_length"),
-    "A at infinity": (lambda d: {"proof": INFINITY_G1 + d["proof"][96:]}, "a_at_infinity"),
-    "A for C": (lambda d: {"proof": d["proof"][:288] + d["proof"][:96]}, "pairing_mismatch"),
-    "claim": (lambda d: {"statement": d["statement"] | {"claim": "All is well."}}, "statement_mismatch"),
-    "field": (lambda d: {"statement": d["statement"] | {"fields": []}}, "statement_mismatch"),
-    "unsaid": (lambda d: {"statement": d["statement"] | {"does_not_say": []}}, "statement_mismatch"),
-    "setup label": (
-        lambda d: {"verification_key": d["verification_key"] | {"setup": "ceremony"}},
+    "another time": (lambda d: with_statement(d, made_at="2026-01-01T00:00:00Z"), "pairing_mismatch"),
+    "another challenge": (lambda d: with_statement(d, challenge="dinner"), "pairing_mismatch"),
+    "another label": (other_label, "pairing_mismatch"),
+    "a label that is none": (lambda d: with_statement(d, values={"label": 3}), "values_mismatch"),
+    "no values": (lambda d: with_statement(d, values={}), "values_mismatch"),
+    "another model": (lambda d: with_statement(d, commitments={"model": GENERATOR}), "model_mismatch"),
+    "claim": (lambda d: with_statement(d, claim="All is well."), "words_mismatch"),
+    "unsaid": (lambda d: with_statement(d, does_not_say=[]), "words_mismatch"),
+    "network": (lambda d: with_statement(d, network="0" * 64), "network_mismatch"),
+    "setup": (
+        lambda d: with_statement(
+            d, verification_key=d["statement"]["verification_key"] | {"setup": "ceremony"}
+        ),
         "key_mismatch",
     ),
+    "truncated": (lambda d: d | {"proofs": [d["proofs"][0][:-2]]}, "proof_length"),
+    "empty proof": (lambda d: d | {"proofs": [""]}, "proof_length"),
+    "two proofs": (lambda d: d | {"proofs": d["proofs"] * 2}, "proof_count"),
 }
 
 
@@ -73,91 +76,106 @@ def test_a_valid_proof_under_the_key_it_names_by_id_or_inline(
     by_name, inline = api.verify(document), api.verify(document, key)
     assert by_name == inline
     assert (by_name.valid, by_name.reason) == (True, "ok")
-    assert by_name.verification_key == document["verification_key"]
+    assert by_name.verification_key == document["statement"]["verification_key"]
     assert by_name.statement == document["statement"]
-    body = {"proof": document, "verification_key_id": key["digest"]}
+    assert by_name.verified
+    assert by_name.not_verified
+    body = {"proof": document, "verification_key_id": key["id"]}
     assert httpx.post(f"{shared_url}/v1/verify", json=body).json()["valid"] is True
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_each_change_is_refused_by_name(shared_url: str, document: Document, case: str) -> None:
+def test_each_change_is_refused_by_name(api: Client, document: Document, case: str) -> None:
     change, reason = REFUSALS[case]
-    response = httpx.post(
-        f"{shared_url}/v1/verify", json={"proof": document | change(copy.deepcopy(document))}
-    )
-    assert response.status_code == 200
-    assert (response.json()["valid"], response.json()["reason"]) == (False, reason)
-    assert response.json()["detail"]
+    verdict = api.verify(change(document))
+    assert (verdict.valid, verdict.reason, verdict.statement) == (False, reason, None)
+    assert verdict.detail
+    assert verdict.verified == []
+
+
+def test_what_the_verifier_expects_is_found_or_refused(api: Client, document: Document, model: Model) -> None:
+    assert api.verify(document, expected={"challenge": "lunch", "model": str(model.commitment)}).valid
+    for expected, reason in (
+        ({"challenge": "dinner"}, "challenge_mismatch"),
+        ({"model": GENERATOR}, "model_mismatch"),
+        ({"input": GENERATOR}, "input_mismatch"),
+    ):
+        assert api.verify(document, expected=expected).reason == reason
 
 
 def test_a_proof_for_another_key_is_refused(
-    url: str, shared_url: str, with_model: Runtime, document: Document
+    url: str, with_model: Runtime, api: Client, document: Document
 ) -> None:
-    with Client(url) as own, Client(shared_url) as shared:
-        other = own.create_model(tiny_onnx(hidden=4), tiny_calibration())
+    with Client(url) as own:
+        other = own.create_model(tiny_onnx(hidden=4), tiny_calibration(), weight_privacy="committed")
         work_on(with_model, other.id)
         other = own.get_model(other.id)
         assert other.verification_key_id is not None
-        other_key = own.get_verification_key(other.verification_key_id)["key"]
-        assert shared.verify(document, other_key).reason == "key_mismatch"
-        renamed = document | {"verification_key": {"id": other_key["digest"], "setup": "development"}}
-        assert own.verify(renamed).reason == "pairing_mismatch"
+        other_key = own.get_verification_key(other.verification_key_id)
+        assert api.verify(document, other_key).reason == "key_mismatch"
+        reference = {"id": other.verification_key_id, "setup": "development"}
+        renamed = with_statement(document, verification_key=reference, network=other.network)
+        assert own.verify(renamed).reason == "knowledge_mismatch"
 
 
-def test_a_key_is_read_once_and_never_taken_for_another(
-    api: Client, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch
+def test_a_key_file_that_is_not_what_its_id_says_is_no_key(
+    api: Client, document: Document, key: Document
 ) -> None:
+    """The id covers the key and what it means: neither can be changed under it."""
     assert api.verify(document, key).valid
-    with pytest.raises(ApiError) as refusal:
-        api.verify(document, key | {"statement_digest": "00" * 32})
-    assert refusal.value.code == "file.hash"
-    monkeypatch.delattr(VerifyingKey, "from_json")
-    assert api.verify(document, key).valid
+    for changed in (
+        key | {"circuit": key["circuit"] | {"meaning": "All is well."}},
+        key | {"key": key["key"] | {"statement_digest": "00" * 32}},
+        key | {"id": "0" * 64},
+    ):
+        with pytest.raises(ApiError) as refusal:
+            api.verify(document, changed)
+        assert refusal.value.code == "file.hash"
 
 
-def test_a_key_that_the_service_never_saw_has_no_statement(
-    document: Document, key: Document, runtime: Runtime
-) -> None:
+def test_a_key_that_the_service_never_saw_does(document: Document, key: Document, runtime: Runtime) -> None:
     with serving(runtime) as empty, Client(empty) as api:
-        verdict = api.verify(document, key)
-    assert (verdict.valid, verdict.statement) == (True, None)
+        assert api.verify(document, key).valid
 
 
 MALFORMED: dict[str, tuple[Callable[[Document, Document], Document], int, str]] = {
     "no proof": (lambda d, k: {}, 422, "request.invalid"),
-    "not hex": (lambda d, k: {"proof": d | {"proof": "xyz"}}, 422, "request.invalid"),
-    "odd hex": (lambda d, k: {"proof": d | {"proof": "abc"}}, 422, "request.invalid"),
-    "version": (lambda d, k: {"proof": d | {"version": 2}}, 422, "request.invalid"),
+    "not hex": (lambda d, k: {"proof": d | {"proofs": ["xyz"]}}, 422, "request.invalid"),
+    "odd hex": (lambda d, k: {"proof": d | {"proofs": ["abc"]}}, 422, "request.invalid"),
+    "no proofs": (lambda d, k: {"proof": d | {"proofs": []}}, 422, "request.invalid"),
+    "version": (lambda d, k: {"proof": d | {"version": 1}}, 422, "request.invalid"),
     "format": (lambda d, k: {"proof": d | {"format": "other"}}, 422, "request.invalid"),
-    "negative input": (lambda d, k: {"proof": d | {"public_inputs": ["-1"]}}, 422, "request.invalid"),
-    "padded input": (lambda d, k: {"proof": d | {"public_inputs": ["01"]}}, 422, "request.invalid"),
-    "numeric input": (lambda d, k: {"proof": d | {"public_inputs": [1]}}, 422, "request.invalid"),
-    "endless input": (lambda d, k: {"proof": d | {"public_inputs": ["1" * 81]}}, 422, "request.invalid"),
     "more": (lambda d, k: {"proof": d | {"more": 1}}, 422, "request.invalid"),
     "more words": (
         lambda d, k: {"proof": d | {"statement": d["statement"] | {"approved": "by all"}}},
         422,
         "request.invalid",
     ),
-    "more on the key": (
-        lambda d, k: {"proof": d | {"verification_key": d["verification_key"] | {"by": "all"}}},
+    "text for a number": (
+        lambda d, k: {"proof": d | {"statement": d["statement"] | {"values": {"label": "1"}}}},
         422,
         "request.invalid",
     ),
-    "nameless": (lambda d, k: {"proof": {n: d[n] for n in d if n != "format"}}, 422, "request.invalid"),
+    "nameless": (
+        lambda d, k: {"proof": {n: d[n] for n in d if n != "statement_sha256"}},
+        422,
+        "request.invalid",
+    ),
     "two keys": (
-        lambda d, k: {"proof": d, "verification_key": k, "verification_key_id": k["digest"]},
+        lambda d, k: {"proof": d, "verification_key": k, "verification_key_id": k["id"]},
         422,
         "request.invalid",
     ),
     "unknown key": (lambda d, k: {"proof": d, "verification_key_id": "0" * 64}, 404, "not_found"),
-    "key digest": (lambda d, k: {"proof": d, "verification_key": k | {"digest": "0" * 64}}, 422, "file.hash"),
+    "expected rubbish": (lambda d, k: {"proof": d, "expected": {"model": "x"}}, 422, "request.invalid"),
+    "expected more": (lambda d, k: {"proof": d, "expected": {"label": 1}}, 422, "request.invalid"),
     "key point": (
-        lambda d, k: {"proof": d, "verification_key": k | {"alpha_g1": INFINITY_G1}},
+        lambda d, k: {"proof": d, "verification_key": k | {"key": k["key"] | {"alpha_g1": INFINITY_G1}}},
         422,
         "file.point_at_infinity",
     ),
-    "key rubbish": (lambda d, k: {"proof": d, "verification_key": {"a": 1}}, 422, "file.json"),
+    "key rubbish": (lambda d, k: {"proof": d, "verification_key": k | {"key": {"a": 1}}}, 422, "file.json"),
+    "no key": (lambda d, k: {"proof": d, "verification_key": {"a": 1}}, 422, "request.invalid"),
 }
 
 
@@ -174,17 +192,20 @@ def test_a_malformed_request_is_a_problem_and_no_verdict(
 def test_an_inline_key_of_too_many_points_is_not_read(
     api: Client, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "MOST_INLINE_POINTS", len(key["ic"]))
+    points = key["key"]["ic"]
+    monkeypatch.setattr(verification, "MOST_INLINE_POINTS", len(points))
     assert api.verify(document, key).valid
     with pytest.raises(ApiError) as refusal:
-        api.verify(document, key | {"ic": [*key["ic"], "rubbish"]})
+        api.verify(document, key | {"key": key["key"] | {"ic": [*points, "rubbish"]}})
     assert (refusal.value.status, refusal.value.code) == (422, "resource.key_size")
-    assert refusal.value.field == "verification_key.ic"
+    assert refusal.value.field == "verification_key.key.ic"
 
 
 def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model) -> None:
     response = httpx.get(f"{shared_url}/v1/verification-keys/{model.verification_key_id}")
-    assert response.json()["id"] == response.json()["key"]["digest"] == model.verification_key_id
+    key = checked(KeyFile, response.json())
+    assert key.id == model.verification_key_id
+    assert key.id == key_id(bytes.fromhex(key.key["digest"]), key.circuit)
     assert "immutable" in response.headers["Cache-Control"]
     etag = response.headers["ETag"]
     again = httpx.get(response.request.url, headers={"If-None-Match": etag})
@@ -192,7 +213,6 @@ def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model
     paths = httpx.get(f"{shared_url}/openapi.json").json()["paths"]
     assert "304" in paths["/v1/verification-keys/{key_id}"]["get"]["responses"]
     assert httpx.get(response.request.url, headers={"If-None-Match": '"x"'}).status_code == 200
-    assert engine.read_key(response.json()["key"]).digest.hex() == model.verification_key_id
 
 
 def test_an_unknown_verification_key(shared_url: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from service import work
+from service import tasks
 from service.heartbeat import Hold
 from service.jobs import Jobs
 from service.reaper import reap
@@ -24,7 +24,7 @@ Work = Callable[[Runtime, Hold], None]
 @pytest.fixture
 def does(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], None]:
     """Say what jobs of kind ``fake`` do."""
-    return lambda fake: monkeypatch.setitem(work.WORK, "fake", fake)
+    return lambda fake: monkeypatch.setitem(tasks.TASKS, "fake", fake)
 
 
 def load(runtime: Runtime) -> Job:

@@ -1,0 +1,167 @@
+"""What callers hand in, read and checked at the door: networks, samples, inputs, images for references.
+
+``UNTRUSTED`` operations take and return bytes: they parse files, so they run in ``service.sandbox``. The
+others check numbers that were parsed already against a registered network. Nothing here compiles a circuit.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import circuits
+from circuits import QuantGraph
+from circuits.recognition import embedding_type
+from client.datasets import LabelledData
+from service.sealed import Integers, Secret, pack
+from zenerrors import TensorError
+
+Floats = NDArray[np.float64]
+
+
+def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
+    """The quantised network, in its own byte format. Raises ``ModelError``, ``TensorError``."""
+    graph = circuits.load_onnx(onnx)
+    return circuits.quantise(graph, read_numbers(calibration, "calibration"), bits=int(bits)).to_bytes()
+
+
+def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
+    """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
+    packed.
+
+    Raises ``TensorError``: what is no ``.npy`` file and no JSON, other shapes, labels that are no class.
+    """
+    graph = QuantGraph.from_bytes(quantised)
+    images, classes = read_numbers(samples, "samples"), _labels(labels, graph.classes)
+    if images.shape[:1] != classes.shape:
+        raise TensorError(
+            "input.shape",
+            f"the samples have shape {list(images.shape)}, and there are {len(classes)} labels: one for each",
+            field="samples",
+        )
+    integers = np.stack([_quantised(graph, image, "samples", i) for i, image in enumerate(images)])
+    secrets = {"samples": Secret(integers), "labels": Secret(classes)}
+    return LabelledData.of(images, classes).sha256 + pack(secrets)
+
+
+UNTRUSTED: dict[str, Callable[..., bytes]] = {"quantise": quantise, "read_dataset": read_dataset}
+
+
+def read_numbers(data: bytes, field: str) -> Floats:
+    """float64[n, ...] from ``.npy`` bytes (never a pickle) or a JSON array. Raises ``TensorError``."""
+    try:
+        if data.startswith(b"\x93NUMPY"):
+            return numbers(np.load(io.BytesIO(data), allow_pickle=False), field)
+        return numbers(json.loads(data), field)
+    except (ValueError, RecursionError, EOFError) as error:
+        raise TensorError(
+            "input.unreadable",
+            f"{field}: neither a .npy file of numbers nor a JSON array of numbers",
+            field=field,
+        ) from error
+
+
+def numbers(value: Any, field: str) -> Floats:
+    """A nested list as float64[...]. Raises ``TensorError`` where it is ragged or holds other things."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, RecursionError):
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iuf":
+        raise TensorError(
+            "input.not_numeric",
+            f"{field} must be a rectangular array of numbers: every list of one depth as long as the others,"
+            " no null, text or boolean, no integer beyond 64 bits",
+            field=field,
+        )
+    return array.astype(np.float64)
+
+
+def parameter_count(quantised: bytes) -> int:
+    """How many values a commitment to the network takes. Raises ``StatementError`` for one without
+    weights.
+    """
+    return len(circuits.parameters(QuantGraph.from_bytes(quantised)))
+
+
+def sample_values(quantised: bytes) -> int:
+    """How many values a sample and its label take in a commitment."""
+    return math.prod(QuantGraph.from_bytes(quantised).input_shape) + 1
+
+
+def class_count(quantised: bytes) -> int:
+    return QuantGraph.from_bytes(quantised).classes
+
+
+def read_input(quantised: bytes, values: Any, field: str) -> Integers:
+    """The network's input in its integers. Raises ``TensorError`` for a wrong shape, a NaN (which index) or a
+    value out of range.
+    """
+    return _quantised(QuantGraph.from_bytes(quantised), numbers(values, field), field)
+
+
+def read_reference(quantised: bytes, image: Any, field: str) -> Integers:
+    """The embedding of an image, int64[n]. Raises ``TensorError``, and ``StatementError`` for a network that
+    makes none.
+    """
+    graph = QuantGraph.from_bytes(quantised)
+    embedding_type(graph)
+    return graph.execute(_quantised(graph, numbers(image, field), field)).logits
+
+
+def check_threshold(quantised: bytes, threshold: int) -> None:
+    """Raises ``TensorError`` for more than the largest squared distance, ``StatementError`` for a network
+    that makes no embedding.
+    """
+    graph = QuantGraph.from_bytes(quantised)
+    most = graph.classes * embedding_type(graph).top ** 2
+    if not 0 <= threshold <= most:
+        raise TensorError(
+            "input.out_of_range",
+            f"threshold must be from 0 to {most}, the largest distance",
+            field="threshold",
+        )
+
+
+def check_top(quantised: bytes, top: int) -> None:
+    """Raises ``TensorError`` where it is not less than the number of classes."""
+    most = QuantGraph.from_bytes(quantised).classes - 1
+    if not 1 <= top <= most:
+        raise TensorError(
+            "input.out_of_range", f"top must be from 1 to {most}, one less than the classes", field="top"
+        )
+
+
+def architecture(quantised: bytes) -> bytes:
+    """The network with weights and biases blanked."""
+    return QuantGraph.from_bytes(quantised).architecture.to_bytes()
+
+
+def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None = None) -> Integers:
+    try:
+        return graph.quantise_input(values)
+    except TensorError as error:
+        place = field if index is None else f"{field}[{index}]"
+        message = error.message.replace("input", place, 1)
+        raise TensorError(error.code, message, field=field) from None
+
+
+def _labels(data: bytes, classes: int) -> Integers:
+    values = read_numbers(data, "labels")
+    labels = values.astype(np.int64)
+    if values.ndim != 1 or len(values) == 0:
+        raise TensorError("input.shape", "labels must be a flat list, one for each sample", field="labels")
+    wrong = np.flatnonzero((labels != values) | (labels < 0) | (labels >= classes))
+    if len(wrong):
+        raise TensorError(
+            "input.out_of_range",
+            f"labels[{wrong[0]}] is no class: labels are whole numbers from 0 to {classes - 1}",
+            field="labels",
+        )
+    return labels

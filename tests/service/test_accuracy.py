@@ -1,0 +1,276 @@
+"""Proofs of accuracy: plan, shards and the whole, and each moment at which something can go wrong."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from client import ApiError, Client, Dataset, Model
+from service import engine
+from service.jobs import Jobs
+from service.reaper import reap
+from service.runtime import Runtime
+from service.tables import Job, Shard
+from tests.service.support import labelled, shards_of, tiny_calibration, tiny_onnx, work_on, work_on_all
+from zenerrors import ModelError
+
+SAMPLES, LABELS = labelled()
+
+
+@pytest.fixture
+def dataset(api: Client, with_model: Runtime, model: Model) -> Dataset:
+    dataset = api.create_dataset(model.id, SAMPLES, LABELS, privacy="public", shard_size=3)
+    work_on(with_model, dataset.id)
+    return api.get_dataset(dataset.id)
+
+
+@pytest.fixture
+def planned(api: Client, with_model: Runtime, model: Model, dataset: Dataset) -> tuple[str, list[str]]:
+    """A proof that waits, and its shards."""
+    proof = api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id, challenge="now")
+    work_on(with_model, proof.id)
+    return proof.id, shards_of(with_model, proof.id)
+
+
+def job(runtime: Runtime, job_id: str) -> Job:
+    with runtime.database.read() as session:
+        return session.get_one(Job, job_id)
+
+
+def test_from_plan_to_proof(
+    api: Client, with_model: Runtime, model: Model, dataset: Dataset, planned: tuple[str, list[str]]
+) -> None:
+    proof_id, shards = planned
+    seen = api.get_proof(proof_id)
+    assert (seen.state, seen.stage, seen.values, len(shards)) == ("running", "shards", None, 3)
+    with pytest.raises(ApiError) as refusal:
+        api.get_proof_document(proof_id)
+    assert refusal.value.code == "conflict.proof_not_ready"
+    percents = []
+    for shard_id in reversed(shards):  # whatever the order
+        work_on(with_model, shard_id)
+        percents.append(api.get_proof(proof_id).percent)
+    assert percents == [33.3, 66.7, 0.0]
+    assert api.get_proof(proof_id).state == "queued"
+    work_on(with_model, proof_id)
+    done = api.get_proof(proof_id)
+    assert (done.state, done.attempt, done.failures) == ("succeeded", 1, [])
+    assert {"count", "self-check"} <= set(done.timings)
+    document = api.get_proof_document(proof_id)
+    said = document["statement"]
+    assert said["values"] == done.values
+    assert (said["values"]["size"], said["challenge"]) == (7, "now")
+    assert said["dataset"]["picked_for"] == model.commitment
+    assert [shard["dataset"] for shard in said["dataset"]["shards"]] == [
+        shard["commitment"] for shard in dataset.shards or []
+    ]
+    assert len(document["proofs"]) == 3
+    assert api.verify(document, expected={"model": str(model.commitment), "challenge": "now"}).valid
+    shuffled = document | {"proofs": document["proofs"][::-1]}
+    assert not api.verify(shuffled).valid
+
+
+def test_the_count_of_a_private_dataset_in_one_shard(
+    api: Client, with_model: Runtime, model: Model, planned: tuple[str, list[str]]
+) -> None:
+    """Sharded or whole, public or private: the same samples, the same count."""
+    proof_id, shards = planned
+    for each in (*shards, proof_id):
+        work_on(with_model, each)
+    private = api.create_dataset(model.id, SAMPLES, LABELS, privacy="private", shard_size=7)
+    work_on(with_model, private.id)
+    whole = api.create_proof(model.id, scheme="accuracy", dataset_id=private.id)
+    work_on_all(with_model, whole.id)
+    assert api.get_proof(whole.id).values == api.get_proof(proof_id).values
+    said = api.get_proof_document(whole.id)["statement"]
+    assert said["dataset"]["sha256"] is None
+    assert [shard["opening"] for shard in said["dataset"]["shards"]] == [None]
+    assert api.verify(api.get_proof_document(whole.id)).valid
+
+
+def test_a_plan_and_its_shards_delivered_again_do_nothing(
+    with_model: Runtime, planned: tuple[str, list[str]]
+) -> None:
+    proof_id, shards = planned
+    work_on(with_model, proof_id)
+    assert shards_of(with_model, proof_id) == shards
+    for _ in range(2):
+        work_on(with_model, shards[0])
+    assert job(with_model, shards[0]).attempt == 1
+    assert job(with_model, proof_id).state == "running"
+
+
+def test_a_plan_whose_worker_dies_leaves_nothing_and_is_made_anew(
+    api: Client,
+    with_model: Runtime,
+    model: Model,
+    dataset: Dataset,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    proof = api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
+
+    def lost(jobs: Jobs, *arguments: Any) -> bool:
+        """Just before the plan is written, its worker is given up for dead, and another takes over."""
+        monkeypatch.undo()
+        jobs.expire("worker_test")
+        jobs.release_lost(3)
+        return jobs.wait(*arguments)
+
+    monkeypatch.setattr(Jobs, "wait", lost)
+    work_on(with_model, proof.id)
+    assert (job(with_model, proof.id).state, shards_of(with_model, proof.id)) == ("queued", [])
+    work_on_all(with_model, proof.id)
+    done = api.get_proof(proof.id)
+    assert (done.state, done.attempt, len(done.failures)) == ("succeeded", 2, 1)
+
+
+def test_a_shard_whose_worker_dies_is_proven_by_the_next(
+    api: Client, with_model: Runtime, planned: tuple[str, list[str]]
+) -> None:
+    proof_id, shards = planned
+    with with_model.database.write() as session:
+        assert Jobs(session).claim(shards[1], "dead", 60.0)
+        Jobs(session).expire("dead")
+    reap(with_model, pick_up_seconds=0.0)
+    assert job(with_model, proof_id).state == "running"
+    for each in (*shards, proof_id):
+        work_on(with_model, each)
+    assert api.get_proof(proof_id).state == "succeeded"
+    assert job(with_model, shards[1]).attempt == 2
+
+
+def test_a_parent_whose_message_was_lost_is_enqueued_again(
+    with_model: Runtime, planned: tuple[str, list[str]]
+) -> None:
+    """The process died between the commit of the last shard and telling the workers."""
+    proof_id, shards = planned
+    for shard_id in shards:
+        work_on(with_model, shard_id)
+    messages = with_model.settings.data_dir / "broker" / "messages"
+    for message in messages.iterdir():
+        message.unlink()
+    reap(with_model, pick_up_seconds=0.0)
+    (message,) = messages.iterdir()
+    assert job(with_model, proof_id).state == "queued"
+
+
+def test_an_assembly_whose_worker_dies_is_made_again_without_the_shards(
+    api: Client, with_model: Runtime, planned: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof_id, shards = planned
+    for shard_id in shards:
+        work_on(with_model, shard_id)
+    with with_model.database.write() as session:
+        assert Jobs(session).claim(proof_id, "dead", 60.0)
+        Jobs(session).expire("dead")
+    reap(with_model)
+    monkeypatch.delattr(engine, "prove")
+    work_on(with_model, proof_id)
+    done = api.get_proof(proof_id)
+    assert (done.state, done.attempt) == ("succeeded", 2)
+
+
+def test_a_shard_that_fails_fails_the_proof_with_its_cause(
+    api: Client, with_model: Runtime, planned: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> bytes:
+        raise ModelError("model.memory", "too much")
+
+    monkeypatch.setattr(engine, "prove", refuse)
+    proof_id, shards = planned
+    work_on(with_model, shards[1])
+    done = api.get_proof(proof_id)
+    assert done.problem is not None
+    assert (done.state, done.problem["code"]) == ("failed", "model.memory")
+    assert [job(with_model, shard).state for shard in shards] == ["canceled", "failed", "canceled"]
+
+
+def test_cancel_while_the_shards_are_at_work(
+    api: Client, with_model: Runtime, planned: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof_id, shards = planned
+    started, prove = threading.Event(), engine.prove
+
+    def slow(*arguments: Any) -> bytes:
+        started.set()
+        report = arguments[-1]
+        for step in range(2000):
+            report("busy", step / 2000)
+            threading.Event().wait(0.005)
+        return prove(*arguments)
+
+    monkeypatch.setattr(engine, "prove", slow)
+    worker = threading.Thread(target=work_on, args=(with_model, shards[0]))
+    worker.start()
+    assert started.wait(10)
+    assert api.cancel(proof_id).state == "canceled"
+    worker.join(timeout=5)
+    assert not worker.is_alive()
+    assert [job(with_model, shard).state for shard in shards] == ["canceled"] * 3
+    assert api.cancel(proof_id).state == "canceled"
+
+
+@pytest.mark.parametrize("end", ["succeeded", "canceled"])
+def test_the_shards_counts_are_forgotten_when_the_proof_is_over(
+    api: Client, with_model: Runtime, planned: tuple[str, list[str]], end: str
+) -> None:
+    proof_id, shards = planned
+
+    def kept() -> int:
+        with with_model.database.read() as session:
+            return sum(session.get_one(Shard, shard_id).opening is not None for shard_id in shards)
+
+    reap(with_model)
+    assert kept() == 3
+    if end == "canceled":
+        api.cancel(proof_id)
+    else:
+        for each in (*shards, proof_id):
+            work_on(with_model, each)
+    assert api.get_proof(proof_id).state == end
+    reap(with_model)
+    assert kept() == 0
+
+
+def test_the_events_of_a_proof_tell_of_its_shards(
+    api: Client, with_model: Runtime, planned: tuple[str, list[str]]
+) -> None:
+    proof_id, shards = planned
+
+    def finish() -> None:
+        for each in (*shards, proof_id):
+            work_on(with_model, each)
+
+    worker = threading.Timer(0.2, finish)
+    worker.start()
+    seen = [(proof.state, proof.stage, proof.percent) for proof in api.events(proof_id)]
+    worker.join()
+    assert seen[0] == ("running", "shards", 0.0)
+    assert ("running", "shards", 33.3) in seen
+    assert seen[-1][0] == "succeeded"
+
+
+def test_an_idempotency_key_gives_one_proof_of_accuracy(api: Client, model: Model, dataset: Dataset) -> None:
+    first, second = (
+        api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id, idempotency_key="once")
+        for _ in range(2)
+    )
+    assert first.id == second.id
+
+
+def test_a_dataset_that_is_not_ready_or_of_another_model(
+    api: Client, with_model: Runtime, model: Model, dataset: Dataset
+) -> None:
+    def refusal(model_id: str, dataset_id: str) -> str:
+        with pytest.raises(ApiError) as error:
+            api.create_proof(model_id, scheme="accuracy", dataset_id=dataset_id)
+        assert error.value.field == "dataset_id"
+        return error.value.code
+
+    unready = api.create_dataset(model.id, SAMPLES, LABELS, privacy="public")
+    assert refusal(model.id, unready.id) == "conflict.dataset_not_ready"
+    other = api.create_model(tiny_onnx(), tiny_calibration())
+    work_on(with_model, other.id)
+    assert refusal(other.id, dataset.id) == "request.invalid"

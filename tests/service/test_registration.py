@@ -1,0 +1,144 @@
+"""Registered models: what binds them, who signed it, what others can compile from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from circuits import QuantGraph, compile_inference
+from client import ApiError, Client, Model
+from client.documents import Receipt, checked
+from client.receipts import is_signed
+from prover import CommitmentBasis, VerifyingKey
+from service import basis as bases
+from service.runtime import Runtime
+from service.tables import Model as ModelRow
+from tests.service.conftest import BASIS_POINTS, open_runtime
+from tests.service.support import tiny_calibration, tiny_onnx, work_on
+
+
+@pytest.fixture
+def shared_api(shared_url: str) -> Iterator[Client]:
+    with Client(shared_url) as client:
+        yield client
+
+
+def test_a_registration_proves_what_its_commitment_is_to(shared_api: Client, model: Model) -> None:
+    document = shared_api.get_registration(model.id)
+    said = document["statement"]
+    assert (said["scheme"], said["commitments"]) == ("registration", {"model": model.commitment})
+    assert (said["network"], said["parent"], said["values"]) == (model.network, None, {})
+    assert said["verification_key"]["id"] == model.registration_key_id
+    assert shared_api.verify(document, expected={"model": str(model.commitment)}).valid
+    refused = shared_api.verify(document, expected={"model": "c0" + 47 * "00"})
+    assert (refused.valid, refused.reason) == (False, "model_mismatch")
+
+
+def test_the_receipt_is_signed_and_names_the_registration(shared_api: Client, model: Model) -> None:
+    receipt = checked(Receipt, shared_api.get_receipt(model.id))
+    assert is_signed(receipt)
+    assert not is_signed(receipt.model_copy(update={"name": "another"}))
+    assert (receipt.model_id, receipt.commitment, receipt.network) == (
+        model.id,
+        model.commitment,
+        model.network,
+    )
+    assert receipt.registration == shared_api.get_registration(model.id)["statement_sha256"]
+
+
+def test_anyone_compiles_the_circuits_from_the_architecture(shared_api: Client, model: Model) -> None:
+    blob = shared_api.get_architecture(model.id)
+    assert hashlib.sha256(blob).hexdigest() == model.network
+    circuit = compile_inference(QuantGraph.from_bytes(blob), weight_privacy="committed")
+    assert model.verification_key_id is not None
+    key = shared_api.get_verification_key(model.verification_key_id)
+    assert VerifyingKey.from_json(key["key"]).statement_digest == circuit.statement.digest
+    assert key["circuit"] == circuit.describe()
+
+
+def test_a_new_version_names_its_parent(api: Client, with_model: Runtime, model: Model) -> None:
+    child = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="committed", parent_id=model.id)
+    work_on(with_model, child.id)
+    child = api.get_model(child.id)
+    assert (child.state, child.parent_id) == ("succeeded", model.id)
+    assert api.get_registration(child.id)["statement"]["parent"] == model.commitment
+    assert api.get_receipt(child.id)["parent"] == {"model_id": model.id, "commitment": model.commitment}
+
+
+def test_a_parent_must_be_registered_and_committed_to(api: Client, with_model: Runtime, model: Model) -> None:
+    def refusal(**options: str) -> tuple[int, str, str | None]:
+        with pytest.raises(ApiError) as error:
+            api.create_model(tiny_onnx(), tiny_calibration(), **options)  # type: ignore[arg-type]
+        return error.value.status, error.value.code, error.value.field
+
+    assert refusal(parent_id=model.id) == (422, "request.invalid", "parent_id")
+    assert refusal(parent_id="mdl_x", weight_privacy="committed") == (404, "not_found", "parent_id")
+    public = api.create_model(tiny_onnx(), tiny_calibration())
+    late = {"parent_id": public.id, "weight_privacy": "committed"}
+    assert refusal(**late) == (409, "conflict.model_not_ready", "parent_id")
+    work_on(with_model, public.id)
+    assert refusal(**late) == (422, "request.invalid", "parent_id")
+
+
+def test_public_weights_have_a_receipt_and_nothing_to_register(api: Client, with_model: Runtime) -> None:
+    model = api.create_model(tiny_onnx(), tiny_calibration())
+    with pytest.raises(ApiError) as refusal:
+        api.get_receipt(model.id)
+    assert refusal.value.code == "conflict.model_not_ready"
+    work_on(with_model, model.id)
+    model = api.get_model(model.id)
+    assert (model.commitment, model.registration_key_id) == (None, None)
+    receipt = checked(Receipt, api.get_receipt(model.id))
+    assert is_signed(receipt)
+    assert (receipt.commitment, receipt.registration, receipt.network) == (None, None, model.network)
+    assert hashlib.sha256(api.get_architecture(model.id)).hexdigest() == model.network
+    with pytest.raises(ApiError) as refusal:
+        api.get_registration(model.id)
+    assert (refusal.value.status, refusal.value.code) == (404, "not_found")
+
+
+def test_a_network_larger_than_the_basis_is_refused_at_the_door_with_the_remedy(api: Client) -> None:
+    wide = tiny_onnx(hidden=64)
+    with pytest.raises(ApiError, match=r"ZENSERVE_BASIS_POINTS=\d{3}") as refusal:
+        api.create_model(wide, tiny_calibration(), weight_privacy="committed")
+    assert (refusal.value.status, refusal.value.code, refusal.value.field) == (
+        422,
+        "model.too_large",
+        "model",
+    )
+    assert api.create_model(wide, tiny_calibration()).state == "queued"  # in the open it needs none
+
+
+def test_the_basis_is_made_once_and_stays(tmp_path: Path) -> None:
+    runtime = open_runtime(tmp_path / "data")
+    first = bases.require_basis(runtime.settings)
+    smaller = runtime.settings.model_copy(update={"basis_points": 8})
+    bases._load.cache_clear()
+    assert bases.require_basis(smaller).identity == first.identity
+    assert bases.basis_length(smaller) == BASIS_POINTS
+    assert [file.name for file in (tmp_path / "data").glob("basis*")] == ["basis"]
+    runtime.close()
+
+
+def test_a_basis_of_several_parties_is_taken_as_it_is(tmp_path: Path) -> None:
+    runtime = open_runtime(tmp_path / "data")
+    given = CommitmentBasis.generate(16)
+    given.save(tmp_path / "data" / "basis")
+    assert bases.require_basis(runtime.settings).identity == given.identity
+    runtime.close()
+
+
+def test_the_commitment_s_blinding_factor_is_sealed(with_model: Runtime, model: Model) -> None:
+    with with_model.database.read() as session:
+        row = session.get_one(ModelRow, model.id)
+        assert row.blinding is not None
+    blinding = with_model.vault.open(row.blinding, f"blinding:{model.id}")
+    assert len(blinding) == 32
+    for file in with_model.settings.data_dir.rglob("*"):
+        if file.is_file() and file.name != "secret.key":
+            content = file.read_bytes()
+            assert blinding not in content
+            assert blinding.hex().encode() not in content

@@ -1,0 +1,232 @@
+"""What can be asked for: schemes, privacies of inputs, what is revealed; and each request that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from client import ApiError, Client, Commitment, Model
+from service.reaper import reap
+from service.runtime import Runtime
+from tests.service.conftest import open_runtime
+from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+
+INPUT = [0.1, 0.2, 0.3, 0.4]
+OTHER = [0.9, 0.1, 0.8, 0.2]
+EMBEDS = tiny_onnx(embeds=True)
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, Client, Model]]:
+    """A model with public weights that makes embeddings."""
+    runtime = open_runtime(tmp_path_factory.mktemp("faces") / "data")
+    with serving(runtime) as url, Client(url) as client:
+        model = client.create_model(EMBEDS, tiny_calibration())
+        work_on(runtime, model.id)
+        yield runtime, client, client.get_model(model.id)
+    runtime.close()
+
+
+def proven(runtime: Runtime, api: Client, model: Model, *values: Any, **fields: Any) -> dict[str, Any]:
+    """The statement of a proof that the service's own verifier holds for valid."""
+    proof = api.create_proof(model.id, *values, **fields)
+    work_on(runtime, proof.id)
+    proof = api.get_proof(proof.id)
+    assert proof.state == "succeeded", proof.problem
+    document = api.get_proof_document(proof.id)
+    verdict = api.verify(document)
+    assert verdict.valid, verdict.detail
+    assert verdict.statement == document["statement"]
+    statement: dict[str, Any] = document["statement"]
+    assert statement["values"] == proof.values
+    return statement
+
+
+def test_a_public_input_is_shown_in_its_integers(api: Client, with_model: Runtime, model: Model) -> None:
+    said = proven(with_model, api, model, INPUT, input_privacy="public")
+    key = api.get_verification_key(said["verification_key"]["id"])
+    kind = key["circuit"]["quantisation"]["input"]
+    real = [kind["scale"] * (value - kind["zero_point"]) for value in said["values"]["input"]]
+    assert real == pytest.approx(INPUT, abs=kind["scale"])
+
+
+def test_a_proof_shows_what_is_to_be_revealed(api: Client, with_model: Runtime, model: Model) -> None:
+    label = proven(with_model, api, model, INPUT)["values"]["label"]
+    logits = proven(with_model, api, model, INPUT, reveal="logits")["values"]
+    top = proven(with_model, api, model, INPUT, reveal="top", top=2)["values"]
+    assert logits.keys() == {"label", "logits"}
+    assert logits["label"] == label == max(range(3), key=logits["logits"].__getitem__)
+    assert min(logits["logits"]) < 0
+    assert top == {"top": sorted(range(3), key=lambda i: -logits["logits"][i])[:2]}
+
+
+def test_a_committed_input_serves_several_proofs(api: Client, with_model: Runtime, model: Model) -> None:
+    commitment = api.create_commitment(model.id, "input", INPUT)
+    first = proven(with_model, api, model, input_id=commitment.id)
+    second = proven(with_model, api, model, input_id=commitment.id, reveal="logits")
+    for said in (first, second):
+        assert said["commitments"] == {"model": model.commitment, "input": commitment.commitment}
+        assert "input" not in said["values"]
+
+
+def test_a_committed_input_may_be_deleted_while_a_proof_of_it_is_queued(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    commitment = api.create_commitment(model.id, "input", INPUT)
+    proof = api.create_proof(model.id, input_id=commitment.id)
+    api.delete_commitment(commitment.id)
+    work_on(with_model, proof.id)
+    assert api.get_proof(proof.id).state == "succeeded"
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof(model.id, input_id=commitment.id)
+    assert (refusal.value.status, refusal.value.field) == (404, "input_id")
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_recognition_against_a_reference(faces: tuple[Runtime, Client, Model], committed: bool) -> None:
+    runtime, api, model = faces
+    reference: dict[str, Any] = {"reference": INPUT}
+    if committed:
+        reference = {"reference_id": api.create_commitment(model.id, "reference", INPUT).id}
+    near = proven(runtime, api, model, INPUT, scheme="recognition", threshold=0, **reference)
+    far = proven(runtime, api, model, OTHER, scheme="recognition", threshold=0, **reference)
+    assert (near["values"]["match"], far["values"]["match"]) == (1, 0)
+    assert ("reference" in near["values"]) != committed
+    assert list(near["commitments"]) == (["reference"] if committed else [])
+
+
+def test_models_of_one_circuit_share_its_keys(api: Client, with_model: Runtime, model: Model) -> None:
+    again = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="committed")
+    work_on(with_model, again.id)
+    again = api.get_model(again.id)
+    assert again.commitment != model.commitment  # of the same weights, which nobody can tell
+    assert again.verification_key_id == model.verification_key_id
+    assert again.registration_key_id == model.registration_key_id
+
+
+def test_a_key_is_made_once_and_at_its_first_use(api: Client, with_model: Runtime, model: Model) -> None:
+    jobs = [api.create_proof(model.id, INPUT, input_privacy="public") for _ in range(2)]
+    for job in jobs:
+        work_on(with_model, job.id)
+    first, second = (api.get_proof(job.id) for job in jobs)
+    assert first.verification_key_id == second.verification_key_id != model.verification_key_id
+    assert "key_private" in first.timings
+    assert "key_private" not in second.timings
+
+
+def test_nothing_secret_is_kept_once_a_proof_is_over(api: Client, with_model: Runtime, model: Model) -> None:
+    commitment = api.create_commitment(model.id, "input", INPUT)
+    artifacts = Path(with_model.settings.data_dir, "artifacts")
+    before = set(artifacts.glob("??/*"))
+    proof = api.create_proof(model.id, input_id=commitment.id)
+    (sealed,) = set(artifacts.glob("??/*")) - before
+    api.cancel(proof.id)
+    reap(with_model)
+    assert not sealed.exists()
+    api.delete_commitment(commitment.id)
+    assert set(artifacts.glob("??/*")) < before
+
+
+REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no input": ({}, "request.invalid", "input"),
+    "two inputs": ({"input": INPUT, "input_id": "cmt_1"}, "request.invalid", "input"),
+    "privacy of a committed input": (
+        {"input_id": "cmt_1", "input_privacy": "public"},
+        "request.invalid",
+        "input_privacy",
+    ),
+    "privacy": ({"input": INPUT, "input_privacy": "committed"}, "request.invalid", "input_privacy"),
+    "unknown commitment": ({"input_id": "cmt_1"}, "not_found", "input_id"),
+    "threshold of an inference": ({"input": INPUT, "threshold": 1}, "request.invalid", "threshold"),
+    "dataset of an inference": ({"input": INPUT, "dataset_id": "dst_1"}, "request.invalid", "dataset_id"),
+    "top without reveal": ({"input": INPUT, "top": 2}, "request.invalid", "top"),
+    "reveal top without top": ({"input": INPUT, "reveal": "top"}, "request.invalid", "top"),
+    "top of none": ({"input": INPUT, "reveal": "top", "top": 0}, "request.invalid", "top"),
+    "top of all": ({"input": INPUT, "reveal": "top", "top": 3}, "input.out_of_range", "top"),
+    "reveal": ({"input": INPUT, "reveal": "weights"}, "request.invalid", "reveal"),
+    "scheme": ({"input": INPUT, "scheme": "magic"}, "request.invalid", "scheme"),
+    "control codes": ({"input": INPUT, "challenge": "\x1b[31m"}, "request.invalid", "challenge"),
+    "long challenge": ({"input": INPUT, "challenge": "x" * 201}, "request.invalid", "challenge"),
+    "no reference": (
+        {"input": INPUT, "scheme": "recognition", "threshold": 1},
+        "request.invalid",
+        "reference",
+    ),
+    "no threshold": (
+        {"input": INPUT, "scheme": "recognition", "reference": INPUT},
+        "request.invalid",
+        "threshold",
+    ),
+    "negative threshold": (
+        {"input": INPUT, "scheme": "recognition", "reference": INPUT, "threshold": -1},
+        "request.invalid",
+        "threshold",
+    ),
+    "threshold beyond all": (
+        {"input": INPUT, "scheme": "recognition", "reference": INPUT, "threshold": 10**9},
+        "input.out_of_range",
+        "threshold",
+    ),
+    "reference out of range": (
+        {"input": INPUT, "scheme": "recognition", "reference": [0, 0, 0, 77], "threshold": 1},
+        "input.out_of_range",
+        "reference",
+    ),
+    "reveal of a recognition": (
+        {"input": INPUT, "scheme": "recognition", "reference": INPUT, "threshold": 1, "reveal": "label"},
+        "request.invalid",
+        "reveal",
+    ),
+    "no dataset": ({"scheme": "accuracy"}, "request.invalid", "dataset_id"),
+    "input of an accuracy": (
+        {"scheme": "accuracy", "dataset_id": "dst_1", "input": INPUT},
+        "request.invalid",
+        "input",
+    ),
+    "unknown dataset": ({"scheme": "accuracy", "dataset_id": "dst_1"}, "not_found", "dataset_id"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_request_that_does_not_fit_its_scheme_is_refused_by_field(
+    faces: tuple[Runtime, Client, Model], case: str
+) -> None:
+    _, api, model = faces
+    fields, code, field = REFUSALS[case]
+    response = httpx.post(f"{api._http.base_url}/v1/proofs", json={"model_id": model.id, **fields})
+    problem = response.json()
+    assert (problem["code"], problem["field"]) == (code, field)
+    assert problem["detail"]
+
+
+def test_a_commitment_of_another_kind_or_model_is_refused(
+    api: Client, with_model: Runtime, model: Model, faces: tuple[Runtime, Client, Model]
+) -> None:
+    other = api.create_model(EMBEDS, tiny_calibration())
+    work_on(with_model, other.id)
+    mine, reference = (
+        api.create_commitment(model.id, "input", INPUT),
+        api.create_commitment(other.id, "reference", INPUT),
+    )
+
+    def complaint(model_id: str, commitment: Commitment) -> str:
+        with pytest.raises(ApiError) as refusal:
+            api.create_proof(model_id, input_id=commitment.id)
+        assert (refusal.value.code, refusal.value.field) == ("request.invalid", "input_id")
+        return refusal.value.detail
+
+    assert model.id in complaint(other.id, mine)
+    assert "reference" in complaint(other.id, reference)
+
+
+def test_recognition_takes_a_network_that_makes_embeddings(api: Client, model: Model) -> None:
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof(model.id, INPUT, scheme="recognition", reference=INPUT, threshold=1)
+    assert (refusal.value.status, refusal.value.code) == (422, "statement.embedding")
+    with pytest.raises(ApiError) as refusal:
+        api.create_commitment(model.id, "reference", INPUT)
+    assert refusal.value.code == "statement.embedding"
