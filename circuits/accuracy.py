@@ -36,8 +36,8 @@ class Accuracy(Circuit):
     @property
     def claim(self) -> str:
         return (
-            "The prover knows samples and labels, which the commitment to the dataset is to, and {network} "
-            "gives as many of the samples their labels as the commitment to the count is to."
+            "The prover knows the committed samples and labels, and {network} gives as many of the samples "
+            "their labels as is committed to."
         )
 
     @property

@@ -29,12 +29,12 @@ Values = dict[str, int | list[int]]
 _SAYS_WEIGHTS = {
     "public": "exactly this network, whose weights are part of the verifying key,",
     "private": "a network of this architecture and these scales, with some weights in their ranges,",
-    "committed": "the network of this architecture and these scales that the commitment is to",
+    "committed": "the committed network, of this architecture and these scales,",
 }
 _BINDING = {
     "public": "",
     "private": " Nothing binds the weights to one network: they may differ from one proof to the next.",
-    "committed": " That its weights are of their types is for the proof of the registration to say.",
+    "committed": " That its weights are of their types is for the proof of its registration to say.",
 }
 _SAYS_INPUT = {
     "public": " The input is the one among the public inputs.",
