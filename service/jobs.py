@@ -242,6 +242,8 @@ class Jobs:
 
     def _tell_parent(self, parent_id: str) -> None:
         """Queue a waiting parent if all its children have succeeded; else show how many have."""
+        # Where transactions run side by side, the last two children would each see the other still running.
+        self._session.execute(select(Job.id).where(Job.id == parent_id).with_for_update())
         count, done = self._session.execute(
             select(func.count(), func.sum(case((Job.state == "succeeded", 1), else_=0))).where(
                 Job.parent_id == parent_id
