@@ -233,3 +233,10 @@ def test_with_committed_weights_the_architecture_is_all_that_the_circuit_depends
     )
     third = compile_accuracy(renamed, batch=2, weight_privacy="committed")
     assert third.statement.digest != first.statement.digest
+
+
+def test_the_meaning_names_what_there_is() -> None:
+    graph = networks.of_kinds(5, "conv", shape=(1, 3, 3))
+    meaning = compile_accuracy(graph, batch=2).meaning
+    assert "input" not in meaning
+    assert "The input is" in compile_inference(graph, input_privacy="committed").meaning
