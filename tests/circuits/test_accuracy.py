@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,10 +15,13 @@ from hypothesis import strategies as st
 
 import kernels
 import prover
-from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, parameters
+from circuits import Accuracy, QuantGraph, accuracy, compile_accuracy, compile_inference, parameters
 from circuits.integers import IntArray
+from circuits.lowering import Plan, best_plan
+from circuits.lowering.optimiser import Way
+from circuits.quantised import Affine, Conv, Dense, Rescale, Reshape, WeightType
 from circuits.typed import Privacy
-from tests.circuits.quantised import networks
+from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import R, challenged, first_violation, slow_execute
 from tests.prover.statements import commitment_basis, patient
@@ -82,6 +88,39 @@ def test_segments_hold_what_the_commitments_are_to(weights: Privacy) -> None:
     assert list(held) == circuit.commitments
 
 
+def layered(kind: str) -> QuantGraph:
+    """A layer with multipliers by channel, then one of sums."""
+    rng = np.random.default_rng(5)
+
+    def weights(*shape: int) -> tuple[np.ndarray, WeightType, IntArray]:
+        kind = WeightType(np.ones(shape[0]), rng.integers(0, 4, shape[0]), 2)
+        return rng.integers(0, 4, shape, dtype=np.uint8), kind, rng.integers(-4, 4, shape[0])
+
+    of_input, of_layer = Affine(1.0, 1, 2), Affine(1.0, 2, 3)
+    multiplier, shape = np.array([3, 1, 2, 3]), (2, 3, 2)
+    if kind == "dense":
+        layer: Conv | Dense = Dense(
+            "layer", ("flat",), *weights(4, 12), rescale=Rescale(multiplier, 5, of_layer, 1, 6)
+        )
+        first, flat, size = Reshape("flat", ("x",), (12,)), Reshape("again", ("layer",), (4,)), 4
+    else:
+        groups, rescale = 2 if kind == "groups" else 1, Rescale(multiplier[:, None, None], 3, of_layer, 1, 6)
+        layer = Conv(
+            "layer", ("first",), *weights(4, 2 // groups, 2, 2), (1, 2), (1, 0, 0, 1), groups, rescale=rescale
+        )
+        first, flat, size = Reshape("first", ("x",), shape), Reshape("flat", ("layer",), (12,)), 12
+    logits = Dense("logits", (flat.name,), *weights(3, size))
+    return QuantGraph("x", shape, of_input, (first, layer, flat, logits), "logits")
+
+
+def forced(ways: dict[str, Way]) -> Callable[..., Plan]:
+    def plan(*args: Any) -> Plan:
+        best = best_plan(*args)
+        return replace(best, ways={**best.ways, **ways})
+
+    return plan
+
+
 @pytest.fixture(scope="module")
 def circuit() -> Accuracy:
     return compile_accuracy(networks.of_kinds(7, "conv", most_bits=3, shape=(1, 2, 2)), batch=2)
@@ -116,6 +155,36 @@ def test_no_other_count_label_or_verdict_has_a_proof(circuit: Accuracy) -> None:
     for value in (0, 1, R - 1):
         lie[inverse] = value
         assert first_violation(circuit.statement, lie) is not None
+
+
+@pytest.mark.parametrize("kind", ["channels", "groups", "dense"])
+def test_every_encoding_keeps_samples_apart(kind: str) -> None:
+    """Forced, and at its exact cost: outputs are those of the slow executor, and trading them between
+    samples is noticed."""
+    graph = layered(kind)
+    samples, labels = batch_of(graph, 3, 1)
+    best = compile_accuracy(graph, batch=3, weight_privacy="committed")
+    tensors = [slow.tensors(graph, sample)["layer"] for sample in samples]
+    # With its cheapest clamp each: those take values as they come.
+    encodings = {
+        (way.encoding, way.scaled): (way, rows) for way, rows in best.plan.explanation["layer"][::-1]
+    }
+    assert len(encodings) >= 4
+    for way, rows in encodings.values():
+        with patch.object(accuracy, "best_plan", forced({"layer": way})):
+            circuit = compile_accuracy(graph, batch=3, weight_privacy="committed")
+        assert circuit.statement.constraints == rows
+        z = assigned(circuit, samples, labels)
+        assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+        name = "layer/cap/chosen" if "layer/cap/chosen" in circuit.layout else "layer/out"
+        # Rows are output channels first, then samples, then positions.
+        out = circuit.layout[name].reshape(len(tensors[0]), 3, -1)
+        found = np.stack([tensor.reshape(len(tensor), -1) for tensor in tensors], axis=1).astype(np.int64)
+        assert z[out].tolist() == found.tolist()
+        channel, position = np.argwhere(z[out[:, 0]] != z[out[:, 2]])[0].tolist()
+        first, last = out[channel, [0, 2], position].tolist()
+        lie = forged(circuit, samples, labels, {first: int(z[last]), last: int(z[first])})
+        assert first_violation(circuit.statement, lie) is not None, way
 
 
 def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
@@ -167,12 +236,12 @@ def test_bad_samples_and_labels_are_named(circuit: Accuracy) -> None:
 def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() -> None:
     graph = networks.of_kinds(5, "conv", shape=(1, 3, 3))
     samples, labels = batch_of(graph, 2, 1)
-    accuracy = compile_accuracy(graph, batch=2, weight_privacy="committed")
+    counting = compile_accuracy(graph, batch=2, weight_privacy="committed")
     inference = compile_inference(graph, input_privacy="committed", weight_privacy="committed")
     values = {
         "model": parameters(graph),
-        "dataset": accuracy.dataset_values(samples, labels),
-        "correct": np.array([accuracy.count(samples, labels)]),
+        "dataset": counting.dataset_values(samples, labels),
+        "correct": np.array([counting.count(samples, labels)]),
         "input": samples[0].ravel(),
     }
     basis = commitment_basis(max(len(value) for value in values.values()))
@@ -182,7 +251,11 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
         for name, value in values.items()
     }
     witnesses = (
-        (accuracy, accuracy.witness(samples, labels, statement=5), accuracy.public_inputs(statement=5)),
+        (
+            counting,
+            counting.witness(samples, labels, statement=5),
+            counting.public_inputs(statement=5),
+        ),
         (
             inference,
             inference.witness(samples[0], statement=5),
@@ -201,7 +274,9 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
         )
         commitments = [openings[name].commitment for name in names]
         assert prover.verify(key.verifying_key, public, proof, commitments).valid
-        assert not prover.verify(key.verifying_key, [6, *public[1:]], proof, commitments).valid
+        for place in range(len(public)):
+            wrong_public = [value + (index == place) for index, value in enumerate(public)]
+            assert not prover.verify(key.verifying_key, wrong_public, proof, commitments).valid
         for index, name in enumerate(names):
             wrong = [*commitments]
             wrong[index] = other[name].commitment
