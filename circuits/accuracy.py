@@ -2,7 +2,8 @@
 
 The statement: of the samples and labels that the commitment ``dataset`` is to, as many as the commitment
 ``correct`` is to are labelled as the network labels them. Which ones stays hidden, and so does the count: the
-counts of several batches add up in their commitments, and the sum alone is opened.
+counts of several batches add up in their commitments, and the sum alone is opened. How many samples there
+are is public: a batch that is not full is filled up with samples whose label is no class.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.builder import Builder
-from circuits.circuit import Circuit, checked_integers, require_known
+from circuits.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.inputs import begin, inputs_tally
 from circuits.integers import IntArray
 from circuits.linear import Linear, Weighted
@@ -37,7 +38,8 @@ class Accuracy(Circuit):
     def claim(self) -> str:
         return (
             "The prover knows the committed samples and labels, and {network} gives as many of the samples "
-            "their labels as is committed to."
+            "their labels as is committed to. The size says how many samples there are: what else fills the "
+            "batch up is never right."
         )
 
     @property
@@ -51,7 +53,7 @@ class Accuracy(Circuit):
 
     @property
     def public_layout(self) -> list[dict[str, Any]]:
-        return self._layout()
+        return self._layout(public_group("size", (), 0, self.batch))
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"batch": self.batch, "classes": self.qgraph.classes}
@@ -60,7 +62,8 @@ class Accuracy(Circuit):
         """What the commitment to a batch is to: all samples row by row, then all labels, int64[n].
 
         ``samples``: integers [batch, *input_shape] of the input's type, ``labels``: [batch], each from 0 to
-        the number of classes: with that number, a sample is never right. Raises ``TensorError``.
+        the number of classes: with that number, a sample is never right and does not count. Raises
+        ``TensorError``.
         """
         kind, shape = self.qgraph.input_type, (self.batch, *self.qgraph.input_shape)
         checked = checked_integers(samples, shape, kind.top, "samples")
@@ -84,20 +87,25 @@ class Accuracy(Circuit):
         size = values.size - self.batch
         return self._witness({"samples": values[:size], "labels": values[size:]}, statement)
 
-    def public_inputs(self, *, statement: int = 0) -> list[int]:
+    def values(self, labels: NDArray[np.integer[Any]]) -> Values:
+        """What a proof shows, by the names of ``public_layout``."""
+        return {"size": int((np.asarray(labels) != self.qgraph.classes).sum())}
+
+    def public_inputs(self, labels: NDArray[np.integer[Any]], *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
-        return self._listed({}, statement)
+        return self._listed(self.values(labels), statement)
 
 
 def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Accuracy:
     """The circuit of ``batch`` samples. Deterministic; with committed weights it depends on types only.
 
-    Rows beside the network's: two for each sample. Raises ``StatementError`` as ``compile_inference``, and
+    Rows beside the network's: four for each sample. Raises ``StatementError`` as ``compile_inference``, and
     ``statement.batch`` for a batch of none.
     """
     typed = _typed(qgraph, batch, weight_privacy)
     plan, builder = _plan(typed), Builder()
     begin(builder, typed)
+    size = builder.public("size", 1)
     builder.segment(DATASET, linked=True)
     builder.segment(CORRECT, linked=True)
     tools = arithmetic(builder, _LEVEL)
@@ -108,12 +116,14 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     values, bounds = Lowering(tools, typed, _LEVEL, plan, x).output()
     found = tools.chosen("output/label", batch)
     argmax(tools, "output/argmax", values, bounds, found[:, np.newaxis])
-    right = _equal(builder, "output/right", found, labels)
+    right = _is_zero(builder, "output/right", Linear.wires(found) - Linear.wires(labels))
+    filling = _is_zero(builder, "output/filling", Linear.wires(labels).shift(-qgraph.classes))
     count = builder.committed(CORRECT, "correct", 1)
     builder.zero("output/correct", Linear.ones(right[np.newaxis]) - Linear.wires(count))
+    builder.zero("output/size", Linear.ones(filling[np.newaxis]).shift(-batch) + Linear.wires(size))
 
     def fill(z: IntArray) -> None:
-        z[count] = z[right].sum()
+        z[count], z[size] = z[right].sum(), batch - z[filling].sum()
 
     builder.fill(fill)
     return Accuracy(typed, _LEVEL, builder.program(), plan)
@@ -135,29 +145,28 @@ def _plan(typed: TypedGraph) -> Plan:
     tools, graph = arithmetic(Builder(), _LEVEL), typed.qgraph
     output = typed.tensors[graph.output]
     argmaxes = argmax_tally(tools, typed.batch, graph.classes, 1, (output.low, output.high))
-    others = inputs_tally(typed) + argmaxes + Tally(rows=2 * typed.batch + 1)
+    others = inputs_tally(typed) + argmaxes + Tally(rows=4 * typed.batch + 2)
     return best_plan(tools, typed, _LEVEL, others)
 
 
-def _equal(builder: Builder, name: str, left: IntArray, right: IntArray) -> IntArray:
-    """Wires [n] for ``left == right``, 1 or 0. Rows: two each.
+def _is_zero(builder: Builder, name: str, value: Linear) -> IntArray:
+    """Wires [n] for ``value == 0``, 1 or 0. Rows: two each.
 
-    Sound: with d = left - right, ``d inverse = 1 - equal`` lets ``equal`` be 1 alone where d = 0, and
-    ``d equal = 0`` lets it be 0 alone where it is not.
+    Sound: ``value inverse = 1 - zero`` lets ``zero`` be 1 alone where the value is 0, and ``value zero = 0``
+    lets it be 0 alone where it is not.
     """
-    equal, inverse = builder.private(name, len(left)), builder.private(f"{name}/inverse", len(left))
-    difference = Linear.wires(left) - Linear.wires(right)
-    unequal = Linear.wires(equal).scale(-1).shift(1)
-    builder.multiply(f"{name}_if", difference, Linear.wires(inverse), unequal)
-    builder.multiply(f"{name}_only_if", difference, Linear.wires(equal), Linear.empty(len(left)))
-    matrix = difference.csr
+    zero, inverse = builder.private(name, value.rows), builder.private(f"{name}/inverse", value.rows)
+    nonzero = Linear.wires(zero).scale(-1).shift(1)
+    builder.multiply(f"{name}_if", value, Linear.wires(inverse), nonzero)
+    builder.multiply(f"{name}_only_if", value, Linear.wires(zero), Linear.empty(value.rows))
+    matrix = value.csr
 
     def fill(z: IntArray) -> None:
-        z[equal] = z[left] == z[right]
+        z[zero] = value.evaluate(z) == 0
 
     def derive(z: FrArray) -> None:
         z[inverse] = fr.inverse(matrix.multiply(z))
 
     builder.fill(fill)
     builder.derive(derive)
-    return equal
+    return zero

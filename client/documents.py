@@ -257,16 +257,16 @@ class Description(BaseModel):
         if len(set(self.commitments)) != len(self.commitments):
             raise ValueError("commitments: a name occurs twice")
         if self.scheme == "accuracy" and (
-            len(self.public_inputs) != 1
+            [group.name for group in self.public_inputs] != ["statement", "size"]
             or None in (self.batch, self.classes)
             or [*self.commitments][-2:] != ["dataset", "correct"]
         ):
-            raise ValueError("an accuracy has batch, classes, a dataset and a count, and no public values")
+            raise ValueError("an accuracy has batch, classes, a dataset and a count, and shows its size")
         return self
 
     def public_values(self, values: Values) -> list[int]:
-        """The public inputs after ``statement``, canonical, in order. An accuracy has none: its shards hide
-        their counts.
+        """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard
+        has its own.
 
         Raises ``ValueError`` where ``values`` has other names or numbers than the circuit: -1 and r - 1 are
         one field element, and one of them only is what the circuit means.

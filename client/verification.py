@@ -182,12 +182,12 @@ class _Case:
         self._check_words()
         self._check_expected()
         if self.statement.dataset is None:
-            self._check_proofs([{}])
+            self._check_proofs([({}, self.circuit.public_values(self.statement.values))])
         else:
             self._check_shards(self.statement.dataset)
             self._check_proofs(
                 [
-                    {"dataset": shard.dataset, "correct": shard.correct}
+                    ({"dataset": shard.dataset, "correct": shard.correct}, [shard.size])
                     for shard in self.statement.dataset.shards
                 ]
             )
@@ -280,14 +280,13 @@ class _Case:
         if not verdict:
             _refuse("total_mismatch" if verdict.reason == "sum_mismatch" else verdict.reason)
 
-    def _check_proofs(self, shards: Sequence[dict[str, str]]) -> None:
-        """``shards``: the commitments of each proof beside those that all have."""
+    def _check_proofs(self, shards: Sequence[tuple[dict[str, str], list[int]]]) -> None:
+        """``shards``: of each proof the commitments beside those that all have, and what it shows."""
         if len(self.document.proofs) != len(shards):
             _refuse("proof_count", f"There must be one proof, not {len(self.document.proofs)}.")
-        public = [self.statement.scalar, *self.circuit.public_values(self.statement.values)]
         claims = []
-        for proof, own in zip(self.document.proofs, shards, strict=True):
-            commitments = self.statement.commitments | own
+        for proof, (own, shown) in zip(self.document.proofs, shards, strict=True):
+            commitments, public = self.statement.commitments | own, [self.statement.scalar, *shown]
             linked = [bytes.fromhex(commitments[name]) for name in self.circuit.commitments]
             claims.append(Claim(public, bytes.fromhex(proof), linked))
         for index, verdict in enumerate(verify_batch(self.key, claims, curve=self.curve)):

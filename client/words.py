@@ -39,8 +39,7 @@ _ORDER_UNSAID = (
     "That the samples were picked after the model was committed to: picked_for is the service's word."
 )
 _PRIVATE_DATASET_UNSAID = (
-    "What the samples are, that they are different ones, or that those added to fill up the last shard count"
-    " for nothing: only who knows the dataset can check this."
+    "What the samples are, or that they are different ones: only who knows the dataset can check this."
 )
 
 _NETWORK_UNSEEN = (

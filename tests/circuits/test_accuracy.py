@@ -63,6 +63,8 @@ def test_the_count_is_that_of_the_slow_executor_sample_by_sample(
     assert (
         z[circuit.layout["correct"]].tolist() == [np.sum(found == labels)] == [circuit.count(samples, labels)]
     )
+    assert z[1 : 1 + circuit.statement.public].tolist() == circuit.public_inputs(labels)
+    assert circuit.values(labels) == {"size": np.sum(labels < graph.classes)}
 
 
 @pytest.mark.parametrize("weights", PRIVATE)
@@ -155,6 +157,27 @@ def test_no_other_count_label_or_verdict_has_a_proof(circuit: Accuracy) -> None:
     for value in (0, 1, R - 1):
         lie[inverse] = value
         assert first_violation(circuit.statement, lie) is not None
+
+
+def test_no_filling_passes_for_a_sample_and_no_sample_for_filling(circuit: Accuracy) -> None:
+    """Else whoever is right about half of a hidden dataset would say that it is half as large."""
+    samples, _ = batch_of(circuit.qgraph, 2, 3)
+    right = circuit.qgraph.run(samples).argmax(axis=1)
+    layout, filler = circuit.layout, circuit.qgraph.classes
+    (size,), filling, inverses = (
+        layout[name].tolist() for name in ("size", "output/filling", "output/filling/inverse")
+    )
+    for labels in (right, np.array([right[0], filler]), np.array([filler, filler])):
+        z = assigned(circuit, samples, labels)
+        assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+        for value in {-1, 0, 1, 2, 3} - {int(z[size])}:
+            assert first_violation(circuit.statement, forged(circuit, samples, labels, {size: value}))
+        for wire in filling:
+            lies = {wire: 1 - int(z[wire]), size: int(z[size]) + 2 * int(z[wire]) - 1}
+            lie = forged(circuit, samples, labels, lies)
+            for inverse in (0, 1, R - 1, lie[inverses[filling.index(wire)]]):
+                lie[inverses[filling.index(wire)]] = inverse
+                assert first_violation(circuit.statement, lie) is not None
 
 
 @pytest.mark.parametrize("kind", ["channels", "groups", "dense"])
@@ -254,7 +277,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
         (
             counting,
             counting.witness(samples, labels, statement=5),
-            counting.public_inputs(statement=5),
+            counting.public_inputs(labels, statement=5),
         ),
         (
             inference,

@@ -446,7 +446,8 @@ class TestAccuracy:
     def test_padding_that_counts(
         self, assessor: AccuracyMaker, key: KeyFile, data: LabelledData, parts: list[Part]
     ) -> None:
-        """The last shard holds a third sample in place of padding: seen by those who have the dataset."""
+        """The last shard holds a third sample in place of padding, or of one in three says that it is
+        padding: seen by all, the dataset public or hidden."""
         last = parts[-1]
         samples, labels = last.samples.copy(), last.labels.copy()
         samples[2], labels[2] = samples[0], labels[0]
@@ -461,8 +462,11 @@ class TestAccuracy:
             correct=assessor.maker.commit(np.array([count])),
         )
         shards = [*parts[:-1], filled]
-        document = assessor.prove(assessor.state(assessor.dataset(shards, data.sha256), 8), shards)
-        assert reason(document, key, known=Known(dataset=data)) == "dataset_mismatch"
+        fewer = [replace(parts[0], size=2)]
+        for those, hash_ in ((shards, data.sha256), (shards, None), (fewer, None)):
+            total = sum(part.count for part in those)
+            document = assessor.prove(assessor.state(assessor.dataset(those, hash_), total), those)
+            assert reason(document, key) == "pairing_mismatch"
 
     def test_openings_of_others(
         self, assessor: AccuracyMaker, key: KeyFile, data: LabelledData, parts: list[Part]
