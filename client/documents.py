@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import from_json
 
 from prover.points import SCALAR_MODULUS
 from zenerrors import FileFormatError
@@ -354,6 +355,8 @@ def parse(data: bytes | str) -> Any:
     """JSON in which no field is given twice. Raises ``FileFormatError`` (``file.json``)."""
     try:
         text = data if isinstance(data, str) else data.decode()
+        # Some libraries raise Python's limit of recursion, under which deep nesting would overflow the stack.
+        from_json(text)
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise FileFormatError("file.json", f"the file is not JSON: {error}") from None
