@@ -9,9 +9,7 @@ checkout (docs/zoo.md); without them there is nothing to measure.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -24,10 +22,8 @@ from circuits import Graph, quantise, zoo
 from circuits.graph import FloatArray
 from circuits.onnx.write import to_onnx
 from circuits.quantisation import METHODS, Method, report
-from examples.zoo.data import SPLITS
+from examples.zoo.data import FOLDER, SPLITS
 from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
-
-FOLDER = Path(os.environ.get("ZENSERVE_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
 @dataclass

@@ -25,6 +25,7 @@ from typing import Any
 import ezkl
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 import prover
 from bench import cpu
@@ -56,12 +57,17 @@ def working_directory() -> Iterator[None]:
 
 
 def prepare(options: dict[str, int]) -> None:
-    """The files of EZKL's guide, up to the proving key, in the working directory."""
-    model = onnx.load(cpu.DIGITS / "digits.onnx")
+    """The files of EZKL's guide for the digits network, up to the proving key, in the working directory."""
+    image = np.load(cpu.DIGITS / "held_out.npz")["images"][0]
+    compile_network(onnx.load(cpu.DIGITS / "digits.onnx"), image, options)
+    call(ezkl.setup, "network.ezkl", "vk", "pk", "srs")
+
+
+def compile_network(model: onnx.ModelProto, image: NDArray[Any], options: dict[str, Any]) -> None:
+    """The same up to what the keys are made from, of any network."""
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.shape.dim[0].dim_value = 1
     onnx.save(model, "network.onnx")
-    image = np.load(cpu.DIGITS / "held_out.npz")["images"][0]
     Path("input.json").write_text(json.dumps({"input_data": [image.ravel().tolist()]}))
     run_args = ezkl.PyRunArgs()
     for name, value in (VISIBILITY | options).items():
@@ -71,7 +77,6 @@ def prepare(options: dict[str, int]) -> None:
         call(ezkl.calibrate_settings, "input.json", "network.onnx", "settings.json", "resources")
     call(ezkl.compile_circuit, "network.onnx", "network.ezkl", "settings.json")
     call(ezkl.gen_srs, "srs", json.loads(Path("settings.json").read_text())["run_args"]["logrows"])
-    call(ezkl.setup, "network.ezkl", "vk", "pk", "srs")
 
 
 def prove() -> None:

@@ -25,6 +25,15 @@ class Zen(NamedTuple):
     accuracy: int
 
 
+class ZenCost(NamedTuple):
+    """What ZEN took for the ``total`` of a network, on 32 cores: tables 5.1 and 5.2."""
+
+    setup_s: float
+    prove_s: float
+    verify_s: float
+    crs_gb: float
+
+
 class Speedup(NamedTuple):
     """ZENO over Arkworks, by what is private beside the image."""
 
@@ -40,6 +49,15 @@ ZEN: Final = {
     "lenet-face-small-orl": Zen(7_279_000, 57_352_000, 2_585_000, 9_862_000, 265_779_000),
     "lenet-face-medium-orl": Zen(26_850_000, 274_490_000, 17_354_000, 44_204_000, 1_762_250_000),
     "lenet-face-large-orl": Zen(107_078_000, 610_797_000, 55_212_000, 162_289_000, 5_628_278_000),
+}
+
+ZEN_COSTS: Final = {
+    "shallownet-mnist": ZenCost(37.67, 32.24, 1.06, 0.506),
+    "lenet-small-cifar": ZenCost(46.21, 41.71, 0.79, 0.575),
+    "lenet-medium-cifar": ZenCost(446, 431, 4.59, 3.711),
+    "lenet-face-small-orl": ZenCost(305, 292, 4.54, 3.058),
+    "lenet-face-medium-orl": ZenCost(2_319, 2_264, 16.87, 13.169),
+    "lenet-face-large-orl": ZenCost(14_407, 14_337, 66.95, 49.577),
 }
 
 KERNELS_NETWORK: Final = "lenet-medium-cifar"

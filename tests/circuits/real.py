@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from circuits.graph import FloatArray
-from examples.zoo.data import SPLITS, Split
+from examples.zoo.data import FOLDER, SPLITS, Split
 from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
-
-FOLDER = Path(os.environ.get("ZENSERVE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 class Images(NamedTuple):
