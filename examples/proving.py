@@ -1,0 +1,197 @@
+"""What the examples prove with: the service's steps without the service, its jobs and its vault.
+
+One party has a circuit, its keys and the openings of its commitments; what it hands on are documents of
+``client.documents``, which ``client.verification`` judges.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+import prover
+from circuits import Accuracy, Inference, Recognition, Registration
+from circuits.circuit import Circuit
+from circuits.integers import IntArray
+from client import documents
+from client.datasets import LabelledData
+from client.documents import (
+    Dataset,
+    InputType,
+    KeyFile,
+    OpeningFile,
+    OpeningPart,
+    ProofDocument,
+    Shard,
+    Statement,
+    Values,
+    canonical,
+    checked,
+    key_id,
+    timestamp,
+)
+from client.words import make_statement
+from kernels import FrArray, fr
+from prover import CommitmentBasis, Opening, ProvingKey, sum_blindings
+
+THREADS = os.cpu_count() or 1
+CircuitKind = TypeVar("CircuitKind", bound=Circuit)
+
+
+@dataclass(frozen=True)
+class Scheme(Generic[CircuitKind]):
+    """A circuit with its keys. A development setup: whoever runs it could forge proofs."""
+
+    circuit: CircuitKind
+    key: ProvingKey
+
+    @classmethod
+    def of(cls, circuit: CircuitKind, basis: CommitmentBasis) -> Scheme[CircuitKind]:
+        return cls(circuit, prover.setup(circuit.statement, basis=basis, threads=THREADS))
+
+    @cached_property
+    def key_file(self) -> KeyFile:
+        """What verifiers need beside a proof."""
+        key, circuit = self.key.verifying_key, json.loads(canonical(self.circuit.describe()))
+        return KeyFile(id=key_id(key.digest, circuit), setup=key.setup, key=key.to_json(), circuit=circuit)
+
+    def state(self, values: Values, openings: Mapping[str, Opening], **more: Any) -> Statement:
+        """What a proof will say. ``openings``: of the model, and of input and reference if committed."""
+        return make_statement(
+            self.key_file.circuit,
+            self.key_file.reference,
+            values=values,
+            commitments={name: opening.commitment.hex() for name, opening in openings.items()},
+            made_at=timestamp(datetime.now(UTC)),
+            **more,
+        )
+
+    def document(
+        self, statement: Statement, witness: FrArray, openings: Mapping[str, Opening]
+    ) -> ProofDocument:
+        return ProofDocument.of(statement, [self.prove(witness, openings)])
+
+    def prove(self, witness: FrArray, openings: Mapping[str, Opening]) -> bytes:
+        return prover.prove(
+            self.key,
+            self.circuit.statement,
+            witness,
+            openings=[openings[name] for name in self.circuit.commitments],
+            answer=self.circuit.program.answer,
+            threads=THREADS,
+        ).to_bytes()
+
+
+def commit(basis: CommitmentBasis, values: IntArray, *, hiding: bool = True) -> Opening:
+    return basis.commit(fr.from_int64(values.ravel()), hiding=hiding, threads=THREADS)
+
+
+def reveal(basis: CommitmentBasis, opening: Opening, values: IntArray) -> documents.Opening:
+    """What shows that the commitment is to the values, to those who know them."""
+    shown = basis.reveal(opening, fr.from_int64(values.ravel()), threads=THREADS)
+    return checked(documents.Opening, shown.to_json())
+
+
+def opening_file(
+    basis: CommitmentBasis, kind: documents.Kind, opening: Opening, values: IntArray
+) -> OpeningFile:
+    part = OpeningPart(commitment=opening.commitment.hex(), opening=reveal(basis, opening, values))
+    return OpeningFile(kind=kind, parts=[part])
+
+
+def register(scheme: Scheme[Registration], model: Opening) -> ProofDocument:
+    statement = scheme.state({}, {"model": model})
+    witness = scheme.circuit.witness(statement=statement.scalar)
+    return scheme.document(statement, witness, {"model": model})
+
+
+def infer(
+    scheme: Scheme[Inference], q: IntArray, openings: Mapping[str, Opening], challenge: str | None = None
+) -> ProofDocument:
+    statement = scheme.state(scheme.circuit.values(q), openings, challenge=challenge)
+    witness = scheme.circuit.witness(q, statement=statement.scalar)
+    return scheme.document(statement, witness, openings)
+
+
+def recognise(
+    scheme: Scheme[Recognition],
+    q: IntArray,
+    reference: IntArray,
+    threshold: int,
+    openings: Mapping[str, Opening],
+    challenge: str | None = None,
+) -> ProofDocument:
+    statement = scheme.state(scheme.circuit.values(q, reference, threshold), openings, challenge=challenge)
+    witness = scheme.circuit.witness(q, reference, threshold, statement=statement.scalar)
+    return scheme.document(statement, witness, openings)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A shard as its prover knows it: ``samples`` and ``labels`` of a whole batch, the last ones padding."""
+
+    samples: IntArray
+    labels: IntArray
+    count: int
+    dataset: Opening
+    correct: Opening
+
+
+def measure(
+    scheme: Scheme[Accuracy],
+    model: Opening,
+    data: LabelledData,
+    basis: CommitmentBasis,
+    challenge: str | None = None,
+) -> ProofDocument:
+    """How many labels of a public dataset the network gets right: one proof for each shard, and the total."""
+    circuit = scheme.circuit
+    parts = _parts(circuit, data, basis)
+    sizes = [int((part.labels < circuit.qgraph.classes).sum()) for part in parts]
+    shards = [
+        Shard(
+            size=size,
+            dataset=part.dataset.commitment.hex(),
+            correct=part.correct.commitment.hex(),
+            opening=reveal(basis, part.dataset, circuit.dataset_values(part.samples, part.labels)),
+        )
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    dataset = Dataset(
+        sha256=data.sha256.hex(),
+        size=data.size,
+        picked_for=model.commitment.hex(),
+        shards=shards,
+        blinding=sum_blindings([part.correct.blinding_bytes for part in parts]).hex(),
+    )
+    values: Values = {"correct": sum(part.count for part in parts), "size": data.size}
+    statement = scheme.state(values, {"model": model}, dataset=dataset, challenge=challenge)
+    proofs = [
+        scheme.prove(
+            circuit.witness(part.samples, part.labels, statement=statement.scalar),
+            {"model": model, "dataset": part.dataset, "correct": part.correct},
+        )
+        for part in parts
+    ]
+    return ProofDocument.of(statement, proofs)
+
+
+def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentBasis) -> list[Part]:
+    kind = InputType(shape=list(circuit.qgraph.input_shape), **vars(circuit.qgraph.input_type))
+    parts = []
+    for numbers in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
+        values = np.array(numbers, dtype=np.int64)
+        samples = values[: -circuit.batch].reshape(circuit.batch, *circuit.qgraph.input_shape)
+        labels = values[-circuit.batch :]
+        count = circuit.count(samples, labels)
+        # Anyone who has the dataset can compute its commitment: it hides nothing. The count's does.
+        dataset = commit(basis, values, hiding=False)
+        parts.append(Part(samples, labels, count, dataset, commit(basis, np.array([count]))))
+    return parts
