@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 import prover
 from bench import cpu
-from bench.measure import Report, Row, alone, arguments, machine, measure
+from bench.measure import Report, Row, Timing, alone, arguments, machine, measure, seconds
 
 VISIBILITY: dict[str, object] = {
     "input_visibility": "private",
@@ -37,6 +37,7 @@ VISIBILITY: dict[str, object] = {
     "output_visibility": "public",
 }
 DEFAULT: dict[str, int] = {}
+COMMITTED = {"param_visibility": "polycommit"}
 TUNED = {"input_scale": 4, "param_scale": 4, "logrows": 11, "decomp_base": 128, "decomp_legs": 3}
 
 
@@ -73,10 +74,23 @@ def compile_network(model: onnx.ModelProto, image: NDArray[Any], options: dict[s
     for name, value in (VISIBILITY | options).items():
         setattr(run_args, name, value)
     call(ezkl.gen_settings, "network.onnx", "settings.json", py_run_args=run_args)
-    if not options:
+    if "logrows" not in options:
         call(ezkl.calibrate_settings, "input.json", "network.onnx", "settings.json", "resources")
     call(ezkl.compile_circuit, "network.onnx", "network.ezkl", "settings.json")
     call(ezkl.gen_srs, "srs", json.loads(Path("settings.json").read_text())["run_args"]["logrows"])
+
+
+def make_keys(folder: Path, model: bytes, image: NDArray[Any]) -> float:
+    """EZKL's files in ``folder``, weights committed, up to the keys: the seconds that these take."""
+    with chdir(folder):
+        compile_network(onnx.load_from_string(model), image, COMMITTED)
+        return seconds(lambda: call(ezkl.setup, "network.ezkl", "vk", "pk", "srs"))
+
+
+def prove_and_verify(folder: Path, repetitions: int) -> tuple[Timing, Timing]:
+    """The times of both, with the files of ``make_keys``."""
+    with chdir(folder):
+        return measure(prove, repetitions=repetitions), measure(verify, repetitions=repetitions)
 
 
 def prove() -> None:
@@ -84,11 +98,15 @@ def prove() -> None:
     call(ezkl.prove, "witness.json", "network.ezkl", "pk", "proof.json", "srs")
 
 
+def verify() -> None:
+    assert call(ezkl.verify, "proof.json", "settings.json", "vk", "srs")
+
+
 def prove_alone(options: dict[str, int]) -> None:
     with working_directory():
         prepare(options)
         prove()
-        assert call(ezkl.verify, "proof.json", "settings.json", "vk", "srs")
+        verify()
 
 
 def ours_alone() -> None:

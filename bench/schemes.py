@@ -3,8 +3,8 @@
     python -m bench.schemes [--net NAME] [--scheme NAME] [--json FILE] [--quick]
 
 Weights are committed in every scheme, inputs private; inferences show the label. Each row has two processes
-of its own: one makes the keys, one loads them, proves and verifies; "peak MB" is the larger one's, and the
-proving one's in brackets. A proof is timed from the integers of its images: witness and proof, the
+of its own: one makes the keys, once; one loads them, proves and verifies. "peak MB" is the larger one's, in
+brackets the proving one's. A proof is timed from the integers of its images: witness and proof, the
 commitments to model, dataset and reference being made before. A worker keeps constraints, and so does this.
 Verification takes one thread. Images from $ZENSERVE_DATA or shared/data beside the checkout (docs/zoo.md).
 """
@@ -15,8 +15,11 @@ import argparse
 import json
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +33,9 @@ import prover
 from bench.measure import Timing, alone, machine, measure
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
 from circuits.circuit import Circuit
-from circuits.graph import Graph
+from circuits.graph import FloatArray, Graph
 from circuits.integers import IntArray
+from circuits.onnx.write import to_onnx
 from circuits.papers.figures import ZEN, ZEN_COSTS
 from examples.zoo.data import FOLDER, Split, cifar, faces, mnist
 from examples.zoo.evaluate import CALIBRATION_IMAGES
@@ -61,6 +65,14 @@ AIMS: Final = {
     ("lenet-face-small", "inference"): 5.0,
     ("shallownet", "accuracy-100"): 8.0,
 }
+
+
+# Networks for which EZKL's proof takes minutes at most, and fits into memory.
+EZKL: Final = ("shallownet",)
+HEADINGS: Final = (
+    *("scheme", "constraints", "setup s", "prove s", "aim s", "verify s"),
+    *("peak MB", "key MB", "bytes"),
+)
 
 
 @dataclass(frozen=True)
@@ -141,9 +153,10 @@ def _recognition(graph: QuantGraph, face: IntArray, other: IntArray) -> Case:
 
 @dataclass(frozen=True)
 class Images:
-    """A quantised network, its inputs int64[n, *shape] with their labels, and where they are from."""
+    """A quantised network, inputs [n, *shape] real and quantised, their labels, and where they are from."""
 
     graph: QuantGraph
+    real: FloatArray
     integers: IntArray
     labels: NDArray[np.int64]
     source: str
@@ -171,9 +184,8 @@ def images_of(net: str) -> Images:
         calibration = zoo.calibration(net)
         real, labels = np.resize(calibration, (count, *calibration.shape[1:])), np.zeros(count, np.int64)
         source = "stand-ins"
-    quantised = quantise(graph, calibration)
-    integers = quantised.input_type.quantise(real[:count])
-    return Images(quantised, integers, labels[:count].astype(np.int64), source)
+    real, labels, quantised = real[:count], labels[:count].astype(np.int64), quantise(graph, calibration)
+    return Images(quantised, real, quantised.input_type.quantise(real), labels, source)
 
 
 def _network(net: str) -> Graph:
@@ -184,45 +196,56 @@ def make_basis(count: int, path: Path) -> None:
     CommitmentBasis.generate(count, threads=THREADS).save(path)
 
 
-def make_key(task: Task) -> tuple[int, Timing]:
+def make_key(task: Task) -> tuple[int, float]:
     """Constraints, and the time of a setup; the key goes into the folder."""
     statement, basis = case(task).circuit.statement, CommitmentBasis.load(task.folder / "basis")
-    made: list[ProvingKey] = []
-
-    def setup() -> None:
-        made.clear()
-        made.append(prover.setup(statement, basis=basis, threads=THREADS))
-
-    timing = measure(setup, repetitions=min(task.repetitions, 2))
-    made[0].save(task.folder / "key")
-    return statement.constraints, timing
+    start = time.perf_counter()
+    key = prover.setup(statement, basis=basis, threads=THREADS)
+    taken = time.perf_counter() - start
+    key.save(task.folder / "key")
+    return statement.constraints, taken
 
 
-def prove(task: Task) -> tuple[Timing, Timing, int]:
-    """The times of a proof and of its verification, and the proof's bytes."""
-    this, key = case(task), ProvingKey.load(task.folder / "key")
-    circuit = this.circuit
-    circuit.keep_matrices(KEPT_BYTES)
-    openings = this.open(CommitmentBasis.load(task.folder / "basis"))
+class Worker:
+    """Holds what a worker of the service holds, and proves one case again and again."""
 
-    def make() -> bytes:
+    def __init__(self, task: Task) -> None:
+        self.case, self.key = case(task), ProvingKey.load(task.folder / "key")
+        self.openings = self.case.open(CommitmentBasis.load(task.folder / "basis"))
+        self.case.circuit.keep_matrices(KEPT_BYTES)
+
+    def prove(self) -> bytes:
+        circuit = self.case.circuit
         return prover.prove(
-            key,
+            self.key,
             circuit.statement,
-            this.witness(),
-            openings=openings,
+            self.case.witness(),
+            openings=self.openings,
             answer=circuit.program.answer,
             threads=THREADS,
         ).to_bytes()
 
-    public, commitments = this.public_inputs(), [opening.commitment for opening in openings]
-    proof, vk = make(), key.verifying_key
+
+def prove(task: Task) -> tuple[Timing, Timing, int]:
+    """The times of a proof and of its verification, and the proof's bytes."""
+    worker = Worker(task)
+    public, commitments = worker.case.public_inputs(), [opening.commitment for opening in worker.openings]
+    proofs: list[bytes] = []
+    proving = measure(lambda: proofs.append(worker.prove()), repetitions=task.repetitions)
 
     def verify() -> None:
-        assert prover.verify(vk, public, proof, commitments)
+        assert prover.verify(worker.key.verifying_key, public, proofs[0], commitments)
 
-    proving = measure(make, repetitions=task.repetitions)
-    return proving, measure(verify, repetitions=4 * task.repetitions), len(proof)
+    return proving, measure(verify, repetitions=10 * task.repetitions), len(proofs[0])
+
+
+def in_turn(task: Task, peers: Path) -> Timing:
+    """Our proof and EZKL's, from its files in ``peers``."""
+    from bench import ezkl
+
+    worker = Worker(task)
+    with chdir(peers):
+        return measure(worker.prove, ezkl.prove, repetitions=task.repetitions)
 
 
 @dataclass(frozen=True)
@@ -230,7 +253,6 @@ class Measured:
     """A row, and what else is printed of it."""
 
     row: Row
-    setup: Timing
     prove: Timing
     prove_mb: float
 
@@ -240,42 +262,76 @@ class Measured:
         return (
             row.scheme,
             f"{row.constraints:,}",
-            f"{row.setup_s:.3g} ({self.setup.spread:.0%})",
+            f"{row.setup_s:.3g}",
             f"{row.prove_s:.3g} ({self.prove.spread:.0%})",
             f"{aim:g}" if aim else "",
             f"{row.verify_s:.4f}",
             f"{row.peak_mb:,.0f} ({self.prove_mb:,.0f})",
             f"{row.key_mb:,.1f}",
-            f"{row.proof_bytes}",
+            f"{row.proof_bytes:,}",
         )
 
 
-def measured(net: str, scheme: str, images: Images, repetitions: int, folder: Path) -> Measured:
-    """One row. ``folder`` has the basis, and gets the key."""
-    used = {"accuracy": BATCHES.get(net, 0), "recognition": 2}.get(scheme, 1)
-    task = Task(
-        scheme, images.graph.to_bytes(), images.integers[:used], images.labels[:used], repetitions, folder
-    )
-    (constraints, setup), setup_mb = alone(make_key, task)
-    (proving, verifying, size), prove_mb = alone(prove, task)
-    row = Row(
-        net,
-        f"accuracy-{used}" if scheme == "accuracy" else scheme,
-        constraints,
-        setup.median,
-        proving.median,
-        verifying.median,
-        max(setup_mb, prove_mb),
-        (folder / "key").stat().st_size / 1e6,
-        size,
-    )
-    return Measured(row, setup, proving, prove_mb)
+class Bench:
+    """Measures the schemes of one network. ``folder`` holds the basis, and the key of the last scheme."""
+
+    def __init__(self, net: str, repetitions: int, folder: Path) -> None:
+        self.net, self.images, self.repetitions, self.folder = net, images_of(net), repetitions, folder
+        shard = BATCHES.get(net, 0) * (self.images.integers[0].size + 1)
+        alone(make_basis, max(shard, parameters(self.images.graph).size), folder / "basis")
+
+    def task(self, scheme: str) -> Task:
+        used = {"accuracy": BATCHES.get(self.net, 0), "recognition": 2}.get(scheme, 1)
+        images = self.images
+        integers, labels = images.integers[:used], images.labels[:used]
+        return Task(scheme, images.graph.to_bytes(), integers, labels, self.repetitions, self.folder)
+
+    def scheme(self, scheme: str) -> Measured:
+        task = self.task(scheme)
+        (constraints, setup), setup_mb = alone(make_key, task)
+        (proving, verifying, size), prove_mb = alone(prove, task)
+        row = Row(
+            self.net,
+            f"accuracy-{len(task.images)}" if scheme == "accuracy" else scheme,
+            constraints,
+            setup,
+            proving.median,
+            verifying.median,
+            max(setup_mb, prove_mb),
+            (self.folder / "key").stat().st_size / 1e6,
+            size,
+        )
+        return Measured(row, proving, prove_mb)
+
+    def peer(self) -> Measured:
+        """EZKL on the same network and image, just after our inference. Raises ``ImportError``."""
+        from bench import ezkl
+
+        folder = self.folder / "ezkl"
+        folder.mkdir()
+        setup, setup_mb = alone(ezkl.make_keys, folder, to_onnx(_network(self.net)), self.images.real[0])
+        (proving, verifying), prove_mb = alone(ezkl.prove_and_verify, folder, min(self.repetitions, 2))
+        turns, _ = alone(in_turn, self.task("inference"), folder)
+        settings, proof = (
+            json.loads((folder / name).read_text()) for name in ("settings.json", "proof.json")
+        )
+        row = Row(
+            self.net,
+            f"ezkl-{version('ezkl')}",
+            settings["num_rows"],
+            setup,
+            proving.median,
+            verifying.median,
+            max(setup_mb, prove_mb),
+            (folder / "pk").stat().st_size / 1e6,
+            len(proof["proof"]),
+        )
+        print(f"{self.net}: in turn, EZKL's proof takes {turns.ratio:.1f}x as long as our inference's.")
+        return Measured(row, proving, prove_mb)
 
 
-def schemes_of(net: str) -> tuple[str, ...]:
-    return ("registration", "recognition" if net == EMBEDDING else "inference", "accuracy")[
-        : 2 + (net in BATCHES)
-    ]
+def schemes_of(net: str) -> list[str]:
+    return ["registration", "recognition"] if net == EMBEDDING else ["registration", "inference", "accuracy"]
 
 
 def of_paper(net: str) -> Iterator[tuple[str, ...]]:
@@ -285,22 +341,12 @@ def of_paper(net: str) -> Iterator[tuple[str, ...]]:
         counts, cost = ZEN[name], ZEN_COSTS[name]
         times = f"{cost.setup_s:g}", f"{cost.prove_s:g}", "", f"{cost.verify_s:g}"
         yield "ZEN, inference", f"{counts.total:,}", *times, "", f"{1000 * cost.crs_gb:,.0f}", ""
-        yield "ZENacc, 100 images", f"{counts.accuracy:,}", *[""] * 7
+        yield "ZEN, accuracy-100", f"{counts.accuracy:,}", *[""] * 7
 
 
-def show(net: str, images: Images, lines: Sequence[Sequence[str]]) -> None:
-    table = Table(title=f"{net}, {images.source}", title_justify="left")
-    for heading in (
-        "scheme",
-        "constraints",
-        "setup s",
-        "prove s",
-        "aim s",
-        "verify s",
-        "peak MB",
-        "key MB",
-        "bytes",
-    ):
+def show(title: str, lines: Sequence[Sequence[str]]) -> None:
+    table = Table(title=title, title_justify="left")
+    for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading == "scheme" else "right")
     for line in lines:
         table.add_row(*line)
@@ -314,9 +360,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
     parser.add_argument("--quick", action="store_true", help="the digits, one repetition: does it run?")
     options = parser.parse_args()
-    repetitions = 1 if options.quick else 5
-    print(f"{machine()}, {THREADS} threads; medians, in brackets (max - min) / median")
-    if not FOLDER.is_dir():
+    repetitions = 1 if options.quick else 3
+    print(f"{machine()}, {THREADS} threads")
+    print(f"Median of {repetitions}, in brackets (max - min) / median; setups once.")
+    if not (options.quick or FOLDER.is_dir()):
         print(f"No images in {FOLDER}: stand-ins from the zoo. Set ZENSERVE_DATA (docs/zoo.md).")
     rows: list[Row] = []
     for net in [options.net] if options.net else [QUICK] if options.quick else NETS:
@@ -329,13 +376,17 @@ def main() -> None:
 
 def bench(net: str, schemes: Sequence[str], repetitions: int) -> list[Row]:
     """Measure and print one network."""
-    images = images_of(net)
-    count = max(BATCHES.get(net, 0) * (images.integers[0].size + 1), parameters(images.graph).size)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        alone(make_basis, count, folder / "basis")
-        found = [measured(net, scheme, images, repetitions, folder) for scheme in schemes]
-    show(net, images, [*(one.line for one in found), *of_paper(net)])
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(net, repetitions, Path(folder))
+        found = []
+        for scheme in schemes:
+            found.append(bench.scheme(scheme))
+            if scheme == "inference" and net in EZKL:
+                try:
+                    found.append(bench.peer())
+                except ImportError:
+                    print("EZKL is not installed here: pip install 'zenserve[bench]'.")
+    show(f"{net}, {bench.images.source}", [*(one.line for one in found), *of_paper(net)])
     return [one.row for one in found]
 
 
