@@ -21,7 +21,7 @@ from contextlib import chdir
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ NETS: Final[dict[str, Callable[[Path], Split]]] = {
 SCHEMES: Final = ("registration", "inference", "accuracy", "recognition")
 # Images in one proof: 100 for shallownet, else as many as fit 2^19 constraints.
 BATCHES: Final = {QUICK: 10, "shallownet": 100, "lenet-small": 10, "lenet-medium": 2, "lenet-face-small": 3}
-# What issue "The schemes" aims at for a proof, seconds on two cores.
+# What we aim at for a proof on two cores, in seconds.
 AIMS: Final = {
     ("shallownet", "inference"): 0.4,
     ("lenet-small", "inference"): 1.5,
@@ -65,8 +65,6 @@ AIMS: Final = {
     ("lenet-face-small", "inference"): 5.0,
     ("shallownet", "accuracy-100"): 8.0,
 }
-
-
 # Networks for which EZKL's proof takes minutes at most, and fits into memory.
 EZKL: Final = ("shallownet",)
 HEADINGS: Final = (
@@ -77,7 +75,7 @@ HEADINGS: Final = (
 
 @dataclass(frozen=True)
 class Row:
-    """One scheme on one network. ``key_mb``: the proving key's file, in 10^6 bytes as ``peak_mb`` is not."""
+    """One scheme on one network. ``key_mb``: the proving key's file; MB are 2^20 bytes."""
 
     net: str
     scheme: str
@@ -151,41 +149,33 @@ def _recognition(graph: QuantGraph, face: IntArray, other: IntArray) -> Case:
     )
 
 
-@dataclass(frozen=True)
-class Images:
-    """A quantised network, inputs [n, *shape] real and quantised, their labels, and where they are from."""
+class Images(NamedTuple):
+    """What calibrates a network; inputs [n, *shape] that no training saw, and labels; where they are from."""
 
-    graph: QuantGraph
-    real: FloatArray
-    integers: IntArray
+    calibration: FloatArray
+    inputs: FloatArray
     labels: NDArray[np.int64]
     source: str
 
 
 def images_of(net: str) -> Images:
-    """The quantised network, and images that no training saw; without any data the zoo's stand-ins."""
-    graph, count = _network(net), max(BATCHES.get(net, 0), 2)
+    """Without any data the zoo's stand-ins."""
     if net == QUICK:
         held_out = np.load(DIGITS / "held_out.npz")
-        calibration, real, labels = (
-            np.load(DIGITS / "calibration.npy"),
-            held_out["images"],
-            held_out["labels"],
+        images, labels = held_out["images"].astype(np.float64), held_out["labels"].astype(np.int64)
+        return Images(np.load(DIGITS / "calibration.npy"), images, labels, "digits")
+    if not FOLDER.is_dir():
+        noise = zoo.calibration(net)
+        count = max(BATCHES.get(net, 0), 2)
+        return Images(
+            noise, np.resize(noise, (count, *noise.shape[1:])), np.zeros(count, np.int64), "stand-ins"
         )
-        source = "digits"
-    elif FOLDER.is_dir():
-        split = NETS[net](FOLDER)
-        calibration, real, labels = split.seen.pixels[:CALIBRATION_IMAGES] / 255, *split.held_out
-        if net == EMBEDDING:
-            same = split.seen.pixels[split.seen.labels == labels[0]]
-            real = np.concatenate([real[:1], same[:1]])
-        real, source = real[:count] / 255, NETS[net].__name__
-    else:
-        calibration = zoo.calibration(net)
-        real, labels = np.resize(calibration, (count, *calibration.shape[1:])), np.zeros(count, np.int64)
-        source = "stand-ins"
-    real, labels, quantised = real[:count], labels[:count].astype(np.int64), quantise(graph, calibration)
-    return Images(quantised, real, quantised.input_type.quantise(real), labels, source)
+    seen, (pixels, labels) = NETS[net](FOLDER)
+    if net == EMBEDDING:
+        pixels = np.concatenate([pixels[:1], seen.pixels[seen.labels == labels[0]]])
+    used = slice(BATCHES.get(net, 2))
+    calibration = seen.pixels[:CALIBRATION_IMAGES] / 255
+    return Images(calibration, pixels[used] / 255, labels[used], NETS[net].__name__)
 
 
 def _network(net: str) -> Graph:
@@ -277,14 +267,15 @@ class Bench:
 
     def __init__(self, net: str, repetitions: int, folder: Path) -> None:
         self.net, self.images, self.repetitions, self.folder = net, images_of(net), repetitions, folder
-        shard = BATCHES.get(net, 0) * (self.images.integers[0].size + 1)
-        alone(make_basis, max(shard, parameters(self.images.graph).size), folder / "basis")
+        self.network = quantise(_network(net), self.images.calibration)
+        shard = BATCHES.get(net, 0) * (self.images.inputs[0].size + 1)
+        alone(make_basis, max(shard, parameters(self.network).size), folder / "basis")
 
     def task(self, scheme: str) -> Task:
         used = {"accuracy": BATCHES.get(self.net, 0), "recognition": 2}.get(scheme, 1)
-        images = self.images
-        integers, labels = images.integers[:used], images.labels[:used]
-        return Task(scheme, images.graph.to_bytes(), integers, labels, self.repetitions, self.folder)
+        integers = self.network.input_type.quantise(self.images.inputs[:used])
+        labels = self.images.labels[:used]
+        return Task(scheme, self.network.to_bytes(), integers, labels, self.repetitions, self.folder)
 
     def scheme(self, scheme: str) -> Measured:
         task = self.task(scheme)
@@ -298,7 +289,7 @@ class Bench:
             proving.median,
             verifying.median,
             max(setup_mb, prove_mb),
-            (self.folder / "key").stat().st_size / 1e6,
+            (self.folder / "key").stat().st_size / (1 << 20),
             size,
         )
         return Measured(row, proving, prove_mb)
@@ -309,7 +300,7 @@ class Bench:
 
         folder = self.folder / "ezkl"
         folder.mkdir()
-        setup, setup_mb = alone(ezkl.make_keys, folder, to_onnx(_network(self.net)), self.images.real[0])
+        setup, setup_mb = alone(ezkl.make_keys, folder, to_onnx(_network(self.net)), self.images.inputs[0])
         (proving, verifying), prove_mb = alone(ezkl.prove_and_verify, folder, min(self.repetitions, 2))
         turns, _ = alone(in_turn, self.task("inference"), folder)
         settings, proof = (
@@ -323,7 +314,7 @@ class Bench:
             proving.median,
             verifying.median,
             max(setup_mb, prove_mb),
-            (folder / "pk").stat().st_size / 1e6,
+            (folder / "pk").stat().st_size / (1 << 20),
             len(proof["proof"]),
         )
         print(f"{self.net}: in turn, EZKL's proof takes {turns.ratio:.1f}x as long as our inference's.")
