@@ -235,7 +235,7 @@ def in_turn(task: Task, peers: Path) -> Timing:
 
     worker = Worker(task)
     with chdir(peers):
-        return measure(worker.prove, ezkl.prove, repetitions=task.repetitions)
+        return measure(worker.prove, ezkl.prove_committed, repetitions=task.repetitions)
 
 
 @dataclass(frozen=True)
