@@ -26,6 +26,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.compiler
 	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl
+	$(BIN)/python -m bench.schemes
 
 clean:
 	rm -rf $(VENV) build kernels/*.so

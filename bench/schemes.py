@@ -361,6 +361,8 @@ def main() -> None:
         wanted = [name for name in schemes_of(net) if options.scheme in (None, name)]
         if wanted:
             rows += bench(net, wanted, repetitions)
+    if not rows:
+        parser.error(f"{options.net} is measured by {', '.join(schemes_of(options.net))}")
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 

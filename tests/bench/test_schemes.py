@@ -31,6 +31,13 @@ def test_every_row_of_the_schemes_benchmark(tmp_path: Path) -> None:
     assert [row["proof_bytes"] for row in rows] == [450, 450, 738]
 
 
+def test_without_images_the_zoo_has_stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemes, "FOLDER", tmp_path / "none")
+    images = schemes.images_of("shallownet")
+    assert (images.source, images.inputs.shape, len(images.labels)) == ("stand-ins", (100, 1, 28, 28), 100)
+    assert schemes.images_of(schemes.EMBEDDING).inputs.shape == (2, 1, 56, 46)
+
+
 def test_proofs_that_do_not_verify_are_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = schemes.Bench("digits", 1, tmp_path)
     task = bench.task("inference")
