@@ -135,7 +135,12 @@ def case(task: Task) -> Case:
         "dataset": accuracy.dataset_values(images, labels),
         "correct": np.array([accuracy.count(images, labels)]),
     }
-    return Case(accuracy, model | shard, lambda: accuracy.witness(images, labels), accuracy.public_inputs)
+    return Case(
+        accuracy,
+        model | shard,
+        lambda: accuracy.witness(images, labels),
+        lambda: accuracy.public_inputs(labels),
+    )
 
 
 def _recognition(graph: QuantGraph, face: IntArray, other: IntArray) -> Case:
