@@ -8,7 +8,7 @@ private weights a product of a weight and an input is one constraint, or packed 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from zenerrors import StatementError
 
 # What a proof shows of the output: the label, beside it all logits, or the first few labels in order.
 Reveal = Literal["label", "logits", "top"]
+_MOST_LABELS: Final = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +150,17 @@ def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, 
     return TypedGraph(qgraph, input_privacy, weight_privacy)
 
 
+def most_labels(qgraph: QuantGraph) -> int:
+    """How many labels a proof can show: the last one is no news, and each costs the square of the classes."""
+    return min(_MOST_LABELS, qgraph.classes - 1)
+
+
 def _require_shown(qgraph: QuantGraph, reveal: Reveal, top: int) -> None:
-    most = qgraph.classes - 1 if reveal == "top" else 1
+    most = most_labels(qgraph) if reveal == "top" else 1
     if reveal not in ("label", "logits", "top") or not 1 <= top <= most:
         raise StatementError(
             "statement.reveal",
-            f"a proof shows the label, the logits, or the top 1 to {qgraph.classes - 1} labels",
+            f"a proof shows the label, the logits, or the top 1 to {most_labels(qgraph)} labels",
             field="top" if reveal in ("label", "logits", "top") else "reveal",
         )
 

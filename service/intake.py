@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import circuits
 from circuits import QuantGraph
+from circuits.inference import most_labels
 from circuits.recognition import embedding_type
 from client.datasets import LabelledData
 from service.sealed import Integers, Secret, pack
@@ -130,12 +131,10 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
 
 
 def check_top(quantised: bytes, top: int) -> None:
-    """Raises ``TensorError`` where it is not less than the number of classes."""
-    most = QuantGraph.from_bytes(quantised).classes - 1
+    """Raises ``TensorError`` for more labels than a proof can show."""
+    most = most_labels(QuantGraph.from_bytes(quantised))
     if not 1 <= top <= most:
-        raise TensorError(
-            "input.out_of_range", f"top must be from 1 to {most}, one less than the classes", field="top"
-        )
+        raise TensorError("input.out_of_range", f"top must be from 1 to {most}", field="top")
 
 
 def architecture(quantised: bytes) -> bytes:

@@ -151,7 +151,9 @@ class ProofRequest(BaseModel):
     reveal: Literal["label", "logits", "top"] | None = Field(
         default=None, description="Inference: what the proof shows of the output. label"
     )
-    top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
+    top: int | None = Field(
+        default=None, ge=1, description="Inference: how many labels, with reveal top; at most ten."
+    )
     reference: list[Any] | None = Field(
         default=None, description="Recognition: an image; the proof shows its embedding."
     )
