@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.digits.demo
 
 test: $(VENV)/.installed-dev check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
