@@ -366,10 +366,10 @@ def main() -> None:
         wanted = [name for name in schemes_of(net) if options.scheme in (None, name)]
         if wanted:
             rows += bench(net, wanted, repetitions)
+        if options.json:
+            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     if not rows:
         parser.error(f"{options.net} is measured by {', '.join(schemes_of(options.net))}")
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
 def bench(net: str, schemes: Sequence[str], repetitions: int) -> list[Row]:
