@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from client.errors import ClientError
 from service import audit_cli, compile_cli, tables_cli, terminal
 from service.terminal import REFUSED, TROUBLE
 from zenerrors import ZenError
+
+if TYPE_CHECKING:
+    from client.api import JobKind
 
 
 class _CeremonyGroup(TyperGroup):
@@ -146,9 +149,7 @@ def add_model(
             bits=bits,
             parent_id=parent,
         )
-        if wait:
-            with _going_on(model.id):
-                model = terminal.show_progress(err, "registering", service.follow(model))
+        model = _watched(model, "registering", service.follow(model), wait)
     terminal.print_job(out, model)
     _exit_unless_good(model.state)
 
@@ -187,7 +188,7 @@ def get_architecture(
     """Fetch what a model's circuits are compiled from, for zenserve audit: committed weights are blanked."""
     with client.Client(url) as service:
         output.write_bytes(service.get_architecture(model_id))
-    err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
+    _say_written(output)
 
 
 @datasets.command("add")
@@ -220,9 +221,7 @@ def add_dataset(
             name=name or samples.stem,
             shard_size=shard_size,
         )
-        if wait:
-            with _going_on(dataset.id):
-                dataset = terminal.show_progress(err, "committing", service.follow(dataset))
+        dataset = _watched(dataset, "committing", service.follow(dataset), wait)
     terminal.print_job(out, dataset)
     _exit_unless_good(dataset.state)
 
@@ -310,9 +309,7 @@ def prove(
             dataset_id=dataset,
             challenge=challenge,
         )
-        if wait:
-            with _going_on(job.id):
-                job = terminal.show_progress(err, "proving", service.events(job.id))
+        job = _watched(job, "proving", service.events(job.id), wait)
         terminal.print_job(out, job)
         if output and wait:
             _write(service.get_proof_document(succeeded(job).id), output)
@@ -384,12 +381,24 @@ def _write(document: dict[str, Any] | list[Any], output: Path | None) -> None:
         print(text)
     else:
         output.write_text(text + "\n")
-        err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
+        _say_written(output)
+
+
+def _say_written(output: Path) -> None:
+    err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
 
 
 def _exit_unless_good(state: str) -> None:
     if state in ("failed", "canceled"):
         raise typer.Exit(REFUSED)
+
+
+def _watched(job: JobKind, doing: str, changes: Iterator[JobKind], wait: bool) -> JobKind:
+    """The job once it is over, its progress shown meanwhile; as it is, if nobody waits."""
+    if not wait:
+        return job
+    with _going_on(job.id):
+        return terminal.show_progress(err, doing, changes)
 
 
 @contextmanager

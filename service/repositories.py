@@ -30,9 +30,6 @@ class Models:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, model: Model) -> None:
-        self._session.add(model)
-
     def get(self, model_id: str, field: str = "model_id") -> Model:
         """Raises ``NotFoundError``."""
         return _found(self._session.get(Model, model_id), "model", model_id, field)
@@ -70,9 +67,6 @@ class Commitments:
 class Datasets:
     def __init__(self, session: Session) -> None:
         self._session = session
-
-    def add(self, dataset: Dataset) -> None:
-        self._session.add(dataset)
 
     def get(self, dataset_id: str) -> Dataset:
         """Raises ``NotFoundError``."""

@@ -12,6 +12,7 @@ from service.jobs import Jobs, new_id
 from service.repositories import Datasets, Models
 from service.routes.dependencies import IdempotencyKey, RuntimeDep
 from service.routes.forms import PRINTABLE, fields_as_described
+from service.routes.submission import submit
 from service.runtime import Runtime
 from service.schemas import DatasetView, dataset_view
 from service.tables import Dataset, Privacy
@@ -117,10 +118,4 @@ def _add(runtime: Runtime, row: Dataset, read: bytes, key: str | None, mac: byte
     row.sha256 = read[:_HASH_BYTES].hex()
     row.size = len(sealed.unpack(read[_HASH_BYTES:])["labels"].values)
     row.samples = sealed.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
-    with runtime.database.write() as session:
-        if earlier := Jobs(session).earlier(key, mac):
-            return earlier
-        Jobs(session).create(row.id, "dataset", key, mac)
-        Datasets(session).add(row)
-    runtime.enqueue(row.id)
-    return row.id
+    return submit(runtime, "dataset", row, key, mac)

@@ -12,6 +12,7 @@ from service.jobs import Jobs, new_id
 from service.repositories import Models
 from service.routes.dependencies import IdempotencyKey, RuntimeDep
 from service.routes.forms import PRINTABLE, fields_as_described
+from service.routes.submission import submit
 from service.runtime import Runtime
 from service.schemas import ModelView, model_view
 from service.tables import Model, WeightPrivacy
@@ -132,10 +133,4 @@ def _check_basis(runtime: Runtime, quantised: bytes) -> None:
 def _register(runtime: Runtime, row: Model, quantised: bytes, key: str | None, mac: bytes) -> str:
     row.id = new_id("mdl")
     row.quantised = sealed.put(runtime, f"model:{row.id}", quantised)
-    with runtime.database.write() as session:
-        if earlier := Jobs(session).earlier(key, mac):
-            return earlier
-        Jobs(session).create(row.id, "model", key, mac)
-        Models(session).add(row)
-    runtime.enqueue(row.id)
-    return row.id
+    return submit(runtime, "model", row, key, mac)
