@@ -11,7 +11,6 @@ from client.documents import KeyFile, ProofDocument, Statement
 from client.verification import judge
 from kernels import FrArray
 from prover import Opening
-from prover.native import NATIVE
 from service import engine, sealed
 from service.basis import load_basis
 from service.heartbeat import Hold
@@ -81,7 +80,7 @@ def checked(hold: Hold, statement: Statement, proofs: list[bytes], key: KeyFile)
     """The proof file, judged as any verifier would: what does not convince is not handed out."""
     hold.progress("self-check", 0.0)
     document = ProofDocument.of(statement, proofs)
-    verdict = judge(document, key, curve=NATIVE)
+    verdict = judge(document, key)
     if not verdict.valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return document
