@@ -48,7 +48,7 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=os.environ | {"ZENSERVE_BASIS_POINTS": str(BASIS_POINTS)},
+                env=os.environ | {"ZENSERVE_BASIS_POINTS": str(BASIS_POINTS), "ZENSERVE_THREADS": "1"},
             )
         self.client = Client(f"http://127.0.0.1:{self.port}")
         until(self.client.is_ready, "the service to be ready", seconds=60)
