@@ -1,16 +1,18 @@
-"""CPU figures: products, transforms, multi-scalar multiplications, and proofs of the digits network.
+"""CPU figures: products, transforms, multi-scalar multiplications and whole proofs, beside peers.
 
-    python -m bench.cpu [--json FILE] [--quick]
+    python -m bench.cpu [--peer NAME=PATH ...] [--sizes 16 18 20] [--json FILE] [--quick]
 
-The peer is py_arkworks_bls12381 (arkworks), on the same points and scalars, in turn with ours. It uses one
-thread, so ratios are given for one thread. "bytes" are scalars below 256, as most of a witness is. "vs peer"
-is the peer's time over ours, "vs floor" ours over the field products alone (docs/performance.md).
+Every figure is given for one thread and for all. A peer is measured in turn with ours, on the same points
+and scalars, and has a row of its own: "vs peer" there is its time over ours. py_arkworks_bls12381 is always
+one, for one thread and up to 2^16 points; others are programs (bench/peers/README.md). "bytes" are scalars
+below 256, as most of a witness is. "vs floor" is ours over the field products alone (docs/performance.md).
+``--sizes`` are those of the proofs (bench/proofs.py): 2^20 rows take 4 GB.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,34 +20,76 @@ from typing import Any
 import numpy as np
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-import circuits
-import prover
-from bench.measure import Report, Row, alone, arguments, machine, measure
-from circuits.typed import Privacy
+from bench import digits, peers, proofs
+from bench.measure import Report, Row, Timing, argument_parser, in_turn, machine, seconds, threads_to_measure
+from bench.peers import Peer
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
 from prover.cost import msm_products
 
-PEER = "py_arkworks_bls12381"
-THREADS = (1, 2)
-DIGITS = Path(__file__).parents[1] / "examples" / "digits"
+ARKWORKS = "py_arkworks_bls12381"
+ARKWORKS_POINTS = 1 << 16
+CHAINS = 64
+"""Of products that do not wait for each other: eight vectors of eight."""
+
+Contestants = dict[str, Callable[[], float]]
+"""Ours, without a name, and the peers; each gives its seconds."""
 
 
-def products(field: PrimeField, target: str) -> Row:
-    """Amortised time of one product, eight independent chains."""
-    rounds = 100_000
-    values = field.from_ints(range(2, 11))
-    timing = measure(lambda: field.multiply_repeatedly(values, rounds))
-    return Row(f"{field.name}_product_{target}", 1, 1, None, timing.median / (8 * rounds), timing.spread)
+def rows_of(figure: Row, timings: dict[str, Timing]) -> list[Row]:
+    """``figure`` with the first timing, ours, and a row for each peer."""
+    (_, ours), *others = timings.items()
+    figure.median_s, figure.spread = ours.median, ours.spread
+    return [
+        figure,
+        *(
+            Row(
+                f"{peer}_{figure.name}",
+                figure.size,
+                figure.threads,
+                figure.scalars,
+                timing.median,
+                timing.spread,
+                peer=peer,
+                ratio=timing.ratio,
+            )
+            for peer, timing in others
+        ),
+    ]
 
 
-def transform(k: Kernels, log_size: int, threads: int, repetitions: int, product_s: float) -> Row:
+def products(competitors: Sequence[Peer], repetitions: int) -> list[Row]:
+    """Amortised times of one product, of every target; peers beside the fastest."""
+    rows = []
+    for target in available_targets():
+        k = load(target)
+        for field in (k.fp, k.fr):
+            contestants: Contestants = {"": partial(product_seconds, field)}
+            if target == available_targets()[0]:
+                contestants |= {peer.name: partial(peer.product, field.name) for peer in competitors}
+            figure = Row(f"{field.name}_product_{target}", 1, 1, None, 0, 0)
+            rows += rows_of(figure, in_turn(contestants, repetitions=repetitions))
+    return rows
+
+
+def product_seconds(field: PrimeField) -> float:
+    values, rounds = field.from_ints(range(2, CHAINS + 3)), 20_000
+    return seconds(lambda: field.multiply_repeatedly(values, rounds)) / (CHAINS * rounds)
+
+
+def transforms(
+    k: Kernels, log_size: int, competitors: Sequence[Peer], repetitions: int, product_s: float
+) -> list[Row]:
     domain = k.domain(log_size)
     values = random_elements(k, domain.size)
-    timing = measure(
-        lambda: domain.ntt(values, order="to_bit_reversed", threads=threads), repetitions=repetitions
-    )
-    floor = domain.size // 2 * log_size * product_s / threads
-    return Row("ntt", domain.size, threads, None, timing.median, timing.spread, floor_s=floor)
+    rows = []
+    for threads in threads_to_measure():
+        ours = partial(domain.ntt, values, order="to_bit_reversed", threads=threads)
+        contestants: Contestants = {"": partial(seconds, ours)}
+        contestants |= {p.name: partial(p.ntt, log_size, threads) for p in competitors if p.has_ntt()}
+        floor = domain.size // 2 * log_size * product_s / threads
+        figure = Row("ntt", domain.size, threads, None, 0, 0, floor_s=floor)
+        rows += rows_of(figure, in_turn(contestants, repetitions=repetitions))
+    return rows
 
 
 def random_elements(k: Kernels, count: int) -> FrArray:
@@ -55,131 +99,96 @@ def random_elements(k: Kernels, count: int) -> FrArray:
     return words
 
 
-def msm_rows(k: Kernels, group: Group, log_size: int, repetitions: int, product_s: float) -> list[Row]:
+def msm_rows(
+    k: Kernels, group: Group, log_size: int, competitors: Sequence[Peer], repetitions: int, product_s: float
+) -> list[Row]:
     size = 1 << log_size
-    bases = group.fixed_base(group.generator, random_elements(k, size), threads=max(THREADS))
-    peer_bases = peer_points(k, group, bases)
+    bases = group.fixed_base(group.generator, random_elements(k, size), threads=threads_to_measure()[-1])
     rows = []
     for kind, bits, scalars in (
         ("random", 254, random_elements(k, size)),
         ("bytes", 8, k.fr.from_int64(np.random.default_rng(2).integers(0, 256, size))),
     ):
-        peer = peer_msm(group, peer_bases, k.fr.to_ints(scalars))
-        for threads in THREADS:
+        expected = group.compress(group.msm(bases, scalars, threads=threads_to_measure()[-1]))
+        load_peers(k, group, bases, scalars, competitors)
+        for threads in threads_to_measure():
             ours = partial(group.msm, bases, scalars, threads=threads)
-            timing = measure(ours, peer if threads == 1 else None, repetitions=repetitions)
-            rows.append(
-                Row(
-                    f"msm_{group.name}",
-                    size,
-                    threads,
-                    kind,
-                    timing.median,
-                    timing.spread,
-                    peer=PEER if threads == 1 else None,
-                    ratio=timing.ratio,
-                    floor_s=msm_products(group, size, bits) * product_s / threads,
-                )
-            )
-        assert bytes(peer().to_compressed_bytes()) == group.compress(ours())
+            contestants: Contestants = {"": partial(seconds, ours)}
+            if threads == 1 and size <= ARKWORKS_POINTS:
+                contestants[ARKWORKS] = arkworks_msm(k, group, bases, scalars, expected)
+            contestants |= {p.name: partial(peer_msm, p, group, size, threads, expected) for p in competitors}
+            floor = msm_products(group, size, bits) * product_s / threads
+            figure = Row(f"msm_{group.name}", size, threads, kind, 0, 0, floor_s=floor)
+            rows += rows_of(figure, in_turn(contestants, repetitions=repetitions))
     return rows
 
 
-def peer_points(k: Kernels, group: Group, points: WordArray) -> list[Any]:
-    """The same points as the peer's objects, from little-endian affine coordinates."""
-    parse = (G1Point if group.name == "g1" else G2Point).from_xy_bytes_unchecked_le
-    return [parse(point.tobytes()) for point in k.fp.to_canon(points)]
+def load_peers(
+    k: Kernels, group: Group, bases: WordArray, scalars: FrArray, competitors: Sequence[Peer]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        points_file, scalars_file = Path(directory) / "points", Path(directory) / "scalars"
+        peers.write_points(k, bases, points_file)
+        peers.write_scalars(k, scalars, scalars_file)
+        for peer in competitors:
+            peer.load(group, points_file, scalars_file)
 
 
-def peer_msm(group: Group, points: list[Any], scalars: list[int]) -> Callable[[], Any]:
-    multiexp = (G1Point if group.name == "g1" else G2Point).multiexp_unchecked
-    values = [Scalar.from_le_bytes(value.to_bytes(32, "little")) for value in scalars]
-    return lambda: multiexp(points, values)
+def peer_msm(peer: Peer, group: Group, size: int, threads: int, expected: bytes) -> float:
+    taken, result = peer.msm(group, size, threads)
+    assert result == expected, f"{peer.name} has another sum"
+    return taken
 
 
-def digits_rows(weight_privacy: Privacy, directory: Path, repetitions: int) -> list[Row]:
-    """Setup, proof and verification of the digits network with a private input."""
-    rows = []
-    path = directory / f"{weight_privacy}.key"
-    label = f"digits_{weight_privacy}_weights"
-    for threads in THREADS:
-        (constraints, median, spread), peak = alone(_setup, weight_privacy, path, threads, repetitions)
-        rows.append(Row(f"{label}_setup", constraints, threads, None, median, spread, peak_mb=peak))
-        (median, spread), peak = alone(_prove, weight_privacy, path, threads, repetitions)
-        rows.append(Row(f"{label}_prove", constraints, threads, None, median, spread, peak_mb=peak))
-    (median, spread), peak = alone(_verify, weight_privacy, path, repetitions)
-    rows.append(Row(f"{label}_verify", constraints, 1, None, median, spread, peak_mb=peak))
-    return rows
-
-
-def digits_circuit(weight_privacy: Privacy) -> circuits.Inference:
-    graph = circuits.load_onnx((DIGITS / "digits.onnx").read_bytes())
-    quantised = circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
-    return circuits.compile_inference(
-        quantised, input_privacy="private", weight_privacy=weight_privacy, level=2
-    )
-
-
-def image(circuit: circuits.Inference) -> Any:
-    return circuit.quantise_input(np.load(DIGITS / "held_out.npz")["images"][0])
-
-
-def _setup(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[int, float, float]:
-    circuit = digits_circuit(weight_privacy)
-    timing = measure(lambda: prover.setup(circuit.statement, threads=threads), repetitions=repetitions)
-    prover.setup(circuit.statement, threads=threads).save(path)
-    return circuit.statement.constraints, timing.median, timing.spread
-
-
-def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[float, float]:
-    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
-    q = image(circuit)
-    timing = measure(
-        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
-        repetitions=repetitions,
-    )
-    return timing.median, timing.spread
-
-
-def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
-    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
-    q = image(circuit)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
-    inputs = circuit.public_inputs(q)
-    verdict = prover.verify(key.verifying_key, inputs, proof)
-    assert verdict.valid, verdict
-    timing = measure(lambda: prover.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions)
-    return timing.median, timing.spread
+def arkworks_msm(
+    k: Kernels, group: Group, bases: WordArray, scalars: FrArray, expected: bytes
+) -> Callable[[], float]:
+    """The same points and scalars as the peer's objects; points from little-endian affine coordinates."""
+    kind: Any = G1Point if group.name == "g1" else G2Point
+    points = [kind.from_xy_bytes_unchecked_le(point.tobytes()) for point in k.fp.to_canon(bases)]
+    values = [Scalar.from_le_bytes(value.tobytes()) for value in k.fr.to_canon(scalars)]
+    assert bytes(kind.multiexp_unchecked(points, values).to_compressed_bytes()) == expected
+    return partial(seconds, partial(kind.multiexp_unchecked, points, values))
 
 
 def main() -> None:
-    options = arguments(__doc__)
-    repetitions = 1 if options.quick else 5
+    parser = argument_parser(__doc__)
+    parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[16, 18, 20], help="log2 of the proofs' rows")
+    options = parser.parse_args()
+    with peers.started(dict(options.peer)) as competitors:
+        report = measure_kernels(competitors, quick=options.quick)
+    proofs.measure_proofs(report, [10] if options.quick else options.sizes, 1 if options.quick else 3)
+    digits.measure_digits(report, 1 if options.quick else 5)
+    report.write(options.json)
+
+
+def measure_kernels(competitors: Sequence[Peer], *, quick: bool) -> Report:
+    repetitions = 1 if quick else 5
     k = load(available_targets()[0])
-    print(f"{machine()}; target {k.target}; median of {repetitions}, spread = (max - min) / median")
+    print(
+        f"{machine()}; target {k.target}; median of {repetitions}, 3 for MSMs of more than 2^16 points "
+        "and for proofs; spread = (max - min) / median"
+    )
     report = Report()
 
-    targets = [(load(target), target) for target in available_targets()]
-    rows = [products(field, name) for each, name in targets for field in (each.fp, each.fr)]
+    rows = products(competitors, repetitions)
     report.show("Field products", rows, unit=("ns", 1e9))
-    fp_s, fr_s = rows[0].median_s, rows[1].median_s
+    speed = {row.name: row.median_s for row in rows}
+    fp_s, fr_s = (speed[f"{field}_product_{k.target}"] for field in ("fp", "fr"))
 
-    sizes = (12,) if options.quick else (16, 18, 20)
-    rows = [transform(k, size, threads, repetitions, fr_s) for size in sizes for threads in THREADS]
+    rows = []
+    for size in (12,) if quick else (16, 18, 20):
+        rows += transforms(k, size, competitors, repetitions, fr_s)
     report.show("NTT over Fr, natural to bit-reversed order", rows)
 
-    for group in (k.g1, k.g2):
-        for size in (8,) if options.quick else (14, 16, 18):
-            report.show(
-                f"MSM over {group.name.upper()}, 2^{size} points",
-                msm_rows(k, group, size, min(repetitions, 3) if size > 16 else repetitions, fp_s),
+    for group, sizes in ((k.g1, (14, 16, 18, 20)), (k.g2, (14, 16, 18))):
+        for size in (8,) if quick else sizes:
+            rows = msm_rows(
+                k, group, size, competitors, min(repetitions, 3) if size > 16 else repetitions, fp_s
             )
-
-    with tempfile.TemporaryDirectory() as directory:
-        for privacy in ("public", "private"):
-            rows = digits_rows(privacy, Path(directory), repetitions)
-            report.show(f"Digits 64-32-10, private input, {privacy} weights; size = constraints", rows)
-    report.write(options.json)
+            report.show(f"MSM over {group.name.upper()}, 2^{size} points", rows)
+    return report
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import onnx
 from numpy.typing import NDArray
 
 import prover
-from bench import cpu
+from bench import digits
 from bench.measure import Report, Row, Timing, alone, arguments, machine, measure, seconds
 
 VISIBILITY: dict[str, object] = {
@@ -59,8 +59,8 @@ def working_directory() -> Iterator[None]:
 
 def prepare(options: dict[str, int]) -> None:
     """The files of EZKL's guide for the digits network, up to the proving key, in the working directory."""
-    image = np.load(cpu.DIGITS / "held_out.npz")["images"][0]
-    compile_network(onnx.load(cpu.DIGITS / "digits.onnx"), image, options)
+    image = np.load(digits.DIGITS / "held_out.npz")["images"][0]
+    compile_network(onnx.load(digits.DIGITS / "digits.onnx"), image, options)
     call(ezkl.setup, "network.ezkl", "vk", "pk", "srs")
 
 
@@ -115,16 +115,16 @@ def prove_alone(options: dict[str, int]) -> None:
 
 
 def ours_alone() -> None:
-    circuit = cpu.digits_circuit("public")
+    circuit = digits.digits_circuit("public")
     key = prover.setup(circuit.statement)
-    prover.prove(key, circuit.statement, circuit.witness(cpu.image(circuit)), threads=os.cpu_count() or 1)
+    prover.prove(key, circuit.statement, circuit.witness(digits.image(circuit)), threads=os.cpu_count() or 1)
 
 
 def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
     threads = os.cpu_count() or 1
-    circuit = cpu.digits_circuit("public")
+    circuit = digits.digits_circuit("public")
     key = prover.setup(circuit.statement, threads=threads)
-    q = cpu.image(circuit)
+    q = digits.image(circuit)
 
     def ours() -> prover.Proof:
         return prover.prove(key, circuit.statement, circuit.witness(q), threads=threads)

@@ -99,8 +99,11 @@ class PrimeField(Field):
         return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
 
     def multiply_repeatedly(self, values: WordArray, rounds: int) -> None:
-        """For benchmarks: ``rounds`` times values[0..7] *= values[8], in place; uint64[9, words]."""
-        require_in_place(values, (9, self.words), "values")
+        """For benchmarks: ``rounds`` times values[:-1] *= values[-1], in place; uint64[chains + 1, words].
+
+        The chains do not wait for each other. ``chains`` is a multiple of eight.
+        """
+        require_in_place(values, (max(1, len(values) // 8) * 8 + 1, self.words), "values")
         self._kernel.multiply_repeatedly(values, rounds)
 
 

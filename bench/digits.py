@@ -1,0 +1,77 @@
+"""Setup, proof and verification of the digits network with a private input, each in a process of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import circuits
+import prover
+from bench.measure import Report, Row, alone, measure, threads_to_measure
+from circuits.typed import Privacy
+
+DIGITS = Path(__file__).parents[1] / "examples" / "digits"
+
+
+def measure_digits(report: Report, repetitions: int) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        for privacy in ("public", "private"):
+            rows = digits_rows(privacy, Path(directory), repetitions)
+            report.show(f"Digits 64-32-10, private input, {privacy} weights; size = constraints", rows)
+
+
+def digits_rows(weight_privacy: Privacy, directory: Path, repetitions: int) -> list[Row]:
+    rows = []
+    path = directory / f"{weight_privacy}.key"
+    label = f"digits_{weight_privacy}_weights"
+    for threads in threads_to_measure():
+        (constraints, median, spread), peak = alone(_setup, weight_privacy, path, threads, repetitions)
+        rows.append(Row(f"{label}_setup", constraints, threads, None, median, spread, peak_mb=peak))
+        (median, spread), peak = alone(_prove, weight_privacy, path, threads, repetitions)
+        rows.append(Row(f"{label}_prove", constraints, threads, None, median, spread, peak_mb=peak))
+    (median, spread), peak = alone(_verify, weight_privacy, path, repetitions)
+    rows.append(Row(f"{label}_verify", constraints, 1, None, median, spread, peak_mb=peak))
+    return rows
+
+
+def digits_circuit(weight_privacy: Privacy) -> circuits.Inference:
+    graph = circuits.load_onnx((DIGITS / "digits.onnx").read_bytes())
+    quantised = circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
+    return circuits.compile_inference(
+        quantised, input_privacy="private", weight_privacy=weight_privacy, level=2
+    )
+
+
+def image(circuit: circuits.Inference) -> Any:
+    return circuit.quantise_input(np.load(DIGITS / "held_out.npz")["images"][0])
+
+
+def _setup(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[int, float, float]:
+    circuit = digits_circuit(weight_privacy)
+    timing = measure(lambda: prover.setup(circuit.statement, threads=threads), repetitions=repetitions)
+    prover.setup(circuit.statement, threads=threads).save(path)
+    return circuit.statement.constraints, timing.median, timing.spread
+
+
+def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[float, float]:
+    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
+    q = image(circuit)
+    timing = measure(
+        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
+        repetitions=repetitions,
+    )
+    return timing.median, timing.spread
+
+
+def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
+    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
+    q = image(circuit)
+    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    inputs = circuit.public_inputs(q)
+    verdict = prover.verify(key.verifying_key, inputs, proof)
+    assert verdict.valid, verdict
+    timing = measure(lambda: prover.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions)
+    return timing.median, timing.spread
