@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,24 +37,15 @@ Contestants = dict[str, Callable[[], float]]
 
 
 def rows_of(figure: Row, timings: dict[str, Timing]) -> list[Row]:
-    """``figure`` with the first timing, ours, and a row for each peer."""
-    (_, ours), *others = timings.items()
-    figure.median_s, figure.spread = ours.median, ours.spread
+    """``figure`` with each one's time: ours first, then a row for each peer."""
+    others = list(timings.items())[1:]
+    theirs = [
+        replace(figure, name=f"{peer}_{figure.name}", peer=peer, ratio=timing.ratio, floor_s=None)
+        for peer, timing in others
+    ]
     return [
-        figure,
-        *(
-            Row(
-                f"{peer}_{figure.name}",
-                figure.size,
-                figure.threads,
-                figure.scalars,
-                timing.median,
-                timing.spread,
-                peer=peer,
-                ratio=timing.ratio,
-            )
-            for peer, timing in others
-        ),
+        replace(row, median_s=timing.median, spread=timing.spread)
+        for row, timing in zip([figure, *theirs], timings.values(), strict=True)
     ]
 
 
@@ -66,8 +58,9 @@ def products(competitors: Sequence[Peer], repetitions: int) -> list[Row]:
             contestants: Contestants = {"": partial(product_seconds, field)}
             if target == available_targets()[0]:
                 contestants |= {peer.name: partial(peer.product, field.name) for peer in competitors}
-            figure = Row(f"{field.name}_product_{target}", 1, 1, None, 0, 0)
-            rows += rows_of(figure, in_turn(contestants, repetitions=repetitions))
+            figure = Row(f"{field.name}_product", 1, 1, None, 0, 0)
+            ours, *theirs = rows_of(figure, in_turn(contestants, repetitions=repetitions))
+            rows += [replace(ours, name=f"{ours.name}_{target}"), *theirs]
     return rows
 
 
@@ -167,7 +160,7 @@ def measure_kernels(competitors: Sequence[Peer], *, quick: bool) -> Report:
     repetitions = 1 if quick else 5
     k = load(available_targets()[0])
     print(
-        f"{machine()}; target {k.target}; median of {repetitions}, 3 for MSMs of more than 2^16 points "
+        f"{machine()}; target {k.target}; median of {repetitions}, 3 for MSMs of more than 2^14 points "
         "and for proofs; spread = (max - min) / median"
     )
     report = Report()
@@ -185,7 +178,7 @@ def measure_kernels(competitors: Sequence[Peer], *, quick: bool) -> Report:
     for group, sizes in ((k.g1, (14, 16, 18, 20)), (k.g2, (14, 16, 18))):
         for size in (8,) if quick else sizes:
             rows = msm_rows(
-                k, group, size, competitors, min(repetitions, 3) if size > 16 else repetitions, fp_s
+                k, group, size, competitors, min(repetitions, 3) if size > 14 else repetitions, fp_s
             )
             report.show(f"MSM over {group.name.upper()}, 2^{size} points", rows)
     return report

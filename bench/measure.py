@@ -168,7 +168,7 @@ class Report:
         table = Table(title=title, title_justify="left")
         table.add_column("scalars")
         for heading in ("size", "threads", *names):
-            table.add_column(heading, justify="right")
+            table.add_column(heading.replace("_", " "), justify="right")  # so that it breaks
         for row in rows:
             if row.stages is not None:
                 shares = [f"{row.stages.get(name, 0):.0%}" for name in names]

@@ -3,7 +3,8 @@
 The statement of n rows has 8 entries a row in each of its products, small weights as a network has.
 One key serves two witnesses: "network" is 60 % bytes, 20 % bits and 20 % elements of the whole field;
 "dense" fills the field throughout. Each figure comes from a fresh process; "peak MB" is its resident set at
-the most, in brackets what it held before the proof and ``prover.cost`` foretells for it.
+the most, in brackets what it held before the proof and ``prover.cost`` foretells for it. The smallest size
+is proven on one thread, two and all, the others on all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prover
-from bench.measure import Report, Row, alone, threads_to_measure
+from bench.measure import Report, Row, alone, usable_cores
 from kernels import FrArray, fr
 from prover.cost import Size
 from prover.statement import Csr, SparseBlock, Statement
@@ -37,18 +38,18 @@ def measure_proofs(report: Report, sizes: list[int], repetitions: int) -> None:
             show_size(report, size, Path(directory) / f"{size}.key", repetitions, size == min(sizes))
 
 
-def show_size(report: Report, log_size: int, path: Path, repetitions: int, one_thread: bool) -> None:
-    every = threads_to_measure()
-    setup_s, peak = alone(_setup, log_size, path, every[-1])
-    setup = Row("groth16_setup", 1 << log_size, every[-1], None, setup_s, 0, peak_mb=peak)
+def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_threads: bool) -> None:
+    every = usable_cores()
+    setup_s, peak = alone(_setup, log_size, path, every)
+    setup = Row("groth16_setup", 1 << log_size, every, None, setup_s, 0, peak_mb=peak)
     rows = []
     shapes: tuple[Shape, ...] = ("network", "dense")
     for shape in shapes:
-        for threads in every if one_thread else every[-1:]:
+        for threads in sorted({1, min(2, every), every}) if few_threads else (every,):
             row, peak = alone(_prove, log_size, shape, path, threads, repetitions)
             rows.append(replace(row, peak_mb=peak))
     report.show(f"Groth16, 2^{log_size} rows", [setup, *rows])
-    report.show_stages(f"Shares of these {len(rows)} proofs' stages", rows)
+    report.show_stages("Where their time goes", rows)
 
 
 def random_statement(log_size: int) -> Statement:
