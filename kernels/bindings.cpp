@@ -18,6 +18,7 @@
 #include "zen/multiply.hpp"
 #include "zen/ntt.hpp"
 #include "zen/pairing.hpp"
+#include "zen/repeated.hpp"
 #include "zen/sparse.hpp"
 #include "zen/sparse_points.hpp"
 
@@ -97,10 +98,8 @@ nb::module_ bind_prime_field(nb::module_& parent, const char* name) {
   // Nanoseconds are for the caller to take: `rounds` products by the last value, of each of the others.
   m.def("multiply_repeatedly", [](Words values, long rounds) {
     nb::gil_scoped_release release;
-    F* x = write<F>(values);
     const long chains = long(values.shape(0)) - 1;
-    for (long i = 0; i < rounds; i++)
-      for (long k = 0; k < chains; k++) x[k] = x[k] * x[chains];
+    multiply_repeatedly<P>(write<F>(values), chains, write<F>(values)[chains], rounds);
   });
   return m;
 }

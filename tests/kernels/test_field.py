@@ -127,6 +127,17 @@ def test_single_elements_must_be_single(k: Kernels, shape: tuple[int, ...]) -> N
 
 
 @pytest.mark.parametrize("name", ["fr", "fp"])
+@pytest.mark.parametrize("chains", [8, 64])
+def test_what_benchmarks_time_are_products(k: Kernels, name: str, chains: int) -> None:
+    f = prime(k, name)
+    start = [f.modulus - 2 - chain for chain in range(chains)]
+    factor = f.modulus // 3
+    values = f.from_ints([*start, factor])
+    f.multiply_repeatedly(values, 5)
+    assert f.to_ints(values) == [*(x * pow(factor, 5) % f.modulus for x in start), factor]
+
+
+@pytest.mark.parametrize("name", ["fr", "fp"])
 def test_canonical_is_what_lies_below_the_modulus(k: Kernels, name: str) -> None:
     f, p = prime(k, name), prime(k, name).modulus
     words = f.words

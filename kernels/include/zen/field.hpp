@@ -92,16 +92,20 @@ struct Fp2 {
 
   friend ZEN_FN Fp2 operator+(const Fp2& a, const Fp2& b) { return {a.c0 + b.c0, a.c1 + b.c1}; }
   friend ZEN_FN Fp2 operator-(const Fp2& a, const Fp2& b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
-  // Karatsuba: three products in Fp.
+  // Four products, but two reductions and no sums: cheaper than Karatsuba's three of each and five sums.
   friend ZEN_FN Fp2 operator*(const Fp2& a, const Fp2& b) {
-    const Fp low = a.c0 * b.c0, high = a.c1 * b.c1;
-    return {low - high, (a.c0 + a.c1) * (b.c0 + b.c1) - low - high};
+    const Fp2 conjugate = {b.c0, -b.c1}, swapped = {b.c1, b.c0};
+    Fp2 r;
+    mont_sum_of_products<FpParameters>(r.c0.v, a.words(), conjugate.words());
+    mont_sum_of_products<FpParameters>(r.c1.v, a.words(), swapped.words());
+    return r;
   }
   friend ZEN_FN bool operator==(const Fp2& a, const Fp2& b) { return a.c0 == b.c0 && a.c1 == b.c1; }
   ZEN_FN Fp2 operator-() const { return {-c0, -c1}; }
   ZEN_FN Fp2 square() const { return {(c0 + c1) * (c0 - c1), (c0 * c1).doubled()}; }
   ZEN_FN Fp2 doubled() const { return {c0.doubled(), c1.doubled()}; }
   ZEN_FN bool is_zero() const { return c0.is_zero() && c1.is_zero(); }
+  ZEN_FN const limb* words() const { return reinterpret_cast<const limb*>(this); }
 
   Fp2 inverse() const {
     const Fp norm = (c0.square() + c1.square()).inverse();

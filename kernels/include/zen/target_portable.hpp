@@ -106,6 +106,31 @@ inline void mont_mul(limb* out, const limb* a, const limb* b) {
 }
 
 template <class P>
+inline void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
+  constexpr int n = limb_count<P>;
+  limb t[n + 1] = {};
+  const auto add_multiple = [&t](const limb* words, limb factor) {
+    limb carry = 0;
+    ZEN_UNROLL for (int j = 0; j < n; j++) {
+      const wide word = wide(words[j]) * factor + t[j] + carry;
+      t[j] = limb(word);
+      carry = limb(word >> limb_bits);
+    }
+    t[n] += carry;
+  };
+  limb modulus[n];
+  ZEN_UNROLL for (int i = 0; i < n; i++) modulus[i] = modulus_limb<P>(i);
+  ZEN_UNROLL for (int i = 0; i < n; i++) {
+    add_multiple(a, b[i]);
+    add_multiple(a + n, b[n + i]);
+    add_multiple(modulus, t[0] * limb(P::negative_inverse));
+    ZEN_UNROLL for (int j = 0; j < n; j++) t[j] = t[j + 1];
+    t[n] = 0;
+  }
+  reduce_once<P>(out, t);
+}
+
+template <class P>
 inline void invert(limb* out, const limb* a) {
   u64 words[P::words];
   std::memcpy(words, a, sizeof words);

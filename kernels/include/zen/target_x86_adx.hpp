@@ -19,10 +19,10 @@ using safegcd::invert;
   "adcx %[hi], %[t" #j "]\n\t"       \
   "mulx " #offset "(%[a]), %[lo], %[hi]\n\t" \
   "adox %[lo], %[t" #j "]\n\t"
-#define ZEN_PRODUCT_BEGIN(offset)        \
-  "mov " #offset "(%[b]), %%rdx\n\t"     \
-  "xor %k[lo], %k[lo]\n\t"               \
-  "mulx (%[a]), %[lo], %[hi]\n\t"        \
+#define ZEN_PRODUCT_BEGIN(offset, base)        \
+  "mov " #offset "(%[b]), %%rdx\n\t"           \
+  "xor %k[lo], %k[lo]\n\t"                     \
+  "mulx " #base "(%[a]), %[lo], %[hi]\n\t"     \
   "adox %[lo], %[t0]\n\t"
 #define ZEN_PRODUCT_END   \
   "mov $0, %k[lo]\n\t"    \
@@ -60,17 +60,23 @@ using safegcd::invert;
   "adcx %[lo], %[t" #last "]\n\t" \
   "adox %[hi], %[t" #last "]\n\t"
 
+#define ZEN_FIRST4 ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_END(3, 24)
+#define ZEN_FIRST6                                                                                           \
+  ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_STEP(3, 4, 24)                  \
+  ZEN_FIRST_STEP(4, 5, 32) ZEN_FIRST_END(5, 40)
+#define ZEN_PRODUCT4(offset)                                                                                 \
+  ZEN_PRODUCT_BEGIN(offset, 0) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24) ZEN_PRODUCT_END
+#define ZEN_PRODUCT6(offset, base)                                                                           \
+  ZEN_PRODUCT_BEGIN(offset, base) ZEN_PRODUCT_STEP(1, base + 8) ZEN_PRODUCT_STEP(2, base + 16)               \
+  ZEN_PRODUCT_STEP(3, base + 24) ZEN_PRODUCT_STEP(4, base + 32) ZEN_PRODUCT_STEP(5, base + 40) ZEN_PRODUCT_END
 #define ZEN_REDUCE4 \
   ZEN_REDUCE_BEGIN ZEN_REDUCE_STEP(0, 1, 8) ZEN_REDUCE_STEP(1, 2, 16) ZEN_REDUCE_STEP(2, 3, 24) ZEN_REDUCE_END(3)
-#define ZEN_ROW4(offset)                                                                                  \
-  ZEN_PRODUCT_BEGIN(offset) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24)         \
-  ZEN_PRODUCT_END ZEN_REDUCE4
-#define ZEN_REDUCE6                                                                                       \
-  ZEN_REDUCE_BEGIN ZEN_REDUCE_STEP(0, 1, 8) ZEN_REDUCE_STEP(1, 2, 16) ZEN_REDUCE_STEP(2, 3, 24)            \
+#define ZEN_REDUCE6                                                                                          \
+  ZEN_REDUCE_BEGIN ZEN_REDUCE_STEP(0, 1, 8) ZEN_REDUCE_STEP(1, 2, 16) ZEN_REDUCE_STEP(2, 3, 24)              \
   ZEN_REDUCE_STEP(3, 4, 32) ZEN_REDUCE_STEP(4, 5, 40) ZEN_REDUCE_END(5)
-#define ZEN_ROW6(offset)                                                                                  \
-  ZEN_PRODUCT_BEGIN(offset) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24)         \
-  ZEN_PRODUCT_STEP(4, 32) ZEN_PRODUCT_STEP(5, 40) ZEN_PRODUCT_END ZEN_REDUCE6
+// The row of the second of two products, onto that of the first.
+#define ZEN_SECOND6(offset) \
+  "mov %[hi], %[spare]\n\t" ZEN_PRODUCT6(48 + offset, 48) "add %[spare], %[hi]\n\t"
 
 // out = t - modulus where that is not negative, else t.
 template <class P>
@@ -152,29 +158,44 @@ ZEN_FN void mont_mul(limb* out, const limb* a, const limb* b) {
   };
   const words& a_memory = *reinterpret_cast<const words*>(a);
   const words& b_memory = *reinterpret_cast<const words*>(b);
-  limb hi, lo, spare;
+  limb hi, lo, spare, t[P::words];
   if constexpr (P::words == 4) {
-    limb t[4];
-    asm(ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_END(3, 24) ZEN_REDUCE4
-            ZEN_ROW4(8) ZEN_ROW4(16) ZEN_ROW4(24)
+    asm(ZEN_FIRST4 ZEN_REDUCE4 ZEN_PRODUCT4(8) ZEN_REDUCE4 ZEN_PRODUCT4(16) ZEN_REDUCE4 ZEN_PRODUCT4(24) ZEN_REDUCE4
         : [t0] "=&r"(t[0]), [t1] "=&r"(t[1]), [t2] "=&r"(t[2]), [t3] "=&r"(t[3]), [hi] "=&r"(hi),
           [lo] "=&r"(lo), [spare] "=&r"(spare)
         : [a] "r"(a), [b] "r"(b), [p] "r"(P::modulus), [inverse] "i"(P::negative_inverse), "m"(a_memory),
           "m"(b_memory)
         : "rdx", "cc");
-    reduce_once<P>(out, t);
   } else {
-    limb t[6];
-    asm(ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_STEP(3, 4, 24)
-            ZEN_FIRST_STEP(4, 5, 32) ZEN_FIRST_END(5, 40) ZEN_REDUCE6
-            ZEN_ROW6(8) ZEN_ROW6(16) ZEN_ROW6(24) ZEN_ROW6(32) ZEN_ROW6(40)
+    asm(ZEN_FIRST6 ZEN_REDUCE6 ZEN_PRODUCT6(8, 0) ZEN_REDUCE6 ZEN_PRODUCT6(16, 0) ZEN_REDUCE6
+            ZEN_PRODUCT6(24, 0) ZEN_REDUCE6 ZEN_PRODUCT6(32, 0) ZEN_REDUCE6 ZEN_PRODUCT6(40, 0) ZEN_REDUCE6
         : [t0] "=&r"(t[0]), [t1] "=&r"(t[1]), [t2] "=&r"(t[2]), [t3] "=&r"(t[3]), [t4] "=&r"(t[4]),
           [t5] "=&r"(t[5]), [hi] "=&r"(hi), [lo] "=&r"(lo), [spare] "=&r"(spare)
         : [a] "r"(a), [b] "r"(b), [p] "r"(P::modulus), [inverse] "i"(P::negative_inverse), "m"(a_memory),
           "m"(b_memory)
         : "rdx", "cc");
-    reduce_once<P>(out, t);
   }
+  reduce_once<P>(out, t);
+}
+
+template <class P>
+ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
+  static_assert(P::words == 6);
+  struct words {
+    limb v[2 * P::words];
+  };
+  const words& a_memory = *reinterpret_cast<const words*>(a);
+  const words& b_memory = *reinterpret_cast<const words*>(b);
+  limb hi, lo, spare, t[P::words];
+  asm(ZEN_FIRST6 ZEN_SECOND6(0) ZEN_REDUCE6 ZEN_PRODUCT6(8, 0) ZEN_SECOND6(8) ZEN_REDUCE6
+          ZEN_PRODUCT6(16, 0) ZEN_SECOND6(16) ZEN_REDUCE6 ZEN_PRODUCT6(24, 0) ZEN_SECOND6(24) ZEN_REDUCE6
+          ZEN_PRODUCT6(32, 0) ZEN_SECOND6(32) ZEN_REDUCE6 ZEN_PRODUCT6(40, 0) ZEN_SECOND6(40) ZEN_REDUCE6
+      : [t0] "=&r"(t[0]), [t1] "=&r"(t[1]), [t2] "=&r"(t[2]), [t3] "=&r"(t[3]), [t4] "=&r"(t[4]),
+        [t5] "=&r"(t[5]), [hi] "=&r"(hi), [lo] "=&r"(lo), [spare] "=&r"(spare)
+      : [a] "r"(a), [b] "r"(b), [p] "r"(P::modulus), [inverse] "i"(P::negative_inverse), "m"(a_memory),
+        "m"(b_memory)
+      : "rdx", "cc");
+  reduce_once<P>(out, t);
 }
 
 #undef ZEN_PRODUCT_STEP
@@ -187,8 +208,11 @@ ZEN_FN void mont_mul(limb* out, const limb* a, const limb* b) {
 #undef ZEN_REDUCE_STEP
 #undef ZEN_REDUCE_END
 #undef ZEN_REDUCE4
-#undef ZEN_ROW4
+#undef ZEN_FIRST4
+#undef ZEN_PRODUCT4
 #undef ZEN_REDUCE6
-#undef ZEN_ROW6
+#undef ZEN_FIRST6
+#undef ZEN_PRODUCT6
+#undef ZEN_SECOND6
 
 }  // namespace zen

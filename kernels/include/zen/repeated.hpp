@@ -1,0 +1,42 @@
+// Products for benchmarks: as fast as the target multiplies where products do not wait for each other.
+#pragma once
+
+#include <vector>
+
+#include "field.hpp"
+#if defined(ZEN_LANES)
+#include "lane_field.hpp"
+#endif
+
+namespace zen {
+
+// values[k] *= factor, `rounds` times, for k < n; n is a multiple of eight.
+template <class P>
+void multiply_repeatedly(Prime<P>* values, long n, const Prime<P>& factor, long rounds) {
+#if defined(ZEN_LANES)
+  using Eight = LanePrime<P>;
+  const auto load = [](const Prime<P>* p, int step) {
+    Lanes words[P::words] = {};
+    for (int i = 0; i < P::words; i++)
+      for (int lane = 0; lane < lane_count; lane++) words[i][lane] = p[step * lane].v[i];
+    return Eight::from_words(words);
+  };
+  Prime<P> scaled = factor;  // by R'/R, so that products of what is loaded keep its scale
+  for (int i = 64 * P::words; i < digit_bits * Eight::digits; i++) scaled = scaled.doubled();
+  const Eight by = load(&scaled, 0);
+  std::vector<Eight> eights;
+  for (long k = 0; k < n; k += lane_count) eights.push_back(load(values + k, 1));
+  for (long i = 0; i < rounds; i++)
+    for (Eight& eight : eights) eight = eight * by;
+  for (long k = 0; k < n; k++) {
+    Lanes words[P::words];
+    eights[k / lane_count].canonical().to_words(words);
+    for (int i = 0; i < P::words; i++) values[k].v[i] = words[i][k % lane_count];
+  }
+#else
+  for (long i = 0; i < rounds; i++)
+    for (long k = 0; k < n; k++) values[k] = values[k] * factor;
+#endif
+}
+
+}  // namespace zen
