@@ -6,7 +6,7 @@ Every figure is given for one thread and for all. A peer is measured in turn wit
 and scalars, and has a row of its own: "vs peer" there is its time over ours. py_arkworks_bls12381 is always
 one, for one thread and up to 2^16 points; others are programs (bench/peers/README.md). "bytes" are scalars
 below 256, as most of a witness is. "vs floor" is ours over the field products alone (docs/performance.md).
-``--sizes`` are those of the proofs (bench/proofs.py): 2^20 rows take 4 GB.
+``--sizes`` are those of the proofs (bench/proofs.py); leave 20 out on small machines.
 """
 
 from __future__ import annotations
