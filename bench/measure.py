@@ -167,12 +167,12 @@ class Report:
         names = list(dict.fromkeys(stage for row in rows for stage in row.stages or {}))
         table = Table(title=title, title_justify="left")
         table.add_column("scalars")
-        for heading in ("size", "threads", *names):
+        for heading in ("threads", *names):
             table.add_column(heading.replace("_", " "), justify="right")  # so that it breaks
         for row in rows:
             if row.stages is not None:
                 shares = [f"{row.stages.get(name, 0):.0%}" for name in names]
-                table.add_row(row.scalars or "", str(row.size), str(row.threads), *shares)
+                table.add_row(row.scalars or "", str(row.threads), *shares)
         self._console.print(table)
 
     def write(self, path: Path | None) -> None:
