@@ -1,0 +1,284 @@
+// Eight field elements side by side, in digits of 52 bits: what AVX-512 IFMA multiplies (Gueron, Krasnov, "Accelerating
+// big integer arithmetic using Intel IFMA extensions", ARITH 2016). Products are Montgomery's with R' = 2^(52 digits)
+// instead of R = 2^(64 words). Elements are read from memory and written back without a factor in between, so the
+// lanes see every element of memory divided by R'/R: that is 2^4 for Fr and 2^32 for Fp.
+//
+// *Carried*: every digit is below 2^52, and the value is not negative. Operands of products must be carried.
+// *Settled*: carried, and below (1 + 2^-12) p. Products are settled as long as their operands' product is small beside
+// p R', which 35 spare bits grant to Fp; Fr has 5, and its products stay below (1 + a b / (p R')) p.
+#pragma once
+
+#include "field.hpp"
+#include "lanes.hpp"
+
+namespace zen {
+
+// k modulus in digits, k >= 0 small.
+template <class P>
+struct MultipleOfModulus {
+  static constexpr int count = (P::bits + digit_bits - 1) / digit_bits;
+  u64 digit[count];
+
+  constexpr explicit MultipleOfModulus(u64 k) : digit{} {
+    u64 carry = 0;
+    for (int i = 0; i < count; i++) {
+      const int word = i * digit_bits / 64, shift = i * digit_bits % 64;
+      u64 value = P::modulus[word] >> shift;
+      if (shift > 64 - digit_bits && word + 1 < P::words) value |= P::modulus[word + 1] << (64 - shift);
+      const unsigned __int128 product = (unsigned __int128)(value & digit_mask) * k + carry;
+      digit[i] = u64(product) & digit_mask;
+      carry = u64(product >> digit_bits);
+    }
+    digit[count - 1] |= carry << digit_bits;
+  }
+};
+
+template <class P, u64 k>
+inline constexpr MultipleOfModulus<P> multiple{k};
+
+template <class P>
+struct LanePrime {
+  static constexpr int digits = MultipleOfModulus<P>::count;
+  Lanes v[digits];
+
+  static ZEN_FN LanePrime zero() { return LanePrime{}; }
+
+  // In memory: words of 64 bits, one vector for each. Carried, and as large as they were.
+  static ZEN_FN LanePrime from_words(const Lanes (&words)[P::words]) {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      const int word = i * digit_bits / 64, shift = i * digit_bits % 64;
+      Lanes value = words[word] >> shift;
+      if (shift > 64 - digit_bits && word + 1 < P::words) value |= words[word + 1] << (64 - shift);
+      r.v[i] = value & digit_mask;
+    }
+    return r;
+  }
+  // Of a carried element.
+  ZEN_FN void to_words(Lanes (&words)[P::words]) const {
+    ZEN_UNROLL for (int i = 0; i < P::words; i++) {
+      const int first = i * 64 / digit_bits, shift = i * 64 % digit_bits;
+      words[i] = v[first] >> shift;
+      ZEN_UNROLL for (int k = 1; digit_bits * k - shift < 64; k++)
+        if (first + k < digits) words[i] |= v[first + k] << (digit_bits * k - shift);
+    }
+  }
+
+  // Digits are signed and of any size that leaves 64 bits room, the value is not negative: the same value, carried.
+  ZEN_FN LanePrime carried() const {
+    LanePrime r;
+    Lanes carry{};
+    ZEN_UNROLL for (int i = 0; i < digits - 1; i++) {
+      const Lanes digit = v[i] + carry;
+      r.v[i] = digit & digit_mask;
+      carry = shift_signed(digit, digit_bits);
+    }
+    r.v[digits - 1] = v[digits - 1] + carry;
+    return r;
+  }
+
+  // The same for a value between -4 p and 4 p: the equal one modulo p that is settled. Which multiple of p to take off
+  // is read from the highest digit alone. Digits below 2^54 in absolute value.
+  ZEN_FN LanePrime settled() const {
+    constexpr int shift = P::bits - digit_bits * (digits - 1) - 17;  // leave 17 bits of the modulus
+    constexpr u64 top = multiple<P, 1>.digit[digits - 1] >> shift;
+    constexpr u64 slack = 6;  // what carries may take away below
+    const Lanes estimate = shift_signed(v[digits - 1], shift) + (4 * top - slack);
+    const Lanes quotient = add_high(Lanes{}, estimate, all_lanes((1ull << digit_bits) / (top + 1)));
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      const Lanes table = {-multiple<P, 4>.digit[i], -multiple<P, 3>.digit[i],
+                           -multiple<P, 2>.digit[i], -multiple<P, 1>.digit[i],
+                           0, multiple<P, 1>.digit[i],
+                           multiple<P, 2>.digit[i], multiple<P, 3>.digit[i]};
+      r.v[i] = v[i] - look_up(table, quotient);
+    }
+    return r.carried();
+  }
+
+  // Digit by digit: neither carried nor reduced.
+  friend ZEN_FN LanePrime operator+(const LanePrime& a, const LanePrime& b) {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = a.v[i] + b.v[i];
+    return r;
+  }
+  friend ZEN_FN LanePrime operator-(const LanePrime& a, const LanePrime& b) {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = a.v[i] - b.v[i];
+    return r;
+  }
+  ZEN_FN LanePrime doubled() const { return *this + *this; }
+  // + k p, so that a difference is not negative.
+  template <u64 k>
+  ZEN_FN LanePrime plus_modulus() const {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = v[i] + multiple<P, k>.digit[i];
+    return r;
+  }
+  // -this where truth.
+  ZEN_FN LanePrime negated_where(SignedLanes truth) const {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = (v[i] ^ Lanes(truth)) - Lanes(truth);
+    return r;
+  }
+  friend ZEN_FN LanePrime select(SignedLanes truth, const LanePrime& a, const LanePrime& b) {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = truth ? a.v[i] : b.v[i];
+    return r;
+  }
+
+  // Carried and below 2 p: below p.
+  ZEN_FN LanePrime canonical() const {
+    const LanePrime reduced = (*this - constant(multiple<P, 1>.digit)).carried();
+    return select(SignedLanes(reduced.v[digits - 1]) < 0, *this, reduced);
+  }
+  // Whether the digits are those of k p; of 0 or p, if settled.
+  template <u64 k>
+  ZEN_FN SignedLanes is_multiple() const {
+    Lanes difference{};
+    ZEN_UNROLL for (int i = 0; i < digits; i++) difference |= v[i] ^ multiple<P, k>.digit[i];
+    return difference == 0;
+  }
+
+  static ZEN_FN LanePrime constant(const u64* digit) {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = all_lanes(digit[i]);
+    return r;
+  }
+};
+
+// An integer of twice an element's length, digits not carried: sums of products before they are reduced.
+template <class P>
+struct LaneProduct {
+  static constexpr int digits = LanePrime<P>::digits;
+  Lanes v[2 * digits] = {};
+
+  ZEN_FN LaneProduct& add(const LanePrime<P>& a, const LanePrime<P>& b) {
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      ZEN_UNROLL for (int j = 0; j < digits; j++) v[i + j] = add_low(v[i + j], a.v[j], b.v[i]);
+      ZEN_UNROLL for (int j = 0; j < digits; j++) v[i + j + 1] = add_high(v[i + j + 1], a.v[j], b.v[i]);
+    }
+    return *this;
+  }
+  // The square costs little more than half: products of different digits are made once and doubled.
+  ZEN_FN LaneProduct& add_square(const LanePrime<P>& a) {
+    LaneProduct cross;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      ZEN_UNROLL for (int j = i + 1; j < digits; j++) cross.v[i + j] = add_low(cross.v[i + j], a.v[i], a.v[j]);
+      ZEN_UNROLL for (int j = i + 1; j < digits; j++) cross.v[i + j + 1] = add_high(cross.v[i + j + 1], a.v[i], a.v[j]);
+    }
+    ZEN_UNROLL for (int i = 0; i < 2 * digits; i++) v[i] += cross.v[i] + cross.v[i];
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      v[2 * i] = add_low(v[2 * i], a.v[i], a.v[i]);
+      v[2 * i + 1] = add_high(v[2 * i + 1], a.v[i], a.v[i]);
+    }
+    return *this;
+  }
+
+  // this / R' modulo p: one digit after the other becomes a multiple of 2^52 by adding a multiple of p.
+  ZEN_FN LanePrime<P> reduced() const {
+    constexpr const u64* modulus = multiple<P, 1>.digit;
+    const Lanes inverse = all_lanes(P::negative_inverse & digit_mask);
+    Lanes t[2 * digits];
+    ZEN_UNROLL for (int i = 0; i < 2 * digits; i++) t[i] = v[i];
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      const Lanes m = add_low(Lanes{}, t[i], inverse);
+      ZEN_UNROLL for (int j = 0; j < digits; j++) t[i + j] = add_low(t[i + j], m, all_lanes(modulus[j]));
+      ZEN_UNROLL for (int j = 0; j < digits; j++) t[i + j + 1] = add_high(t[i + j + 1], m, all_lanes(modulus[j]));
+      t[i + 1] += t[i] >> digit_bits;
+    }
+    LanePrime<P> r;
+    Lanes carry{};
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      const Lanes digit = t[digits + i] + carry;
+      r.v[i] = i < digits - 1 ? digit & digit_mask : digit;
+      carry = digit >> digit_bits;
+    }
+    return r;
+  }
+};
+
+using LaneFr = LanePrime<FrParameters>;
+using LaneFp = LanePrime<FpParameters>;
+
+// Fr's product is short enough to stand wherever it is used, Fp's is called.
+ZEN_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return LaneProduct<FrParameters>{}.add(a, b).reduced(); }
+__attribute__((noinline)) inline LaneFp operator*(const LaneFp& a, const LaneFp& b) {
+  return LaneProduct<FpParameters>{}.add(a, b).reduced();
+}
+__attribute__((noinline)) inline LaneFp square(const LaneFp& a) {
+  return LaneProduct<FpParameters>{}.add_square(a).reduced();
+}
+// a b + c d for one reduction.
+__attribute__((noinline)) inline LaneFp sum_of_products(const LaneFp& a, const LaneFp& b, const LaneFp& c, const LaneFp& d) {
+  return LaneProduct<FpParameters>{}.add(a, b).add(c, d).reduced();
+}
+
+// Eight elements of Fp2.
+struct LaneFp2 {
+  LaneFp c0, c1;
+
+  friend ZEN_FN LaneFp2 operator+(const LaneFp2& a, const LaneFp2& b) { return {a.c0 + b.c0, a.c1 + b.c1}; }
+  friend ZEN_FN LaneFp2 operator-(const LaneFp2& a, const LaneFp2& b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
+  friend ZEN_FN LaneFp2 select(SignedLanes truth, const LaneFp2& a, const LaneFp2& b) {
+    return {select(truth, a.c0, b.c0), select(truth, a.c1, b.c1)};
+  }
+  ZEN_FN LaneFp2 carried() const { return {c0.carried(), c1.carried()}; }
+  ZEN_FN LaneFp2 settled() const { return {c0.settled(), c1.settled()}; }
+  ZEN_FN LaneFp2 doubled() const { return {c0.doubled(), c1.doubled()}; }
+  ZEN_FN LaneFp2 negated_where(SignedLanes truth) const { return {c0.negated_where(truth), c1.negated_where(truth)}; }
+  template <u64 k>
+  ZEN_FN LaneFp2 plus_modulus() const {
+    return {c0.plus_modulus<k>(), c1.plus_modulus<k>()};
+  }
+
+  // Four products, but only two reductions and no sums: cheaper here than Karatsuba's three of each.
+  // Carried operands of at most 8 p.
+  friend ZEN_FN LaneFp2 operator*(const LaneFp2& a, const LaneFp2& b) {
+    const LaneFp minus_c1 = (LaneFp::zero() - b.c1).plus_modulus<8>().carried();
+    return {sum_of_products(a.c0, b.c0, a.c1, minus_c1), sum_of_products(a.c0, b.c1, a.c1, b.c0)};
+  }
+  friend ZEN_FN LaneFp2 square(const LaneFp2& a) {
+    const LaneFp sum = (a.c0 + a.c1).carried(), difference = (a.c0 - a.c1).plus_modulus<8>().carried();
+    return {sum * difference, a.c0.doubled().carried() * a.c1};
+  }
+};
+
+// Elements of memory. Eight neighbours, and eight from anywhere.
+ZEN_FN LaneFr load(const Fr* p) {
+  const u64* words = p->v;
+  const Lanes a = load_lanes(words), b = load_lanes(words + 8), c = load_lanes(words + 16), d = load_lanes(words + 24);
+  const Lanes ab02 = __builtin_shufflevector(a, b, 0, 4, 8, 12, 2, 6, 10, 14), ab13 = __builtin_shufflevector(a, b, 1, 5, 9, 13, 3, 7, 11, 15);
+  const Lanes cd02 = __builtin_shufflevector(c, d, 0, 4, 8, 12, 2, 6, 10, 14), cd13 = __builtin_shufflevector(c, d, 1, 5, 9, 13, 3, 7, 11, 15);
+  return LaneFr::from_words({__builtin_shufflevector(ab02, cd02, 0, 1, 2, 3, 8, 9, 10, 11),
+                             __builtin_shufflevector(ab13, cd13, 0, 1, 2, 3, 8, 9, 10, 11),
+                             __builtin_shufflevector(ab02, cd02, 4, 5, 6, 7, 12, 13, 14, 15),
+                             __builtin_shufflevector(ab13, cd13, 4, 5, 6, 7, 12, 13, 14, 15)});
+}
+// Of carried elements below 2^256.
+ZEN_FN void store(Fr* p, const LaneFr& values) {
+  Lanes w[4];
+  values.to_words(w);
+  u64* words = p->v;
+  const Lanes low01 = __builtin_shufflevector(w[0], w[1], 0, 8, 1, 9, 2, 10, 3, 11), low23 = __builtin_shufflevector(w[2], w[3], 0, 8, 1, 9, 2, 10, 3, 11);
+  const Lanes high01 = __builtin_shufflevector(w[0], w[1], 4, 12, 5, 13, 6, 14, 7, 15), high23 = __builtin_shufflevector(w[2], w[3], 4, 12, 5, 13, 6, 14, 7, 15);
+  store_lanes(words, __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 2, 3, 10, 11));
+  store_lanes(words + 8, __builtin_shufflevector(low01, low23, 4, 5, 12, 13, 6, 7, 14, 15));
+  store_lanes(words + 16, __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 2, 3, 10, 11));
+  store_lanes(words + 24, __builtin_shufflevector(high01, high23, 4, 5, 12, 13, 6, 7, 14, 15));
+}
+using FourWords = u64 __attribute__((vector_size(32), aligned(8)));
+ZEN_FN LaneFr gather(const Fr* const (&from)[lane_count]) {
+  Fr near[lane_count];
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++)
+    *reinterpret_cast<FourWords*>(&near[i]) = *reinterpret_cast<const FourWords*>(from[i]);
+  return load(near);
+}
+ZEN_FN void scatter(const LaneFr& values, Fr* const (&to)[lane_count]) {
+  Fr near[lane_count];
+  store(near, values);
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++)
+    *reinterpret_cast<FourWords*>(to[i]) = *reinterpret_cast<const FourWords*>(&near[i]);
+}
+
+}  // namespace zen
