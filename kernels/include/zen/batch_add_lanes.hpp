@@ -1,0 +1,384 @@
+// Batched affine additions, eight at once. See batch_add.hpp for what they promise.
+//
+// Elements of memory reach the lanes divided by 2^32 (lane_field.hpp). Divide y by another 2^16, and all points lie on
+// one curve isomorphic to theirs, (x, y) -> (u^2 x, u^3 y) with u = 2^-16, where affine addition has the same formulas:
+// they do not mention b. So the bases of a key are used as they lie in memory, for one short reduction of y each.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "curve.hpp"
+#include "lane_field.hpp"
+
+namespace zen {
+
+template <class F>
+struct LaneFieldOf;
+template <>
+struct LaneFieldOf<Fp> {
+  using type = LaneFp;
+};
+template <>
+struct LaneFieldOf<Fp2> {
+  using type = LaneFp2;
+};
+template <class F>
+using LaneField = typename LaneFieldOf<F>::type;
+
+// A point between additions: digits of x and y (c0 before c1) on the isomorphic curve, settled. Infinity is all zero.
+template <class F>
+struct alignas(64) Summand {
+  static constexpr int coordinates = 2 * sizeof(F) / sizeof(Fp), digits = LaneFp::digits;
+  u64 digit[coordinates][digits];
+
+  static Summand infinity() { return {}; }
+  static Summand from(const Affine<F>& p) {
+    Summand r{};
+    if (p.is_infinity()) return r;
+    constexpr u64 twist[6] = {0, 0, 0, 0, 0, 1ull << 48};  // 2^-16 R
+    const Fp* values = reinterpret_cast<const Fp*>(&p);
+    for (int c = 0; c < coordinates; c++) {
+      const Fp value = 2 * c < coordinates ? values[c] : values[c] * Fp::from_words(twist);
+      Lanes words[FpParameters::words] = {};
+      for (int i = 0; i < FpParameters::words; i++) words[i][0] = value.v[i];
+      const LaneFp lanes = LaneFp::from_words(words);
+      for (int i = 0; i < digits; i++) r.digit[c][i] = lanes.v[i][0];
+    }
+    return r;
+  }
+  Affine<F> to_affine() const {
+    Affine<F> r;
+    Fp* values = reinterpret_cast<Fp*>(&r);
+    for (int c = 0; c < coordinates; c++) {
+      Lanes words[FpParameters::words];
+      LaneFp::constant(digit[c]).canonical().to_words(words);
+      for (int i = 0; i < FpParameters::words; i++) values[c].v[i] = words[i][0];
+      for (int i = 0; 2 * c >= coordinates && i < 16; i++) values[c] = values[c].doubled();
+    }
+    return r;
+  }
+  bool is_infinity() const {
+    u64 any = 0;
+    for (const auto& coordinate : digit)
+      for (u64 d : coordinate) any |= d;
+    return any == 0;
+  }
+};
+
+// One coordinate of eight points.
+template <class F>
+ZEN_FN LaneFp gather_coordinate(const Summand<F>* const (&from)[lane_count], int c) {
+  LaneFp r;
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) r.v[i] = load_lanes(from[i]->digit[c]);
+  transpose(r.v);
+  return r;
+}
+template <class F>
+ZEN_FN LaneFp gather_coordinate(const Affine<F>* const (&from)[lane_count], int c) {
+  constexpr int words = FpParameters::words, all = 2 * sizeof(F) / sizeof(u64);
+  const int first = words * c + lane_count <= all ? words * c : all - lane_count;  // never read past the point
+  Lanes rows[lane_count];
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) rows[i] = load_lanes(reinterpret_cast<const u64*>(from[i]) + first);
+  transpose(rows);
+  Lanes picked[words];
+  ZEN_UNROLL for (int i = 0; i < words; i++) picked[i] = rows[words * c - first + i];
+  return LaneFp::from_words(picked);
+}
+
+// y / 2^16: Montgomery's reduction by 16 bits.
+ZEN_FN LaneFp twisted(const LaneFp& y) {
+  constexpr int bits = 16;
+  const Lanes m = add_low(Lanes{}, y.v[0], all_lanes(FpParameters::negative_inverse & digit_mask)) & ((1u << bits) - 1);
+  LaneFp sum = y;
+  ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++) {
+    const Lanes digit = all_lanes(multiple<FpParameters, 1>.digit[i]);
+    sum.v[i] = add_low(sum.v[i], m, digit);
+    if (i + 1 < LaneFp::digits) sum.v[i + 1] = add_high(sum.v[i + 1], m, digit);
+  }
+  sum = sum.carried();
+  ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++) {
+    sum.v[i] = sum.v[i] >> bits;
+    if (i + 1 < LaneFp::digits) sum.v[i] |= sum.v[i + 1] << (digit_bits - bits) & digit_mask;
+  }
+  return sum;
+}
+template <class F>
+ZEN_FN LaneFp gather_y(const Summand<F>* const (&from)[lane_count], int c) {
+  return gather_coordinate(from, c);
+}
+template <class F>
+ZEN_FN LaneFp gather_y(const Affine<F>* const (&from)[lane_count], int c) {
+  return twisted(gather_coordinate(from, c));
+}
+
+// Eight points on the isomorphic curve.
+template <class F>
+struct LanePoint;
+
+template <>
+struct LanePoint<Fp> {
+  LaneFp x, y;
+
+  template <class Source>
+  static ZEN_FN LaneFp gather_x(const Source* const (&from)[lane_count]) {
+    return gather_coordinate(from, 0);
+  }
+  template <class Source>
+  static ZEN_FN LaneFp gather_y(const Source* const (&from)[lane_count]) {
+    return zen::gather_y(from, 1);
+  }
+  ZEN_FN LaneFp coordinate(int c) const { return c ? y : x; }
+};
+
+template <>
+struct LanePoint<Fp2> {
+  LaneFp2 x, y;
+
+  template <class Source>
+  static ZEN_FN LaneFp2 gather_x(const Source* const (&from)[lane_count]) {
+    return {gather_coordinate(from, 0), gather_coordinate(from, 1)};
+  }
+  template <class Source>
+  static ZEN_FN LaneFp2 gather_y(const Source* const (&from)[lane_count]) {
+    return {zen::gather_y(from, 2), zen::gather_y(from, 3)};
+  }
+  ZEN_FN LaneFp coordinate(int c) const { return c == 0 ? x.c0 : c == 1 ? x.c1 : c == 2 ? y.c0 : y.c1; }
+};
+
+template <class F>
+ZEN_FN void scatter(const LanePoint<F>& points, Summand<F>* const (&to)[lane_count]) {
+  ZEN_UNROLL for (int c = 0; c < Summand<F>::coordinates; c++) {
+    LaneFp rows = points.coordinate(c);
+    transpose(rows.v);
+    ZEN_UNROLL for (int i = 0; i < lane_count; i++) store_lanes(to[i]->digit[c], rows.v[i]);
+  }
+}
+
+// Predicates that Fp2 asks of both coordinates.
+ZEN_FN SignedLanes is_zero(const LaneFp& a) { return a.is_multiple<0>(); }
+ZEN_FN SignedLanes is_zero(const LaneFp2& a) { return is_zero(a.c0) & is_zero(a.c1); }
+template <u64... k>
+ZEN_FN SignedLanes is_multiple(const LaneFp& a) {
+  return (a.is_multiple<k>() | ...);
+}
+template <u64... k>
+ZEN_FN SignedLanes is_multiple(const LaneFp2& a) {
+  return is_multiple<k...>(a.c0) & is_multiple<k...>(a.c1);
+}
+// Lanes that may be k p, told from one digit.
+template <u64... k>
+ZEN_FN SignedLanes may_be_multiple(const LaneFp& a) {
+  return ((a.v[0] == multiple<FpParameters, k>.digit[0]) | ...);
+}
+template <u64... k>
+ZEN_FN SignedLanes may_be_multiple(const LaneFp2& a) {
+  return may_be_multiple<k...>(a.c0);
+}
+
+// 1 / a in every lane, by one scalar inversion. No lane is zero.
+inline LaneFp inverse(const LaneFp& a) {
+  // A scalar inverse is R^2 / a for the integers that stand for the elements, the lanes want R'^2 / a: 2^64 is missing.
+  Fp missing = Fp::one();
+  for (int i = 0; i < 64; i++) missing = missing.doubled();
+  Lanes words[FpParameters::words];
+  a.canonical().to_words(words);
+  Fp values[lane_count], scratch[lane_count];
+  for (int lane = 0; lane < lane_count; lane++)
+    for (int i = 0; i < FpParameters::words; i++) values[lane].v[i] = words[i][lane];
+  batch_inverse(values, scratch, lane_count);
+  for (int lane = 0; lane < lane_count; lane++) {
+    const Fp value = values[lane] * missing;
+    for (int i = 0; i < FpParameters::words; i++) words[i][lane] = value.v[i];
+  }
+  return LaneFp::from_words(words);
+}
+inline LaneFp2 inverse(const LaneFp2& a) {
+  const LaneFp norm = inverse(sum_of_products(a.c0, a.c0, a.c1, a.c1));
+  return {a.c0 * norm, (LaneFp::zero() - a.c1 * norm).plus_modulus<2>().carried()};
+}
+
+template <class F, class Source>
+class BatchAdder {
+ public:
+  // The inversion of a batch costs about 3 % of its products, and its scratch fits a 1 MiB L2 beside the points.
+  static constexpr long capacity = sizeof(F) == sizeof(Fp) ? 2048 : 1024;
+
+  BatchAdder() : groups_(capacity / lane_count), work_(new Work[capacity / lane_count]) {}
+
+  ZEN_FN void push(const Source* left, const Source* right, Summand<F>* out, bool negate_left, bool negate_right) {
+    prefetch(left);
+    prefetch(right);
+    Group& group = groups_[pushed_ / lane_count];
+    const long lane = pushed_ % lane_count;
+    group.left[lane] = left;
+    group.right[lane] = right;
+    group.out[lane] = out;
+    group.negate_left = (lane ? group.negate_left : 0) | unsigned(negate_left) << lane;
+    group.negate_right = (lane ? group.negate_right : 0) | unsigned(negate_right) << lane;
+    if (++pushed_ == capacity) flush();
+  }
+
+  void flush() {
+    if (!pushed_) return;
+    const long count = fill_last_group();
+    differences(count);
+    invert(count);
+    for (long first = (count - 1) / chains * chains; first >= 0; first -= chains) {
+      if (first + chains <= count)
+        sums<chains>(first);
+      else
+        sums<1>(first);
+    }
+    pushed_ = 0;
+    careful_.clear();
+  }
+
+ private:
+  using Element = LaneField<F>;
+  // Products that wait for each other are made in two chains, so that one fills the other's pauses.
+  static constexpr int chains = 2;
+
+  struct Group {
+    const Source* left[lane_count];
+    const Source* right[lane_count];
+    Summand<F>* out[lane_count];
+    unsigned negate_left, negate_right;
+  };
+  struct Work {
+    Element left_x, denominator, product;  // product: of this denominator and those before it in its chain
+    long careful;                          // position in careful_, or -1
+  };
+  // What is to be done where the slope is not that of a chord.
+  struct Careful {
+    SignedLanes doubling, take_left, take_right, infinite;
+  };
+
+  static ZEN_FN void prefetch(const Source* point) {
+    for (size_t byte = 0; byte < sizeof(Source); byte += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(point) + byte, 0, 2);
+    __builtin_prefetch(reinterpret_cast<const char*>(point + 1) - 1, 0, 2);
+  }
+
+  long fill_last_group() {
+    const long used = pushed_ % lane_count, last = (pushed_ - 1) / lane_count;
+    Group& group = groups_[last];
+    for (long lane = used; used && lane < lane_count; lane++) {
+      group.left[lane] = group.left[0];
+      group.right[lane] = group.right[0];
+      group.out[lane] = &sink_;
+    }
+    return last + 1;
+  }
+
+  static ZEN_FN Element signed_y(const Source* const (&from)[lane_count], unsigned negate) {
+    return LanePoint<F>::gather_y(from).negated_where(truth_of(negate));
+  }
+
+  void differences(long count) {
+    for (long g = 0; g < count; g++) {
+      const Group& group = groups_[g];
+      Work& work = work_[g];
+      work.left_x = LanePoint<F>::gather_x(group.left);
+      const Element right_x = LanePoint<F>::gather_x(group.right);
+      work.denominator = (right_x - work.left_x).template plus_modulus<2>().carried();
+      work.careful = -1;
+      if (bits_of(may_be_multiple<1, 2, 3>(work.denominator) | may_be_multiple<0>(work.left_x) | may_be_multiple<0>(right_x)))
+        be_careful(group, right_x, work);
+      work.product = g < chains ? work.denominator : work_[g - chains].product * work.denominator;
+    }
+  }
+
+  __attribute__((noinline)) void be_careful(const Group& group, const Element& right_x, Work& work) {
+    const Element left_y = signed_y(group.left, group.negate_left), right_y = signed_y(group.right, group.negate_right);
+    const SignedLanes no_left = is_zero(work.left_x) & is_zero(left_y), no_right = is_zero(right_x) & is_zero(right_y);
+    const SignedLanes same_x = is_multiple<1, 2, 3>(work.denominator) & ~(no_left | no_right);
+    const Element twice = left_y.doubled().template plus_modulus<4>().carried();
+    const SignedLanes same_y = is_multiple<1, 2, 3, 4, 5, 6, 7>((right_y - left_y).template plus_modulus<4>().carried());
+    const SignedLanes no_slope = is_multiple<1, 2, 3, 4, 5, 6, 7>(twice);
+    Careful careful;
+    careful.doubling = same_x & same_y & ~no_slope;
+    careful.take_left = no_right & ~no_left;
+    careful.take_right = no_left & ~no_right;
+    careful.infinite = (no_left & no_right) | (same_x & ~careful.doubling);
+    work.denominator = select(careful.doubling, twice, work.denominator);
+    work.denominator = select(careful.take_left | careful.take_right | careful.infinite, any_unit(), work.denominator);
+    work.careful = long(careful_.size());
+    careful_.push_back(careful);
+  }
+  static Element any_unit() {
+    Element r{};
+    reinterpret_cast<LaneFp&>(r).v[0] = all_lanes(1);
+    return r;
+  }
+
+  // inverse_[k] = 1 / the last product of chain k.
+  void invert(long count) {
+    if (count == 1) {
+      inverse_[0] = inverse(work_[0].product);
+      return;
+    }
+    const Element &last = work_[count - 1].product, &other = work_[count - 2].product;
+    const Element both = inverse(last * other);
+    inverse_[(count - 1) % chains] = both * other;
+    inverse_[count % chains] = both * last;
+  }
+
+  // The sums of groups first .. first + width - 1, the last that have not been made.
+  template <int width>
+  void sums(long first) {
+    Element inverse[width], slope[width], left_y[width];
+    LanePoint<F> sum[width];
+    ZEN_UNROLL for (int k = 0; k < width; k++) {
+      const long g = first + k;
+      inverse[k] = g < chains ? inverse_[k] : inverse_[k] * work_[g - chains].product;
+    }
+    ZEN_UNROLL for (int k = 0; k < width; k++) inverse_[k] = inverse_[k] * work_[first + k].denominator;
+    ZEN_UNROLL for (int k = 0; k < width; k++) {
+      const Group& group = groups_[first + k];
+      left_y[k] = signed_y(group.left, group.negate_left);
+      Element rise = (signed_y(group.right, group.negate_right) - left_y[k]).template plus_modulus<4>().carried();
+      if (work_[first + k].careful >= 0) rise = tangent_where_doubling(work_[first + k], rise);
+      slope[k] = rise * inverse[k];
+    }
+    ZEN_UNROLL for (int k = 0; k < width; k++) {
+      // right_x = denominator - 2 p + left_x, digit by digit
+      const Work& work = work_[first + k];
+      Element both_x = (work.left_x + work.left_x + work.denominator) - Element{}.template plus_modulus<2>();
+      if (work.careful >= 0) both_x = select(careful_[work.careful].doubling, work.left_x + work.left_x, both_x);
+      sum[k].x = (square(slope[k]) - both_x).settled();
+    }
+    ZEN_UNROLL for (int k = 0; k < width; k++) {
+      const Work& work = work_[first + k];
+      const Element down = (work.left_x - sum[k].x).template plus_modulus<2>().carried();
+      sum[k].y = (slope[k] * down - left_y[k]).settled();
+    }
+    ZEN_UNROLL for (int k = 0; k < width; k++) {
+      const Work& work = work_[first + k];
+      if (work.careful >= 0) settle_exceptions(groups_[first + k], work, left_y[k], sum[k]);
+      scatter(sum[k], groups_[first + k].out);
+    }
+  }
+
+  __attribute__((noinline)) Element tangent_where_doubling(const Work& work, const Element& rise) const {
+    const Element squared = square(work.left_x);
+    return select(careful_[work.careful].doubling, (squared + squared + squared).carried(), rise);
+  }
+  __attribute__((noinline)) void settle_exceptions(const Group& group, const Work& work, const Element& left_y, LanePoint<F>& sum) const {
+    const Careful& careful = careful_[work.careful];
+    const Element right_x = LanePoint<F>::gather_x(group.right), right_y = signed_y(group.right, group.negate_right);
+    sum.x = select(careful.take_left, work.left_x, select(careful.take_right, right_x, sum.x));
+    sum.y = select(careful.take_left, left_y.settled(), select(careful.take_right, right_y.settled(), sum.y));
+    sum.x = select(careful.infinite, Element{}, sum.x);
+    sum.y = select(careful.infinite, Element{}, sum.y);
+  }
+
+  long pushed_ = 0;
+  std::vector<Group> groups_;
+  std::unique_ptr<Work[]> work_;
+  std::vector<Careful> careful_;
+  Element inverse_[chains];
+  Summand<F> sink_;
+};
+
+}  // namespace zen
