@@ -19,20 +19,21 @@ inline int choose_fixed_window(long n) {
 
 // table[window][d - 1] = d * 2^(c window) * base for 1 <= d <= 2^(c-1).
 template <class F>
-std::vector<Affine<F>> fixed_base_table(const Affine<F>& base, int c, int windows, int threads) {
+std::vector<Summand<F>> fixed_base_table(const Affine<F>& base, int c, int windows, int threads) {
   const long half = 1l << (c - 1);
-  std::vector<Affine<F>> table(half * windows);
+  std::vector<Summand<F>> table(half * windows);
   Xyzz<F> power = Xyzz<F>::from(base);
   for (int window = 0; window < windows; window++) {
-    table[half * window] = power.to_affine();
+    const Affine<F> first = power.to_affine();
+    to_summands(&first, &table[half * window], 1);
     for (int i = 0; i < c; i++) power = power.doubled();
   }
   // Entries (filled, 2 filled] are entry `filled` plus the first `filled` ones.
   parallel_for(windows, threads, {}, [&](long window, int) {
-    BatchAdder<F> adder;
-    Affine<F>* row = &table[half * window];
+    BatchAdder<F, Summand<F>> adder;
+    Summand<F>* row = &table[half * window];
     for (long filled = 1; filled < half; filled *= 2) {
-      for (long i = 0; i < filled; i++) adder.push({&row[filled - 1], &row[i], &row[filled + i], false, false});
+      for (long i = 0; i < filled; i++) adder.push(&row[filled - 1], &row[i], &row[filled + i], false, false);
       adder.flush();
     }
   });
@@ -45,24 +46,24 @@ void fixed_base_multiply(const Affine<F>& base, const Fr* scalars, Affine<F>* ou
                          const Progress& progress) {
   const int c = choose_fixed_window(n), windows = 254 / c + 1;
   const long half = 1l << (c - 1);
-  const std::vector<Affine<F>> table = fixed_base_table(base, c, windows, threads);
+  const std::vector<Summand<F>> table = fixed_base_table(base, c, windows, threads);
 
-  parallel_ranges(n, BatchAdder<F>::capacity, threads, progress, [&](long begin, long end) {
+  constexpr long chunk = BatchAdder<F, Summand<F>>::capacity;
+  parallel_ranges(n, chunk, threads, progress, [&](long begin, long end) {
     SecretBuffer<SignedScalar> recoded(end - begin);
-    for (long i = begin; i < end; i++) {
-      recoded[i - begin] = SignedScalar::from(scalars[i]);
-      out[i] = Affine<F>::infinity();
-    }
-    BatchAdder<F> adder;
+    std::vector<Summand<F>> sums(end - begin, Summand<F>::infinity());
+    for (long i = begin; i < end; i++) recoded[i - begin] = SignedScalar::from(scalars[i]);
+    BatchAdder<F, Summand<F>> adder;
     for (int window = 0; window < windows; window++) {
-      for (long i = begin; i < end; i++) {
-        const int32_t digit = recoded[i - begin].digit(window, c);
+      for (long i = 0; i < end - begin; i++) {
+        const int32_t digit = recoded[i].digit(window, c);
         if (!digit) continue;
-        const bool negate = (digit < 0) != recoded[i - begin].negative();
-        adder.push({&out[i], &table[half * window + std::abs(digit) - 1], &out[i], false, negate});
+        const bool negate = (digit < 0) != recoded[i].negative();
+        accumulate(adder, sums[i], table[half * window + std::abs(digit) - 1], negate);
       }
       adder.flush();
     }
+    to_affine(sums.data(), out + begin, end - begin);
   });
 }
 

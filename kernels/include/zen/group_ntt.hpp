@@ -18,21 +18,25 @@ void inverse_transform(const Domain& domain, Affine<F>* points, int threads, con
     const Progress report = progress ? Progress([&, layer](double f) { progress((layer + f) / (layers + 1)); }) : progress;
     parallel_ranges(n / 2, capacity, threads, report, [&](long begin, long end) {
       Multiplier<F> multiplier;
-      BatchAdder<F> adder;
+      BatchAdder<F, Summand<F>> adder;
       std::vector<SplitScalar<F>> twiddles(end - begin);
-      std::vector<Affine<F>> turned(end - begin);
+      std::vector<Summand<F>> turned(end - begin), kept(end - begin), sums(end - begin);
       const auto lower = [&](long i) { return points + 2 * half * (i / half) + i % half; };
       for (long i = begin; i < end; i++) {
         twiddles[i - begin] = i > begin && i % half ? twiddles[i - begin - 1]
                                                     : SplitScalar<F>::from(domain.backward_twiddles()[i / half]);
-        turned[i - begin] = lower(i)[half];
+        to_summands(lower(i), &kept[i - begin], 1);
+        to_summands(lower(i) + half, &turned[i - begin], 1);
       }
       multiplier.run(turned.data(), twiddles.data(), 1, turned.data(), end - begin);
-      for (long i = begin; i < end; i++) {
-        adder.push({lower(i), &turned[i - begin], lower(i) + half, false, true});
-        adder.push({lower(i), &turned[i - begin], lower(i), false, false});
-      }
+      for (long i = 0; i < end - begin; i++) adder.push(&kept[i], &turned[i], &sums[i], false, false);
       adder.flush();
+      for (long i = 0; i < end - begin; i++) adder.push(&kept[i], &turned[i], &kept[i], false, true);
+      adder.flush();
+      for (long i = begin; i < end; i++) {
+        to_affine(&sums[i - begin], lower(i), 1);
+        to_affine(&kept[i - begin], lower(i) + half, 1);
+      }
     });
   }
   for (long i = 0; i < n; i++) {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "batch_add.hpp"
+#include "list_sums.hpp"
 #include "parallel.hpp"
 #include "secret.hpp"
 
@@ -142,38 +142,21 @@ Xyzz<F> window_sum(const Affine<F>* bases, const SignedScalar* scalars, long beg
     return total;
   }
 
-  // First halving: gather from the bases. Then halve in place until each bucket holds one point at most.
-  BatchAdder<F> adder;
-  std::unique_ptr<Affine<F>[]> points(new Affine<F>[(active + buckets) / 2 + 1]);
-  long longest = 0, out = 0;
-  for (int32_t b = 1; b <= buckets; b++) {
-    const long first = start[b], last = start[b + 1];
-    start[b] = out;
-    for (long i = first; i < last; i += 2) {
-      const uint32_t left = sorted[i], right = i + 1 < last ? sorted[i + 1] : 0;
-      adder.push({&bases[begin + (left & ~negative)], i + 1 < last ? &bases[begin + (right & ~negative)] : nullptr,
-                  &points[out++], bool(left & negative), bool(right & negative)});
-    }
-    longest = std::max(longest, (last - first + 1) / 2);
-  }
-  start[buckets + 1] = out;
-  adder.flush();
-
-  while (longest > 1) {
-    out = 0;
-    for (int32_t b = 1; b <= buckets; b++) {
-      const long first = start[b], last = start[b + 1];
-      start[b] = out;
-      for (long i = first; i < last; i += 2)
-        adder.push({&points[i], i + 1 < last ? &points[i + 1] : nullptr, &points[out++], false, false});
-    }
-    start[buckets + 1] = out;
-    adder.flush();
-    longest = (longest + 1) / 2;
-  }
+  BatchAdder<F, Affine<F>> gather;
+  BatchAdder<F, Summand<F>> adder;
+  std::unique_ptr<Summand<F>[]> points(new Summand<F>[(active + buckets) / 2 + 1]);
+  std::unique_ptr<Summand<F>[]> spare(new Summand<F>[(active + 3 * buckets) / 4 + 1]);
+  const long longest = halve_lists(&start[1], buckets, points.get(), gather, [&](long i) {
+    return std::pair(&bases[begin + (sorted[i] & ~negative)], bool(sorted[i] & negative));
+  });
+  const Summand<F>* sums = sum_lists(&start[1], buckets, longest, points.get(), spare.get(), adder);
 
   for (int32_t b = buckets; b >= 1; b--) {
-    if (start[b] < start[b + 1]) running = running + points[start[b]];
+    if (start[b] < start[b + 1]) {
+      Affine<F> sum;
+      to_affine(&sums[start[b]], &sum, 1);
+      running = running + sum;
+    }
     total = total + running;
   }
   return total;

@@ -63,10 +63,10 @@ class Multiplier {
   // Few enough that the table stays in a 2 MiB L2, enough that the batches' inversions cost little.
   static constexpr long capacity = 256;
 
-  Multiplier() : table_(new Affine<F>[Scalar::parts * entries * capacity]) {}
+  Multiplier() : table_(new Summand<F>[Scalar::parts * entries * capacity]) {}
 
   // out[i] = scalars[stride i] * points[i] for i < n <= capacity; out may be points.
-  void run(const Affine<F>* points, const Scalar* scalars, int stride, Affine<F>* out, long n) {
+  void run(const Summand<F>* points, const Scalar* scalars, int stride, Summand<F>* out, long n) {
     int lengths[Scalar::parts] = {}, longest = 0;
     for (int part = 0; part < Scalar::parts; part++) {
       for (long i = 0; i < (stride ? n : 1); i++)
@@ -75,10 +75,11 @@ class Multiplier {
     }
     fill_table(points, lengths, longest, n);
 
-    for (long i = 0; i < n; i++) out[i] = Affine<F>::infinity();
+    for (long i = 0; i < n; i++) out[i] = Summand<F>::infinity();
     for (int window = longest / width; window >= 0; window--) {
       for (int i = 0; window < longest / width && i < width; i++) {
-        for (long k = 0; k < n; k++) adder_.push({&out[k], &out[k], &out[k], false, false});
+        for (long k = 0; k < n; k++)
+          if (!out[k].is_infinity()) adder_.push(&out[k], &out[k], &out[k], false, false);
         adder_.flush();
       }
       for (int part = 0; part < Scalar::parts; part++) {
@@ -87,7 +88,7 @@ class Multiplier {
           const Scalar& scalar = scalars[stride * i];
           const int digit = scalar.digit(part, window, width);
           if (!digit) continue;
-          adder_.push({&out[i], entry(part, std::abs(digit), i), &out[i], false, (digit < 0) != scalar.negative});
+          accumulate(adder_, out[i], *entry(part, std::abs(digit), i), (digit < 0) != scalar.negative);
         }
         adder_.flush();
       }
@@ -97,26 +98,25 @@ class Multiplier {
  private:
   static constexpr int width = 4, entries = 1 << (width - 1);
 
-  Affine<F>* entry(int part, int digit, long i) { return &table_[(part * entries + digit - 1) * capacity + i]; }
+  Summand<F>* entry(int part, int digit, long i) { return &table_[(part * entries + digit - 1) * capacity + i]; }
 
   // entry(part, d, i) = d mu^part points[i], as far as digits of these lengths may ask for.
-  void fill_table(const Affine<F>* points, const int (&lengths)[Scalar::parts], int longest, long n) {
+  void fill_table(const Summand<F>* points, const int (&lengths)[Scalar::parts], int longest, long n) {
     const int highest = longest < width ? (1 << longest) - 1 : entries;
     for (long i = 0; i < n; i++) *entry(0, 1, i) = points[i];
     for (int digit = 2; digit <= highest; digit++) {
       for (long i = 0; i < n; i++)
-        adder_.push({entry(0, digit - 1, i), entry(0, 1, i), entry(0, digit, i), false, false});
+        adder_.push(entry(0, digit - 1, i), entry(0, 1, i), entry(0, digit, i), false, false);
       adder_.flush();
     }
     int parts = Scalar::parts;
     while (parts > 1 && !lengths[parts - 1]) parts--;
     for (int part = 1; part < parts; part++)
-      for (int digit = 1; digit <= highest; digit++)
-        for (long i = 0; i < n; i++) *entry(part, digit, i) = Endomorphism<F>::of(*entry(part - 1, digit, i));
+      for (int digit = 1; digit <= highest; digit++) endomorphism(entry(part - 1, digit, 0), entry(part, digit, 0), n);
   }
 
-  BatchAdder<F> adder_;
-  std::unique_ptr<Affine<F>[]> table_;
+  BatchAdder<F, Summand<F>> adder_;
+  std::unique_ptr<Summand<F>[]> table_;
 };
 
 // out[i] = scalars[stride i] * points[i], scalars in Montgomery form, points in the subgroup. Stride 0 takes one
@@ -128,10 +128,13 @@ void multiply_each(const Affine<F>* points, const Fr* scalars, int stride, Affin
   parallel_ranges(n, 4 * capacity, threads, progress, [&](long begin, long end) {
     Multiplier<F> multiplier;
     SecretBuffer<SplitScalar<F>> split(capacity);
+    std::vector<Summand<F>> products(capacity);
     for (long first = begin; first < end; first += capacity) {
       const long count = std::min(capacity, end - first);
       for (long i = 0; i < (stride ? count : 1); i++) split[i] = SplitScalar<F>::from(scalars[stride * (first + i)]);
-      multiplier.run(points + first, split.data(), stride, out + first, count);
+      to_summands(points + first, products.data(), count);
+      multiplier.run(products.data(), split.data(), stride, products.data(), count);
+      to_affine(products.data(), out + first, count);
     }
   });
 }

@@ -1,6 +1,7 @@
 // The product of a transposed sparse matrix and a vector of points: every column's combination of points.
 #pragma once
 
+#include "list_sums.hpp"
 #include "multiply.hpp"
 #include "sparse.hpp"
 
@@ -27,7 +28,7 @@ inline std::vector<SparseEntry> by_column(const SparseMatrix& m, long columns) {
 // coefficients of one bit do not pay for a long one beside them.
 template <class F>
 void multiply_entries(const SparseEntry* entries, long n, const SplitScalar<F>* pool, const Affine<F>* points,
-                      Affine<F>* products, Multiplier<F>& multiplier) {
+                      Summand<F>* products, Multiplier<F>& multiplier) {
   constexpr long capacity = Multiplier<F>::capacity;
   std::vector<std::pair<int, long>> order(n);
   for (long i = 0; i < n; i++) {
@@ -38,13 +39,13 @@ void multiply_entries(const SparseEntry* entries, long n, const SplitScalar<F>* 
   }
   std::sort(order.begin(), order.end());
   std::vector<SplitScalar<F>> scalars(capacity);
-  std::vector<Affine<F>> gathered(capacity);
+  std::vector<Summand<F>> gathered(capacity);
   for (long first = 0; first < n; first += capacity) {
     const long count = std::min(capacity, n - first);
     for (long i = 0; i < count; i++) {
       const SparseEntry& entry = entries[order[first + i].second];
       scalars[i] = pool[entry.coefficient];
-      gathered[i] = points[entry.row];
+      to_summands(&points[entry.row], &gathered[i], 1);
     }
     multiplier.run(gathered.data(), scalars.data(), 1, gathered.data(), count);
     for (long i = 0; i < count; i++) products[order[first + i].second] = gathered[i];
@@ -70,11 +71,10 @@ void multiply_transposed(const SparseMatrix& m, long pool_size, const Affine<F>*
   parallel_ranges(count, grain, threads, progress, [&](long begin, long end) {
     const long n = end - begin;
     Multiplier<F> multiplier;
-    BatchAdder<F> adder;
-    std::vector<Affine<F>> sums(n);
-    multiply_entries(&entries[begin], n, pool.data(), points, sums.data(), multiplier);
+    BatchAdder<F, Summand<F>> adder;
+    std::vector<Summand<F>> products(n), spare(n);
+    multiply_entries(&entries[begin], n, pool.data(), points, products.data(), multiplier);
 
-    // Halve each column's run until one sum is left, as msm.hpp does with its buckets.
     std::vector<long> start;
     for (long i = 0; i < n; i++)
       if (i == 0 || entries[begin + i].column != entries[begin + i - 1].column) start.push_back(i);
@@ -82,22 +82,19 @@ void multiply_transposed(const SparseMatrix& m, long pool_size, const Affine<F>*
     const long runs = long(start.size()) - 1;
     std::vector<uint32_t> column(runs);
     for (long run = 0; run < runs; run++) column[run] = entries[begin + start[run]].column;
-    while (start[runs] > runs) {
-      long filled = 0;
-      for (long run = 0; run < runs; run++) {
-        const long first = start[run], last = start[run + 1];
-        start[run] = filled;
-        for (long i = first; i < last; i += 2)
-          adder.push({&sums[i], i + 1 < last ? &sums[i + 1] : nullptr, &sums[filled++], false, false});
-      }
-      start[runs] = filled;
-      adder.flush();
+    const Summand<F>* sums = sum_lists(start.data(), runs, n, products.data(), spare.data(), adder);
+
+    Shared* ends = &shared[2 * (begin / grain)];
+    ends[0].column = column[0], ends[1].column = column[runs - 1];
+    to_affine(sums, &ends[0].sum, 1);
+    if (runs > 1) to_affine(sums + runs - 1, &ends[1].sum, 1);
+    std::vector<Summand<F>> totals(runs);
+    for (long run = 1; run + 1 < runs; run++) {
+      to_summands(&out[column[run]], &totals[run], 1);
+      accumulate(adder, totals[run], sums[run], false);
     }
-    shared[2 * (begin / grain)] = {column[0], sums[0]};
-    if (runs > 1) shared[2 * (begin / grain) + 1] = {column[runs - 1], sums[runs - 1]};
-    for (long run = 1; run + 1 < runs; run++)
-      adder.push({&out[column[run]], &sums[run], &out[column[run]], false, false});
     adder.flush();
+    for (long run = 1; run + 1 < runs; run++) to_affine(&totals[run], &out[column[run]], 1);
   });
   for (const Shared& part : shared)
     if (!part.sum.is_infinity()) out[part.column] = (Xyzz<F>::from(out[part.column]) + part.sum).to_affine();

@@ -1,0 +1,95 @@
+// Batches of affine additions, one after the other: 5 products, 1 square and a share of one inversion each, against
+// 10 for XYZZ. The interface is explained in batch_add.hpp.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "curve.hpp"
+
+namespace zen {
+
+template <class F>
+using Summand = Affine<F>;
+
+template <class F>
+void to_summands(const Affine<F>* in, Summand<F>* out, long n) {
+  std::copy(in, in + n, out);
+}
+
+template <class F>
+void to_affine(const Summand<F>* in, Affine<F>* out, long n) {
+  std::copy(in, in + n, out);
+}
+
+template <class F>
+void endomorphism(const Summand<F>* in, Summand<F>* out, long n) {
+  for (long i = 0; i < n; i++) out[i] = Endomorphism<F>::of(in[i]);
+}
+
+template <class F, class Source>
+class BatchAdder {
+ public:
+  // At 1024 the inversion of a batch costs about 2 % of its products; the scratch fits a 512 KiB L2.
+  static constexpr int capacity = 1024;
+
+  BatchAdder() : denominators_(capacity), prefix_(capacity) { pending_.reserve(capacity); }
+
+  ZEN_FN void push(const Source* left, const Source* right, Summand<F>* out, bool negate_left, bool negate_right) {
+    __builtin_prefetch(left);
+    __builtin_prefetch(right);
+    pending_.push_back({left, right, out, negate_left, negate_right});
+    if (pending_.size() == capacity) flush();
+  }
+
+  void flush() {
+    const long n = long(pending_.size());
+    for (long i = 0; i < n; i++) denominators_[i] = denominator(pending_[i]);
+    batch_inverse(denominators_.data(), prefix_.data(), n);
+    for (long i = 0; i < n; i++) *pending_[i].out = sum(pending_[i], denominators_[i]);
+    pending_.clear();
+  }
+
+ private:
+  struct Addition {
+    const Source *left, *right;
+    Summand<F>* out;
+    bool negate_left, negate_right;
+
+    ZEN_FN F left_y() const { return negate_left ? -left->y : left->y; }
+    ZEN_FN F right_y() const { return negate_right ? -right->y : right->y; }
+  };
+
+  // What the slope is divided by; zero where the result needs no slope.
+  static ZEN_FN F denominator(const Addition& a) {
+    if (a.left->is_infinity() || a.right->is_infinity()) return F::zero();
+    const F difference = a.right->x - a.left->x;
+    if (!difference.is_zero()) return difference;
+    const F y = a.left_y();
+    return y == a.right_y() ? y.doubled() : F::zero();
+  }
+
+  static ZEN_FN F tangent(const F& x) {
+    const F squared = x.square();
+    return squared.doubled() + squared;
+  }
+
+  static ZEN_FN Summand<F> sum(const Addition& a, const F& inverse) {
+    const F& x1 = a.left->x;
+    const F y1 = a.left_y();
+    if (inverse.is_zero()) {
+      if (a.right->is_infinity()) return {x1, y1};
+      if (a.left->is_infinity()) return {a.right->x, a.right_y()};
+      return Summand<F>::infinity();  // opposite points
+    }
+    const F& x2 = a.right->x;
+    const F slope = (x1 == x2 ? tangent(x1) : a.right_y() - y1) * inverse;
+    const F x3 = slope.square() - x1 - x2;
+    return {x3, slope * (x1 - x3) - y1};
+  }
+
+  std::vector<Addition> pending_;
+  std::vector<F> denominators_, prefix_;
+};
+
+}  // namespace zen
