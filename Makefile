@@ -44,5 +44,6 @@ $(VENV)/.installed: $(BIN)/python $(SOURCES)
 
 $(VENV)/.installed-dev: $(BIN)/python $(SOURCES)
 	@echo 'Installing, and building the kernels: two minutes or three, once.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+		--config-settings=cmake.define.ZEN_EMULATED=ON
 	@touch $(VENV)/.installed $@

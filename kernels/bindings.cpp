@@ -210,11 +210,21 @@ bool cpu_has_adx() {
 #endif
 }
 
+bool cpu_has_ifma() {
+#if defined(__x86_64__)
+  // Asks the operating system as well, which must save the wide registers.
+  return cpu_has_adx() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512ifma");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 NB_MODULE(ZEN_MODULE, m) {
-  m.attr("target") = target_name;
   m.def("cpu_has_adx", cpu_has_adx);
+  m.def("cpu_has_ifma", cpu_has_ifma);
 
   nb::module_ fr = bind_prime_field<FrParameters>(m, "fr");
   fr.def("from_int64", [](Array<const int64_t> in, Words out) {

@@ -10,11 +10,13 @@ from types import ModuleType
 @cache
 def available_targets() -> tuple[str, ...]:
     """Names of the targets that this processor can run, fastest first; ``portable`` is always last."""
-    adx = ("x86_adx",) if extension("portable").cpu_has_adx() else ()
-    return (*adx, "portable")
+    processor = extension("portable")
+    ifma = ("x86_ifma",) if processor.cpu_has_ifma() else ()
+    adx = ("x86_adx",) if processor.cpu_has_adx() else ()
+    return (*ifma, *adx, "portable")
 
 
 @cache
 def extension(target: str) -> ModuleType:
-    """The extension module of a target in ``available_targets()``."""
+    """The extension module of a target in ``available_targets()``, or of ``emulated`` where that was built."""
     return importlib.import_module(f"kernels._kernels_{target}")

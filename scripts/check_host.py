@@ -12,7 +12,10 @@ import sysconfig
 import tempfile
 
 OLDEST = (3, 11)
-PROGRAM = "#include <bit>\nint main() { return std::popcount(0u); }\n"  # C++20
+PROGRAM = """#include <bit>
+using Words = unsigned __attribute__((vector_size(16)));
+int main() { return std::popcount(__builtin_shufflevector(Words{}, Words{}, 0, 1, 2, 3)[0]); }
+"""  # C++20, and the vector extension as GCC has it since 12
 
 
 def missing():
@@ -29,7 +32,7 @@ def missing():
     if not shutil.which("g++"):
         yield "a C++ compiler (g++)", "g++"
     elif not compiles_cpp20():
-        yield "a C++ compiler with C++20 (g++ 11 or newer)", "g++"
+        yield "a C++ compiler with C++20 (g++ 12 or newer)", "g++"
     if not shutil.which("make"):
         yield "make", "make"
 

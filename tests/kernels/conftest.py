@@ -1,12 +1,13 @@
-"""Every kernel test runs on every target that this processor has."""
+"""Every kernel test runs on every target that this processor has, and on the emulated one where it was built."""
 
 from __future__ import annotations
 
 import pytest
 
 import kernels
+from tests.kernels.targets import TARGETS
 
 
-@pytest.fixture(params=kernels.available_targets(), scope="session")
+@pytest.fixture(params=TARGETS, scope="session")
 def k(request: pytest.FixtureRequest) -> kernels.Kernels:
     return kernels.load(request.param)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kernels
 from kernels import Group, Kernels, WordArray
 from tests.kernels.strategies import P, R, edge_values, scalars
+from tests.kernels.targets import TARGETS
 from tests.kernels.test_group import GENERATORS, coordinates, reference_coordinates
 from zenerrors import Cancelled
 
@@ -167,7 +168,7 @@ def test_sparse_combinations(matrix: list[tuple[int, int, int]], rows: list[int]
     columns = np.array([column for _, column, _ in matrix], dtype=np.uint32)
     coefficients = np.array([c for _, _, c in matrix], dtype=np.uint32)
     sums = [x + sum(POOL[c] * rows[i] for i, j, c in matrix if j == v) for v, x in enumerate(start)]
-    for target in kernels.available_targets():
+    for target in TARGETS:
         k = kernels.load(target)
         for group in (k.g1, k.g2):
             out = points(k, group, start)

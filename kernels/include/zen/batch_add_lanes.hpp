@@ -5,7 +5,9 @@
 // they do not mention b. So the bases of a key are used as they lie in memory, for one short reduction of y each.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "curve.hpp"
@@ -33,37 +35,13 @@ struct alignas(64) Summand {
   u64 digit[coordinates][digits];
 
   static Summand infinity() { return {}; }
-  static Summand from(const Affine<F>& p) {
-    Summand r{};
-    if (p.is_infinity()) return r;
-    constexpr u64 twist[6] = {0, 0, 0, 0, 0, 1ull << 48};  // 2^-16 R
-    const Fp* values = reinterpret_cast<const Fp*>(&p);
-    for (int c = 0; c < coordinates; c++) {
-      const Fp value = 2 * c < coordinates ? values[c] : values[c] * Fp::from_words(twist);
-      Lanes words[FpParameters::words] = {};
-      for (int i = 0; i < FpParameters::words; i++) words[i][0] = value.v[i];
-      const LaneFp lanes = LaneFp::from_words(words);
-      for (int i = 0; i < digits; i++) r.digit[c][i] = lanes.v[i][0];
-    }
-    return r;
-  }
-  Affine<F> to_affine() const {
-    Affine<F> r;
-    Fp* values = reinterpret_cast<Fp*>(&r);
-    for (int c = 0; c < coordinates; c++) {
-      Lanes words[FpParameters::words];
-      LaneFp::constant(digit[c]).canonical().to_words(words);
-      for (int i = 0; i < FpParameters::words; i++) values[c].v[i] = words[i][0];
-      for (int i = 0; 2 * c >= coordinates && i < 16; i++) values[c] = values[c].doubled();
-    }
-    return r;
-  }
   bool is_infinity() const {
     u64 any = 0;
     for (const auto& coordinate : digit)
       for (u64 d : coordinate) any |= d;
     return any == 0;
   }
+  Summand operator-() const;
 };
 
 // One coordinate of eight points.
@@ -87,8 +65,9 @@ ZEN_FN LaneFp gather_coordinate(const Affine<F>* const (&from)[lane_count], int 
 }
 
 // y / 2^16: Montgomery's reduction by 16 bits.
+inline constexpr int twist_bits = 16;
 ZEN_FN LaneFp twisted(const LaneFp& y) {
-  constexpr int bits = 16;
+  constexpr int bits = twist_bits;
   const Lanes m = add_low(Lanes{}, y.v[0], all_lanes(FpParameters::negative_inverse & digit_mask)) & ((1u << bits) - 1);
   LaneFp sum = y;
   ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++) {
@@ -158,6 +137,10 @@ ZEN_FN void scatter(const LanePoint<F>& points, Summand<F>* const (&to)[lane_cou
 // Predicates that Fp2 asks of both coordinates.
 ZEN_FN SignedLanes is_zero(const LaneFp& a) { return a.is_multiple<0>(); }
 ZEN_FN SignedLanes is_zero(const LaneFp2& a) { return is_zero(a.c0) & is_zero(a.c1); }
+// -a, where zero stays the digits of zero.
+ZEN_FN LaneFp negated(const LaneFp& a) { return select(is_zero(a), a, (LaneFp::zero() - a).settled()); }
+ZEN_FN LaneFp2 negated(const LaneFp2& a) { return {negated(a.c0), negated(a.c1)}; }
+
 template <u64... k>
 ZEN_FN SignedLanes is_multiple(const LaneFp& a) {
   return (a.is_multiple<k>() | ...);
@@ -176,11 +159,80 @@ ZEN_FN SignedLanes may_be_multiple(const LaneFp2& a) {
   return may_be_multiple<k...>(a.c0);
 }
 
+// Runs work(from, to) over n elements of two arrays, eight pointers each at a time; the last eight may repeat.
+template <class In, class Out, class Work>
+void for_eights(const In* in, Out* out, long n, Work work) {
+  for (long first = 0; first < n; first += lane_count) {
+    const In* from[lane_count];
+    Out* to[lane_count];
+    for (int i = 0; i < lane_count; i++) {
+      const long at = first + i < n ? first + i : n - 1;
+      from[i] = in + at;
+      to[i] = out + at;
+    }
+    work(from, to);
+  }
+}
+
+template <class F>
+void to_summands(const Affine<F>* in, Summand<F>* out, long n) {
+  for_eights(in, out, n, [](const auto& from, const auto& to) {
+    scatter(LanePoint<F>{LanePoint<F>::gather_x(from), LanePoint<F>::gather_y(from)}, to);
+  });
+}
+
+template <class F>
+void to_affine(const Summand<F>* in, Affine<F>* out, long n) {
+  constexpr int words = FpParameters::words, coordinates = Summand<F>::coordinates;
+  const LaneFp untwist = LaneFp::everywhere(doubled<FpParameters>(FpParameters::one, extra_bits<FpParameters> + twist_bits));
+  for_eights(in, out, n, [&](const auto& from, const auto& to) {
+    for (int c = 0; c < coordinates; c++) {
+      const LaneFp value = gather_coordinate(from, c);
+      Lanes columns[words];
+      (2 * c < coordinates ? value : value * untwist).canonical().to_words(columns);
+      for (int lane = 0; lane < lane_count; lane++) {
+        u64* coordinate = reinterpret_cast<u64*>(to[lane]) + words * c;
+        for (int i = 0; i < words; i++) coordinate[i] = columns[i][lane];
+      }
+    }
+  });
+}
+
+inline LanePoint<Fp> endomorphism(const LanePoint<Fp>& p) {
+  return {p.x * LaneFp::everywhere(doubled<FpParameters>(g1_endomorphism_x[0], extra_bits<FpParameters>)), negated(p.y)};
+}
+inline LanePoint<Fp2> endomorphism(const LanePoint<Fp2>& p) {
+  const auto scaled = [](const LaneFp2& a, const u64 (&factor)[2][6]) {
+    return LaneFp2{a.c0, negated(a.c1)} *
+           LaneFp2{LaneFp::everywhere(doubled<FpParameters>(factor[0], extra_bits<FpParameters>)),
+                   LaneFp::everywhere(doubled<FpParameters>(factor[1], extra_bits<FpParameters>))};
+  };
+  // y is divided by another 2^16 here, which the map, linear in it, does not change.
+  return {scaled(p.x, g2_endomorphism_x), scaled(p.y, g2_endomorphism_y)};
+}
+
+template <class F>
+void endomorphism(const Summand<F>* in, Summand<F>* out, long n) {
+  for_eights(in, out, n, [](const auto& from, const auto& to) {
+    scatter(endomorphism(LanePoint<F>{LanePoint<F>::gather_x(from), LanePoint<F>::gather_y(from)}), to);
+  });
+}
+
+template <class F>
+Summand<F> Summand<F>::operator-() const {
+  Summand r;
+  const Summand* from[lane_count];
+  for (auto& p : from) p = this;
+  Summand* to[lane_count];
+  for (auto& p : to) p = &r;
+  scatter(LanePoint<F>{LanePoint<F>::gather_x(from), negated(LanePoint<F>::gather_y(from))}, to);
+  return r;
+}
+
 // 1 / a in every lane, by one scalar inversion. No lane is zero.
 inline LaneFp inverse(const LaneFp& a) {
-  // A scalar inverse is R^2 / a for the integers that stand for the elements, the lanes want R'^2 / a: 2^64 is missing.
-  Fp missing = Fp::one();
-  for (int i = 0; i < 64; i++) missing = missing.doubled();
+  // For the integers that stand for the elements a scalar inverse is R^2 / a, and the lanes want R'^2 / a.
+  constexpr auto missing = doubled<FpParameters>(FpParameters::one, 2 * extra_bits<FpParameters>);
   Lanes words[FpParameters::words];
   a.canonical().to_words(words);
   Fp values[lane_count], scratch[lane_count];
@@ -188,14 +240,14 @@ inline LaneFp inverse(const LaneFp& a) {
     for (int i = 0; i < FpParameters::words; i++) values[lane].v[i] = words[i][lane];
   batch_inverse(values, scratch, lane_count);
   for (int lane = 0; lane < lane_count; lane++) {
-    const Fp value = values[lane] * missing;
+    const Fp value = values[lane] * Fp::from_words(missing.data());
     for (int i = 0; i < FpParameters::words; i++) words[i][lane] = value.v[i];
   }
   return LaneFp::from_words(words);
 }
 inline LaneFp2 inverse(const LaneFp2& a) {
   const LaneFp norm = inverse(sum_of_products(a.c0, a.c0, a.c1, a.c1));
-  return {a.c0 * norm, (LaneFp::zero() - a.c1 * norm).plus_modulus<2>().carried()};
+  return {a.c0 * norm, negated(a.c1 * norm)};
 }
 
 template <class F, class Source>
@@ -204,34 +256,24 @@ class BatchAdder {
   // The inversion of a batch costs about 3 % of its products, and its scratch fits a 1 MiB L2 beside the points.
   static constexpr long capacity = sizeof(F) == sizeof(Fp) ? 2048 : 1024;
 
-  BatchAdder() : groups_(capacity / lane_count), work_(new Work[capacity / lane_count]) {}
+  BatchAdder(const BatchAdder&) = delete;
+  BatchAdder& operator=(const BatchAdder&) = delete;
+  BatchAdder() : work_(new Work[capacity / lane_count]) {}
 
   ZEN_FN void push(const Source* left, const Source* right, Summand<F>* out, bool negate_left, bool negate_right) {
-    prefetch(left);
-    prefetch(right);
-    Group& group = groups_[pushed_ / lane_count];
-    const long lane = pushed_ % lane_count;
+    Group& group = filling_->groups[filling_->pushed / lane_count];
+    const long lane = filling_->pushed % lane_count;
     group.left[lane] = left;
     group.right[lane] = right;
     group.out[lane] = out;
     group.negate_left = (lane ? group.negate_left : 0) | unsigned(negate_left) << lane;
     group.negate_right = (lane ? group.negate_right : 0) | unsigned(negate_right) << lane;
-    if (++pushed_ == capacity) flush();
+    if (++filling_->pushed == capacity) turn();
   }
 
   void flush() {
-    if (!pushed_) return;
-    const long count = fill_last_group();
-    differences(count);
-    invert(count);
-    for (long first = (count - 1) / chains * chains; first >= 0; first -= chains) {
-      if (first + chains <= count)
-        sums<chains>(first);
-      else
-        sums<1>(first);
-    }
-    pushed_ = 0;
-    careful_.clear();
+    turn();
+    turn();
   }
 
  private:
@@ -254,30 +296,71 @@ class BatchAdder {
     SignedLanes doubling, take_left, take_right, infinite;
   };
 
-  static ZEN_FN void prefetch(const Source* point) {
-    for (size_t byte = 0; byte < sizeof(Source); byte += 64)
-      __builtin_prefetch(reinterpret_cast<const char*>(point) + byte, 0, 2);
-    __builtin_prefetch(reinterpret_cast<const char*>(point + 1) - 1, 0, 2);
+  // Additions wait for one batch, so that their operands come from memory while the batch before is computed.
+  struct Queue {
+    std::vector<Group> groups = std::vector<Group>(capacity / lane_count);
+    long pushed = 0;
+
+    long group_count() const { return (pushed + lane_count - 1) / lane_count; }
+  };
+
+  void turn() {
+    fill_last_group(*filling_);
+    const long count = waiting_->group_count();
+    if (count) compute(waiting_->groups.data(), count);
+    waiting_->pushed = 0;
+    careful_.clear();
+    std::swap(filling_, waiting_);
   }
 
-  long fill_last_group() {
-    const long used = pushed_ % lane_count, last = (pushed_ - 1) / lane_count;
-    Group& group = groups_[last];
-    for (long lane = used; used && lane < lane_count; lane++) {
+  void compute(const Group* groups, long count) {
+    differences(groups, count);
+    invert(count);
+    for (long first = (count - 1) / chains * chains; first >= 0; first -= chains) {
+      prefetch(first);
+      if (first + chains <= count)
+        sums<chains>(groups, first);
+      else
+        sums<1>(groups, first);
+    }
+  }
+
+  // Bases of a key lie anywhere; sums lie in a row, which the processor notices itself.
+  ZEN_FN void prefetch(long first) const {
+    if constexpr (std::is_same_v<Source, Affine<F>>) {
+      const long end = std::min(first + chains, filling_->group_count());
+      for (long g = first; g < end; g++)
+        for (int lane = 0; lane < lane_count; lane++) {
+          prefetch(filling_->groups[g].left[lane]);
+          prefetch(filling_->groups[g].right[lane]);
+        }
+    }
+  }
+  static ZEN_FN void prefetch(const Source* point) {
+    const char* bytes = reinterpret_cast<const char*>(point);
+    for (size_t i = 0; i < sizeof(Source); i += 64) __builtin_prefetch(bytes + i, 0, 2);
+    __builtin_prefetch(bytes + sizeof(Source) - 1, 0, 2);
+  }
+
+  void fill_last_group(Queue& queue) {
+    const long used = queue.pushed % lane_count;
+    if (!used) return;
+    Group& group = queue.groups[queue.pushed / lane_count];
+    for (long lane = used; lane < lane_count; lane++) {
       group.left[lane] = group.left[0];
       group.right[lane] = group.right[0];
       group.out[lane] = &sink_;
     }
-    return last + 1;
   }
 
   static ZEN_FN Element signed_y(const Source* const (&from)[lane_count], unsigned negate) {
-    return LanePoint<F>::gather_y(from).negated_where(truth_of(negate));
+    const Element y = LanePoint<F>::gather_y(from);
+    return negate ? y.negated_where(truth_of(negate)) : y;
   }
 
-  void differences(long count) {
+  void differences(const Group* groups, long count) {
     for (long g = 0; g < count; g++) {
-      const Group& group = groups_[g];
+      const Group& group = groups[g];
       Work& work = work_[g];
       work.left_x = LanePoint<F>::gather_x(group.left);
       const Element right_x = LanePoint<F>::gather_x(group.right);
@@ -324,9 +407,9 @@ class BatchAdder {
     inverse_[count % chains] = both * last;
   }
 
-  // The sums of groups first .. first + width - 1, the last that have not been made.
+  // The sums of groups first to first + width - 1, the last ones that have not been made.
   template <int width>
-  void sums(long first) {
+  void sums(const Group* groups, long first) {
     Element inverse[width], slope[width], left_y[width];
     LanePoint<F> sum[width];
     ZEN_UNROLL for (int k = 0; k < width; k++) {
@@ -335,7 +418,7 @@ class BatchAdder {
     }
     ZEN_UNROLL for (int k = 0; k < width; k++) inverse_[k] = inverse_[k] * work_[first + k].denominator;
     ZEN_UNROLL for (int k = 0; k < width; k++) {
-      const Group& group = groups_[first + k];
+      const Group& group = groups[first + k];
       left_y[k] = signed_y(group.left, group.negate_left);
       Element rise = (signed_y(group.right, group.negate_right) - left_y[k]).template plus_modulus<4>().carried();
       if (work_[first + k].careful >= 0) rise = tangent_where_doubling(work_[first + k], rise);
@@ -355,8 +438,8 @@ class BatchAdder {
     }
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       const Work& work = work_[first + k];
-      if (work.careful >= 0) settle_exceptions(groups_[first + k], work, left_y[k], sum[k]);
-      scatter(sum[k], groups_[first + k].out);
+      if (work.careful >= 0) settle_exceptions(groups[first + k], work, left_y[k], sum[k]);
+      scatter(sum[k], groups[first + k].out);
     }
   }
 
@@ -373,8 +456,8 @@ class BatchAdder {
     sum.y = select(careful.infinite, Element{}, sum.y);
   }
 
-  long pushed_ = 0;
-  std::vector<Group> groups_;
+  Queue queues_[2];
+  Queue *filling_ = &queues_[0], *waiting_ = &queues_[1];
   std::unique_ptr<Work[]> work_;
   std::vector<Careful> careful_;
   Element inverse_[chains];

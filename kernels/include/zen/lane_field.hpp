@@ -8,6 +8,8 @@
 // p R', which 35 spare bits grant to Fp; Fr has 5, and its products stay below (1 + a b / (p R')) p.
 #pragma once
 
+#include <array>
+
 #include "field.hpp"
 #include "lanes.hpp"
 
@@ -35,6 +37,30 @@ struct MultipleOfModulus {
 
 template <class P, u64 k>
 inline constexpr MultipleOfModulus<P> multiple{k};
+
+// a 2^times mod p, for constants: a and the result are canonical.
+template <class P>
+constexpr std::array<u64, P::words> doubled(const u64 (&a)[P::words], int times) {
+  std::array<u64, P::words> r{};
+  for (int i = 0; i < P::words; i++) r[i] = a[i];
+  for (; times > 0; times--) {
+    std::array<u64, P::words> reduced{};
+    u64 carry = 0, borrow = 0;
+    for (int i = 0; i < P::words; i++) {
+      const u64 twice = r[i] << 1 | carry;
+      carry = r[i] >> 63;
+      r[i] = twice;
+      const unsigned __int128 difference = (unsigned __int128)twice - P::modulus[i] - borrow;
+      reduced[i] = u64(difference);
+      borrow = u64(difference >> 64) & 1;
+    }
+    if (!borrow) r = reduced;
+  }
+  return r;
+}
+// The factor that brings a constant of memory, R a, to what products of lanes take, R' a.
+template <class P>
+inline constexpr int extra_bits = digit_bits * MultipleOfModulus<P>::count - 64 * P::words;
 
 template <class P>
 struct LanePrime {
@@ -140,6 +166,12 @@ struct LanePrime {
     return difference == 0;
   }
 
+  // The same words in every lane.
+  static ZEN_FN LanePrime everywhere(const std::array<u64, P::words>& words) {
+    Lanes all[P::words];
+    ZEN_UNROLL for (int i = 0; i < P::words; i++) all[i] = all_lanes(words[i]);
+    return from_words(all);
+  }
   static ZEN_FN LanePrime constant(const u64* digit) {
     LanePrime r;
     ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = all_lanes(digit[i]);
@@ -161,18 +193,17 @@ struct LaneProduct {
     return *this;
   }
   // The square costs little more than half: products of different digits are made once and doubled.
-  ZEN_FN LaneProduct& add_square(const LanePrime<P>& a) {
-    LaneProduct cross;
+  static ZEN_FN LaneProduct square(const LanePrime<P>& a) {
+    LaneProduct r;
     ZEN_UNROLL for (int i = 0; i < digits; i++) {
-      ZEN_UNROLL for (int j = i + 1; j < digits; j++) cross.v[i + j] = add_low(cross.v[i + j], a.v[i], a.v[j]);
-      ZEN_UNROLL for (int j = i + 1; j < digits; j++) cross.v[i + j + 1] = add_high(cross.v[i + j + 1], a.v[i], a.v[j]);
+      ZEN_UNROLL for (int j = i + 1; j < digits; j++) r.v[i + j] = add_low(r.v[i + j], a.v[i], a.v[j]);
+      ZEN_UNROLL for (int j = i + 1; j < digits; j++) r.v[i + j + 1] = add_high(r.v[i + j + 1], a.v[i], a.v[j]);
     }
-    ZEN_UNROLL for (int i = 0; i < 2 * digits; i++) v[i] += cross.v[i] + cross.v[i];
     ZEN_UNROLL for (int i = 0; i < digits; i++) {
-      v[2 * i] = add_low(v[2 * i], a.v[i], a.v[i]);
-      v[2 * i + 1] = add_high(v[2 * i + 1], a.v[i], a.v[i]);
+      r.v[2 * i] = add_low(r.v[2 * i] + r.v[2 * i], a.v[i], a.v[i]);
+      r.v[2 * i + 1] = add_high(r.v[2 * i + 1] + r.v[2 * i + 1], a.v[i], a.v[i]);
     }
-    return *this;
+    return r;
   }
 
   // this / R' modulo p: one digit after the other becomes a multiple of 2^52 by adding a multiple of p.
@@ -183,9 +214,10 @@ struct LaneProduct {
     ZEN_UNROLL for (int i = 0; i < 2 * digits; i++) t[i] = v[i];
     ZEN_UNROLL for (int i = 0; i < digits; i++) {
       const Lanes m = add_low(Lanes{}, t[i], inverse);
-      ZEN_UNROLL for (int j = 0; j < digits; j++) t[i + j] = add_low(t[i + j], m, all_lanes(modulus[j]));
+      // The lowest digit and m's product with the modulus' add up to 0 or, if they are not 0 themselves, to 2^52.
+      t[i + 1] += (t[i] + digit_mask) >> digit_bits;
       ZEN_UNROLL for (int j = 0; j < digits; j++) t[i + j + 1] = add_high(t[i + j + 1], m, all_lanes(modulus[j]));
-      t[i + 1] += t[i] >> digit_bits;
+      ZEN_UNROLL for (int j = 1; j < digits; j++) t[i + j] = add_low(t[i + j], m, all_lanes(modulus[j]));
     }
     LanePrime<P> r;
     Lanes carry{};
@@ -207,7 +239,7 @@ __attribute__((noinline)) inline LaneFp operator*(const LaneFp& a, const LaneFp&
   return LaneProduct<FpParameters>{}.add(a, b).reduced();
 }
 __attribute__((noinline)) inline LaneFp square(const LaneFp& a) {
-  return LaneProduct<FpParameters>{}.add_square(a).reduced();
+  return LaneProduct<FpParameters>::square(a).reduced();
 }
 // a b + c d for one reduction.
 __attribute__((noinline)) inline LaneFp sum_of_products(const LaneFp& a, const LaneFp& b, const LaneFp& c, const LaneFp& d) {

@@ -16,8 +16,6 @@
 
 namespace zen {
 
-inline constexpr const char* target_name = "portable";
-
 #if ZEN_LIMB_BITS == 64
 using limb = u64;
 using wide = unsigned __int128;

@@ -9,8 +9,6 @@
 
 namespace zen {
 
-inline constexpr const char* target_name = "x86_adx";
-
 using limb = u64;
 using safegcd::invert;
 
