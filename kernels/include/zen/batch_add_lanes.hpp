@@ -317,7 +317,6 @@ class BatchAdder {
     differences(groups, count);
     invert(count);
     for (long first = (count - 1) / chains * chains; first >= 0; first -= chains) {
-      prefetch(first);
       if (first + chains <= count)
         sums<chains>(groups, first);
       else
@@ -325,15 +324,16 @@ class BatchAdder {
     }
   }
 
-  // Bases of a key lie anywhere; sums lie in a row, which the processor notices itself.
+  // A quarter of the operands of the next batch's groups first and first + 1: a little between the products at a time,
+  // since few loads can be on their way at once. Bases of a key lie anywhere; sums lie in a row, which the processor
+  // notices itself.
+  template <int quarter>
   ZEN_FN void prefetch(long first) const {
     if constexpr (std::is_same_v<Source, Affine<F>>) {
-      const long end = std::min(first + chains, filling_->group_count());
-      for (long g = first; g < end; g++)
-        for (int lane = 0; lane < lane_count; lane++) {
-          prefetch(filling_->groups[g].left[lane]);
-          prefetch(filling_->groups[g].right[lane]);
-        }
+      const long g = first + quarter / 2;
+      if (g >= filling_->group_count()) return;
+      const Group& group = filling_->groups[g];
+      for (const Source* point : quarter % 2 ? group.right : group.left) prefetch(point);
     }
   }
   static ZEN_FN void prefetch(const Source* point) {
@@ -416,7 +416,9 @@ class BatchAdder {
       const long g = first + k;
       inverse[k] = g < chains ? inverse_[k] : inverse_[k] * work_[g - chains].product;
     }
+    prefetch<0>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) inverse_[k] = inverse_[k] * work_[first + k].denominator;
+    prefetch<1>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       const Group& group = groups[first + k];
       left_y[k] = signed_y(group.left, group.negate_left);
@@ -424,6 +426,7 @@ class BatchAdder {
       if (work_[first + k].careful >= 0) rise = tangent_where_doubling(work_[first + k], rise);
       slope[k] = rise * inverse[k];
     }
+    prefetch<2>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       // right_x = denominator - 2 p + left_x, digit by digit
       const Work& work = work_[first + k];
@@ -431,6 +434,7 @@ class BatchAdder {
       if (work.careful >= 0) both_x = select(careful_[work.careful].doubling, work.left_x + work.left_x, both_x);
       sum[k].x = (square(slope[k]) - both_x).settled();
     }
+    prefetch<3>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       const Work& work = work_[first + k];
       const Element down = (work.left_x - sum[k].x).template plus_modulus<2>().carried();
