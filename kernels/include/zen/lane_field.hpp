@@ -4,8 +4,8 @@
 // lanes see every element of memory divided by R'/R: that is 2^4 for Fr and 2^32 for Fp.
 //
 // *Carried*: every digit is below 2^52, and the value is not negative. Operands of products must be carried.
-// *Settled*: carried, and below (1 + 2^-12) p. Products are settled as long as their operands' product is small beside
-// p R', which 35 spare bits grant to Fp; Fr has 5, and its products stay below (1 + a b / (p R')) p.
+// *Settled*: carried, and below (1 + 2^-12) p. A product is below (1 + a b / (p R')) p: in Fp, where R' has 35 spare
+// bits, it is settled if its operands are below 2^11 p; Fr has 5.
 #pragma once
 
 #include <array>

@@ -1,0 +1,30 @@
+"""The lanes' arithmetic against the scalar one, emulated everywhere and for real where the processor has it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import kernels
+
+INCLUDE = Path(__file__).parents[2] / "kernels" / "include"
+PROGRAM = Path(__file__).with_name("lanes.cpp")
+FLAGS = {
+    "emulated": ["-Wno-psabi"],
+    "x86_ifma": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx512ifma"],
+}
+
+
+@pytest.mark.parametrize("target", FLAGS)
+def test_lanes_agree_with_scalars(target: str, tmp_path: Path) -> None:
+    if target != "emulated" and target not in kernels.available_targets():
+        pytest.skip("this processor has no AVX-512 IFMA")
+    binary = tmp_path / "lanes"
+    command = ["g++", "-std=c++20", "-O0", *FLAGS[target], "-I", str(INCLUDE)]
+    subprocess.run([*command, str(PROGRAM), "-o", str(binary)], check=True)
+    outcome = subprocess.run([str(binary)], check=True, capture_output=True, text=True).stdout
+    checks, mismatches = map(int, outcome.split())
+    assert checks > 50_000
+    assert mismatches == 0
