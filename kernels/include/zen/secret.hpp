@@ -3,27 +3,24 @@
 
 #include <string.h>
 
-#include <memory>
-#include <type_traits>
+#include "memory.hpp"
 
 namespace zen {
 
 template <class T>
 class SecretBuffer {
-  static_assert(std::is_trivially_copyable_v<T>);
-
  public:
-  explicit SecretBuffer(long count) : count_(count), data_(new T[count]) {}
+  explicit SecretBuffer(long count) : count_(count), data_(count) {}
   SecretBuffer(const SecretBuffer&) = delete;
   SecretBuffer& operator=(const SecretBuffer&) = delete;
-  ~SecretBuffer() { explicit_bzero(data_.get(), count_ * sizeof(T)); }
+  ~SecretBuffer() { explicit_bzero(data_.data(), count_ * sizeof(T)); }
 
-  T* data() { return data_.get(); }
+  T* data() { return data_.data(); }
   T& operator[](long i) { return data_[i]; }
 
  private:
   long count_;
-  std::unique_ptr<T[]> data_;
+  Array<T> data_;
 };
 
 }  // namespace zen
