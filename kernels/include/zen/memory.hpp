@@ -16,15 +16,15 @@ namespace zen {
 
 // Elements that are not initialised.
 template <class T>
-class Array {
+class Buffer {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  explicit Array(long count) : data_(allocate(size_t(count) * sizeof(T))) {}
+  explicit Buffer(long count) : data_(allocate(size_t(count) * sizeof(T))) {}
 
   T* data() const { return data_.get(); }
   T& operator[](long i) const { return data_.get()[i]; }
-  void swap(Array& other) { data_.swap(other.data_); }
+  void swap(Buffer& other) { data_.swap(other.data_); }
 
  private:
   struct Free {

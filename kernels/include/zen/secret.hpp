@@ -20,7 +20,7 @@ class SecretBuffer {
 
  private:
   long count_;
-  Array<T> data_;
+  Buffer<T> data_;
 };
 
 }  // namespace zen
