@@ -276,10 +276,8 @@ struct LaneFp2 {
   }
 };
 
-// Elements of memory. Eight neighbours, and eight from anywhere.
-ZEN_FN LaneFr load(const Fr* p) {
-  const u64* words = p->v;
-  const Lanes a = load_lanes(words), b = load_lanes(words + 8), c = load_lanes(words + 16), d = load_lanes(words + 24);
+// Elements of memory: eight neighbours, and eight from anywhere. Each of the four vectors holds two elements.
+ZEN_FN LaneFr from_pairs(Lanes a, Lanes b, Lanes c, Lanes d) {
   const Lanes ab02 = __builtin_shufflevector(a, b, 0, 4, 8, 12, 2, 6, 10, 14), ab13 = __builtin_shufflevector(a, b, 1, 5, 9, 13, 3, 7, 11, 15);
   const Lanes cd02 = __builtin_shufflevector(c, d, 0, 4, 8, 12, 2, 6, 10, 14), cd13 = __builtin_shufflevector(c, d, 1, 5, 9, 13, 3, 7, 11, 15);
   return LaneFr::from_words({__builtin_shufflevector(ab02, cd02, 0, 1, 2, 3, 8, 9, 10, 11),
@@ -288,29 +286,43 @@ ZEN_FN LaneFr load(const Fr* p) {
                              __builtin_shufflevector(ab13, cd13, 4, 5, 6, 7, 12, 13, 14, 15)});
 }
 // Of carried elements below 2^256.
-ZEN_FN void store(Fr* p, const LaneFr& values) {
+ZEN_FN void to_pairs(const LaneFr& values, Lanes (&pairs)[4]) {
   Lanes w[4];
   values.to_words(w);
-  u64* words = p->v;
   const Lanes low01 = __builtin_shufflevector(w[0], w[1], 0, 8, 1, 9, 2, 10, 3, 11), low23 = __builtin_shufflevector(w[2], w[3], 0, 8, 1, 9, 2, 10, 3, 11);
   const Lanes high01 = __builtin_shufflevector(w[0], w[1], 4, 12, 5, 13, 6, 14, 7, 15), high23 = __builtin_shufflevector(w[2], w[3], 4, 12, 5, 13, 6, 14, 7, 15);
-  store_lanes(words, __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 2, 3, 10, 11));
-  store_lanes(words + 8, __builtin_shufflevector(low01, low23, 4, 5, 12, 13, 6, 7, 14, 15));
-  store_lanes(words + 16, __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 2, 3, 10, 11));
-  store_lanes(words + 24, __builtin_shufflevector(high01, high23, 4, 5, 12, 13, 6, 7, 14, 15));
+  pairs[0] = __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 2, 3, 10, 11);
+  pairs[1] = __builtin_shufflevector(low01, low23, 4, 5, 12, 13, 6, 7, 14, 15);
+  pairs[2] = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 2, 3, 10, 11);
+  pairs[3] = __builtin_shufflevector(high01, high23, 4, 5, 12, 13, 6, 7, 14, 15);
 }
-using FourWords = u64 __attribute__((vector_size(32), aligned(8)));
+ZEN_FN LaneFr load(const Fr* p) {
+  const u64* words = p->v;
+  return from_pairs(load_lanes(words), load_lanes(words + 8), load_lanes(words + 16), load_lanes(words + 24));
+}
+ZEN_FN void store(Fr* p, const LaneFr& values) {
+  Lanes pairs[4];
+  to_pairs(values, pairs);
+  ZEN_UNROLL for (int i = 0; i < 4; i++) store_lanes(p[2 * i].v, pairs[i]);
+}
+using FourWords = u64 __attribute__((vector_size(32)));
+using UnalignedFourWords = u64 __attribute__((vector_size(32), aligned(8)));
+ZEN_FN Lanes load_pair(const Fr* a, const Fr* b) {
+  const FourWords low = *reinterpret_cast<const UnalignedFourWords*>(a->v), high = *reinterpret_cast<const UnalignedFourWords*>(b->v);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+ZEN_FN void store_pair(Fr* a, Fr* b, Lanes pair) {
+  *reinterpret_cast<UnalignedFourWords*>(a->v) = __builtin_shufflevector(pair, pair, 0, 1, 2, 3);
+  *reinterpret_cast<UnalignedFourWords*>(b->v) = __builtin_shufflevector(pair, pair, 4, 5, 6, 7);
+}
 ZEN_FN LaneFr gather(const Fr* const (&from)[lane_count]) {
-  Fr near[lane_count];
-  ZEN_UNROLL for (int i = 0; i < lane_count; i++)
-    *reinterpret_cast<FourWords*>(&near[i]) = *reinterpret_cast<const FourWords*>(from[i]);
-  return load(near);
+  return from_pairs(load_pair(from[0], from[1]), load_pair(from[2], from[3]), load_pair(from[4], from[5]),
+                    load_pair(from[6], from[7]));
 }
 ZEN_FN void scatter(const LaneFr& values, Fr* const (&to)[lane_count]) {
-  Fr near[lane_count];
-  store(near, values);
-  ZEN_UNROLL for (int i = 0; i < lane_count; i++)
-    *reinterpret_cast<FourWords*>(to[i]) = *reinterpret_cast<const FourWords*>(&near[i]);
+  Lanes pairs[4];
+  to_pairs(values, pairs);
+  ZEN_UNROLL for (int i = 0; i < 4; i++) store_pair(to[2 * i], to[2 * i + 1], pairs[i]);
 }
 
 }  // namespace zen

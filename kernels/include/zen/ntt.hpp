@@ -1,15 +1,15 @@
-// Number-theoretic transforms over Fr, in place. Both structures below take one twiddle per block, read in
-// bit-reversed order from the front of one table, so that every layer uses the same table's prefix.
-//   scatter: natural order in, bit-reversed out (Cooley-Tukey butterflies, blocks halve)
-//   gather:  bit-reversed order in, natural out (Gentleman-Sande butterflies, blocks double)
-// Recursion by halves keeps the working set in the cache without knowing its size.
+// Number-theoretic transforms over Fr, in place, and the quotient of Groth16 made of them. The layers are made in a
+// few passes over memory (ntt_layers.hpp says how): two up to 2^22 elements, three beyond.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 #include <vector>
 
-#include "field.hpp"
+#include "ntt_layers.hpp"
 #include "parallel.hpp"
+#include "secret.hpp"
 
 namespace zen {
 
@@ -21,150 +21,273 @@ inline long reverse_bits(long value, int bits) {
   return reversed;
 }
 
-// values[i] *= first * ratio^(i) for i in natural order, or at position reverse_bits(i).
-inline void scale_by_powers(Fr* values, int log_size, const Fr& first, const Fr& ratio, bool bit_reversed, int threads) {
-  const long n = 1l << log_size;
-  if (!bit_reversed) {
-    parallel_ranges(n, 1 << 12, threads, {}, [&](long begin, long end) {
-      const u64 exponent = u64(begin);
-      Fr factor = first * ratio.power(&exponent, 1);
-      for (long i = begin; i < end; i++, factor = factor * ratio) values[i] = values[i] * factor;
-    });
-    return;
+// first * ratio^reverse_bits(i) for i < 2^bits: the upper half of each prefix is its lower half times one power.
+inline std::vector<Fr> bit_reversed_powers(const Fr& first, const Fr& ratio, int bits) {
+  std::vector<Fr> squares(bits);
+  for (int i = 0; i < bits; i++) squares[i] = i ? squares[i - 1].square() : ratio;
+  std::vector<Fr> table(1l << bits);
+  table[0] = first;
+  for (int bit = 0; bit < bits; bit++) {
+    const long half = 1l << bit;
+    const Fr step = to_factor(squares[bits - 1 - bit]);
+    long i = 0;
+    for (; i + 8 <= half; i += 8) (Octet::adjacent(&table[i]) * Factor::same(step)).store_adjacent(&table[half + i]);
+    for (; i < half; i++) table[half + i] = table[i] * squares[bits - 1 - bit];
   }
-  // Position p holds index reverse(p): p's high bits are the index's low bits. Within a run of 2^low
-  // positions the factor is a product of two short tables.
-  const int low = std::min(log_size, 12), high = log_size - low;
-  std::vector<Fr> coarse(1l << low);
-  const u64 stride = 1ull << high;
-  const Fr coarse_ratio = ratio.power(&stride, 1);
-  Fr factor = first;
-  for (long i = 0; i < 1l << low; i++, factor = factor * coarse_ratio) coarse[reverse_bits(i, low)] = factor;
-  parallel_for(1l << high, threads, {}, [&](long block, int) {
-    const u64 exponent = u64(reverse_bits(block, high));
-    const Fr fine = ratio.power(&exponent, 1);
-    Fr* run = values + (block << low);
-    for (long i = 0; i < 1l << low; i++) run[i] = run[i] * (coarse[i] * fine);
+  return table;
+}
+
+// values[i] *= ratio^i
+inline void scale_by_powers(Fr* values, long n, const Fr& ratio, int threads) {
+  constexpr long grain = 1 << 12;
+  parallel_ranges(n, grain, threads, {}, [&](long begin, long end) {
+    const u64 exponent = u64(begin);
+    Fr power = ratio.power(&exponent, 1);
+    for (long i = begin; i < end; i++, power = power * ratio) values[i] = values[i] * power;
   });
 }
 
-// The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes.
+// The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes. Transforms take
+// 2^11 octets at most in each thread, the quotient twice as many: octets of 320 bytes in lanes, 256 else.
 class Domain {
  public:
-  explicit Domain(int log_size) : log_size_(log_size) {
+  explicit Domain(int log_size) : log_size_(log_size), passes_(passes(log_size)) {
     omega_ = Fr::from_words(root_of_unity);
     for (int i = log_size; i < two_adicity; i++) omega_ = omega_.square();
-    forward_ = twiddles(omega_);
-    backward_ = twiddles(omega_.inverse());
-    Fr two = Fr::one().doubled();
+    const Fr one = to_factor(Fr::one());
+    forward_ = bit_reversed_powers(one, omega_, std::max(log_size - 1, 0));
+    backward_ = bit_reversed_powers(one, omega_.inverse(), std::max(log_size - 1, 0));
     size_inverse_ = Fr::one();
-    for (int i = 0; i < log_size; i++) size_inverse_ = size_inverse_ * two;
+    for (int i = 0; i < log_size; i++) size_inverse_ = size_inverse_.doubled();
     size_inverse_ = size_inverse_.inverse();
   }
 
   int log_size() const { return log_size_; }
   const Fr& omega() const { return omega_; }
   const Fr& size_inverse() const { return size_inverse_; }
-  // Powers of 1 / omega: one for each block of a scattering layer.
-  const Fr* backward_twiddles() const { return backward_.data(); }
+  // The power of 1 / omega that belongs to a block of a scattering layer.
+  Fr backward_twiddle(long block) const { return from_factor(backward_[block]); }
 
   // Coefficients to evaluations at coset * omega^i.
   void forward(Fr* values, const Fr* coset, Order order, int threads, const Progress& progress) const {
-    if (coset) scale_by_powers(values, log_size_, Fr::one(), *coset, order == Order::from_bit_reversed, threads);
-    transform(values, forward_, order, threads, progress);
+    if (order == Order::natural) permute(values, threads);
+    if (order == Order::to_bit_reversed) {
+      if (coset) scale_by_powers(values, size(), *coset, threads);
+      scatter(values, forward_, nullptr, threads, progress);
+    } else if (coset) {
+      const Powers scale(*this, Fr::one(), *coset);
+      gather(values, forward_, &scale, threads, progress);
+    } else {
+      gather(values, forward_, nullptr, threads, progress);
+    }
   }
 
   // Evaluations at coset * omega^i to coefficients.
   void inverse(Fr* values, const Fr* coset, Order order, int threads, const Progress& progress) const {
-    transform(values, backward_, order, threads, progress);
     const Fr ratio = coset ? coset->inverse() : Fr::one();
-    scale_by_powers(values, log_size_, size_inverse_, ratio, order == Order::to_bit_reversed, threads);
-  }
-
- private:
-  // root^reverse_bits(i) for i < size / 2: the upper half of each prefix is its lower half times one power.
-  std::vector<Fr> twiddles(const Fr& root) const {
-    const int bits = std::max(log_size_ - 1, 0);
-    std::vector<Fr> squares(bits);
-    for (int i = 0; i < bits; i++) squares[i] = i ? squares[i - 1].square() : root;
-    std::vector<Fr> table(1l << bits);
-    table[0] = Fr::one();
-    for (int bit = 0; bit < bits; bit++)
-      for (long i = 0, half = 1l << bit; i < half; i++) table[half + i] = table[i] * squares[bits - 1 - bit];
-    return table;
-  }
-
-  void transform(Fr* values, const std::vector<Fr>& table, Order order, int threads, const Progress& progress) const {
     if (order == Order::from_bit_reversed) {
-      gather(values, table, threads, progress);
+      const Powers scale(*this, size_inverse_, Fr::one());
+      gather(values, backward_, &scale, threads, progress);
+      if (coset) scale_by_powers(values, size(), ratio, threads);
     } else {
-      scatter(values, table, threads, progress);
+      const Powers scale(*this, size_inverse_, ratio);
+      scatter(values, backward_, &scale, threads, progress);
       if (order == Order::natural) permute(values, threads);
     }
   }
 
-  static ZEN_FN void scatter_butterfly(Fr& a, Fr& b, const Fr& twiddle) {
-    const Fr t = b * twiddle;
-    b = a - t;
-    a = a + t;
-  }
-  static ZEN_FN void gather_butterfly(Fr& a, Fr& b, const Fr& twiddle) {
-    const Fr t = a - b;
-    a = a + b;
-    b = t * twiddle;
-  }
-
-  static void scatter_block(Fr* values, long size, long block, const Fr* table) {
-    if (size == 1) return;
-    const long half = size / 2;
-    const Fr twiddle = table[block];
-    for (long i = 0; i < half; i++) scatter_butterfly(values[i], values[i + half], twiddle);
-    scatter_block(values, half, 2 * block, table);
-    scatter_block(values + half, half, 2 * block + 1, table);
-  }
-  static void gather_block(Fr* values, long size, long block, const Fr* table) {
-    if (size == 1) return;
-    const long half = size / 2;
-    gather_block(values, half, 2 * block, table);
-    gather_block(values + half, half, 2 * block + 1, table);
-    const Fr twiddle = table[block];
-    for (long i = 0; i < half; i++) gather_butterfly(values[i], values[i + half], twiddle);
-  }
-
-  // The first layers are split across each block's width, so that all threads share one block; below
-  // `split` layers the blocks themselves are the tasks.
-  int split_layers(int threads) const {
-    int layers = 0;
-    while (layers < log_size_ && threads > 1 && (1l << layers) < 4l * threads) layers++;
-    return layers;
-  }
-  template <class Butterfly>
-  void layer(Fr* values, int depth, const Fr* table, int threads, Butterfly butterfly) const {
-    const long half = 1l << (log_size_ - depth - 1);
-    parallel_ranges(1l << (log_size_ - 1), 1 << 12, threads, {}, [&](long begin, long end) {
-      for (long i = begin; i < end; i++) {
-        const long block = i / half, offset = i % half;
-        Fr* base = values + 2 * half * block + offset;
-        butterfly(base[0], base[half], table[block]);
+  // a, b, c: values at omega^i. Replaces a by the values of A B - C at g omega^i, where g^2 = omega is the generator of
+  // the domain of twice the size; b and c are used up. Each array's rows stay in the cache between the inverse transform
+  // and the forward one, and no array is ever put into another order.
+  void quotient(Fr* a, Fr* b, Fr* c, int threads, const Progress& progress) const {
+    Fr coset = Fr::from_words(root_of_unity);
+    for (int i = log_size_ + 1; i < two_adicity; i++) coset = coset.square();
+    Fr* const arrays[3] = {b, c, a};
+    if (passes_.empty()) {
+      for (Fr* values : arrays) {
+        inverse(values, nullptr, Order::to_bit_reversed, 1, {});
+        forward(values, &coset, Order::from_bit_reversed, 1, {});
       }
+      for (long i = 0; i < size(); i++) a[i] = a[i] * b[i] - c[i];
+      if (progress) progress(1);
+      return;
+    }
+    const Powers scale(*this, size_inverse_, coset);
+    const int columns = int(passes_.size()) - 1, stages = 2 * columns + 1;
+    int stage = 0;
+    const auto report = [&] { return part(progress, stage++, stages); };
+    for (int k = 0; k < columns; k++)
+      each_tile(passes_[k], 3, 1, threads, report(), [&](long index, Octet* buffer) {
+        scatter_columns(columns_tile(arrays[index % 3], backward_, passes_[k], index / 3), buffer);
+      });
+    each_tile(passes_[columns], 1, 2, threads, report(), [&](long index, Octet* buffer) {
+      Octet* const factors = buffer + (1l << passes_[columns].layers);
+      scale.fill(passes_[columns], index, factors);
+      for (Fr* values : arrays) there_and_back(values, passes_[columns], index, buffer, factors);
+    });
+    for (int k = columns - 1; k > 0; k--)
+      each_tile(passes_[k], 3, 1, threads, report(), [&](long index, Octet* buffer) {
+        gather_columns(columns_tile(arrays[index % 3], forward_, passes_[k], index / 3), buffer);
+      });
+    each_tile(passes_[0], 1, 1, threads, report(), [&](long index, Octet* buffer) {
+      const Columns left = columns_tile(a, forward_, passes_[0], index), right = columns_tile(b, forward_, passes_[0], index),
+                    less = columns_tile(c, forward_, passes_[0], index);
+      gather_columns(right, buffer);
+      gather_columns(less, buffer);
+      gather_tile(left, buffer, [&](long i) { return left.load(i); },
+                  [&](long i, const Octet& x) { left.store(i, x.bounded().times(right.load(i)) - less.load(i)); });
     });
   }
-  void scatter(Fr* values, const std::vector<Fr>& table, int threads, const Progress& progress) const {
-    const int split = split_layers(threads);
-    for (int depth = 0; depth < split; depth++) layer(values, depth, table.data(), threads, scatter_butterfly);
-    const long size = 1l << (log_size_ - split);
-    parallel_for(1l << split, threads, progress,
-                 [&](long block, int) { scatter_block(values + size * block, size, block, table.data()); });
+
+ private:
+  // The layers depth .. depth + layers - 1.
+  struct Pass {
+    int depth, layers;
+  };
+
+  // The constants first * ratio^reverse_bits(position) of all positions, as products of a row's and a column's.
+  class Powers {
+   public:
+    Powers(const Domain& domain, const Fr& first, const Fr& ratio) {
+      const int layers = domain.passes_.empty() ? 0 : domain.passes_.back().layers;
+      const int bits = domain.log_size_ - layers;
+      Fr column_ratio = ratio;
+      for (int i = 0; i < bits; i++) column_ratio = column_ratio.square();
+      rows_ = bit_reversed_powers(to_factor(first), ratio, bits);
+      columns_ = bit_reversed_powers(to_factor(Fr::one()), column_ratio, layers);
+    }
+    // Those of eight rows, in factor form.
+    void fill(const Pass& pass, long tile, Octet* factors) const {
+      const Octet rows = Octet::adjacent(&rows_[8 * tile]);
+      for (long i = 0; i < 1l << pass.layers; i++) factors[i] = rows * Factor::same(columns_[i]);
+    }
+    // That of one position, where there are no passes.
+    Fr at(long position) const { return from_factor(rows_[position]); }
+
+   private:
+    std::vector<Fr> rows_, columns_;
+  };
+
+  long size() const { return 1l << log_size_; }
+
+  // Columns first, rows last. At least three layers each, so that eight rows and eight columns exist; as even as they
+  // can be, and an even number of them where possible. None for transforms too small to be split.
+  static std::vector<Pass> passes(int log_size) {
+    constexpr int most = 11, least = 3;
+    std::vector<Pass> result;
+    if (log_size < 2 * least) return result;
+    int count = std::max(2, (log_size + most - 1) / most);
+    for (int depth = 0; count; count--) {
+      const int left = log_size - depth;
+      int layers = (left + count - 1) / count;
+      if (layers % 2 && layers < most && left - layers - 1 >= least * (count - 1) && count > 1) layers++;
+      result.push_back({depth, layers});
+      depth += layers;
+    }
+    return result;
   }
-  void gather(Fr* values, const std::vector<Fr>& table, int threads, const Progress& progress) const {
-    const int split = split_layers(threads);
-    const long size = 1l << (log_size_ - split);
-    parallel_for(1l << split, threads, progress,
-                 [&](long block, int) { gather_block(values + size * block, size, block, table.data()); });
-    for (int depth = split - 1; depth >= 0; depth--) layer(values, depth, table.data(), threads, gather_butterfly);
+
+  Columns columns_tile(Fr* values, const std::vector<Fr>& table, const Pass& pass, long tile) const {
+    const int log_width = log_size_ - pass.depth - pass.layers;
+    const long block = tile >> (log_width - 3), column = 8 * tile & ((1l << log_width) - 1);
+    return {values + (block << (log_width + pass.layers)) + column, 1l << log_width, table.data(), block, pass.layers};
   }
+  static Rows rows_tile(Fr* values, const std::vector<Fr>& table, const Pass& pass, long tile) {
+    return {values + (8 * tile << pass.layers), table.data(), 8 * tile, pass.layers};
+  }
+
+  static void scatter_columns(const Columns& tile, Octet* buffer) {
+    scatter_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Octet& x) { tile.store(i, x); });
+  }
+  static void gather_columns(const Columns& tile, Octet* buffer) {
+    gather_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Octet& x) { tile.store(i, x); });
+  }
+  void there_and_back(Fr* values, const Pass& pass, long index, Octet* buffer, const Octet* factors) const {
+    const Rows there = rows_tile(values, backward_, pass, index), back = rows_tile(values, forward_, pass, index);
+    scatter_tile(there, buffer, [&](long i) { return there.load(i); },
+                 [&](long i, const Octet& x) { buffer[i] = x * Factor(factors[i]); });
+    gather_tile(back, buffer, [&](long i) -> const Octet& { return buffer[i]; },
+                [&](long i, const Octet& x) { back.store(i, x); });
+  }
+
+  // Run task(index, buffer) for all tiles of a pass over `arrays` arrays; each thread has `buffers` tiles of octets.
+  template <class Task>
+  void each_tile(const Pass& pass, long arrays, long buffers, int threads, const Progress& progress, Task task) const {
+    const long tiles = arrays << (log_size_ - pass.layers - 3), octets = buffers << pass.layers;
+    const long workers = std::min<long>(threads, tiles);
+    SecretBuffer<Octet> scratch(workers * octets);
+    parallel_for(tiles, int(workers), progress, [&](long index, int thread) { task(index, scratch.data() + thread * octets); });
+  }
+
+  void scatter(Fr* values, const std::vector<Fr>& table, const Powers* scale, int threads, const Progress& progress) const {
+    if (passes_.empty()) {
+      for (int depth = 0; depth < log_size_; depth++)
+        each_butterfly(values, depth, table, [](Fr& a, Fr& b, const Fr& w) {
+          const Fr t = b * w;
+          b = a - t, a = a + t;
+        });
+      scale_directly(values, scale);
+      if (progress) progress(1);
+      return;
+    }
+    const int columns = int(passes_.size()) - 1;
+    for (int k = 0; k < columns; k++)
+      each_tile(passes_[k], 1, 1, threads, part(progress, k, columns + 1), [&](long index, Octet* buffer) {
+        scatter_columns(columns_tile(values, table, passes_[k], index), buffer);
+      });
+    const Pass& last = passes_[columns];
+    each_tile(last, 1, 2, threads, part(progress, columns, columns + 1), [&](long index, Octet* buffer) {
+      const Rows tile = rows_tile(values, table, last, index);
+      const auto read = [&](long i) { return tile.load(i); };
+      if (!scale) return scatter_tile(tile, buffer, read, [&](long i, const Octet& x) { tile.store(i, x); });
+      Octet* const factors = buffer + (1l << last.layers);
+      scale->fill(last, index, factors);
+      scatter_tile(tile, buffer, read, [&](long i, const Octet& x) { tile.store(i, x * Factor(factors[i])); });
+    });
+  }
+
+  void gather(Fr* values, const std::vector<Fr>& table, const Powers* scale, int threads, const Progress& progress) const {
+    if (passes_.empty()) {
+      scale_directly(values, scale);
+      for (int depth = log_size_ - 1; depth >= 0; depth--)
+        each_butterfly(values, depth, table, [](Fr& a, Fr& b, const Fr& w) {
+          const Fr t = a - b;
+          a = a + b, b = t * w;
+        });
+      if (progress) progress(1);
+      return;
+    }
+    const int columns = int(passes_.size()) - 1;
+    const Pass& first = passes_[columns];
+    each_tile(first, 1, 2, threads, part(progress, 0, columns + 1), [&](long index, Octet* buffer) {
+      const Rows tile = rows_tile(values, table, first, index);
+      const auto write = [&](long i, const Octet& x) { tile.store(i, x); };
+      if (!scale) return gather_tile(tile, buffer, [&](long i) { return tile.load(i); }, write);
+      Octet* const factors = buffer + (1l << first.layers);
+      scale->fill(first, index, factors);
+      gather_tile(tile, buffer, [&](long i) { return tile.load(i) * Factor(factors[i]); }, write);
+    });
+    for (int k = columns - 1; k >= 0; k--)
+      each_tile(passes_[k], 1, 1, threads, part(progress, columns - k, columns + 1), [&](long index, Octet* buffer) {
+        gather_columns(columns_tile(values, table, passes_[k], index), buffer);
+      });
+  }
+
+  // Transforms too small for octets.
+  template <class Butterfly>
+  void each_butterfly(Fr* values, int depth, const std::vector<Fr>& table, Butterfly butterfly) const {
+    const long half = 1l << (log_size_ - depth - 1);
+    for (long i = 0; i < size() / 2; i++) {
+      Fr* base = values + 2 * half * (i / half) + i % half;
+      butterfly(base[0], base[half], from_factor(table[i / half]));
+    }
+  }
+  void scale_directly(Fr* values, const Powers* scale) const {
+    for (long i = 0; scale && i < size(); i++) values[i] = values[i] * scale->at(i);
+  }
+
   void permute(Fr* values, int threads) const {
-    parallel_ranges(1l << log_size_, 1 << 12, threads, {}, [&](long begin, long end) {
+    parallel_ranges(size(), 1 << 12, threads, {}, [&](long begin, long end) {
       for (long i = begin; i < end; i++) {
         const long j = reverse_bits(i, log_size_);
         if (i < j) std::swap(values[i], values[j]);
@@ -173,8 +296,25 @@ class Domain {
   }
 
   int log_size_;
+  std::vector<Pass> passes_;
   Fr omega_, size_inverse_;
-  std::vector<Fr> forward_, backward_;
+  std::vector<Fr> forward_, backward_;  // in factor form
 };
+
+// The first i with a[i] b[i] != c[i], or n.
+inline long first_unsatisfied(const Fr* a, const Fr* b, const Fr* c, long n, int threads) {
+  std::atomic<long> first{n};
+  parallel_ranges(n, 1 << 12, threads, {}, [&](long begin, long end) {
+    if (begin >= first) return;
+    long i = begin;
+    for (; i + 8 <= end; i += 8)
+      if (differs(Octet::adjacent(a + i).times(Octet::adjacent(b + i)), Octet::adjacent(c + i))) break;
+    while (i < end && a[i] * b[i] == c[i]) i++;
+    if (i == end) return;
+    for (long known = first; i < known && !first.compare_exchange_weak(known, i);) {
+    }
+  });
+  return first;
+}
 
 }  // namespace zen

@@ -12,6 +12,12 @@ namespace zen {
 // Called on the calling thread with the fraction done (0 to 1). To stop the computation, throw.
 using Progress = std::function<void(double)>;
 
+// The progress of stage `index` of `count` equal ones.
+inline Progress part(const Progress& whole, int index, int count) {
+  if (!whole) return {};
+  return [&whole, index, count](double fraction) { whole((index + fraction) / count); };
+}
+
 // Run task(0) .. task(count - 1), in any order, on `threads` threads, the caller's among them.
 // `task` takes (index) or (index, thread). The first exception stops the rest and is rethrown here.
 template <class Task>

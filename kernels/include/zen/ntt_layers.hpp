@@ -1,0 +1,120 @@
+// The layers of a transform that one pass over memory makes: radix 4 over octets, of which none needs another's lanes.
+//   scatter: natural order in, bit-reversed out (Cooley-Tukey butterflies, blocks halve)
+//   gather:  bit-reversed order in, natural out (Gentleman-Sande butterflies, blocks double)
+// Both take one twiddle for each block, read in bit-reversed order from the front of one table.
+//
+// A pass sees the array as blocks of matrices; block b of depth d takes the twiddle table[b]. Its tiles are eight
+// columns of a matrix, whose lanes share all twiddles, or, in the last layers, eight whole rows, each with its own.
+#pragma once
+
+#include "octet.hpp"
+
+namespace zen {
+
+// Eight neighbouring columns of a matrix with 2^layers rows, which is block `block` of its depth.
+struct Columns {
+  Fr* first;
+  long width;  // of a row
+  const Fr* table;
+  long block;
+  int layers;
+
+  Octet load(long row) const { return Octet::adjacent(first + row * width); }
+  void store(long row, const Octet& x) const { x.store_adjacent(first + row * width); }
+  Factor twiddle(int depth, long sub) const { return Factor::same(table[(block << depth) + sub]); }
+  bool begins_with_one() const { return block == 0; }
+};
+
+// Eight neighbouring rows of 2^layers elements, blocks `block` .. `block` + 7 of their depth.
+struct Rows {
+  Fr* first;
+  const Fr* table;
+  long block;
+  int layers;
+
+  Octet load(long i) const { return Octet::strided(first + i, 1l << layers); }
+  void store(long i, const Octet& x) const { x.store_strided(first + i, 1l << layers); }
+  Factor twiddle(int depth, long sub) const { return Factor::strided(table + (block << depth) + sub, 1l << depth); }
+  static constexpr bool begins_with_one() { return false; }
+};
+
+// `read(i)` and `write(i, octet)` say where the octets i < 2^layers come from and go to.
+template <class Tile, class Read, class Write>
+void scatter_two_layers(const Tile& tile, int depth, Read read, Write write) {
+  const long quarter = 1l << (tile.layers - depth - 2);
+  const auto block = [&](long sub, const auto& outer, const auto& left, const Factor& right) {
+    for (long i = 4 * quarter * sub, end = i + quarter; i < end; i++) {
+      Octet x0 = read(i), x1 = read(i + quarter), x2 = read(i + 2 * quarter), x3 = read(i + 3 * quarter);
+      scatter(x0, x2, outer);
+      scatter(x1, x3, outer);
+      scatter(x0, x1, left);
+      scatter(x2, x3, right);
+      write(i, x0), write(i + quarter, x1), write(i + 2 * quarter, x2), write(i + 3 * quarter, x3);
+    }
+  };
+  if (depth == 0 && tile.begins_with_one()) return block(0, One{}, One{}, tile.twiddle(1, 1));
+  for (long sub = 0; sub < 1l << depth; sub++)
+    block(sub, tile.twiddle(depth, sub), tile.twiddle(depth + 1, 2 * sub), tile.twiddle(depth + 1, 2 * sub + 1));
+}
+
+template <class Tile, class Read, class Write>
+void gather_two_layers(const Tile& tile, int depth, Read read, Write write) {
+  const long quarter = 1l << (tile.layers - depth - 2);
+  const auto block = [&](long sub, const auto& outer, const auto& left, const Factor& right) {
+    for (long i = 4 * quarter * sub, end = i + quarter; i < end; i++) {
+      Octet x0 = read(i), x1 = read(i + quarter), x2 = read(i + 2 * quarter), x3 = read(i + 3 * quarter);
+      gather(x0, x1, left);
+      gather(x2, x3, right);
+      gather(x0, x2, outer);
+      gather(x1, x3, outer);
+      write(i, depth ? x0.bounded() : x0), write(i + quarter, x1), write(i + 2 * quarter, x2), write(i + 3 * quarter, x3);
+    }
+  };
+  if (depth == 0 && tile.begins_with_one()) return block(0, One{}, One{}, tile.twiddle(1, 1));
+  for (long sub = 0; sub < 1l << depth; sub++)
+    block(sub, tile.twiddle(depth, sub), tile.twiddle(depth + 1, 2 * sub), tile.twiddle(depth + 1, 2 * sub + 1));
+}
+
+// The layer of depth 0 alone, where their number is odd.
+template <class Tile, class Read, class Write, class Butterfly>
+void one_layer(const Tile& tile, Read read, Write write, Butterfly butterfly) {
+  const long half = 1l << (tile.layers - 1);
+  const auto block = [&](const auto& twiddle) {
+    for (long i = 0; i < half; i++) {
+      Octet x0 = read(i), x1 = read(i + half);
+      butterfly(x0, x1, twiddle);
+      write(i, x0), write(i + half, x1);
+    }
+  };
+  if (tile.begins_with_one()) return block(One{});
+  block(tile.twiddle(0, 0));
+}
+
+// All layers of a tile, at least three of them, by way of `buffer`, which holds 2^layers octets.
+template <class Tile, class Read, class Write>
+void scatter_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
+  const auto kept = [=](long i) -> const Octet& { return buffer[i]; };
+  const auto keep = [=](long i, const Octet& x) { buffer[i] = x; };
+  int depth = tile.layers % 2 ? 1 : 2;
+  if (depth == 1)
+    one_layer(tile, read, keep, [](Octet& a, Octet& b, const auto& w) { scatter(a, b, w); });
+  else
+    scatter_two_layers(tile, 0, read, keep);
+  for (; depth < tile.layers - 2; depth += 2) scatter_two_layers(tile, depth, kept, keep);
+  scatter_two_layers(tile, depth, kept, write);
+}
+
+template <class Tile, class Read, class Write>
+void gather_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
+  const auto kept = [=](long i) -> const Octet& { return buffer[i]; };
+  const auto keep = [=](long i, const Octet& x) { buffer[i] = x; };
+  int depth = tile.layers - 2;
+  gather_two_layers(tile, depth, read, keep);
+  for (depth -= 2; depth > 0; depth -= 2) gather_two_layers(tile, depth, kept, keep);
+  if (depth == 0)
+    gather_two_layers(tile, 0, kept, write);
+  else
+    one_layer(tile, kept, write, [](Octet& a, Octet& b, const auto& w) { gather(a, b, w); });
+}
+
+}  // namespace zen

@@ -1,0 +1,23 @@
+// Eight elements of Fr side by side: what transforms and element-wise work are written over. In scalar targets they
+// are an array and loops, in vector targets lanes; both give the same words of memory.
+//
+//   Octet::adjacent(p), strided(p, stride)    read p[0], p[1], .. or p[0], p[stride], ..; below r
+//   store_adjacent(p), store_strided(p, ..)   write them, canonical
+//   Factor                    what octets are multiplied by: one element for each of the eight, or one for all.
+//                             In memory factors are held in *factor form*, which to_factor makes and from_factor undoes.
+//   x * factor                the product
+//   x.times(y)                the product of two octets that were read from memory; y is canonical
+//   scatter(a, b, w)          (a, b) = (a + w b, a - w b), Cooley and Tukey's butterfly
+//   gather(a, b, w)           (a, b) = (a + b, w (a - b)), Gentleman and Sande's
+//                             w is a Factor, or One{}: nothing to multiply
+//   a.bounded()               the same, where gathering has let values grow
+//   differs(x, y)             bit i: whether element i is another one
+//
+// Vector targets reduce lazily. How large values may become between a load and a store is said in octet_lanes.hpp.
+#pragma once
+
+#if defined(ZEN_LANES)
+#include "octet_lanes.hpp"
+#else
+#include "octet_scalar.hpp"
+#endif

@@ -1,0 +1,94 @@
+// Eight elements of Fr as an array (see octet.hpp). Always canonical; factors are plain elements.
+#pragma once
+
+#include "field.hpp"
+
+namespace zen {
+
+struct One {};
+
+inline Fr to_factor(const Fr& x) { return x; }
+inline Fr from_factor(const Fr& x) { return x; }
+
+struct Octet {
+  Fr v[8];
+
+  static Octet strided(const Fr* p, long stride) {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = p[i * stride];
+    return r;
+  }
+  static Octet adjacent(const Fr* p) { return strided(p, 1); }
+  void store_strided(Fr* p, long stride) const {
+    for (int i = 0; i < 8; i++) p[i * stride] = v[i];
+  }
+  void store_adjacent(Fr* p) const { store_strided(p, 1); }
+
+  friend Octet operator+(const Octet& a, const Octet& b) {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = a.v[i] + b.v[i];
+    return r;
+  }
+  friend Octet operator-(const Octet& a, const Octet& b) {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = a.v[i] - b.v[i];
+    return r;
+  }
+  Octet times(const Octet& b) const {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = v[i] * b.v[i];
+    return r;
+  }
+  const Octet& bounded() const { return *this; }
+  friend unsigned differs(const Octet& a, const Octet& b) {
+    unsigned bits = 0;
+    for (int i = 0; i < 8; i++) bits |= unsigned(!(a.v[i] == b.v[i])) << i;
+    return bits;
+  }
+};
+
+// Read where it stands.
+class Factor {
+ public:
+  static Factor same(const Fr& value) { return {&value, 0}; }
+  static Factor adjacent(const Fr* p) { return {p, 1}; }
+  static Factor strided(const Fr* p, long stride) { return {p, stride}; }
+  explicit Factor(const Octet& values) : Factor(values.v, 1) {}
+  const Fr& operator[](int i) const { return first_[i * stride_]; }
+
+  friend Octet operator*(const Octet& a, const Factor& w) {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = a.v[i] * w[i];
+    return r;
+  }
+
+ private:
+  Factor(const Fr* first, long stride) : first_(first), stride_(stride) {}
+  const Fr* first_;
+  long stride_;
+};
+
+inline void scatter(Octet& a, Octet& b, const Factor& w) {
+  for (int i = 0; i < 8; i++) {
+    const Fr t = b.v[i] * w[i];
+    b.v[i] = a.v[i] - t;
+    a.v[i] = a.v[i] + t;
+  }
+}
+inline void gather(Octet& a, Octet& b, const Factor& w) {
+  for (int i = 0; i < 8; i++) {
+    const Fr t = a.v[i] - b.v[i];
+    a.v[i] = a.v[i] + b.v[i];
+    b.v[i] = t * w[i];
+  }
+}
+inline void scatter(Octet& a, Octet& b, One) {
+  for (int i = 0; i < 8; i++) {
+    const Fr t = b.v[i];
+    b.v[i] = a.v[i] - t;
+    a.v[i] = a.v[i] + t;
+  }
+}
+inline void gather(Octet& a, Octet& b, One) { scatter(a, b, One{}); }
+
+}  // namespace zen
