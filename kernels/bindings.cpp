@@ -11,6 +11,7 @@
 
 #include <optional>
 
+#include "zen/elementwise.hpp"
 #include "zen/encoding.hpp"
 #include "zen/fixed_base.hpp"
 #include "zen/group_ntt.hpp"
@@ -40,8 +41,8 @@ template <class T>
 T* write(const Words& array) {
   return reinterpret_cast<T*>(array.data());
 }
-template <class T>
-long count(const ConstWords& array) {
+template <class T, class WordsOfSomeKind>
+long count(const WordsOfSomeKind& array) {
   return long(array.size() * sizeof(uint64_t) / sizeof(T));
 }
 
@@ -53,37 +54,40 @@ Progress progress_from(const nb::object& callback) {
   };
 }
 
-// out[i] = operation(a[i], b[i]), or b[0] throughout where b is a single element.
 template <class F, class Operation>
-void zip(const ConstWords& a, const ConstWords& b, const Words& out, Operation operation) {
+void zip(const ConstWords& a, const ConstWords& b, const Words& out, int threads, Operation operation) {
   nb::gil_scoped_release release;
-  const F *left = read<F>(a), *right = read<F>(b);
-  F* result = write<F>(out);
-  const long n = count<F>(a), stride = count<F>(b) == 1 ? 0 : 1;
-  for (long i = 0; i < n; i++) result[i] = operation(left[i], right[stride * i]);
+  zip(read<F>(a), read<F>(b), count<F>(b) == 1 ? 0 : 1, write<F>(out), count<F>(a), threads, operation);
 }
 
-template <class In, class Out, class Operation>
-void map(const ConstWords& a, Out* out, Operation operation) {
+template <class F, class Out, class Operation>
+void map(const ConstWords& a, Out* out, int threads, Operation operation) {
   nb::gil_scoped_release release;
-  const In* in = read<In>(a);
-  const long n = count<In>(a);
-  for (long i = 0; i < n; i++) out[i] = operation(in[i]);
+  map(read<F>(a), out, count<F>(a), threads, operation);
 }
 
 template <class F>
 nb::module_ bind_field(nb::module_& parent, const char* name) {
   nb::module_ m = parent.def_submodule(name);
-  m.def("add", [](ConstWords a, ConstWords b, Words out) { zip<F>(a, b, out, [](const F& x, const F& y) { return x + y; }); });
-  m.def("sub", [](ConstWords a, ConstWords b, Words out) { zip<F>(a, b, out, [](const F& x, const F& y) { return x - y; }); });
-  m.def("mul", [](ConstWords a, ConstWords b, Words out) { zip<F>(a, b, out, [](const F& x, const F& y) { return x * y; }); });
-  m.def("neg", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return -x; }); });
-  m.def("square", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return x.square(); }); });
-  m.def("inverse", [](Words values) {
+  m.def("add", [](ConstWords a, ConstWords b, Words out, int threads) {
+    zip<F>(a, b, out, threads, [](const F& x, const F& y) { return x + y; });
+  });
+  m.def("sub", [](ConstWords a, ConstWords b, Words out, int threads) {
+    zip<F>(a, b, out, threads, [](const F& x, const F& y) { return x - y; });
+  });
+  m.def("mul", [](ConstWords a, ConstWords b, Words out, int threads) {
     nb::gil_scoped_release release;
-    const long n = long(values.size() * sizeof(uint64_t) / sizeof(F));
-    SecretBuffer<F> scratch(n);
-    batch_inverse(write<F>(values), scratch.data(), n);
+    multiply(read<F>(a), read<F>(b), count<F>(b) == 1 ? 0 : 1, write<F>(out), count<F>(a), threads);
+  });
+  m.def("neg", [](ConstWords a, Words out, int threads) {
+    map<F>(a, write<F>(out), threads, [](const F& x) { return -x; });
+  });
+  m.def("square", [](ConstWords a, Words out, int threads) {
+    map<F>(a, write<F>(out), threads, [](const F& x) { return x.square(); });
+  });
+  m.def("inverse", [](Words values, int threads) {
+    nb::gil_scoped_release release;
+    invert_all(write<F>(values), count<F>(values), threads);
   });
   return m;
 }
@@ -93,8 +97,14 @@ nb::module_ bind_prime_field(nb::module_& parent, const char* name) {
   using F = Prime<P>;
   nb::module_ m = bind_field<F>(parent, name);
   m.def("modulus", [](Words out) { std::memcpy(out.data(), P::modulus, sizeof P::modulus); });
-  m.def("to_canon", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return x.to_canonical(); }); });
-  m.def("from_canon", [](ConstWords a, Words out) { map<F>(a, write<F>(out), [](const F& x) { return x.to_montgomery(); }); });
+  m.def("to_canon", [](ConstWords a, Words out, int threads) {
+    nb::gil_scoped_release release;
+    to_canonical(read<F>(a), write<F>(out), count<F>(a), threads);
+  });
+  m.def("from_canon", [](ConstWords a, Words out, int threads) {
+    nb::gil_scoped_release release;
+    to_montgomery(read<F>(a), write<F>(out), count<F>(a), threads);
+  });
   // Nanoseconds are for the caller to take: `rounds` products by the last value, of each of the others.
   m.def("multiply_repeatedly", [](Words values, long rounds) {
     nb::gil_scoped_release release;
@@ -104,25 +114,9 @@ nb::module_ bind_prime_field(nb::module_& parent, const char* name) {
   return m;
 }
 
-Fr fr_from_int64(int64_t value) {
-  Fr magnitude = Fr::zero();
-  magnitude.v[0] = value < 0 ? -u64(value) : u64(value);
-  magnitude = magnitude.to_montgomery();
-  return value < 0 ? -magnitude : magnitude;
-}
-
-void fill_powers(ConstWords first, ConstWords base, Words out) {
-  nb::gil_scoped_release release;
-  Fr power = *read<Fr>(first);
-  const Fr ratio = *read<Fr>(base);
-  Fr* result = write<Fr>(out);
-  const long n = long(out.shape(0));
-  for (long i = 0; i < n; i++, power = power * ratio) result[i] = power;
-}
-
 SparseMatrix sparse(const Array<const int64_t>& offsets, const Array<const uint32_t>& columns,
                     const Array<const uint32_t>& coefficients, const ConstWords& pool) {
-  return {long(offsets.size()) - 1, offsets.data(), columns.data(), coefficients.data(), read<Fr>(pool)};
+  return {long(offsets.size()) - 1, offsets.data(), columns.data(), coefficients.data(), read<Fr>(pool), count<Fr>(pool)};
 }
 
 template <class F>
@@ -131,9 +125,9 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
   nb::module_ m = parent.def_submodule(name);
   m.def("generator", [generator](Words out) { *write<Point>(out) = generator; });
   m.def("add", [](ConstWords a, ConstWords b, Words out) {
-    zip<Point>(a, b, out, [](const Point& p, const Point& q) { return (Xyzz<F>::from(p) + q).to_affine(); });
+    zip<Point>(a, b, out, 1, [](const Point& p, const Point& q) { return (Xyzz<F>::from(p) + q).to_affine(); });
   });
-  m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), [](const Point& p) { return -p; }); });
+  m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), 1, [](const Point& p) { return -p; }); });
   // One scalar multiplies all points, n scalars one each.
   m.def("mul", [](ConstWords points, ConstWords scalars, Words out, int threads, const nb::object& callback) {
     const Progress progress = progress_from(callback);
@@ -141,7 +135,7 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
     multiply_each(read<Point>(points), read<Fr>(scalars), count<Fr>(scalars) == 1 ? 0 : 1, write<Point>(out),
                   count<Point>(points), threads, progress);
   }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
-  m.def("is_on_curve", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), is_on_curve<F>); });
+  m.def("is_on_curve", [](ConstWords points, Array<bool> out) { map<Point>(points, out.data(), 1, is_on_curve<F>); });
   m.def("in_subgroup", [](ConstWords points, Array<bool> out, int threads) {
     nb::gil_scoped_release release;
     parallel_ranges(count<Point>(points), 256, threads, {}, [&](long begin, long end) {
@@ -200,6 +194,12 @@ void transform(const Domain& domain, Words values, std::optional<ConstWords> cos
     domain.forward(write<Fr>(values), shift, Order(order), threads, progress);
 }
 
+void quotient(const Domain& domain, Words a, Words b, Words c, int threads, const nb::object& callback) {
+  const Progress progress = progress_from(callback);
+  nb::gil_scoped_release release;
+  domain.quotient(write<Fr>(a), write<Fr>(b), write<Fr>(c), threads, progress);
+}
+
 bool cpu_has_adx() {
 #if defined(__x86_64__)
   unsigned eax, ebx, ecx, edx;
@@ -227,11 +227,18 @@ NB_MODULE(ZEN_MODULE, m) {
   m.def("cpu_has_ifma", cpu_has_ifma);
 
   nb::module_ fr = bind_prime_field<FrParameters>(m, "fr");
-  fr.def("from_int64", [](Array<const int64_t> in, Words out) {
+  fr.def("from_int64", [](Array<const int64_t> in, Words out, int threads) {
     nb::gil_scoped_release release;
-    for (long i = 0; i < long(in.size()); i++) write<Fr>(out)[i] = fr_from_int64(in.data()[i]);
+    from_int64(in.data(), write<Fr>(out), long(in.size()), threads);
   });
-  fr.def("powers", fill_powers);
+  fr.def("powers", [](ConstWords first, ConstWords base, Words out, int threads) {
+    nb::gil_scoped_release release;
+    fill_powers(*read<Fr>(first), *read<Fr>(base), write<Fr>(out), long(out.shape(0)), threads);
+  });
+  fr.def("first_unsatisfied", [](ConstWords a, ConstWords b, ConstWords c, int threads) {
+    nb::gil_scoped_release release;
+    return first_unsatisfied(read<Fr>(a), read<Fr>(b), read<Fr>(c), count<Fr>(a), threads);
+  });
   bind_prime_field<FpParameters>(m, "fp");
   bind_field<Fp2>(m, "fp2");
 
@@ -246,7 +253,8 @@ NB_MODULE(ZEN_MODULE, m) {
   nb::class_<Domain>(m, "Domain")
       .def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>())
       .def("omega", [](const Domain& domain, Words out) { *write<Fr>(out) = domain.omega(); })
-      .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+      .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("quotient", quotient, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 
   m.def("csr_multiply", [](Array<const int64_t> offsets, Array<const uint32_t> columns,
                            Array<const uint32_t> coefficients, ConstWords pool, ConstWords z, Words out, int threads) {
@@ -255,9 +263,9 @@ NB_MODULE(ZEN_MODULE, m) {
   });
   m.def("csr_multiply_transposed",
         [](Array<const int64_t> offsets, Array<const uint32_t> columns, Array<const uint32_t> coefficients,
-           ConstWords pool, ConstWords y, Words out) {
+           ConstWords pool, ConstWords y, Words out, int threads) {
           nb::gil_scoped_release release;
-          multiply_transposed(sparse(offsets, columns, coefficients, pool), read<Fr>(y), write<Fr>(out));
+          multiply_transposed(sparse(offsets, columns, coefficients, pool), read<Fr>(y), write<Fr>(out), threads);
         });
 }
 

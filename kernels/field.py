@@ -8,14 +8,22 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, WordArray, as_element, as_elements, contiguous, require_in_place
+from kernels.arrays import (
+    FrArray,
+    WordArray,
+    as_element,
+    as_elements,
+    as_vector,
+    contiguous,
+    require_in_place,
+)
 
 
 class Field:
     """Elementwise operations on arrays uint64[..., *shape] in Montgomery form. New arrays are returned.
 
-    In binary operations ``b`` has the shape of ``a`` or is a single element. ``ValueError`` for arrays of
-    another dtype or shape.
+    In binary operations ``b`` has the shape of ``a`` or is a single element. Long arrays are shared among
+    ``threads``. ``ValueError`` for arrays of another dtype or shape.
     """
 
     def __init__(self, extension: ModuleType, name: str, shape: tuple[int, ...]) -> None:
@@ -23,39 +31,39 @@ class Field:
         self.name = name
         self.shape = shape
 
-    def add(self, a: WordArray, b: WordArray) -> WordArray:
-        return self._binary(self._kernel.add, a, b)
+    def add(self, a: WordArray, b: WordArray, threads: int = 1) -> WordArray:
+        return self._binary(self._kernel.add, a, b, threads)
 
-    def sub(self, a: WordArray, b: WordArray) -> WordArray:
-        return self._binary(self._kernel.sub, a, b)
+    def sub(self, a: WordArray, b: WordArray, threads: int = 1) -> WordArray:
+        return self._binary(self._kernel.sub, a, b, threads)
 
-    def mul(self, a: WordArray, b: WordArray) -> WordArray:
-        return self._binary(self._kernel.mul, a, b)
+    def mul(self, a: WordArray, b: WordArray, threads: int = 1) -> WordArray:
+        return self._binary(self._kernel.mul, a, b, threads)
 
-    def neg(self, a: WordArray) -> WordArray:
-        return self._unary(self._kernel.neg, a)
+    def neg(self, a: WordArray, threads: int = 1) -> WordArray:
+        return self._unary(self._kernel.neg, a, threads)
 
-    def square(self, a: WordArray) -> WordArray:
-        return self._unary(self._kernel.square, a)
+    def square(self, a: WordArray, threads: int = 1) -> WordArray:
+        return self._unary(self._kernel.square, a, threads)
 
-    def inverse(self, a: WordArray) -> WordArray:
-        """1 / a by Montgomery's trick; zero goes to zero."""
+    def inverse(self, a: WordArray, threads: int = 1) -> WordArray:
+        """1 / a by Montgomery's trick; zero goes to zero. Each thread takes a scratch of 2^12 elements."""
         out = as_elements(a, self.shape, "a").copy()
-        self._kernel.inverse(out)
+        self._kernel.inverse(out, threads)
         return out
 
-    def _unary(self, operation: object, a: WordArray) -> WordArray:
+    def _unary(self, operation: object, a: WordArray, threads: int) -> WordArray:
         a = as_elements(a, self.shape, "a")
         out = np.empty_like(a)
-        operation(a, out)  # type: ignore[operator]
+        operation(a, out, threads)  # type: ignore[operator]
         return out
 
-    def _binary(self, operation: object, a: WordArray, b: WordArray) -> WordArray:
+    def _binary(self, operation: object, a: WordArray, b: WordArray, threads: int) -> WordArray:
         a, b = as_elements(a, self.shape, "a"), as_elements(b, self.shape, "b")
         if b.shape not in (a.shape, self.shape):
             raise ValueError(f"b must have the shape of a, {a.shape}, or be one element, not {b.shape}")
         out = np.empty_like(a)
-        operation(a, b, out)  # type: ignore[operator]
+        operation(a, b, out, threads)  # type: ignore[operator]
         return out
 
 
@@ -79,13 +87,13 @@ class PrimeField(Field):
             equal &= a[..., word] == bound
         return below
 
-    def to_canon(self, a: WordArray) -> WordArray:
+    def to_canon(self, a: WordArray, threads: int = 1) -> WordArray:
         """Montgomery to canonical form: plain integers, little-endian words."""
-        return self._unary(self._kernel.to_canon, a)
+        return self._unary(self._kernel.to_canon, a, threads)
 
-    def from_canon(self, a: WordArray) -> WordArray:
+    def from_canon(self, a: WordArray, threads: int = 1) -> WordArray:
         """Canonical form (each integer below the modulus, which is not checked) to Montgomery."""
-        return self._unary(self._kernel.from_canon, a)
+        return self._unary(self._kernel.from_canon, a, threads)
 
     def from_ints(self, values: Iterable[int]) -> WordArray:
         """uint64[n, words]: the integers modulo the field's modulus, in Montgomery form."""
@@ -110,17 +118,25 @@ class PrimeField(Field):
 class ScalarField(PrimeField):
     """Fr, where witnesses live."""
 
-    def from_int64(self, values: NDArray[np.int64]) -> FrArray:
+    def from_int64(self, values: NDArray[np.int64], threads: int = 1) -> FrArray:
         """uint64[*values.shape, 4] in Montgomery form; negative integers are taken modulo r."""
         if values.dtype != np.int64:
             raise ValueError(f"values must be int64, not {values.dtype}")
         out = np.empty((*values.shape, self.words), dtype=np.uint64)
-        self._kernel.from_int64(contiguous(values), out)
+        self._kernel.from_int64(contiguous(values), out, threads)
         return out
 
-    def powers(self, base: FrArray, count: int, first: FrArray | None = None) -> FrArray:
+    def powers(self, base: FrArray, count: int, first: FrArray | None = None, threads: int = 1) -> FrArray:
         """uint64[count, 4]: first * base^i for i = 0 .. count - 1; ``first`` is one unless given."""
         first = self.from_ints([1])[0] if first is None else as_element(first, self.shape, "first")
         out = np.empty((count, self.words), dtype=np.uint64)
-        self._kernel.powers(first, as_element(base, self.shape, "base"), out)
+        self._kernel.powers(first, as_element(base, self.shape, "base"), out, threads)
         return out
+
+    def first_unsatisfied(self, a: FrArray, b: FrArray, c: FrArray, threads: int = 1) -> int | None:
+        """The first i with a[i] · b[i] != c[i], or None; each uint64[n, 4]."""
+        a, b, c = (as_vector(values, self.shape, name) for values, name in ((a, "a"), (b, "b"), (c, "c")))
+        if not len(a) == len(b) == len(c):
+            raise ValueError(f"a, b and c must be equally long, not {len(a)}, {len(b)} and {len(c)}")
+        first = int(self._kernel.first_unsatisfied(a, b, c, threads))
+        return None if first == len(a) else first

@@ -21,7 +21,7 @@ class Domain:
     """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 26, with its twiddles.
 
     ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. The twiddles take 32 bytes an
-    element. Instances may be shared by threads.
+    element; ``scratch_bytes`` says what transforms take beside them. Instances may be shared by threads.
     """
 
     def __init__(self, extension: ModuleType, log_size: int) -> None:
@@ -59,6 +59,18 @@ class Domain:
     ) -> None:
         """In place: evaluations at coset * omega^i become coefficients. ``coset`` must not be zero."""
         self._transform(values, coset, order, True, threads, progress)
+
+    def quotient(
+        self, a: FrArray, b: FrArray, c: FrArray, *, threads: int = 1, progress: Progress | None = None
+    ) -> None:
+        """In place: ``a`` becomes the values of A·B − C at g · omega^i; ``b`` and ``c`` are used up.
+
+        All uint64[size, 4], values of A, B and C (polynomials below the size) at omega^i. g² = omega, where
+        g = 5^((r-1) / 2^(log_size + 1)) generates the domain of twice the size.
+        """
+        for values, name in ((a, "a"), (b, "b"), (c, "c")):
+            require_in_place(values, (self.size, 4), name)
+        self.kernel.quotient(a, b, c, threads, progress)
 
     def _transform(
         self,

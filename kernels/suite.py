@@ -69,6 +69,8 @@ class Kernels:
         pool: FrArray,
         y: FrArray,
         out: FrArray,
+        *,
+        threads: int = 1,
     ) -> None:
         """out += M^T y, in place; y is uint64[rows, 4], out uint64[variables, 4]."""
         matrix = as_csr(offsets, columns, coefficients, pool, variables=len(out))
@@ -76,7 +78,7 @@ class Kernels:
         y = as_vector(y, (4,), "y")
         if len(y) != len(offsets) - 1:
             raise ValueError(f"y must have shape ({len(offsets) - 1}, 4), not {y.shape}")
-        self._extension.csr_multiply_transposed(*matrix, y, out)
+        self._extension.csr_multiply_transposed(*matrix, y, out, threads)
 
 
 @cache

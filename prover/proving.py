@@ -190,7 +190,7 @@ def _quotient(
     with Secrets() as secret:
         secret(b)
         secret(c)
-        _check_satisfied(statement, witness, a, b, c)
+        _check_satisfied(statement, witness, a, b, c, threads)
         anchored = statement.anchored
         a[statement.constraints :][: len(anchored)] = secret(witness[anchored])
         report("constraints", 1.0)
@@ -198,12 +198,14 @@ def _quotient(
     return a
 
 
-def _check_satisfied(statement: Statement, witness: FrArray, a: FrArray, b: FrArray, c: FrArray) -> None:
+def _check_satisfied(
+    statement: Statement, witness: FrArray, a: FrArray, b: FrArray, c: FrArray, threads: int
+) -> None:
     if not np.array_equal(witness[0], qap.element(1)):
         raise StatementError(
             "statement.witness_constant", "the witness must begin with the constant 1", field="witness"
         )
-    row = qap.first_unsatisfied(a, b, c)
+    row = fr.first_unsatisfied(a, b, c, threads)
     if row is not None:
         raise StatementError(
             "statement.unsatisfied",

@@ -10,18 +10,16 @@ so Z = g^n − 1 = −2 throughout.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 import kernels
 from kernels import FrArray, fr
-from prover.progress import Progress, part
+from prover.progress import Progress
 from prover.randomness import Secrets
 from prover.statement import Statement
 from zenerrors import StatementError
-
-CHUNK_ROWS = 1 << 16
 
 
 def log_domain_size(statement: Statement) -> int:
@@ -72,41 +70,9 @@ def columns(statement: Statement, basis: FrArray) -> tuple[FrArray, FrArray, FrA
     return a, b, c
 
 
-def first_unsatisfied(a: FrArray, b: FrArray, c: FrArray) -> int | None:
-    """The first row with a · b != c, or None."""
-    for rows in _chunks(len(a)):
-        with Secrets() as secret:
-            wrong = (secret(fr.mul(a[rows], b[rows])) != c[rows]).any(axis=1)
-        if wrong.any():
-            return int(rows.start + wrong.argmax())
-    return None
-
-
 def quotient(a: FrArray, b: FrArray, c: FrArray, log_size: int, threads: int, report: Progress) -> None:
     """Replace ``a`` by the values of A·B − C = −2·h on the odd coset, in place; ``b`` and ``c`` are used up.
 
     All uint64[n, 4]: values of A, B and C on the rows. The key's bases absorb the −2.
     """
-    domain, shift = kernels.Domain(log_size), root_of_unity(log_size + 1)
-    for index, values in enumerate((a, b, c)):
-        domain.intt(
-            values,
-            order="to_bit_reversed",
-            threads=threads,
-            progress=part(report, "quotient", 2 * index, 6),
-        )
-        domain.ntt(
-            values,
-            coset=shift,
-            order="from_bit_reversed",
-            threads=threads,
-            progress=part(report, "quotient", 2 * index + 1, 6),
-        )
-    for rows in _chunks(len(a)):
-        with Secrets() as secret:
-            a[rows] = secret(fr.sub(secret(fr.mul(a[rows], b[rows])), c[rows]))
-
-
-def _chunks(rows: int) -> Iterator[slice]:
-    """Slices that keep temporaries small beside the arrays themselves."""
-    return (slice(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS))
+    kernels.Domain(log_size).quotient(a, b, c, threads=threads, progress=partial(report, "quotient"))

@@ -24,7 +24,7 @@ void inverse_transform(const Domain& domain, Affine<F>* points, int threads, con
       const auto lower = [&](long i) { return points + 2 * half * (i / half) + i % half; };
       for (long i = begin; i < end; i++) {
         twiddles[i - begin] = i > begin && i % half ? twiddles[i - begin - 1]
-                                                    : SplitScalar<F>::from(domain.backward_twiddles()[i / half]);
+                                                    : SplitScalar<F>::from(domain.backward_twiddle(i / half));
         to_summands(lower(i), &kept[i - begin], 1);
         to_summands(lower(i) + half, &turned[i - begin], 1);
       }

@@ -234,7 +234,7 @@ using LaneFr = LanePrime<FrParameters>;
 using LaneFp = LanePrime<FpParameters>;
 
 // Fr's product is short enough to stand wherever it is used, Fp's is called.
-ZEN_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return LaneProduct<FrParameters>{}.add(a, b).reduced(); }
+ZEN_LANE_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return LaneProduct<FrParameters>{}.add(a, b).reduced(); }
 __attribute__((noinline)) inline LaneFp operator*(const LaneFp& a, const LaneFp& b) {
   return LaneProduct<FpParameters>{}.add(a, b).reduced();
 }

@@ -29,6 +29,8 @@ ZEN_FN void store_lanes(u64* p, Lanes v) { *reinterpret_cast<UnalignedLanes*>(p)
 
 #if defined(__AVX512IFMA__)
 
+#define ZEN_LANE_FN ZEN_FN  // of functions with many products of digits
+
 // sum + the low (high) 52 bits of the product of a's and b's low 52 bits.
 ZEN_FN Lanes add_low(Lanes sum, Lanes a, Lanes b) {
   return Lanes(_mm512_madd52lo_epu64(__m512i(sum), __m512i(a), __m512i(b)));
@@ -36,11 +38,12 @@ ZEN_FN Lanes add_low(Lanes sum, Lanes a, Lanes b) {
 ZEN_FN Lanes add_high(Lanes sum, Lanes a, Lanes b) {
   return Lanes(_mm512_madd52hi_epu64(__m512i(sum), __m512i(a), __m512i(b)));
 }
-ZEN_FN Lanes shift_signed(Lanes v, unsigned bits) { return Lanes(_mm512_srai_epi64(__m512i(v), bits)); }
 // Bit i: whether lane i of a comparison's result is true.
 ZEN_FN unsigned bits_of(SignedLanes truth) { return _mm512_movepi64_mask(__m512i(truth)); }
 
 #else
+
+#define ZEN_LANE_FN inline __attribute__((noinline))  // each product is a loop: compilers would take minutes
 
 ZEN_FN Lanes add_low(Lanes sum, Lanes a, Lanes b) {
   for (int i = 0; i < lane_count; i++) sum[i] += (a[i] & digit_mask) * (b[i] & digit_mask) & digit_mask;
@@ -51,7 +54,6 @@ ZEN_FN Lanes add_high(Lanes sum, Lanes a, Lanes b) {
     sum[i] += u64((unsigned __int128)(a[i] & digit_mask) * (b[i] & digit_mask) >> digit_bits);
   return sum;
 }
-ZEN_FN Lanes shift_signed(Lanes v, unsigned bits) { return Lanes(SignedLanes(v) >> bits); }
 ZEN_FN unsigned bits_of(SignedLanes truth) {
   unsigned bits = 0;
   for (int i = 0; i < lane_count; i++) bits |= unsigned(truth[i] & 1) << i;
@@ -59,6 +61,8 @@ ZEN_FN unsigned bits_of(SignedLanes truth) {
 }
 
 #endif
+
+ZEN_FN Lanes shift_signed(Lanes v, unsigned bits) { return Lanes(SignedLanes(v) >> bits); }
 
 // The comparison's result with these bits.
 ZEN_FN SignedLanes truth_of(unsigned bits) {

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "elementwise.hpp"
 #include "ntt_layers.hpp"
-#include "parallel.hpp"
-#include "secret.hpp"
 
 namespace zen {
 
@@ -37,16 +36,6 @@ inline std::vector<Fr> bit_reversed_powers(const Fr& first, const Fr& ratio, int
   return table;
 }
 
-// values[i] *= ratio^i
-inline void scale_by_powers(Fr* values, long n, const Fr& ratio, int threads) {
-  constexpr long grain = 1 << 12;
-  parallel_ranges(n, grain, threads, {}, [&](long begin, long end) {
-    const u64 exponent = u64(begin);
-    Fr power = ratio.power(&exponent, 1);
-    for (long i = begin; i < end; i++, power = power * ratio) values[i] = values[i] * power;
-  });
-}
-
 // The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes. Transforms take
 // 2^11 octets at most in each thread, the quotient twice as many: octets of 320 bytes in lanes, 256 else.
 class Domain {
@@ -72,7 +61,7 @@ class Domain {
   void forward(Fr* values, const Fr* coset, Order order, int threads, const Progress& progress) const {
     if (order == Order::natural) permute(values, threads);
     if (order == Order::to_bit_reversed) {
-      if (coset) scale_by_powers(values, size(), *coset, threads);
+      if (coset) scale_by_powers(values, *coset, size(), threads);
       scatter(values, forward_, nullptr, threads, progress);
     } else if (coset) {
       const Powers scale(*this, Fr::one(), *coset);
@@ -88,7 +77,7 @@ class Domain {
     if (order == Order::from_bit_reversed) {
       const Powers scale(*this, size_inverse_, Fr::one());
       gather(values, backward_, &scale, threads, progress);
-      if (coset) scale_by_powers(values, size(), ratio, threads);
+      if (coset) scale_by_powers(values, ratio, size(), threads);
     } else {
       const Powers scale(*this, size_inverse_, ratio);
       scatter(values, backward_, &scale, threads, progress);
@@ -206,8 +195,7 @@ class Domain {
     const Rows there = rows_tile(values, backward_, pass, index), back = rows_tile(values, forward_, pass, index);
     scatter_tile(there, buffer, [&](long i) { return there.load(i); },
                  [&](long i, const Octet& x) { buffer[i] = x * Factor(factors[i]); });
-    gather_tile(back, buffer, [&](long i) -> const Octet& { return buffer[i]; },
-                [&](long i, const Octet& x) { back.store(i, x); });
+    gather_tile(back, buffer, Kept{buffer}, [&](long i, const Octet& x) { back.store(i, x); });
   }
 
   // Run task(index, buffer) for all tiles of a pass over `arrays` arrays; each thread has `buffers` tiles of octets.

@@ -38,13 +38,25 @@ struct Rows {
   static constexpr bool begins_with_one() { return false; }
 };
 
+// Octets that stay in the cache. `At` is a value that lives in registers, or the place itself where there are too few.
+struct Kept {
+  Octet* buffer;
+  Octet::At operator()(long i) const { return buffer[i]; }
+};
+struct Keep {
+  Octet* buffer;
+  void operator()(long i, const Octet& x) const {
+    if (&x != buffer + i) buffer[i] = x;
+  }
+};
+
 // `read(i)` and `write(i, octet)` say where the octets i < 2^layers come from and go to.
 template <class Tile, class Read, class Write>
 void scatter_two_layers(const Tile& tile, int depth, Read read, Write write) {
   const long quarter = 1l << (tile.layers - depth - 2);
   const auto block = [&](long sub, const auto& outer, const auto& left, const Factor& right) {
     for (long i = 4 * quarter * sub, end = i + quarter; i < end; i++) {
-      Octet x0 = read(i), x1 = read(i + quarter), x2 = read(i + 2 * quarter), x3 = read(i + 3 * quarter);
+      auto &&x0 = read(i), &&x1 = read(i + quarter), &&x2 = read(i + 2 * quarter), &&x3 = read(i + 3 * quarter);
       scatter(x0, x2, outer);
       scatter(x1, x3, outer);
       scatter(x0, x1, left);
@@ -62,7 +74,7 @@ void gather_two_layers(const Tile& tile, int depth, Read read, Write write) {
   const long quarter = 1l << (tile.layers - depth - 2);
   const auto block = [&](long sub, const auto& outer, const auto& left, const Factor& right) {
     for (long i = 4 * quarter * sub, end = i + quarter; i < end; i++) {
-      Octet x0 = read(i), x1 = read(i + quarter), x2 = read(i + 2 * quarter), x3 = read(i + 3 * quarter);
+      auto &&x0 = read(i), &&x1 = read(i + quarter), &&x2 = read(i + 2 * quarter), &&x3 = read(i + 3 * quarter);
       gather(x0, x1, left);
       gather(x2, x3, right);
       gather(x0, x2, outer);
@@ -81,7 +93,7 @@ void one_layer(const Tile& tile, Read read, Write write, Butterfly butterfly) {
   const long half = 1l << (tile.layers - 1);
   const auto block = [&](const auto& twiddle) {
     for (long i = 0; i < half; i++) {
-      Octet x0 = read(i), x1 = read(i + half);
+      auto &&x0 = read(i), &&x1 = read(i + half);
       butterfly(x0, x1, twiddle);
       write(i, x0), write(i + half, x1);
     }
@@ -93,8 +105,8 @@ void one_layer(const Tile& tile, Read read, Write write, Butterfly butterfly) {
 // All layers of a tile, at least three of them, by way of `buffer`, which holds 2^layers octets.
 template <class Tile, class Read, class Write>
 void scatter_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
-  const auto kept = [=](long i) -> const Octet& { return buffer[i]; };
-  const auto keep = [=](long i, const Octet& x) { buffer[i] = x; };
+  const Kept kept{buffer};
+  const Keep keep{buffer};
   int depth = tile.layers % 2 ? 1 : 2;
   if (depth == 1)
     one_layer(tile, read, keep, [](Octet& a, Octet& b, const auto& w) { scatter(a, b, w); });
@@ -106,8 +118,8 @@ void scatter_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
 
 template <class Tile, class Read, class Write>
 void gather_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
-  const auto kept = [=](long i) -> const Octet& { return buffer[i]; };
-  const auto keep = [=](long i, const Octet& x) { buffer[i] = x; };
+  const Kept kept{buffer};
+  const Keep keep{buffer};
   int depth = tile.layers - 2;
   gather_two_layers(tile, depth, read, keep);
   for (depth -= 2; depth > 0; depth -= 2) gather_two_layers(tile, depth, kept, keep);

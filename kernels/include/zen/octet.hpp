@@ -2,6 +2,7 @@
 // are an array and loops, in vector targets lanes; both give the same words of memory.
 //
 //   Octet::adjacent(p), strided(p, stride)    read p[0], p[1], .. or p[0], p[stride], ..; below r
+//   Octet::gathered({p, q, ..})               and from anywhere
 //   store_adjacent(p), store_strided(p, ..)   write them, canonical
 //   Factor                    what octets are multiplied by: one element for each of the eight, or one for all.
 //                             In memory factors are held in *factor form*, which to_factor makes and from_factor undoes.

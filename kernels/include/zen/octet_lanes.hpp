@@ -22,15 +22,17 @@ inline Fr from_factor(const Fr& x) {
 class Factor;
 
 struct Octet {
+  using At = Octet;
   LaneFr x;
 
-  static ZEN_FN Octet adjacent(const Fr* p) { return {load(p)}; }
-  static ZEN_FN Octet strided(const Fr* p, long s) {
+  static ZEN_LANE_FN Octet adjacent(const Fr* p) { return {load(p)}; }
+  static ZEN_LANE_FN Octet strided(const Fr* p, long s) {
     return {from_pairs(load_pair(p, p + s), load_pair(p + 2 * s, p + 3 * s), load_pair(p + 4 * s, p + 5 * s),
                        load_pair(p + 6 * s, p + 7 * s))};
   }
-  ZEN_FN void store_adjacent(Fr* p) const { store(p, canonical()); }
-  ZEN_FN void store_strided(Fr* p, long s) const {
+  static ZEN_LANE_FN Octet gathered(const Fr* const (&from)[8]) { return {gather(from)}; }
+  ZEN_LANE_FN void store_adjacent(Fr* p) const { store(p, canonical()); }
+  ZEN_LANE_FN void store_strided(Fr* p, long s) const {
     Lanes pairs[4];
     to_pairs(canonical(), pairs);
     ZEN_UNROLL for (int i = 0; i < 4; i++) store_pair(p + 2 * i * s, p + (2 * i + 1) * s, pairs[i]);
@@ -39,7 +41,7 @@ struct Octet {
   friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) { return {a.x + b.x}; }
   // b <= 4 r
   friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return {(a.x - b.x).plus_modulus<4>()}; }
-  // Both below 2^4 r as they are seen here; b below r, so that 2^4 b has room.
+  // Below 3 r if *this is and b below r: 2^4 b brings back what two elements of memory lack.
   ZEN_FN Octet times(const Octet& b) const {
     LaneFr scaled;
     ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = b.x.v[i] << 4;
@@ -47,7 +49,7 @@ struct Octet {
   }
   // Of a value below 35 r: below 2 r, carried. The multiple of r to take off is read from the highest digit, which
   // makes it at most one too small.
-  ZEN_FN Octet bounded() const {
+  ZEN_LANE_FN Octet bounded() const {
     constexpr int top = LaneFr::digits - 1;
     constexpr const u64* modulus = multiple<FrParameters, 1>.digit;
     LaneFr r = x.carried();
@@ -73,7 +75,7 @@ struct Octet {
 // Carried, and below 2 r.
 class Factor {
  public:
-  static ZEN_FN Factor same(const Fr& value) {
+  static ZEN_LANE_FN Factor same(const Fr& value) {
     Lanes words[4];
     ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = all_lanes(value.v[i]);
     return Factor({LaneFr::from_words(words)});

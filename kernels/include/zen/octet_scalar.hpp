@@ -11,6 +11,7 @@ inline Fr to_factor(const Fr& x) { return x; }
 inline Fr from_factor(const Fr& x) { return x; }
 
 struct Octet {
+  using At = Octet&;
   Fr v[8];
 
   static Octet strided(const Fr* p, long stride) {
@@ -19,6 +20,11 @@ struct Octet {
     return r;
   }
   static Octet adjacent(const Fr* p) { return strided(p, 1); }
+  static Octet gathered(const Fr* const (&from)[8]) {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = *from[i];
+    return r;
+  }
   void store_strided(Fr* p, long stride) const {
     for (int i = 0; i < 8; i++) p[i * stride] = v[i];
   }
@@ -56,7 +62,7 @@ class Factor {
   explicit Factor(const Octet& values) : Factor(values.v, 1) {}
   const Fr& operator[](int i) const { return first_[i * stride_]; }
 
-  friend Octet operator*(const Octet& a, const Factor& w) {
+  friend Octet operator*(const Octet& a, Factor w) {
     Octet r;
     for (int i = 0; i < 8; i++) r.v[i] = a.v[i] * w[i];
     return r;
@@ -68,14 +74,14 @@ class Factor {
   long stride_;
 };
 
-inline void scatter(Octet& a, Octet& b, const Factor& w) {
+inline void scatter(Octet& a, Octet& b, Factor w) {
   for (int i = 0; i < 8; i++) {
     const Fr t = b.v[i] * w[i];
     b.v[i] = a.v[i] - t;
     a.v[i] = a.v[i] + t;
   }
 }
-inline void gather(Octet& a, Octet& b, const Factor& w) {
+inline void gather(Octet& a, Octet& b, Factor w) {
   for (int i = 0; i < 8; i++) {
     const Fr t = a.v[i] - b.v[i];
     a.v[i] = a.v[i] + b.v[i];

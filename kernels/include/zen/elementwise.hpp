@@ -1,0 +1,154 @@
+// Work on whole arrays of field elements, element by element, in pieces that threads share. What multiplies in Fr runs
+// over octets; the rest of an array that fills none is done one by one.
+#pragma once
+
+#include "octet.hpp"
+#include "parallel.hpp"
+#include "secret.hpp"
+
+namespace zen {
+
+inline constexpr long elements_a_piece = 1 << 12;
+
+// out[i] = operation(a[i], b[stride i]); stride 0: one b for all.
+template <class In, class Out, class Operation>
+void zip(const In* a, const In* b, long stride, Out* out, long n, int threads, Operation operation) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    for (long i = begin; i < end; i++) out[i] = operation(a[i], b[stride * i]);
+  });
+}
+
+template <class In, class Out, class Operation>
+void map(const In* a, Out* out, long n, int threads, Operation operation) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    for (long i = begin; i < end; i++) out[i] = operation(a[i]);
+  });
+}
+
+// Run octet(i) for i = begin, begin + 8, .. and single(i) for the rest, over all i < n.
+template <class ByOctets, class ByOnes>
+void each_octet(long n, int threads, ByOctets octet, ByOnes single) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    long i = begin;
+    for (; i + 8 <= end; i += 8) octet(i);
+    for (; i < end; i++) single(i);
+  });
+}
+
+template <class F>
+void multiply(const F* a, const F* b, long stride, F* out, long n, int threads) {
+  zip(a, b, stride, out, n, threads, [](const F& x, const F& y) { return x * y; });
+}
+
+// out[i] = a[i] factor
+inline void multiply_all(const Fr* a, const Fr& factor, Fr* out, long n, int threads) {
+  const Fr held = to_factor(factor);
+  each_octet(n, threads, [&](long i) { (Octet::adjacent(a + i) * Factor::same(held)).store_adjacent(out + i); },
+             [&](long i) { out[i] = a[i] * factor; });
+}
+
+inline void multiply(const Fr* a, const Fr* b, long stride, Fr* out, long n, int threads) {
+  if (stride == 0) return multiply_all(a, *b, out, n, threads);
+  each_octet(n, threads, [&](long i) { Octet::adjacent(a + i).times(Octet::adjacent(b + i)).store_adjacent(out + i); },
+             [&](long i) { out[i] = a[i] * b[i]; });
+}
+
+template <class F>
+void to_canonical(const F* a, F* out, long n, int threads) {
+  map(a, out, n, threads, [](const F& x) { return x.to_canonical(); });
+}
+template <class F>
+void to_montgomery(const F* a, F* out, long n, int threads) {
+  map(a, out, n, threads, [](const F& x) { return x.to_montgomery(); });
+}
+// In Fr a product with 1 takes R away, with R^2 brings it in.
+inline void to_canonical(const Fr* a, Fr* out, long n, int threads) {
+  Fr unit = Fr::zero();
+  unit.v[0] = 1;
+  multiply_all(a, unit, out, n, threads);
+}
+inline void to_montgomery(const Fr* a, Fr* out, long n, int threads) {
+  multiply_all(a, Fr::from_words(FrParameters::radix_squared), out, n, threads);
+}
+
+inline void from_int64(const int64_t* in, Fr* out, long n, int threads) {
+  map(in, out, n, threads, [](int64_t value) {
+    const u64 words[4] = {value < 0 ? -u64(value) : u64(value), 0, 0, 0};
+    const Fr magnitude = Fr::from_words(words);
+    return value < 0 ? -magnitude : magnitude;
+  });
+  to_montgomery(out, out, n, threads);
+}
+
+// out[i] = first ratio^i
+inline void fill_powers(const Fr& first, const Fr& ratio, Fr* out, long n, int threads) {
+  const Fr eighth = ratio.square().square().square();
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    const u64 exponent = u64(begin);
+    out[begin] = first * ratio.power(&exponent, 1);
+    long i = begin + 1;
+    for (; i < end && i < begin + 8; i++) out[i] = out[i - 1] * ratio;
+    const Fr held = to_factor(eighth);
+    for (; i + 8 <= end; i += 8) (Octet::adjacent(out + i - 8) * Factor::same(held)).store_adjacent(out + i);
+    for (; i < end; i++) out[i] = out[i - 1] * ratio;
+  });
+}
+
+// values[i] *= ratio^i
+inline void scale_by_powers(Fr* values, const Fr& ratio, long n, int threads) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    Fr powers[elements_a_piece];
+    const u64 exponent = u64(begin);
+    fill_powers(ratio.power(&exponent, 1), ratio, powers, end - begin, 1);
+    multiply(values + begin, powers, 1, values + begin, end - begin, 1);
+  });
+}
+
+// values[i] = 1 / values[i], by Montgomery's trick: 3 products each and one inversion a piece. Zero stays zero.
+template <class F>
+void invert_all(F* values, long n, int threads) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    SecretBuffer<F> scratch(end - begin);
+    batch_inverse(values + begin, scratch.data(), end - begin);
+  });
+}
+
+// The same in eight chains, which end in one inversion.
+inline void invert_all(Fr* values, long n, int threads) {
+  const auto load = [](const Fr* p) {
+    Fr near[8];
+    bool any = false;
+    for (int k = 0; k < 8; k++) any |= p[k].is_zero();
+    if (!any) return Octet::adjacent(p);
+    for (int k = 0; k < 8; k++) near[k] = p[k].is_zero() ? Fr::one() : p[k];
+    return Octet::adjacent(near);
+  };
+  const auto store = [](Fr* p, const Octet& x) {
+    Fr near[8];
+    x.store_adjacent(near);
+    for (int k = 0; k < 8; k++)
+      if (!p[k].is_zero()) p[k] = near[k];
+  };
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    SecretBuffer<Fr> scratch(end - begin + 16);
+    Fr *const ends = scratch.data() + (end - begin), *const before = scratch.data() - begin, *const spare = ends + 8;
+    for (int k = 0; k < 8; k++) ends[k] = Fr::one();
+    const long octets = end - (end - begin) % 8;
+    Octet product = Octet::adjacent(ends);
+    for (long i = begin; i < octets; i += 8) {
+      product.store_adjacent(before + i);
+      product = product.times(load(values + i));
+    }
+    product.store_adjacent(ends);
+    batch_inverse(ends, spare, 8);
+    Octet inverse = Octet::adjacent(ends);
+    for (long i = octets - 8; i >= begin; i -= 8) {
+      const Octet value = load(values + i);
+      store(values + i, inverse.times(Octet::adjacent(before + i)));
+      inverse = inverse.times(value);
+    }
+    batch_inverse(values + octets, before + octets, end - octets);
+  });
+}
+
+}  // namespace zen
