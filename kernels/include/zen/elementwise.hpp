@@ -72,12 +72,15 @@ inline void to_montgomery(const Fr* a, Fr* out, long n, int threads) {
 }
 
 inline void from_int64(const int64_t* in, Fr* out, long n, int threads) {
-  map(in, out, n, threads, [](int64_t value) {
-    const u64 words[4] = {value < 0 ? -u64(value) : u64(value), 0, 0, 0};
-    const Fr magnitude = Fr::from_words(words);
-    return value < 0 ? -magnitude : magnitude;
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    for (long i = begin; i < end; i++) {
+      out[i] = Fr::zero();
+      out[i].v[0] = in[i] < 0 ? -u64(in[i]) : u64(in[i]);
+    }
+    to_montgomery(out + begin, out + begin, end - begin, 1);
+    for (long i = begin; i < end; i++)
+      if (in[i] < 0) out[i] = -out[i];
   });
-  to_montgomery(out, out, n, threads);
 }
 
 // out[i] = first ratio^i

@@ -40,6 +40,8 @@ class ProductSums {
         case Kind::minus_one: sum = sum - x; return;
         case Kind::any: break;
       }
+      __builtin_prefetch(&x);
+      __builtin_prefetch(&sum);
       sums_at_[count_] = &sum, coefficients_[count_] = sums_.pool_ + coefficient, values_[count_] = &x;
       if (++count_ == 8) flush();
     }
