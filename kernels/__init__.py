@@ -28,6 +28,7 @@ g2 = _fastest.g2
 csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
 pairing_product_is_one = _fastest.pairing_product_is_one
+scratch_bytes = _fastest.scratch_bytes
 
 
 @lru_cache(maxsize=2)
@@ -57,4 +58,5 @@ __all__ = [
     "g2",
     "load",
     "pairing_product_is_one",
+    "scratch_bytes",
 ]

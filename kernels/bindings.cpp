@@ -252,6 +252,7 @@ NB_MODULE(ZEN_MODULE, m) {
 
   nb::class_<Domain>(m, "Domain")
       .def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>())
+      .def_static("scratch_bytes", &Domain::scratch_bytes)
       .def("omega", [](const Domain& domain, Words out) { *write<Fr>(out) = domain.omega(); })
       .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("quotient", quotient, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());

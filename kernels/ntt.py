@@ -21,7 +21,7 @@ class Domain:
     """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 26, with its twiddles.
 
     ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4], Montgomery. The twiddles take 32 bytes an
-    element; ``scratch_bytes`` says what transforms take beside them. Instances may be shared by threads.
+    element; ``Kernels.scratch_bytes`` says what transforms take beside them. Threads may share instances.
     """
 
     def __init__(self, extension: ModuleType, log_size: int) -> None:

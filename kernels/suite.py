@@ -29,6 +29,10 @@ class Kernels:
     def domain(self, log_size: int) -> Domain:
         return Domain(self._extension, log_size)
 
+    def scratch_bytes(self, log_size: int, threads: int) -> int:
+        """What a transform or a quotient of a domain takes at most, beside its arrays and the twiddles."""
+        return int(self._extension.Domain.scratch_bytes(log_size, threads))
+
     def pairing_product_is_one(self, p: WordArray, q: WordArray) -> bool:
         """Whether the product of the pairings e(p[i], q[i]) is one.
 

@@ -50,6 +50,48 @@ def test_random_values_agree_with_python_integers(k: Kernels, name: str) -> None
     check()
 
 
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 67, 4096, 4099, 8200])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_arrays_of_every_length_are_worked_on_as_their_elements_are(
+    k: Kernels, size: int, threads: int
+) -> None:
+    """Octets, what is left over beside them, and the pieces that threads take. Edge values in every place."""
+    edges = edge_values(R)
+    values = [edges[i % len(edges)] for i in range(size)]
+    others = [edges[i * 7 % len(edges)] for i in range(size)]
+    a, b = k.fr.from_ints(values), k.fr.from_ints(others)
+    one = k.fr.from_ints([R - 2])[0]
+    ints = k.fr.to_ints
+    assert ints(k.fr.mul(a, b, threads)) == [x * y % R for x, y in zip(values, others, strict=True)]
+    assert ints(k.fr.mul(a, one, threads)) == [-2 * x % R for x in values]
+    assert ints(k.fr.add(a, b, threads)) == [(x + y) % R for x, y in zip(values, others, strict=True)]
+    assert ints(k.fr.sub(a, b, threads)) == [(x - y) % R for x, y in zip(values, others, strict=True)]
+    inverses = {x: pow(x, -1, R) if x else 0 for x in edges}
+    assert ints(k.fr.inverse(a, threads)) == [inverses[x] for x in values]
+    np.testing.assert_array_equal(k.fr.from_canon(k.fr.to_canon(a, threads), threads), a)
+    powers = k.fr.powers(one, size, first=k.fr.from_ints([3])[0], threads=threads)
+    expected, power = [], 3
+    for _ in range(size):
+        expected.append(power)
+        power = power * (R - 2) % R
+    assert ints(powers) == expected
+    integers = np.array([(-1) ** i * (i << i % 50) for i in range(size)], dtype=np.int64)
+    assert ints(k.fr.from_int64(integers, threads)) == [int(x) % R for x in integers]
+
+
+@pytest.mark.parametrize("size", [1, 8, 11, 5000])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_first_unsatisfied_row_is_found_wherever_it_is(k: Kernels, size: int, threads: int) -> None:
+    a, b = k.fr.from_int64(np.arange(size)), k.fr.from_ints([R - 3] * size)
+    c = k.fr.mul(a, b)
+    assert k.fr.first_unsatisfied(a, b, c, threads) is None
+    for row in sorted({size - 1, size // 2, 0}, reverse=True):
+        c[row] = k.fr.add(c[row], k.fr.from_ints([1])[0])
+        assert k.fr.first_unsatisfied(a, b, c, threads) == row
+    with pytest.raises(ValueError, match="equally long"):
+        k.fr.first_unsatisfied(a, b, c[:-1])
+
+
 def elements_of(k: Kernels, f: Field, values: list[int]) -> WordArray:
     return k.fr.from_ints(values) if f is k.fr else k.fp.from_ints(values).reshape(-1, *f.shape)
 

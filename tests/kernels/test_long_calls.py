@@ -23,6 +23,9 @@ def test_progress_rises_to_one(k: Kernels, threads: int) -> None:
         lambda progress: k.g1.msm(bases, scalars, threads=threads, progress=progress),
         lambda progress: k.g1.fixed_base(k.g1.generator, scalars, threads=threads, progress=progress),
         lambda progress: k.domain(9).ntt(scalars.copy(), threads=threads, progress=progress),
+        lambda progress: k.domain(9).quotient(
+            scalars.copy(), scalars.copy(), scalars.copy(), threads=threads, progress=progress
+        ),
     ):
         seen: list[float] = []
         call(seen.append)

@@ -54,6 +54,59 @@ def test_coset_evaluations_by_horner(k: Kernels, log_size: int, shift: int) -> N
     assert k.fr.to_ints(array) == expected
 
 
+@pytest.mark.parametrize("log_size", range(15))
+@pytest.mark.parametrize("with_coset", [False, True])
+def test_every_size_on_polynomials_of_three_terms(k: Kernels, log_size: int, with_coset: bool) -> None:
+    """The values of c X^e are a geometric sequence, which needs no transform."""
+    domain, rng = k.domain(log_size), random.Random(log_size)
+    omega, shift = k.fr.to_ints(domain.omega)[0], rng.randrange(2, R) if with_coset else 1
+    values, expected = (np.zeros((domain.size, 4), dtype=np.uint64) for _ in range(2))
+    for coefficient in (1, R - 1, rng.randrange(R)):
+        exponent = rng.randrange(domain.size)
+        first = coefficient * pow(shift, exponent, R)
+        ratio, start, term = k.fr.from_ints([pow(omega, exponent, R), first, coefficient])
+        expected = k.fr.add(expected, k.fr.powers(ratio, domain.size, first=start))
+        values[exponent] = k.fr.add(values[exponent], term)
+    polynomial = values.copy()
+    coset = k.fr.from_ints([shift])[0] if with_coset else None
+    domain.ntt(values, coset=coset, threads=2)
+    np.testing.assert_array_equal(values, expected)
+    domain.intt(values, coset=coset, threads=2)
+    np.testing.assert_array_equal(values, polynomial)
+
+
+@pytest.mark.parametrize("log_size", [0, 1, 3, 5, 6, 7, 9, 12, 15])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_quotient_is_made_of_transforms(k: Kernels, log_size: int, threads: int) -> None:
+    domain, g = k.domain(log_size), k.domain(log_size + 1).omega
+    draw = np.random.default_rng(log_size)
+    a, b, c = draw.integers(0, 1 << 62, (3, domain.size, 4), dtype=np.uint64)
+    c[::3], b[1::5] = k.fr.from_ints([R - 1])[0], 0
+    expected = [a.copy(), b.copy(), c.copy()]
+    for values in expected:
+        domain.intt(values)
+        domain.ntt(values, coset=g)
+    domain.quotient(a, b, c, threads=threads)
+    np.testing.assert_array_equal(a, k.fr.sub(k.fr.mul(expected[0], expected[1]), expected[2]))
+
+
+def test_the_largest_values_overflow_nowhere(k: Kernels) -> None:
+    """Vector targets reduce lazily: sums of r - 1 in every place grow the most."""
+    domain = k.domain(13)
+    values = np.empty((domain.size, 4), dtype=np.uint64)
+    values[:] = np.frombuffer((R - 1).to_bytes(32, "little"), dtype="<u8")  # the words r - 1
+    start = values.copy()
+    domain.ntt(values, order="to_bit_reversed")
+    total = k.fr.mul(start[0], k.fr.from_ints([domain.size])[0])
+    np.testing.assert_array_equal(values[0], total)
+    assert not values[1:].any()
+    domain.intt(values, order="from_bit_reversed")
+    np.testing.assert_array_equal(values, start)
+    domain.ntt(values, order="from_bit_reversed")
+    np.testing.assert_array_equal(values[0], total)
+    assert not values[1:].any()
+
+
 @pytest.mark.parametrize("log_size", [0, 1, 5, 13, 15])
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("with_coset", [False, True])
@@ -118,3 +171,22 @@ def test_arrays_that_cannot_be_changed_in_place_are_refused(k: Kernels) -> None:
     for wrong in (k.fr.from_ints(range(4)), k.fr.from_ints(range(16))[::2], frozen, unaligned):
         with pytest.raises(ValueError, match="writable C-contiguous"):
             domain.ntt(wrong)
+
+
+def test_scratch_is_two_tiles_a_thread(k: Kernels) -> None:
+    """2^10 octets of 256 bytes, or of 320 in lanes, and two tables of 2^10 elements for a domain of 2^20."""
+    octet = {256, 320}
+    assert {k.scratch_bytes(20, threads) - (64 << 10) for threads in (1, 2)} <= {
+        2 * threads * size << 10 for threads in (1, 2) for size in octet
+    }
+    assert k.scratch_bytes(20, 16) > 7 * k.scratch_bytes(20, 2)
+    assert k.scratch_bytes(4, 1) == 0
+
+
+def test_arrays_of_a_quotient_must_fit(k: Kernels) -> None:
+    domain = k.domain(3)
+    for place, name in enumerate("abc"):
+        arrays = [k.fr.from_ints(range(8)) for _ in range(3)]
+        arrays[place] = arrays[place][:4].copy()
+        with pytest.raises(ValueError, match=f"{name} must be a writable"):
+            domain.quotient(*arrays)

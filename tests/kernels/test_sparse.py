@@ -28,7 +28,7 @@ def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list
         arrays = offsets, columns, coefficients, k.fr.from_ints(pool)
         assert k.fr.to_ints(k.csr_multiply(*arrays, k.fr.from_ints(z), threads=2)) == forward
         out = k.fr.from_ints([1] * 7)
-        k.csr_multiply_transposed(*arrays, k.fr.from_ints(y), out)
+        k.csr_multiply_transposed(*arrays, k.fr.from_ints(y), out, threads=3)
         assert k.fr.to_ints(out) == backward
 
 
@@ -40,6 +40,26 @@ def test_many_rows_on_several_threads(k: kernels.Kernels) -> None:
         np.arange(rows + 1), columns, np.zeros(rows, np.uint32), k.fr.from_ints([2]), z, threads=3
     )
     np.testing.assert_array_equal(out, k.fr.from_int64(2 * np.arange(rows)[::-1]))
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_add_to_shared_columns_without_losing_any(k: kernels.Kernels, threads: int) -> None:
+    """Every row reads the constant one, and many rows the same few columns."""
+    draw = np.random.default_rng(5)
+    rows, variables, entries = 3000, 500, 9
+    columns = draw.integers(0, variables, (rows, entries)).astype(np.uint32)
+    columns[:, 0] = 0
+    coefficients = draw.integers(0, 5, rows * entries).astype(np.uint32)
+    pool = k.fr.from_ints([1, R - 1, 0, 7, 3 << 200])
+    y, start = draw.integers(0, 1 << 62, (rows, 4), dtype=np.uint64), k.fr.from_int64(np.arange(variables))
+    matrix = np.arange(rows + 1) * entries, columns.ravel(), coefficients, pool
+    one, several = start.copy(), start.copy()
+    k.csr_multiply_transposed(*matrix, y, one)
+    k.csr_multiply_transposed(*matrix, y, several, threads=threads)
+    np.testing.assert_array_equal(several, one)
+    terms = k.fr.mul(np.repeat(y, entries, axis=0), pool[coefficients])
+    chosen = terms[columns.ravel() == 7]
+    assert sum(k.fr.to_ints(chosen), 7) % R == k.fr.to_ints(one[7])[0]
 
 
 @pytest.mark.parametrize(

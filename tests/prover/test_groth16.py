@@ -145,20 +145,6 @@ def test_an_unsatisfied_witness_is_refused_by_row(example: Example, variable: in
     assert row in error.value.message
 
 
-def test_the_first_failing_row_is_found_beyond_one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qap, "CHUNK_ROWS", 4)
-    a, b = fr.from_ints(range(11)), fr.from_ints([3] * 11)
-    c = fr.from_ints([3 * i for i in range(9)] + [0, 0])
-    assert qap.first_unsatisfied(a, b, c) == 9
-    assert qap.first_unsatisfied(a[:9], b[:9], c[:9]) is None
-
-
-def test_the_quotient_in_chunks_is_the_quotient(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qap, "CHUNK_ROWS", 3)
-    proof = prover.prove(example.key, example.statement, example.witness)
-    assert prover.verify(example.verifying_key, example.public, proof)
-
-
 @pytest.mark.parametrize("constant", [0, 2, R - 1])
 def test_the_constant_one_must_be_one(constant: int) -> None:
     """With z[0] free, z[0]·z[0] = z[0]·z[0] would hold for any value and the public inputs would scale."""

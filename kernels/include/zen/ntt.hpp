@@ -36,8 +36,7 @@ inline std::vector<Fr> bit_reversed_powers(const Fr& first, const Fr& ratio, int
   return table;
 }
 
-// The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes. Transforms take
-// 2^11 octets at most in each thread, the quotient twice as many: octets of 320 bytes in lanes, 256 else.
+// The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes.
 class Domain {
  public:
   explicit Domain(int log_size) : log_size_(log_size), passes_(passes(log_size)) {
@@ -49,6 +48,18 @@ class Domain {
     size_inverse_ = Fr::one();
     for (int i = 0; i < log_size; i++) size_inverse_ = size_inverse_.doubled();
     size_inverse_ = size_inverse_.inverse();
+  }
+
+  // Bytes that a transform or a quotient takes at most beside its arrays and the domain: two tiles in each thread, and
+  // two tables whose sizes multiply to the domain's.
+  static long scratch_bytes(int log_size, int threads) {
+    long result = 0;
+    for (const Pass& pass : passes(log_size)) {
+      const long tile = long(sizeof(Octet)) << pass.layers, tiles = 1l << (log_size - pass.layers - 3);
+      const long tables = long(sizeof(Fr)) * ((1l << pass.layers) + (1l << (log_size - pass.layers)));
+      result = std::max(result, 2 * tile * std::min<long>(threads, tiles) + tables);
+    }
+    return result;
   }
 
   int log_size() const { return log_size_; }
@@ -198,13 +209,25 @@ class Domain {
     gather_tile(back, buffer, Kept{buffer}, [&](long i, const Octet& x) { back.store(i, x); });
   }
 
-  // Run task(index, buffer) for all tiles of a pass over `arrays` arrays; each thread has `buffers` tiles of octets.
+  // Run task(index, buffer) for all tiles of a pass over `arrays` arrays; each thread has `buffers` tiles of octets, and
+  // wipes them itself.
   template <class Task>
   void each_tile(const Pass& pass, long arrays, long buffers, int threads, const Progress& progress, Task task) const {
-    const long tiles = arrays << (log_size_ - pass.layers - 3), octets = buffers << pass.layers;
-    const long workers = std::min<long>(threads, tiles);
-    SecretBuffer<Octet> scratch(workers * octets);
-    parallel_for(tiles, int(workers), progress, [&](long index, int thread) { task(index, scratch.data() + thread * octets); });
+    const long tiles = arrays << (log_size_ - pass.layers - 3), workers = std::min<long>(threads, tiles);
+    std::atomic<long> next{0};
+    parallel_for(workers, int(workers), {}, [&](long, int thread) {
+      SecretBuffer<Octet> buffer(buffers << pass.layers);
+      try {
+        for (long index; (index = next++) < tiles;) {
+          task(index, buffer.data());
+          if (thread == 0 && progress && next < tiles) progress(double(next) / double(tiles));
+        }
+      } catch (...) {
+        next = tiles;
+        throw;
+      }
+    });
+    if (progress) progress(1);
   }
 
   void scatter(Fr* values, const std::vector<Fr>& table, const Powers* scale, int threads, const Progress& progress) const {
