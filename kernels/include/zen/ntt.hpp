@@ -220,7 +220,7 @@ class Domain {
       try {
         for (long index; (index = next++) < tiles;) {
           task(index, buffer.data());
-          if (thread == 0 && progress && next < tiles) progress(double(next) / double(tiles));
+          if (thread == 0 && progress && index + 1 < tiles) progress(double(index + 1) / double(tiles));
         }
       } catch (...) {
         next = tiles;
