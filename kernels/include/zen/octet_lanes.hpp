@@ -2,7 +2,7 @@
 // 2^4 times an element: a product with a factor then has memory's form again.
 //
 // Between a load and a store digits are not carried and values are not reduced. The product of x < 35 r and a factor
-// is below 2 r, so scattering adds at most 2 r a layer, 4 r where the twiddle is one: 29 r after 13 layers. Gathering
+// is below 2 r, so scattering adds at most 2 r a layer, 4 r where the twiddle is one: 25 r after 11 layers. Gathering
 // doubles the sums: they are bounded again after every two layers, so that these begin below 4 r and end below 20 r.
 #pragma once
 
