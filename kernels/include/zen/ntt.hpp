@@ -297,11 +297,19 @@ class Domain {
     for (long i = 0; scale && i < size(); i++) values[i] = values[i] * scale->at(i);
   }
 
+  // Swap index and reversed index. Those that share their middle bits form a tile of short runs, which fits the cache.
   void permute(Fr* values, int threads) const {
-    parallel_ranges(size(), 1 << 12, threads, {}, [&](long begin, long end) {
-      for (long i = begin; i < end; i++) {
-        const long j = reverse_bits(i, log_size_);
-        if (i < j) std::swap(values[i], values[j]);
+    const int edge = std::min(4, log_size_ / 2), middle = log_size_ - 2 * edge, top = log_size_ - edge;
+    parallel_ranges(1l << middle, 64, threads, {}, [&](long begin, long end) {
+      for (long m = begin; m < end; m++) {
+        const long turned = reverse_bits(m, middle);
+        if (turned < m) continue;
+        for (long high = 0; high < 1l << edge; high++)
+          for (long low = 0; low < 1l << edge; low++) {
+            const long i = high << top | m << edge | low;
+            const long j = reverse_bits(low, edge) << top | turned << edge | reverse_bits(high, edge);
+            if (m < turned || i < j) std::swap(values[i], values[j]);
+          }
       }
     });
   }
