@@ -213,7 +213,9 @@ class Domain {
   // wipes them itself.
   template <class Task>
   void each_tile(const Pass& pass, long arrays, long buffers, int threads, const Progress& progress, Task task) const {
-    const long tiles = arrays << (log_size_ - pass.layers - 3), workers = std::min<long>(threads, tiles);
+    constexpr long worth_a_thread = 1 << 13;  // elements, a quarter of a millisecond at most
+    const long tiles = arrays << (log_size_ - pass.layers - 3);
+    const long workers = std::clamp<long>((arrays << log_size_) / worth_a_thread, 1, std::min<long>(threads, tiles));
     std::atomic<long> next{0};
     parallel_for(workers, int(workers), {}, [&](long, int thread) {
       SecretBuffer<Octet> buffer(buffers << pass.layers);

@@ -11,6 +11,7 @@
 //   scatter(a, b, w)          (a, b) = (a + w b, a - w b), Cooley and Tukey's butterfly
 //   gather(a, b, w)           (a, b) = (a + b, w (a - b)), Gentleman and Sande's
 //                             w is a Factor, or One{}: nothing to multiply
+//   scatter_both, gather_both two butterflies that do not depend on each other
 //   a.bounded()               the same, where gathering has let values grow
 //   differs(x, y)             bit i: whether element i is another one
 //
@@ -22,3 +23,18 @@
 #else
 #include "octet_scalar.hpp"
 #endif
+
+namespace zen {
+
+template <class W, class V>
+ZEN_FN void scatter_both(Octet& a, Octet& b, const W& w, Octet& c, Octet& d, const V& v) {
+  scatter(a, b, w);
+  scatter(c, d, v);
+}
+template <class W, class V>
+ZEN_FN void gather_both(Octet& a, Octet& b, const W& w, Octet& c, Octet& d, const V& v) {
+  gather(a, b, w);
+  gather(c, d, v);
+}
+
+}  // namespace zen

@@ -19,7 +19,7 @@ inline Fr from_factor(const Fr& x) {
   return x * sixteenth;
 }
 
-class Factor;
+struct Factor;
 
 struct Octet {
   using At = Octet;
@@ -73,8 +73,9 @@ struct Octet {
 };
 
 // Carried, and below 2 r.
-class Factor {
- public:
+struct Factor {
+  LaneFr x;
+
   static ZEN_LANE_FN Factor same(const Fr& value) {
     Lanes words[4];
     ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = all_lanes(value.v[i]);
@@ -82,13 +83,68 @@ class Factor {
   }
   static ZEN_FN Factor adjacent(const Fr* p) { return Factor(Octet::adjacent(p)); }
   static ZEN_FN Factor strided(const Fr* p, long stride) { return Factor(Octet::strided(p, stride)); }
-  explicit ZEN_FN Factor(const Octet& values) : x_(values.x) {}
+  explicit ZEN_FN Factor(const Octet& values) : x(values.x) {}
 
-  friend ZEN_FN Octet operator*(const Octet& a, const Factor& w) { return {a.x.carried() * w.x_}; }
+  friend ZEN_FN Octet operator*(const Octet& a, const Factor& w) { return {a.x.carried() * w.x}; }
 
- private:
-  LaneFr x_;
 };
+
+// a w and b v, step by step together: one product alone waits for itself most of the time, and what follows it in the
+// program is too far away to begin.
+ZEN_LANE_FN void multiply_both(Octet& a, const Factor& w, Octet& b, const Factor& v) {
+  constexpr int digits = LaneFr::digits;
+  constexpr const u64* modulus = multiple<FrParameters, 1>.digit;
+  const Lanes inverse = all_lanes(FrParameters::negative_inverse & digit_mask);
+  const LaneFr* const factors[2] = {&w.x, &v.x};
+  Octet* const octets[2] = {&a, &b};
+  Lanes x[2][digits], t[2][2 * digits] = {}, carry[2] = {}, m[2];
+  ZEN_UNROLL for (int i = 0; i < digits; i++) ZEN_UNROLL for (int k = 0; k < 2; k++) {
+    const Lanes digit = octets[k]->x.v[i] + carry[k];
+    x[k][i] = i < digits - 1 ? digit & digit_mask : digit;
+    carry[k] = shift_signed(digit, digit_bits);
+  }
+  ZEN_UNROLL for (int i = 0; i < digits; i++) {
+    ZEN_UNROLL for (int j = 0; j < digits; j++)
+      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j] = add_low(t[k][i + j], x[k][j], factors[k]->v[i]);
+    ZEN_UNROLL for (int j = 0; j < digits; j++)
+      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j + 1] = add_high(t[k][i + j + 1], x[k][j], factors[k]->v[i]);
+  }
+  ZEN_UNROLL for (int i = 0; i < digits; i++) {  // as LaneProduct::reduced
+    ZEN_UNROLL for (int k = 0; k < 2; k++) m[k] = add_low(Lanes{}, t[k][i], inverse);
+    ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + 1] += (t[k][i] + digit_mask) >> digit_bits;
+    ZEN_UNROLL for (int j = 0; j < digits; j++) {
+      const Lanes p = all_lanes(modulus[j]);
+      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j + 1] = add_high(t[k][i + j + 1], m[k], p);
+    }
+    ZEN_UNROLL for (int j = 1; j < digits; j++) {
+      const Lanes p = all_lanes(modulus[j]);
+      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j] = add_low(t[k][i + j], m[k], p);
+    }
+  }
+  carry[0] = carry[1] = Lanes{};
+  ZEN_UNROLL for (int i = 0; i < digits; i++) ZEN_UNROLL for (int k = 0; k < 2; k++) {
+    const Lanes digit = t[k][digits + i] + carry[k];
+    octets[k]->x.v[i] = i < digits - 1 ? digit & digit_mask : digit;
+    carry[k] = digit >> digit_bits;
+  }
+}
+
+ZEN_FN void scatter_both(Octet& a, Octet& b, const Factor& w, Octet& c, Octet& d, const Factor& v) {
+  Octet t = b, s = d;
+  multiply_both(t, w, s, v);
+  b = {(a.x - t.x).plus_modulus<2>()};
+  a = a + t;
+  d = {(c.x - s.x).plus_modulus<2>()};
+  c = c + s;
+}
+ZEN_FN void gather_both(Octet& a, Octet& b, const Factor& w, Octet& c, Octet& d, const Factor& v) {
+  Octet t = {(a.x - b.x).plus_modulus<8>()}, s = {(c.x - d.x).plus_modulus<8>()};
+  a = a + b;
+  c = c + d;
+  multiply_both(t, w, s, v);
+  b = t;
+  d = s;
+}
 
 ZEN_FN void scatter(Octet& a, Octet& b, const Factor& w) {
   const Octet t = b * w;
