@@ -2,7 +2,12 @@
 // affine addition per window and scalar.
 #pragma once
 
-#include "msm.hpp"
+#include <vector>
+
+#include "batch_add.hpp"
+#include "parallel.hpp"
+#include "secret.hpp"
+#include "signed_scalar.hpp"
 
 namespace zen {
 
@@ -11,7 +16,7 @@ inline int choose_fixed_window(long n) {
   int best = 2;
   double best_cost = 1e300;
   for (int c = 2; c <= 16; c++) {
-    const double cost = double(254 / c + 1) * (double(n) + double(1l << (c - 1)));
+    const double cost = double(digit_count(longest_scalar, c)) * (double(n) + double(1l << (c - 1)));
     if (cost < best_cost) best_cost = cost, best = c;
   }
   return best;
@@ -44,7 +49,7 @@ std::vector<Summand<F>> fixed_base_table(const Affine<F>& base, int c, int windo
 template <class F>
 void fixed_base_multiply(const Affine<F>& base, const Fr* scalars, Affine<F>* out, long n, int threads,
                          const Progress& progress) {
-  const int c = choose_fixed_window(n), windows = 254 / c + 1;
+  const int c = choose_fixed_window(n), windows = digit_count(longest_scalar, c);
   const long half = 1l << (c - 1);
   const std::vector<Summand<F>> table = fixed_base_table(base, c, windows, threads);
 
@@ -56,10 +61,8 @@ void fixed_base_multiply(const Affine<F>& base, const Fr* scalars, Affine<F>* ou
     BatchAdder<F, Summand<F>> adder;
     for (int window = 0; window < windows; window++) {
       for (long i = 0; i < end - begin; i++) {
-        const int32_t digit = recoded[i].digit(window, c);
-        if (!digit) continue;
-        const bool negate = (digit < 0) != recoded[i].negative();
-        accumulate(adder, sums[i], table[half * window + std::abs(digit) - 1], negate);
+        const SignedScalar::Digit digit = recoded[i].digit(window, c);
+        if (digit.magnitude) accumulate(adder, sums[i], table[half * window + digit.magnitude - 1], digit.negative);
       }
       adder.flush();
     }

@@ -1,206 +1,231 @@
-// Multi-scalar multiplication: Pippenger's buckets over signed windows. Each window sorts its points by
-// bucket, then halves every bucket's list by batched affine additions until one point is left in each,
-// so that a bucket of a million equal digits costs no more than a thousand buckets of a thousand.
+// Multi-scalar multiplication: Pippenger's buckets over signed windows. The scalars' digits are sorted in two steps,
+// so that each stays in cache: a block of scalars sorts its digits by part, a run of buckets of one window; then a task
+// takes a part or some, gathers their entries from all blocks, and adds up their buckets. Zero digits cost nothing, so
+// that a scalar costs what its length asks for. Points are touched by tasks alone, which share nothing, and whose sizes
+// are alike whatever the scalars are.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "list_sums.hpp"
+#include "bucket_sums.hpp"
 #include "parallel.hpp"
 #include "secret.hpp"
+#include "signed_scalar.hpp"
 
 namespace zen {
 
-// A scalar of absolute value at most (r - 1) / 2, canonical, with its sign apart: small negative
-// witness values stay small.
-struct SignedScalar {
-  u64 magnitude[4];
+// How many scalars have which bit length.
+using BitLengths = std::array<double, longest_scalar + 1>;
 
-  static constexpr u64 sign_bit = 1ull << 63;  // of magnitude[3]; the magnitude has 254 bits
+// An estimate from at most 1024 of the scalars, spread by the golden ratio.
+inline BitLengths sample_lengths(const Fr* scalars, long n) {
+  const long samples = std::min(n, 1024l);
+  BitLengths lengths{};
+  for (long k = 0; k < samples; k++) {
+    const u64 fraction = u64(k) * 0x9e3779b97f4a7c15 >> 32;
+    const long i = n > samples ? long(fraction * u64(n) >> 32) : k;
+    lengths[SignedScalar::from(scalars[i]).bit_length()] += double(n) / double(samples);
+  }
+  return lengths;
+}
 
-  static SignedScalar from(const Fr& montgomery) {
-    const Fr value = montgomery.to_canonical();
-    SignedScalar r;
-    if (exceeds_half(value)) {
-      const Fr negated = -value;
-      std::memcpy(r.magnitude, negated.v, sizeof r.magnitude);
-      r.magnitude[3] |= sign_bit;
-    } else {
-      std::memcpy(r.magnitude, value.v, sizeof r.magnitude);
+// Windows of `width` bits have 2^(width - 1) buckets each: a digit d belongs to bucket |d| - 1. They come in parts of
+// 2^part_bits buckets.
+struct BucketPlan {
+  int width, part_bits;
+
+  int windows() const { return digit_count(longest_scalar, width); }
+  int parts_a_window_bits() const { return width - 1 - part_bits; }
+  long parts() const { return long(windows()) << parts_a_window_bits(); }
+
+  // The fewest additions: one a digit and two a bucket; looking at an empty bucket costs a sixteenth of one, say.
+  // Parts as large as fit `capacity` entries, and buckets.
+  static BucketPlan choose(const BitLengths& lengths, long capacity) {
+    BucketPlan best{};
+    double least = 1e300;
+    for (int width = 2; width <= 20; width++) {
+      const double buckets = double(1l << (width - 1));
+      double digits = 0, additions = 0, active = 0;
+      for (int window = digit_count(longest_scalar, width) - 1, bits = longest_scalar; window >= 0; window--) {
+        for (; bits > 0 && bits >= window * width; bits--) active += lengths[bits];
+        digits += active;
+        additions += active + 2 * std::min(buckets, active) + buckets / 16;
+      }
+      if (additions >= least) continue;
+      least = additions;
+      best = {width, 0};
+      const double entries = std::max(1.0, digits / double(best.windows()) / buckets);  // of a bucket
+      while (best.part_bits < width - 1 && entries * double(2l << best.part_bits) <= double(capacity))
+        best.part_bits++;
     }
-    return r;
-  }
-
-  bool negative() const { return magnitude[3] & sign_bit; }
-  u64 word(int i) const { return i < 3 ? magnitude[i] : i == 3 ? magnitude[3] & ~sign_bit : 0; }
-
-  int bit_length() const {
-    for (int i = 3; i >= 0; i--)
-      if (word(i)) return 64 * i + 64 - __builtin_clzll(word(i));
-    return 0;
-  }
-
-  // Booth digit `window` of width c: in [-2^(c-1), 2^(c-1)], with sum over windows of digit 2^(c window).
-  // It depends on c + 1 bits only, so that no carry runs from window to window. 1 <= c <= 30.
-  int32_t digit(int window, int c) const {
-    const int low = window * c - 1;
-    const u64 mask = (2ull << c) - 1;
-    const u64 bits = low < 0 ? word(0) << 1 & mask : extract(low) & mask;
-    const int32_t rounded = int32_t((bits + 1) >> 1);
-    return bits >> c ? rounded - (1 << c) : rounded;
-  }
-
- private:
-  static bool exceeds_half(const Fr& value) {
-    for (int i = 3; i >= 0; i--)
-      if (value.v[i] != FrParameters::half[i]) return value.v[i] > FrParameters::half[i];
-    return false;
-  }
-  u64 extract(int low) const {
-    const int i = low / 64, shift = low % 64;
-    return shift ? word(i) >> shift | word(i + 1) << (64 - shift) : word(i);
+    return best;
   }
 };
 
-// How many scalars have which bit length: tells the cost of every window width before any is chosen.
-using BitLengths = std::array<long, 256>;
+// The nonzero digits of up to `size` scalars, sorted by part.
+struct DigitBlock {
+  static constexpr int size_bits = 11;
+  static constexpr long size = 1l << size_bits;
 
-inline int window_count(const BitLengths& lengths, int c) {
-  int longest = 255;
-  while (longest > 0 && !lengths[longest]) longest--;
-  return longest / c + 1;
-}
+  // Where in the block the scalar is, the digit's sign, and where in the part its bucket is.
+  struct Entry {
+    uint32_t packed;
 
-// The number of scalars that may have a nonzero digit in this window.
-inline long active_scalars(const BitLengths& lengths, int window, int c) {
-  long active = 0;
-  for (int bits = std::max(1, window * c); bits < 256; bits++) active += lengths[bits];
-  return active;
-}
-
-// So few points are faster added straight to the running sum, at 10 products each, than in batches, at 6 and an
-// inversion for every halving.
-constexpr long few_points = 128;
-
-inline int choose_window(const BitLengths& lengths) {
-  constexpr double bucket = 24;  // products per bucket in the running sum
-  int best = 2;
-  double best_cost = 1e300;
-  for (int c = 2; c <= 18; c++) {
-    double cost = 0;
-    for (int window = 0; window < window_count(lengths, c); window++) {
-      const long active = active_scalars(lengths, window, c);
-      cost += (active > few_points ? 6 : 10) * double(active) + bucket * double(1l << (c - 1));
+    static Entry of(uint32_t scalar, bool negative, uint32_t bucket) {
+      return {bucket << (size_bits + 1) | uint32_t(negative) << size_bits | scalar};
     }
-    if (cost < best_cost) best_cost = cost, best = c;
-  }
-  return best;
-}
+    uint32_t bucket() const { return packed >> (size_bits + 1); }
+    // With the scalar counted from the first of all.
+    BucketEntry in_block(long block) const {
+      return BucketEntry::of(uint32_t(block) << size_bits | (packed & (size - 1)), packed >> size_bits & 1);
+    }
+  };
+  std::unique_ptr<SecretBuffer<Entry>> entries;
+  std::vector<uint32_t> start;  // of each part's entries
 
-// The sum over [begin, end) of digit(window) * base.
-template <class F>
-Xyzz<F> window_sum(const Affine<F>* bases, const SignedScalar* scalars, long begin, long end, int window, int c) {
-  const long n = end - begin;
-  const int32_t buckets = 1 << (c - 1);
-  constexpr uint32_t negative = 1u << 31;
-
-  // Counting sort by bucket. `start[b]` is where bucket b's list begins; bucket 0 is left out.
-  SecretBuffer<int32_t> digits(n);
-  std::vector<long> start(buckets + 2, 0);
-  for (long i = 0; i < n; i++) {
-    int32_t digit = scalars[begin + i].digit(window, c);
-    if (scalars[begin + i].negative()) digit = -digit;
-    digits[i] = digit;
-    if (digit) start[std::abs(digit) + 1]++;
-  }
-  for (int32_t b = 1; b <= buckets; b++) start[b + 1] += start[b];
-  const long active = start[buckets + 1];
-  if (!active) return Xyzz<F>::infinity();
-
-  SecretBuffer<uint32_t> sorted(active);
-  {
-    std::vector<long> cursor(start.begin(), start.end() - 1);
-    for (long i = 0; i < n; i++)
-      if (digits[i]) sorted[cursor[std::abs(digits[i])]++] = uint32_t(i) | (digits[i] < 0 ? negative : 0);
-  }
-
-  // sum of b * bucket_b as a running sum of running sums.
-  Xyzz<F> running = Xyzz<F>::infinity(), total = Xyzz<F>::infinity();
-  if (active <= few_points) {
-    for (int32_t b = buckets; b >= 1; b--) {
-      for (long i = start[b]; i < start[b + 1]; i++) {
-        const Affine<F>& base = bases[begin + (sorted[i] & ~negative)];
-        running = running + (sorted[i] & negative ? -base : base);
+  static DigitBlock from(const Fr* scalars, long n, const BucketPlan& plan) {
+    struct Digit {
+      uint32_t part;
+      Entry entry;
+    };
+    const int width = plan.width, part_bits = plan.part_bits;
+    SecretBuffer<Digit> digits(n * plan.windows());
+    DigitBlock block;
+    block.start.assign(plan.parts() + 2, 0);
+    uint32_t* const start = block.start.data();
+    Digit* next = digits.data();
+    for (long i = 0; i < n; i++) {
+      const SignedScalar scalar = SignedScalar::from(scalars[i]);
+      const int windows = digit_count(scalar.bit_length(), width);
+      for (int window = 0; window < windows; window++) {
+        const SignedScalar::Digit digit = scalar.digit(window, width);
+        if (!digit.magnitude) continue;
+        const uint32_t bucket = (uint32_t(window) << (width - 1)) + digit.magnitude - 1, part = bucket >> part_bits;
+        *next++ = {part, Entry::of(uint32_t(i), digit.negative, bucket - (part << part_bits))};
+        start[part + 2]++;
       }
-      total = total + running;
     }
-    return total;
+    for (long part = 0; part < plan.parts(); part++) start[part + 2] += start[part + 1];
+    block.entries = std::make_unique<SecretBuffer<Entry>>(next - digits.data());
+    Entry* const entries = block.entries->data();
+    for (const Digit* digit = digits.data(); digit < next; digit++) entries[start[digit->part + 1]++] = digit->entry;
+    block.start.pop_back();
+    return block;
   }
 
-  BatchAdder<F, Affine<F>> gather;
-  BatchAdder<F, Summand<F>> adder;
-  std::unique_ptr<Summand<F>[]> points(new Summand<F>[(active + buckets) / 2 + 1]);
-  std::unique_ptr<Summand<F>[]> spare(new Summand<F>[(active + 3 * buckets) / 4 + 1]);
-  const long longest = halve_lists(&start[1], buckets, points.get(), gather, [&](long i) {
-    return std::pair(&bases[begin + (sorted[i] & ~negative)], bool(sorted[i] & negative));
-  });
-  const Summand<F>* sums = sum_lists(&start[1], buckets, longest, points.get(), spare.get(), adder);
+  std::span<const Entry> part(long i) const { return {entries->data() + start[i], start[i + 1] - start[i]}; }
+};
 
-  for (int32_t b = buckets; b >= 1; b--) {
-    if (start[b] < start[b + 1]) {
-      Affine<F> sum;
-      to_affine(&sums[start[b]], &sum, 1);
-      running = running + sum;
+// Consecutive parts with all blocks, or one part with some.
+struct BucketTask {
+  long first_part, last_part, first_block, last_block;
+};
+
+// Tasks of at most `capacity` buckets, and of at most `entries` digits as far as blocks and parts allow.
+inline std::vector<BucketTask> divide(const std::vector<DigitBlock>& blocks, const BucketPlan& plan, long entries,
+                                      long capacity) {
+  const long parts = plan.parts(), count = long(blocks.size());
+  std::vector<long> totals(parts, 0);
+  for (const DigitBlock& block : blocks)
+    for (long part = 0; part < parts; part++) totals[part] += long(block.part(part).size());
+
+  std::vector<BucketTask> tasks;
+  for (long part = 0; part < parts;) {
+    if (totals[part] > entries) {
+      for (long first = 0, block = 0, held = 0; block < count; block++) {
+        held += long(blocks[block].part(part).size());
+        const bool full = block + 1 == count || held + long(blocks[block + 1].part(part).size()) > entries;
+        if (full) tasks.push_back({part, part + 1, std::exchange(first, block + 1), block + 1}), held = 0;
+      }
+      part++;
+      continue;
     }
-    total = total + running;
+    const long first = part;
+    for (long held = 0; part < parts && held + totals[part] <= entries && (part + 1 - first) << plan.part_bits <= capacity;)
+      held += totals[part++];
+    tasks.push_back({first, part, 0, count});
+  }
+  return tasks;
+}
+
+// The sum over e of 2^e times the points of powers[e].
+template <class F>
+Xyzz<F> sum_powers(const std::vector<std::vector<Summand<F>>>& powers) {
+  std::vector<Summand<F>> points;
+  std::vector<long> starts{0};
+  long longest = 0;
+  for (const std::vector<Summand<F>>& power : powers) {
+    for (const Summand<F>& point : power)
+      if (!point.is_infinity()) points.push_back(point);
+    longest = std::max(longest, long(points.size()) - starts.back());
+    starts.push_back(long(points.size()));
+  }
+  std::vector<Summand<F>> spare(points.size());
+  BatchAdder<F, Summand<F>> adder;
+  const Summand<F>* sums = sum_lists(starts.data(), long(powers.size()), longest, points.data(), spare.data(), adder);
+
+  Xyzz<F> total = Xyzz<F>::infinity();
+  for (long e = long(powers.size()) - 1; e >= 0; e--) {
+    total = total.doubled();
+    if (starts[e] == starts[e + 1]) continue;
+    Affine<F> sum;
+    to_affine(&sums[starts[e]], &sum, 1);
+    total = total + sum;
   }
   return total;
 }
 
-// sum of scalars[i] * bases[i]. Scalars in Montgomery form. Peak scratch: 32 n bytes, and for each thread
-// 8 n + n / 2 affine points.
+// sum of scalars[i] * bases[i]. Scalars in Montgomery form. n < 2^31.
 template <class F>
 Xyzz<F> msm(const Affine<F>* bases, const Fr* scalars, long n, int threads, const Progress& progress) {
-  SecretBuffer<SignedScalar> recoded(n);
-  parallel_ranges(n, 1 << 12, threads, {}, [&](long begin, long end) {
-    for (long i = begin; i < end; i++) recoded[i] = SignedScalar::from(scalars[i]);
+  constexpr long capacity = BucketSummer<F>::capacity;
+  const BucketPlan plan = BucketPlan::choose(sample_lengths(scalars, n), capacity);
+
+  std::vector<DigitBlock> blocks((n + DigitBlock::size - 1) / DigitBlock::size);
+  parallel_ranges(n, DigitBlock::size, threads, {}, [&](long begin, long end) {
+    blocks[begin / DigitBlock::size] = DigitBlock::from(scalars + begin, end - begin, plan);
   });
-  BitLengths lengths{};
-  for (long i = 0; i < n; i++) lengths[recoded[i].bit_length()]++;
+  long digits = 0;
+  for (const DigitBlock& block : blocks) digits += block.start.back();
+  // Several tasks for each thread, so that all end at about the same time.
+  const long share = threads > 1 ? std::clamp(digits / (4 * threads), DigitBlock::size, capacity) : capacity;
+  const std::vector<BucketTask> tasks = divide(blocks, plan, share, capacity);
 
-  const int c = choose_window(lengths), windows = window_count(lengths, c);
-  long work = 0;
-  for (int window = 0; window < windows; window++) work += active_scalars(lengths, window, c);
-
-  // A window that holds more than one thread's share (the lowest, when most scalars are small) is split.
-  struct Piece {
-    int window;
-    long begin, end;
-    Xyzz<F> sum;
-  };
-  std::vector<Piece> pieces;
-  for (int window = 0; window < windows; window++) {
-    const long active = active_scalars(lengths, window, c);
-    const long parts = active ? std::max(1l, active * threads / work) : 0;
-    for (long part = 0; part < parts; part++)
-      pieces.push_back({window, n * part / parts, n * (part + 1) / parts, Xyzz<F>::infinity()});
-  }
-  parallel_for(long(pieces.size()), threads, progress, [&](long i, int) {
-    Piece& piece = pieces[i];
-    piece.sum = window_sum(bases, recoded.data(), piece.begin, piece.end, piece.window, c);
+  const int part_bits = plan.part_bits, sums_a_part = part_bits + 1;
+  std::vector<std::vector<Summand<F>>> sums(tasks.size());
+  std::vector<std::unique_ptr<BucketSummer<F>>> summers(threads);
+  parallel_for(long(tasks.size()), threads, progress, [&](long i, int thread) {
+    if (!summers[thread]) summers[thread] = std::make_unique<BucketSummer<F>>();
+    const BucketTask& task = tasks[i];
+    const long parts = task.last_part - task.first_part;
+    summers[thread]->sort(parts << plan.part_bits, [&](auto visit) {
+      for (long b = task.first_block; b < task.last_block; b++)
+        for (long part = 0; part < parts; part++)
+          for (const DigitBlock::Entry entry : blocks[b].part(task.first_part + part))
+            visit(uint32_t(part) << part_bits | entry.bucket(), entry.in_block(b));
+    });
+    sums[i].resize(parts * sums_a_part);
+    summers[thread]->sum(bases, parts, plan.part_bits, sums[i].data());
   });
 
-  Xyzz<F> result = Xyzz<F>::infinity();
-  for (int window = windows - 1, piece = int(pieces.size()) - 1; window >= 0; window--) {
-    for (int i = 0; i < c; i++) result = result.doubled();
-    for (; piece >= 0 && pieces[piece].window == window; piece--) result = result + pieces[piece].sum;
-  }
-  return result;
+  // powers[e]: what is still to be multiplied by 2^e.
+  std::vector<std::vector<Summand<F>>> powers(plan.windows() * plan.width);
+  for (size_t i = 0; i < tasks.size(); i++)
+    for (long part = tasks[i].first_part; part < tasks[i].last_part; part++) {
+      const long lowest = (part >> plan.parts_a_window_bits()) * plan.width;
+      const Summand<F>* sum = &sums[i][(part - tasks[i].first_part) * sums_a_part];
+      for (int bit = 0; bit < plan.part_bits; bit++) powers[lowest + bit].push_back(sum[bit]);
+      powers[lowest].push_back(sum[plan.part_bits]);  // bucket b has weight b + 1
+      for (int bit = 0; bit < plan.parts_a_window_bits(); bit++)
+        if (part >> bit & 1) powers[lowest + plan.part_bits + bit].push_back(sum[plan.part_bits]);
+    }
+  return sum_powers(powers);
 }
 
 }  // namespace zen

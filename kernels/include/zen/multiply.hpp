@@ -3,7 +3,14 @@
 // each step is one batch of affine additions.
 #pragma once
 
-#include "msm.hpp"
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "batch_add.hpp"
+#include "parallel.hpp"
+#include "secret.hpp"
+#include "signed_scalar.hpp"
 
 namespace zen {
 
@@ -18,9 +25,10 @@ struct SplitScalar {
 
   static SplitScalar from(const Fr& montgomery) {
     const SignedScalar scalar = SignedScalar::from(montgomery);
-    u64 words[4] = {scalar.word(0), scalar.word(1), scalar.word(2), scalar.word(3)};
+    u64 words[4];
+    std::memcpy(words, scalar.magnitude, sizeof words);
     SplitScalar r{};
-    r.negative = scalar.negative();
+    r.negative = scalar.negative;
     for (int i = 0; i < 4; i++) {
       u128 place = u128(remainder(words));  // digit i to the base |z|
       for (int k = 0; k < i % (4 / parts); k++) place *= z_magnitude[0];

@@ -16,6 +16,7 @@ class SecretBuffer {
   ~SecretBuffer() { explicit_bzero(data_.data(), count_ * sizeof(T)); }
 
   T* data() { return data_.data(); }
+  const T* data() const { return data_.data(); }
   T& operator[](long i) { return data_[i]; }
 
  private:
