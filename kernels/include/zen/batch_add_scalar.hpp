@@ -3,7 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
+#include <memory>
 
 #include "curve.hpp"
 
@@ -31,23 +31,32 @@ template <class F, class Source>
 class BatchAdder {
  public:
   // At 1024 the inversion of a batch costs about 2 % of its products; the scratch fits a 512 KiB L2.
-  static constexpr int capacity = 1024;
+  static constexpr long capacity = 1024;
 
-  BatchAdder() : denominators_(capacity), prefix_(capacity) { pending_.reserve(capacity); }
+  BatchAdder() : pending_(new Addition[capacity]), denominators_(new F[capacity]), products_(new F[capacity]) {}
 
   ZEN_FN void push(const Source* left, const Source* right, Summand<F>* out, bool negate_left, bool negate_right) {
-    __builtin_prefetch(left);
-    __builtin_prefetch(right);
-    pending_.push_back({left, right, out, negate_left, negate_right});
-    if (pending_.size() == capacity) flush();
+    pending_[count_++] = {left, right, out, negate_left, negate_right};
+    if (count_ == capacity) flush();
   }
 
+  // Montgomery's trick: one inversion, of the product of all denominators. products_[i] is that of those before i.
   void flush() {
-    const long n = long(pending_.size());
-    for (long i = 0; i < n; i++) denominators_[i] = denominator(pending_[i]);
-    batch_inverse(denominators_.data(), prefix_.data(), n);
-    for (long i = 0; i < n; i++) *pending_[i].out = sum(pending_[i], denominators_[i]);
-    pending_.clear();
+    F product = F::one();
+    for (long i = 0; i < count_; i++) {
+      if (i + prefetch_distance < count_) pending_[i + prefetch_distance].prefetch();
+      denominators_[i] = denominator(pending_[i]);
+      products_[i] = product;
+      if (!denominators_[i].is_zero()) product = product * denominators_[i];
+    }
+    F inverse = product.inverse();
+    for (long i = count_ - 1; i >= 0; i--) {
+      const bool slope = !denominators_[i].is_zero();
+      const F own = slope ? inverse * products_[i] : F::zero();
+      if (slope) inverse = inverse * denominators_[i];
+      *pending_[i].out = sum(pending_[i], own);
+    }
+    count_ = 0;
   }
 
  private:
@@ -56,6 +65,11 @@ class BatchAdder {
     Summand<F>* out;
     bool negate_left, negate_right;
 
+    ZEN_FN void prefetch() const {
+      for (const Source* point : {left, right})
+        for (size_t byte = 0; byte < sizeof(Source); byte += 64)
+          __builtin_prefetch(reinterpret_cast<const char*>(point) + byte);
+    }
     ZEN_FN F left_y() const { return negate_left ? -left->y : left->y; }
     ZEN_FN F right_y() const { return negate_right ? -right->y : right->y; }
   };
@@ -88,8 +102,11 @@ class BatchAdder {
     return {x3, slope * (x1 - x3) - y1};
   }
 
-  std::vector<Addition> pending_;
-  std::vector<F> denominators_, prefix_;
+  static constexpr long prefetch_distance = 8;  // some 300 ns: memory's latency
+
+  long count_ = 0;
+  std::unique_ptr<Addition[]> pending_;
+  std::unique_ptr<F[]> denominators_, products_;
 };
 
 }  // namespace zen

@@ -47,10 +47,14 @@ class BucketSummer {
   // k = part_bits the sum of all.
   void sum(const Affine<F>* bases, long parts, int part_bits, Summand<F>* out) {
     const long buckets = parts << part_bits;
-    const long longest = halve_lists(starts_.data(), buckets, nodes_.get(), gather_, [&](uint32_t i) {
-      return Operand<Affine<F>>{&bases[entries_[i].index()], entries_[i].negated()};
-    });
+    const auto base = [&](uint32_t i) { return bases + entries_[i].index(); };
+    const auto negated = [&](uint32_t i) { return entries_[i].negated(); };
+    const long longest = pair_up(
+        starts_.data(), buckets, nodes_.get(),
+        [&](uint32_t i, Summand<F>* sum) { gather_.push(base(i), base(i + 1), sum, negated(i), negated(i + 1)); },
+        [&](uint32_t i, Summand<F>* copy) { conversions_.push(base(i), negated(i), copy); });
     gather_.flush();
+    conversions_.flush();
     if (sum_lists(starts_.data(), buckets, longest, nodes_.get(), spare_.get(), adder_) != nodes_.get())
       nodes_.swap(spare_);
 
@@ -76,8 +80,7 @@ class BucketSummer {
   // bits_ is what is left to add up for that bit.
   void climb(long parts, int height) {
     const long lists = long(bit_starts_.size()) - 1;
-    halve_lists(bit_starts_.data(), lists, next_bits_.get(), adder_,
-                [&](uint32_t i) { return Operand<Summand<F>>{&bits_[i], false}; });
+    halve_lists(bit_starts_.data(), lists, bits_.get(), next_bits_.get(), adder_);
     const uint32_t filled = bit_starts_[lists];
 
     odd_.clear();
@@ -88,8 +91,11 @@ class BucketSummer {
       odd_starts_[(keys_[i] >> height) + 1]++;
     }
     for (long part = 0; part < parts; part++) odd_starts_[part + 1] += odd_starts_[part];
-    halve_lists(odd_starts_.data(), parts, next_bits_.get() + filled, adder_,
-                [&](uint32_t i) { return Operand<Summand<F>>{&nodes_[odd_[i]], false}; });
+    const auto odd = [&](uint32_t i) { return &nodes_[odd_[i]]; };
+    pair_up(
+        odd_starts_.data(), parts, next_bits_.get() + filled,
+        [&](uint32_t i, Summand<F>* sum) { adder_.push(odd(i), odd(i + 1), sum, false, false); },
+        [&](uint32_t i, Summand<F>* copy) { *copy = *odd(i); });
     for (long part = 1; part <= parts; part++) bit_starts_.push_back(filled + odd_starts_[part]);
 
     uint32_t count = 0;
@@ -110,6 +116,7 @@ class BucketSummer {
   }
 
   BatchAdder<F, Affine<F>> gather_;
+  Conversions<F> conversions_;
   BatchAdder<F, Summand<F>> adder_;
   SecretBuffer<BucketEntry> entries_;
   std::unique_ptr<Summand<F>[]> nodes_, spare_, bits_, next_bits_;

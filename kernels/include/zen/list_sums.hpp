@@ -3,46 +3,64 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "batch_add.hpp"
 
 namespace zen {
 
-template <class Source>
-struct Operand {
-  const Source* point;
-  bool negated;
+// Bases, signed, on their way to summands: converted together, when they have come from memory.
+template <class F>
+class Conversions {
+ public:
+  void push(const Affine<F>* base, bool negate, Summand<F>* out) {
+    __builtin_prefetch(base);
+    pending_[count_++] = {base, negate, out};
+    if (count_ == capacity) flush();
+  }
+  void flush() {
+    for (int i = 0; i < count_; i++) bases_[i] = pending_[i].negate ? -*pending_[i].base : *pending_[i].base;
+    to_summands(bases_, summands_, count_);
+    for (int i = 0; i < count_; i++) *pending_[i].out = summands_[i];
+    count_ = 0;
+  }
+
+ private:
+  static constexpr int capacity = 32;
+  struct Conversion {
+    const Affine<F>* base;
+    bool negate;
+    Summand<F>* out;
+  };
+  int count_ = 0;
+  Conversion pending_[capacity];
+  Affine<F> bases_[capacity];
+  Summand<F> summands_[capacity];
 };
 
-// One round: list k, the operands [start[k], start[k + 1]), becomes its pairs' sums, written to `out` one list after
-// the other; `start` follows. operand(i) gives an Operand<Source>. Returns the length of
-// the longest list. The caller flushes the adder.
-template <class F, class Source, class Index, class OperandAt>
-long halve_lists(Index* start, long lists, Summand<F>* out, BatchAdder<F, Source>& adder, OperandAt operand) {
-  Index first = start[0], filled = 0;
-  long longest = 0;
+// One round: list k, the places [start[k], start[k + 1]), becomes its pairs' sums, written to `out` one list after the
+// other; `start` follows. Calls add(place, out) for the pair of points at place and place + 1, and copy(place, out)
+// for the odd one out. Returns the length of the longest list. Nothing is flushed.
+template <class F, class Index, class Add, class Copy>
+long pair_up(Index* start, long lists, Summand<F>* out, Add add, Copy copy) {
+  Index place = start[0], filled = 0, longest = 0;
   for (long list = 0; list < lists; list++) {
-    const Index last = start[list + 1];
-    start[list] = filled;
-    for (; first + 1 < last; first += 2) {
-      const Operand<Source> left = operand(first), right = operand(first + 1);
-      adder.push(left.point, right.point, &out[filled++], left.negated, right.negated);
-    }
-    if (first < last) {
-      const Operand<Source> left = operand(first++);
-      Summand<F>& copy = out[filled++];
-      if constexpr (std::is_same_v<Source, Summand<F>>)
-        copy = *left.point;
-      else
-        to_summands(left.point, &copy, 1);
-      if (left.negated) copy = -copy;
-    }
-    longest = std::max(longest, long(filled - start[list]));
+    const Index begin = filled, end = start[list + 1];
+    start[list] = begin;
+    for (; place + 1 < end; place += 2) add(place, out + filled++);
+    if (place < end) copy(place++, out + filled++);
+    longest = std::max(longest, filled - begin);
   }
   start[lists] = filled;
-  return longest;
+  return long(longest);
+}
+
+// The same with summands that lie in a row.
+template <class F, class Index>
+long halve_lists(Index* start, long lists, const Summand<F>* points, Summand<F>* out, BatchAdder<F, Summand<F>>& adder) {
+  return pair_up(
+      start, lists, out, [&](Index i, Summand<F>* sum) { adder.push(points + i, points + i + 1, sum, false, false); },
+      [&](Index i, Summand<F>* copy) { *copy = points[i]; });
 }
 
 // Halves the lists of `points` until each has one point at most: list k's sum is where start[k] < start[k + 1] says.
@@ -51,7 +69,7 @@ template <class F, class Index>
 Summand<F>* sum_lists(Index* start, long lists, long longest, Summand<F>* points, Summand<F>* spare,
                       BatchAdder<F, Summand<F>>& adder) {
   while (longest > 1) {
-    longest = halve_lists(start, lists, spare, adder, [&](Index i) { return Operand<Summand<F>>{&points[i], false}; });
+    longest = halve_lists(start, lists, points, spare, adder);
     adder.flush();
     std::swap(points, spare);
   }
