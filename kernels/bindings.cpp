@@ -161,6 +161,7 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
     *write<Point>(out) =
         msm(read<Point>(bases), read<Fr>(scalars), count<Point>(bases), threads, progress).to_affine();
   }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("msm_memory", msm_memory<F>);
   m.def("fixed_base", [](ConstWords base, ConstWords scalars, Words out, int threads, const nb::object& callback) {
     const Progress progress = progress_from(callback);
     nb::gil_scoped_release release;

@@ -83,6 +83,13 @@ class Group:
         self._kernel.msm(bases, scalars, out, threads, progress)
         return out
 
+    def msm_memory(self, count: int, *, threads: int = 1) -> int:
+        """Bytes of scratch memory that ``msm`` takes for ``count`` scalars of full length; shorter ones need less.
+
+        A digit takes 4 bytes, 60 to 100 bytes a scalar; each thread takes 4 MiB for the points of one task.
+        """
+        return int(self._kernel.msm_memory(count, threads))
+
     def fixed_base(
         self, base: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
     ) -> WordArray:

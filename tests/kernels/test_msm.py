@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -64,25 +66,65 @@ def test_duplicates_opposites_and_infinity(pairs: list[tuple[int, int]]) -> None
         np.testing.assert_array_equal(result, k.g1.mul(k.g1.generator[None], k.fr.from_ints([total]))[0])
 
 
-@pytest.mark.parametrize("kind", ["random", "bytes", "bits", "all equal", "small negatives", "mixed"])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_large_against_known_logarithms(k: Kernels, group: Group, kind: str, threads: int) -> None:
-    """With bases e_i G the result must be (sum of e_i s_i) G."""
-    count, rng = 3000, random.Random(kind)
-    kinds: dict[str, Callable[[], int]] = {
-        "random": lambda: rng.randrange(R),
-        "bytes": lambda: rng.randrange(256),
-        "bits": lambda: rng.randrange(2),
-        "all equal": lambda: R // 3,
-        "small negatives": lambda: -rng.randrange(1 << 20),
-        "mixed": lambda: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
-    }
+KINDS: dict[str, Callable[[random.Random], int]] = {
+    "random": lambda rng: rng.randrange(R),
+    "bytes": lambda rng: rng.randrange(256),
+    "bits": lambda rng: rng.randrange(2),
+    "zero": lambda rng: 0,
+    "all equal": lambda rng: R // 3,
+    "small negatives": lambda rng: -rng.randrange(1 << 20),
+    "mixed": lambda rng: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [2047, 5000])
+def test_large_against_known_logarithms(k: Kernels, group: Group, kind: str, count: int) -> None:
+    """With bases e_i G the result must be (sum of e_i s_i) G, on any number of threads."""
+    rng = random.Random(kind)
     logarithms = [rng.randrange(R) for _ in range(count)]
-    values = [kinds[kind]() for _ in range(count)]
-    bases = group.fixed_base(group.generator, k.fr.from_ints(logarithms), threads=threads)
+    values = [KINDS[kind](rng) for _ in range(count)]
+    bases = group.fixed_base(group.generator, k.fr.from_ints(logarithms), threads=2)
     total = sum(e * s for e, s in zip(logarithms, values, strict=True)) % R
     expected = group.mul(group.generator[None], k.fr.from_ints([total]))[0]
-    np.testing.assert_array_equal(group.msm(bases, k.fr.from_ints(values), threads=threads), expected)
+    for threads in (1, 2, 3, 7):
+        np.testing.assert_array_equal(group.msm(bases, k.fr.from_ints(values), threads=threads), expected)
+
+
+@pytest.mark.parametrize("kind", ["random", "bits", "mixed"])
+@pytest.mark.parametrize("multiples", [[0], [1], [1, R - 1], [0, 1, R - 1, 2]], ids=str)
+def test_many_points_that_are_few(k: Kernels, group: Group, kind: str, multiples: list[int]) -> None:
+    """All infinite, all equal, all equal or opposite: whole batches without a common addition."""
+    count, rng = 3000, random.Random(kind)
+    table = group.fixed_base(group.generator, k.fr.from_ints(multiples))
+    choices = [rng.randrange(len(multiples)) for _ in range(count)]
+    values = [KINDS[kind](rng) for _ in range(count)]
+    total = sum(multiples[choice] * value for choice, value in zip(choices, values, strict=True)) % R
+    expected = group.mul(group.generator[None], k.fr.from_ints([total]))[0]
+    result = group.msm(table[choices], k.fr.from_ints(values), threads=2)
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_scratch_memory_is_what_the_formula_says() -> None:
+    """In a process of its own, as the resident set's peak never falls."""
+    program = """
+import numpy as np
+from kernels import fr, g1
+
+def resident(field):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
+
+count = 1 << 16
+scalars = np.random.default_rng(1).integers(0, 2**62, (count, 4), dtype=np.uint64)
+bases = np.repeat(g1.fixed_base(g1.generator, fr.from_ints(range(1, 257))), count // 256, axis=0)
+g1.msm(bases[:64], scalars[:64])
+before = resident("VmRSS")
+g1.msm(bases, scalars, threads=2)
+print((resident("VmHWM") - before) / g1.msm_memory(count, threads=2))
+"""
+    result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert 0.8 < float(result.stdout) < 1.2
 
 
 def test_fixed_base_agrees_with_one_by_one(k: Kernels, group: Group) -> None:

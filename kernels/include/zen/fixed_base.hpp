@@ -53,8 +53,8 @@ void fixed_base_multiply(const Affine<F>& base, const Fr* scalars, Affine<F>* ou
   const long half = 1l << (c - 1);
   const std::vector<Summand<F>> table = fixed_base_table(base, c, windows, threads);
 
-  constexpr long chunk = BatchAdder<F, Summand<F>>::capacity;
-  parallel_ranges(n, chunk, threads, progress, [&](long begin, long end) {
+  const long grain = balanced_grain(n, threads, 128, BatchAdder<F, Summand<F>>::capacity);
+  parallel_ranges(n, grain, threads, progress, [&](long begin, long end) {
     SecretBuffer<SignedScalar> recoded(end - begin);
     std::vector<Summand<F>> sums(end - begin, Summand<F>::infinity());
     for (long i = begin; i < end; i++) recoded[i - begin] = SignedScalar::from(scalars[i]);

@@ -10,13 +10,13 @@ namespace zen {
 // Radix 2 with one product of a point and a twiddle per butterfly.
 template <class F>
 void inverse_transform(const Domain& domain, Affine<F>* points, int threads, const Progress& progress) {
-  constexpr long capacity = Multiplier<F>::capacity;
   const int layers = domain.log_size();
   const long n = 1l << layers;
+  const long grain = balanced_grain(n / 2, threads, Multiplier<F>::least, Multiplier<F>::capacity);
   for (int layer = 0; layer < layers; layer++) {
     const long half = n >> (layer + 1);
     const Progress report = progress ? Progress([&, layer](double f) { progress((layer + f) / (layers + 1)); }) : progress;
-    parallel_ranges(n / 2, capacity, threads, report, [&](long begin, long end) {
+    parallel_ranges(n / 2, grain, threads, report, [&](long begin, long end) {
       Multiplier<F> multiplier;
       BatchAdder<F, Summand<F>> adder;
       std::vector<SplitScalar<F>> twiddles(end - begin);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -44,8 +45,7 @@ struct BucketPlan {
   int parts_a_window_bits() const { return width - 1 - part_bits; }
   long parts() const { return long(windows()) << parts_a_window_bits(); }
 
-  // The fewest additions: one a digit and two a bucket; looking at an empty bucket costs a sixteenth of one, say.
-  // Parts as large as fit `capacity` entries, and buckets.
+  // The fewest additions. Parts as large as fit `capacity` entries, and buckets.
   static BucketPlan choose(const BitLengths& lengths, long capacity) {
     BucketPlan best{};
     double least = 1e300;
@@ -55,7 +55,7 @@ struct BucketPlan {
       for (int window = digit_count(longest_scalar, width) - 1, bits = longest_scalar; window >= 0; window--) {
         for (; bits > 0 && bits >= window * width; bits--) active += lengths[bits];
         digits += active;
-        additions += active + 2 * std::min(buckets, active) + buckets / 16;
+        additions += active + tree_additions(buckets, active);
       }
       if (additions >= least) continue;
       least = additions;
@@ -65,6 +65,14 @@ struct BucketPlan {
         best.part_bits++;
     }
     return best;
+  }
+
+ private:
+  // Two for each bucket with a point, and another half for each level where it finds no neighbour. Looking at a bucket
+  // costs a sixteenth of one, say.
+  static double tree_additions(double buckets, double points) {
+    const double nodes = std::min(buckets, points);
+    return buckets / 16 + (nodes > 0 ? nodes * (2 + std::log2(buckets / nodes) / 2) : 0);
   }
 };
 
@@ -147,9 +155,10 @@ inline std::vector<BucketTask> divide(const std::vector<DigitBlock>& blocks, con
       continue;
     }
     const long first = part;
-    for (long held = 0; part < parts && held + totals[part] <= entries && (part + 1 - first) << plan.part_bits <= capacity;)
+    long held = 0;
+    while (part < parts && held + totals[part] <= entries && (part + 1 - first) << plan.part_bits <= capacity)
       held += totals[part++];
-    tasks.push_back({first, part, 0, count});
+    if (held) tasks.push_back({first, part, 0, count});
   }
   return tasks;
 }
@@ -181,6 +190,19 @@ Xyzz<F> sum_powers(const std::vector<std::vector<Summand<F>>>& powers) {
   return total;
 }
 
+// The scratch memory in bytes of `msm` with n scalars of full length; shorter ones need less. A digit takes 4, so that
+// this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it.
+template <class F>
+long msm_memory(long n, int threads) {
+  constexpr long capacity = BucketSummer<F>::capacity;
+  BitLengths lengths{};
+  lengths[longest_scalar] = double(n);
+  const BucketPlan plan = BucketPlan::choose(lengths, capacity);
+  const long digits = n * plan.windows(), blocks = (n + DigitBlock::size - 1) / DigitBlock::size;
+  const long points = std::min(digits, balanced_grain(digits, threads, DigitBlock::size, capacity));
+  return 4 * digits + 4 * blocks * plan.parts() + threads * points * long(sizeof(Summand<F>));
+}
+
 // sum of scalars[i] * bases[i]. Scalars in Montgomery form. n < 2^31.
 template <class F>
 Xyzz<F> msm(const Affine<F>* bases, const Fr* scalars, long n, int threads, const Progress& progress) {
@@ -193,8 +215,7 @@ Xyzz<F> msm(const Affine<F>* bases, const Fr* scalars, long n, int threads, cons
   });
   long digits = 0;
   for (const DigitBlock& block : blocks) digits += block.start.back();
-  // Several tasks for each thread, so that all end at about the same time.
-  const long share = threads > 1 ? std::clamp(digits / (4 * threads), DigitBlock::size, capacity) : capacity;
+  const long share = balanced_grain(digits, threads, DigitBlock::size, capacity);
   const std::vector<BucketTask> tasks = divide(blocks, plan, share, capacity);
 
   const int part_bits = plan.part_bits, sums_a_part = part_bits + 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "batch_add.hpp"
@@ -68,8 +69,8 @@ template <class F>
 class Multiplier {
  public:
   using Scalar = SplitScalar<F>;
-  // Few enough that the table stays in a 2 MiB L2, enough that the batches' inversions cost little.
-  static constexpr long capacity = 256;
+  // Few enough that the table of 2 or 4 MiB stays near, enough that the batches' inversions cost little.
+  static constexpr long capacity = std::is_same_v<F, Fp> ? 1024 : 512, least = 128;
 
   Multiplier() : table_(new Summand<F>[Scalar::parts * entries * capacity]) {}
 
@@ -127,23 +128,31 @@ class Multiplier {
   std::unique_ptr<Summand<F>[]> table_;
 };
 
+// So few points are multiplied one by one: a batch would pay an inversion for every step.
+constexpr long few_points = 4;
+
 // out[i] = scalars[stride i] * points[i], scalars in Montgomery form, points in the subgroup. Stride 0 takes one
 // scalar for all. `out` may be `points`.
 template <class F>
 void multiply_each(const Affine<F>* points, const Fr* scalars, int stride, Affine<F>* out, long n, int threads,
                    const Progress& progress) {
-  constexpr long capacity = Multiplier<F>::capacity;
-  parallel_ranges(n, 4 * capacity, threads, progress, [&](long begin, long end) {
-    Multiplier<F> multiplier;
-    SecretBuffer<SplitScalar<F>> split(capacity);
-    std::vector<Summand<F>> products(capacity);
-    for (long first = begin; first < end; first += capacity) {
-      const long count = std::min(capacity, end - first);
-      for (long i = 0; i < (stride ? count : 1); i++) split[i] = SplitScalar<F>::from(scalars[stride * (first + i)]);
-      to_summands(points + first, products.data(), count);
-      multiplier.run(products.data(), split.data(), stride, products.data(), count);
-      to_affine(products.data(), out + first, count);
+  if (n <= few_points) {
+    for (long i = 0; i < n; i++) {
+      const Fr scalar = scalars[stride * i].to_canonical();
+      out[i] = scalar_multiply(points[i], scalar.v, Fr::limbs).to_affine();
     }
+    return;
+  }
+  const long grain = balanced_grain(n, threads, Multiplier<F>::least, Multiplier<F>::capacity);
+  parallel_ranges(n, grain, threads, progress, [&](long begin, long end) {
+    Multiplier<F> multiplier;
+    const long count = end - begin;
+    SecretBuffer<SplitScalar<F>> split(stride ? count : 1);
+    for (long i = 0; i < (stride ? count : 1); i++) split[i] = SplitScalar<F>::from(scalars[stride * (begin + i)]);
+    std::vector<Summand<F>> products(count);
+    to_summands(points + begin, products.data(), count);
+    multiplier.run(products.data(), split.data(), stride, products.data(), count);
+    to_affine(products.data(), out + begin, count);
   });
 }
 

@@ -60,4 +60,10 @@ void parallel_ranges(long n, long grain, int threads, const Progress& progress, 
   });
 }
 
+// A grain that gives every thread several pieces of n, so that all end at about the same time, but none below `least`.
+inline long balanced_grain(long n, int threads, long least, long most) {
+  const long share = threads > 1 ? n / (4 * threads) : n;
+  return share < least ? least : share > most ? most : share;
+}
+
 }  // namespace zen

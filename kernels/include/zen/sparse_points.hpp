@@ -56,7 +56,6 @@ void multiply_entries(const SparseEntry* entries, long n, const SplitScalar<F>* 
 template <class F>
 void multiply_transposed(const SparseMatrix& m, long pool_size, const Affine<F>* points, Affine<F>* out, long columns,
                          int threads, const Progress& progress) {
-  constexpr long grain = 1 << 12;
   const std::vector<SparseEntry> entries = by_column(m, columns);
   std::vector<SplitScalar<F>> pool(pool_size);
   for (long i = 0; i < pool_size; i++) pool[i] = SplitScalar<F>::from(m.pool[i]);
@@ -66,7 +65,7 @@ void multiply_transposed(const SparseMatrix& m, long pool_size, const Affine<F>*
     uint32_t column;
     Affine<F> sum;
   };
-  const long count = long(entries.size());
+  const long count = long(entries.size()), grain = balanced_grain(count, threads, 1 << 9, 1 << 13);
   std::vector<Shared> shared(2 * ((count + grain - 1) / grain), {0, Affine<F>::infinity()});
   parallel_ranges(count, grain, threads, progress, [&](long begin, long end) {
     const long n = end - begin;
