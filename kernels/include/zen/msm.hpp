@@ -103,6 +103,7 @@ struct DigitBlock {
       Entry entry;
     };
     const int width = plan.width, part_bits = plan.part_bits;
+    const uint32_t in_part = (1u << part_bits) - 1;
     SecretBuffer<Digit> digits(n * plan.windows());
     DigitBlock block;
     block.start.assign(plan.parts() + 2, 0);
@@ -115,7 +116,7 @@ struct DigitBlock {
         const SignedScalar::Digit digit = scalar.digit(window, width);
         if (!digit.magnitude) continue;
         const uint32_t bucket = (uint32_t(window) << (width - 1)) + digit.magnitude - 1, part = bucket >> part_bits;
-        *next++ = {part, Entry::of(uint32_t(i), digit.negative, bucket - (part << part_bits))};
+        *next++ = {part, Entry::of(uint32_t(i), digit.negative, bucket & in_part)};
         start[part + 2]++;
       }
     }
@@ -234,6 +235,9 @@ Xyzz<F> msm(const Affine<F>* bases, const Fr* scalars, long n, int threads, cons
     sums[i].resize(parts * sums_a_part);
     summers[thread]->sum(bases, parts, plan.part_bits, sums[i].data());
   });
+
+  // Wiping and giving back so much memory takes a while.
+  parallel_for(long(blocks.size()), threads, {}, [&](long i, int) { blocks[i].entries.reset(); });
 
   // powers[e]: what is still to be multiplied by 2^e.
   std::vector<std::vector<Summand<F>>> powers(plan.windows() * plan.width);

@@ -26,8 +26,7 @@ struct SplitScalar {
 
   static SplitScalar from(const Fr& montgomery) {
     const SignedScalar scalar = SignedScalar::from(montgomery);
-    u64 words[4];
-    std::memcpy(words, scalar.magnitude, sizeof words);
+    u64 words[4] = {scalar.magnitude(0), scalar.magnitude(1), scalar.magnitude(2), scalar.magnitude(3)};
     SplitScalar r{};
     r.negative = scalar.negative;
     for (int i = 0; i < 4; i++) {

@@ -12,21 +12,27 @@ namespace zen {
 // A scalar of absolute value at most (r - 1) / 2, canonical, with its sign apart: small negative
 // witness values stay small.
 struct SignedScalar {
-  u64 magnitude[5];  // 254 bits; the last word is zero, so that digits may be read past the top
+  u64 doubled[5];  // twice the magnitude, of 254 bits; the last word is zero, so that digits may be read past the top
   bool negative;
 
   static SignedScalar from(const Fr& montgomery) {
     const Fr value = montgomery.to_canonical();
-    SignedScalar r{};
-    r.negative = exceeds_half(value);
-    const Fr magnitude = r.negative ? -value : value;
-    std::memcpy(r.magnitude, magnitude.v, sizeof magnitude.v);
+    const bool negative = exceeds_half(value);
+    const Fr magnitude = negative ? -value : value;
+    SignedScalar r{{}, negative};
+    u64 carry = 0;
+    for (int i = 0; i < 4; i++) {
+      r.doubled[i] = magnitude.v[i] << 1 | carry;
+      carry = magnitude.v[i] >> 63;
+    }
     return r;
   }
 
+  u64 magnitude(int word) const { return doubled[word] >> 1 | doubled[word + 1] << 63; }
+
   int bit_length() const {
     for (int i = 3; i >= 0; i--)
-      if (magnitude[i]) return 64 * i + 64 - __builtin_clzll(magnitude[i]);
+      if (doubled[i]) return 64 * i + 63 - __builtin_clzll(doubled[i]);
     return 0;
   }
 
@@ -38,15 +44,12 @@ struct SignedScalar {
   // Booth digit `window` of width c: its magnitude is at most 2^(c-1), and the sum over windows of digit 2^(c window)
   // is the scalar. It depends on c + 1 bits only, so that no carry runs from window to window. 1 <= c <= 30.
   Digit digit(int window, int c) const {
-    u64 bits = magnitude[0] << 1;
-    if (window) {
-      const unsigned low = unsigned(window * c) - 1;
-      std::memcpy(&bits, reinterpret_cast<const char*>(magnitude) + low / 8, sizeof bits);
-      bits >>= low % 8;
-    }
-    const uint32_t half = uint32_t((bits & ((1u << c) - 1)) + 1) >> 1;
-    const bool top = bits >> c & 1;
-    return {top ? (1u << (c - 1)) - half : half, top != negative};
+    const unsigned low = unsigned(window * c);
+    u64 bits;
+    std::memcpy(&bits, reinterpret_cast<const char*>(doubled) + low / 8, sizeof bits);
+    bits = bits >> low % 8 & ((2u << c) - 1);
+    const uint32_t rounded = uint32_t(bits + 1) >> 1, complement = (1u << c) - rounded;
+    return {rounded < complement ? rounded : complement, bool(bits >> c) != negative};
   }
 
  private:
