@@ -84,7 +84,7 @@ class Group:
         return out
 
     def msm_memory(self, count: int, *, threads: int = 1) -> int:
-        """Bytes of scratch memory that ``msm`` takes for ``count`` scalars of full length; shorter ones need less.
+        """Bytes of scratch that ``msm`` takes for ``count`` scalars of full length; shorter ones need less.
 
         A digit takes 4 bytes, 60 to 100 bytes a scalar; each thread takes 4 MiB for the points of one task.
         """

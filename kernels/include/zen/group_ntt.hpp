@@ -19,23 +19,29 @@ void inverse_transform(const Domain& domain, Affine<F>* points, int threads, con
     parallel_ranges(n / 2, grain, threads, report, [&](long begin, long end) {
       Multiplier<F> multiplier;
       BatchAdder<F, Summand<F>> adder;
-      std::vector<SplitScalar<F>> twiddles(end - begin);
-      std::vector<Summand<F>> turned(end - begin), kept(end - begin), sums(end - begin);
-      const auto lower = [&](long i) { return points + 2 * half * (i / half) + i % half; };
-      for (long i = begin; i < end; i++) {
-        twiddles[i - begin] = i > begin && i % half ? twiddles[i - begin - 1]
-                                                    : SplitScalar<F>::from(domain.backward_twiddle(i / half));
-        to_summands(lower(i), &kept[i - begin], 1);
-        to_summands(lower(i) + half, &turned[i - begin], 1);
+      const long count = end - begin;
+      const auto lower = [&](long i) { return points + 2 * half * ((begin + i) / half) + (begin + i) % half; };
+      std::vector<SplitScalar<F>> twiddles(count);
+      std::vector<Affine<F>> left(count), right(count);
+      for (long i = 0; i < count; i++) {
+        const long twiddle = (begin + i) / half;
+        twiddles[i] = i > 0 && (begin + i) % half ? twiddles[i - 1] : SplitScalar<F>::from(domain.backward_twiddle(twiddle));
+        left[i] = lower(i)[0];
+        right[i] = lower(i)[half];
       }
-      multiplier.run(turned.data(), twiddles.data(), 1, turned.data(), end - begin);
-      for (long i = 0; i < end - begin; i++) adder.push(&kept[i], &turned[i], &sums[i], false, false);
+      std::vector<Summand<F>> kept(count), turned(count), sums(count);
+      to_summands(left.data(), kept.data(), count);
+      to_summands(right.data(), turned.data(), count);
+      multiplier.run(turned.data(), twiddles.data(), 1, turned.data(), count);
+      for (long i = 0; i < count; i++) adder.push(&kept[i], &turned[i], &sums[i], false, false);
       adder.flush();
-      for (long i = 0; i < end - begin; i++) adder.push(&kept[i], &turned[i], &kept[i], false, true);
+      for (long i = 0; i < count; i++) adder.push(&kept[i], &turned[i], &kept[i], false, true);
       adder.flush();
-      for (long i = begin; i < end; i++) {
-        to_affine(&sums[i - begin], lower(i), 1);
-        to_affine(&kept[i - begin], lower(i) + half, 1);
+      to_affine(sums.data(), left.data(), count);
+      to_affine(kept.data(), right.data(), count);
+      for (long i = 0; i < count; i++) {
+        lower(i)[0] = left[i];
+        lower(i)[half] = right[i];
       }
     });
   }

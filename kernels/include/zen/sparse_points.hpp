@@ -39,16 +39,18 @@ void multiply_entries(const SparseEntry* entries, long n, const SplitScalar<F>* 
   }
   std::sort(order.begin(), order.end());
   std::vector<SplitScalar<F>> scalars(capacity);
-  std::vector<Summand<F>> gathered(capacity);
+  std::vector<Affine<F>> gathered(capacity);
+  std::vector<Summand<F>> results(capacity);
   for (long first = 0; first < n; first += capacity) {
     const long count = std::min(capacity, n - first);
     for (long i = 0; i < count; i++) {
       const SparseEntry& entry = entries[order[first + i].second];
       scalars[i] = pool[entry.coefficient];
-      to_summands(&points[entry.row], &gathered[i], 1);
+      gathered[i] = points[entry.row];
     }
-    multiplier.run(gathered.data(), scalars.data(), 1, gathered.data(), count);
-    for (long i = 0; i < count; i++) products[order[first + i].second] = gathered[i];
+    to_summands(gathered.data(), results.data(), count);
+    multiplier.run(results.data(), scalars.data(), 1, results.data(), count);
+    for (long i = 0; i < count; i++) products[order[first + i].second] = results[i];
   }
 }
 
@@ -83,17 +85,18 @@ void multiply_transposed(const SparseMatrix& m, long pool_size, const Affine<F>*
     for (long run = 0; run < runs; run++) column[run] = entries[begin + start[run]].column;
     const Summand<F>* sums = sum_lists(start.data(), runs, n, products.data(), spare.data(), adder);
 
-    Shared* ends = &shared[2 * (begin / grain)];
-    ends[0].column = column[0], ends[1].column = column[runs - 1];
-    to_affine(sums, &ends[0].sum, 1);
-    if (runs > 1) to_affine(sums + runs - 1, &ends[1].sum, 1);
-    std::vector<Summand<F>> totals(runs);
-    for (long run = 1; run + 1 < runs; run++) {
-      to_summands(&out[column[run]], &totals[run], 1);
-      accumulate(adder, totals[run], sums[run], false);
-    }
+    std::vector<Affine<F>> totals(runs);
+    to_affine(sums, totals.data(), runs);
+    shared[2 * (begin / grain)] = {column[0], totals[0]};
+    if (runs > 1) shared[2 * (begin / grain) + 1] = {column[runs - 1], totals[runs - 1]};
+
+    for (long run = 1; run + 1 < runs; run++) totals[run] = out[column[run]];
+    std::vector<Summand<F>> before(runs);
+    to_summands(totals.data(), before.data(), runs);
+    for (long run = 1; run + 1 < runs; run++) accumulate(adder, before[run], sums[run], false);
     adder.flush();
-    for (long run = 1; run + 1 < runs; run++) to_affine(&totals[run], &out[column[run]], 1);
+    to_affine(before.data(), totals.data(), runs);
+    for (long run = 1; run + 1 < runs; run++) out[column[run]] = totals[run];
   });
   for (const Shared& part : shared)
     if (!part.sum.is_infinity()) out[part.column] = (Xyzz<F>::from(out[part.column]) + part.sum).to_affine();
