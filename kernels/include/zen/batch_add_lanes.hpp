@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <type_traits>
 #include <vector>
 
 #include "curve.hpp"
@@ -325,21 +324,19 @@ class BatchAdder {
   }
 
   // A quarter of the operands of the next batch's groups first and first + 1: a little between the products at a time,
-  // since few loads can be on their way at once. Bases of a key lie anywhere; sums lie in a row, which the processor
-  // notices itself.
+  // since few loads can be on their way at once.
   template <int quarter>
   ZEN_FN void prefetch(long first) const {
-    if constexpr (std::is_same_v<Source, Affine<F>>) {
-      const long g = first + quarter / 2;
-      if (g >= filling_->group_count()) return;
-      const Group& group = filling_->groups[g];
-      for (const Source* point : quarter % 2 ? group.right : group.left) prefetch(point);
-    }
+    const long g = first + quarter / 2;
+    if (g >= filling_->group_count()) return;
+    const Group& group = filling_->groups[g];
+    for (const Source* point : quarter % 2 ? group.right : group.left) prefetch(point);
   }
   static ZEN_FN void prefetch(const Source* point) {
+    constexpr size_t line = 64;
     const char* bytes = reinterpret_cast<const char*>(point);
-    for (size_t i = 0; i < sizeof(Source); i += 64) __builtin_prefetch(bytes + i, 0, 2);
-    __builtin_prefetch(bytes + sizeof(Source) - 1, 0, 2);
+    for (size_t i = 0; i < sizeof(Source); i += line) __builtin_prefetch(bytes + i, 0, 2);
+    if (alignof(Source) < line) __builtin_prefetch(bytes + sizeof(Source) - 1, 0, 2);
   }
 
   void fill_last_group(Queue& queue) {

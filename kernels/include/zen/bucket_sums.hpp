@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "list_sums.hpp"
@@ -30,7 +29,7 @@ class BucketSummer {
   // additions of the narrow ends.
   static constexpr long capacity = (4l << 20) / long(sizeof(Summand<F>));
 
-  BucketSummer() : entries_(capacity), nodes_(buffer()), spare_(buffer()), bits_(buffer()), next_bits_(buffer()) {}
+  BucketSummer() : entries_(capacity), nodes_(capacity), spare_(capacity), bits_(capacity), next_bits_(capacity) {}
 
   // Counting sort: fill(visit) calls visit(bucket, entry) for every entry, the same ones each time.
   template <class Fill>
@@ -50,12 +49,12 @@ class BucketSummer {
     const auto base = [&](uint32_t i) { return bases + entries_[i].index(); };
     const auto negated = [&](uint32_t i) { return entries_[i].negated(); };
     const long longest = pair_up(
-        starts_.data(), buckets, nodes_.get(),
+        starts_.data(), buckets, nodes_.data(),
         [&](uint32_t i, Summand<F>* sum) { gather_.push(base(i), base(i + 1), sum, negated(i), negated(i + 1)); },
         [&](uint32_t i, Summand<F>* copy) { conversions_.push(base(i), negated(i), copy); });
     gather_.flush();
     conversions_.flush();
-    if (sum_lists(starts_.data(), buckets, longest, nodes_.get(), spare_.get(), adder_) != nodes_.get())
+    if (sum_lists(starts_.data(), buckets, longest, nodes_.data(), spare_.data(), adder_) != nodes_.data())
       nodes_.swap(spare_);
 
     keys_.clear();
@@ -74,13 +73,11 @@ class BucketSummer {
   }
 
  private:
-  static std::unique_ptr<Summand<F>[]> buffer() { return std::unique_ptr<Summand<F>[]>(new Summand<F>[capacity]); }
-
   // One level of the tree. nodes_[i] is the sum of a bucket keys_[i] of parts of 2^height; list `bit parts + part` of
   // bits_ is what is left to add up for that bit.
   void climb(long parts, int height) {
     const long lists = long(bit_starts_.size()) - 1;
-    halve_lists(bit_starts_.data(), lists, bits_.get(), next_bits_.get(), adder_);
+    halve_lists(bit_starts_.data(), lists, bits_.data(), next_bits_.data(), adder_);
     const uint32_t filled = bit_starts_[lists];
 
     odd_.clear();
@@ -93,7 +90,7 @@ class BucketSummer {
     for (long part = 0; part < parts; part++) odd_starts_[part + 1] += odd_starts_[part];
     const auto odd = [&](uint32_t i) { return &nodes_[odd_[i]]; };
     pair_up(
-        odd_starts_.data(), parts, next_bits_.get() + filled,
+        odd_starts_.data(), parts, next_bits_.data() + filled,
         [&](uint32_t i, Summand<F>* sum) { adder_.push(odd(i), odd(i + 1), sum, false, false); },
         [&](uint32_t i, Summand<F>* copy) { *copy = *odd(i); });
     for (long part = 1; part <= parts; part++) bit_starts_.push_back(filled + odd_starts_[part]);
@@ -119,7 +116,7 @@ class BucketSummer {
   Conversions<F> conversions_;
   BatchAdder<F, Summand<F>> adder_;
   SecretBuffer<BucketEntry> entries_;
-  std::unique_ptr<Summand<F>[]> nodes_, spare_, bits_, next_bits_;
+  Buffer<Summand<F>> nodes_, spare_, bits_, next_bits_;
   std::vector<uint32_t> starts_, keys_, bit_starts_, odd_, odd_starts_;
 };
 

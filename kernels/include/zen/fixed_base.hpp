@@ -24,9 +24,9 @@ inline int choose_fixed_window(long n) {
 
 // table[window][d - 1] = d * 2^(c window) * base for 1 <= d <= 2^(c-1).
 template <class F>
-std::vector<Summand<F>> fixed_base_table(const Affine<F>& base, int c, int windows, int threads) {
+Buffer<Summand<F>> fixed_base_table(const Affine<F>& base, int c, int windows, int threads) {
   const long half = 1l << (c - 1);
-  std::vector<Summand<F>> table(half * windows);
+  Buffer<Summand<F>> table(half * windows);
   Xyzz<F> power = Xyzz<F>::from(base);
   for (int window = 0; window < windows; window++) {
     const Affine<F> first = power.to_affine();
@@ -51,7 +51,7 @@ void fixed_base_multiply(const Affine<F>& base, const Fr* scalars, Affine<F>* ou
                          const Progress& progress) {
   const int c = choose_fixed_window(n), windows = digit_count(longest_scalar, c);
   const long half = 1l << (c - 1);
-  const std::vector<Summand<F>> table = fixed_base_table(base, c, windows, threads);
+  const Buffer<Summand<F>> table = fixed_base_table(base, c, windows, threads);
 
   const long grain = balanced_grain(n, threads, 128, BatchAdder<F, Summand<F>>::capacity);
   parallel_ranges(n, grain, threads, progress, [&](long begin, long end) {

@@ -71,7 +71,7 @@ class Multiplier {
   // Few enough that the table of 2 or 4 MiB stays near, enough that the batches' inversions cost little.
   static constexpr long capacity = std::is_same_v<F, Fp> ? 1024 : 512, least = 128;
 
-  Multiplier() : table_(new Summand<F>[Scalar::parts * entries * capacity]) {}
+  Multiplier() : table_(Scalar::parts * entries * capacity) {}
 
   // out[i] = scalars[stride i] * points[i] for i < n <= capacity; out may be points.
   void run(const Summand<F>* points, const Scalar* scalars, int stride, Summand<F>* out, long n) {
@@ -124,7 +124,7 @@ class Multiplier {
   }
 
   BatchAdder<F, Summand<F>> adder_;
-  std::unique_ptr<Summand<F>[]> table_;
+  Buffer<Summand<F>> table_;
 };
 
 // So few points are multiplied one by one: a batch would pay an inversion for every step.
