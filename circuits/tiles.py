@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from circuits.integers import IntArray
 from kernels import FrArray
-from prover.statement import Block, Csr, ProductBlock, SparseBlock
+from prover.statement import Block, Csr, ProductBlock, RowValues, SparseBlock
 
 # Left factor, right factor and product of each row: int64[rows], variables.
 Products = tuple[IntArray, IntArray, IntArray]
@@ -26,8 +26,8 @@ class Tile:
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         return self._block().matrices()
 
-    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
-        return self._block().evaluate(z, threads)
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
+        self._block().evaluate(z, out, threads)
 
     def _block(self) -> Made:
         return self._kept[0] if self._kept else self.make()

@@ -52,16 +52,19 @@ class Kernels:
         pool: FrArray,
         z: FrArray,
         *,
+        out: FrArray | None = None,
         threads: int = 1,
     ) -> FrArray:
-        """M z for the sparse matrix M in compressed rows: uint64[rows, 4].
+        """M z for the sparse matrix M in compressed rows: uint64[rows, 4], in ``out`` if it is given.
 
         Entry i of row j (offsets[j] <= i < offsets[j+1]) is pool[coefficients[i]] at columns[i]. Elements in
         Montgomery form. ``ValueError`` for indices out of range.
         """
         z = as_vector(z, (4,), "z")
         matrix = as_csr(offsets, columns, coefficients, pool, variables=len(z))
-        out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
+        if out is None:
+            out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
+        require_in_place(out, (len(offsets) - 1, 4), "out")
         self._extension.csr_multiply(*matrix, z, out, threads)
         return out
 

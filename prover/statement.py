@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 import kernels
 from kernels import FrArray
 from prover import adaptivity
-from prover.randomness import Secrets
 from zenerrors import StatementError
 
 T = TypeVar("T")
@@ -98,15 +97,19 @@ class Csr:
         """``pool`` as uint64[len(pool), 4], Montgomery."""
         return kernels.fr.from_ints(self.pool)
 
-    def multiply(self, z: FrArray, threads: int = 1) -> FrArray:
-        """The product with the vector ``z`` (uint64[variables, 4], Montgomery): uint64[rows, 4]."""
+    def multiply(self, z: FrArray, threads: int = 1, *, out: FrArray | None = None) -> FrArray:
+        """The product with ``z`` (uint64[variables, 4], Montgomery): uint64[rows, 4], in ``out`` if given."""
         return kernels.csr_multiply(
-            self.offsets, self.columns, self.coefficients, self.pool_mont, z, threads=threads
+            self.offsets, self.columns, self.coefficients, self.pool_mont, z, out=out, threads=threads
         )
 
     def add_transposed(self, y: FrArray, out: FrArray) -> None:
         """Add the transpose's product with ``y`` (uint64[rows, 4]) to ``out`` (uint64[variables, 4])."""
         kernels.csr_multiply_transposed(self.offsets, self.columns, self.coefficients, self.pool_mont, y, out)
+
+
+RowValues = tuple[FrArray, FrArray, FrArray]
+"""A·z, B·z and C·z of a run of rows."""
 
 
 class Block(Protocol):
@@ -122,11 +125,8 @@ class Block(Protocol):
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         """A, B and C of these rows, over all variables of the statement."""
 
-    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
-        """A·z, B·z and C·z of these rows, each uint64[rows, 4] in Montgomery form.
-
-        New arrays, never views: they are erased once they have been read.
-        """
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
+        """Write A·z, B·z and C·z of these rows to ``out``, each uint64[rows, 4] in Montgomery form."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,9 @@ class SparseBlock:
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         return self.a, self.b, self.c
 
-    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
-        return self.a.multiply(z, threads), self.b.multiply(z, threads), self.c.multiply(z, threads)
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
+        for matrix, values in zip(self.matrices(), out, strict=True):
+            matrix.multiply(z, threads, out=values)
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,10 @@ class ProductBlock:
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         return Csr.selection(self.left), Csr.selection(self.right), Csr.selection(self.product)
 
-    def evaluate(self, z: FrArray, threads: int = 1) -> tuple[FrArray, FrArray, FrArray]:
-        return z[self.left], z[self.right], z[self.product]
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
+        for variables, values in zip((self.left, self.right, self.product), out, strict=True):
+            # With any other mode numpy gathers into a buffer first, and copies that.
+            np.take(z, variables, axis=0, out=values, mode="clip")
 
 
 @dataclass(frozen=True)
@@ -322,11 +325,8 @@ class Statement:
         ``statement.column`` where a matrix names a variable that the statement does not have,
         ``statement.blinding`` where it names one that blinds a segment.
         """
-        start = 0
         made = _in_turn((partial(self._checked, block) for block in self.blocks), threads)
-        for block, matrices in zip(self.blocks, made, strict=True):
-            yield start, matrices
-            start += block.rows
+        yield from zip(self._starts, made, strict=True)
 
     def _checked(self, block: Block) -> tuple[Csr, Csr, Csr]:
         matrices = block.matrices()
@@ -348,29 +348,39 @@ class Statement:
                 )
         return matrices
 
-    def evaluate(
-        self, z: FrArray, threads: int = 1, *, length: int | None = None
-    ) -> tuple[FrArray, FrArray, FrArray]:
+    def evaluate(self, z: FrArray, threads: int = 1, *, length: int | None = None) -> RowValues:
         """A·z, B·z, C·z over all blocks in order, each uint64[constraints, 4] in Montgomery form.
 
-        With ``length`` they are padded with zero rows to ``length`` rows.
+        With ``length`` they are padded with zero rows to ``length`` rows. ``threads`` share the blocks.
         Raises ``StatementError`` (``statement.witness_shape``) where ``z`` does not fit.
         """
         self.check_shape(z)
         rows = self.constraints if length is None else length
         a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
-        start = 0
+        calls = []
+        for block, start, share in zip(self.blocks, self._starts, self._shares(threads), strict=True):
+            part = slice(start, start + block.rows)
+            calls.append(partial(block.evaluate, z, (a[part], b[part], c[part]), share))
         try:
-            for block in self.blocks:
-                with Secrets() as secret:
-                    for out, values in zip((a, b, c), block.evaluate(z, threads), strict=True):
-                        out[start : start + block.rows] = secret(values)
-                start += block.rows
+            deque(_in_turn(calls, threads), maxlen=0)
         except BaseException:
             for out in (a, b, c):
                 out.fill(0)
             raise
         return a, b, c
+
+    @property
+    def _starts(self) -> list[int]:
+        """Each block's first row."""
+        return [0, *itertools.accumulate(block.rows for block in self.blocks)][:-1]
+
+    def _shares(self, threads: int) -> list[int]:
+        """How many of ``threads`` each block gets, by its entries: one, but for those with far more."""
+        if threads == 1:
+            return [1] * len(self.blocks)
+        entries = self.survey.nonzeros.sum(axis=1)
+        shares = np.rint(threads * entries / max(1, int(entries.sum())))
+        return [max(1, int(share)) for share in shares]
 
     def check_shape(self, z: FrArray) -> None:
         """``StatementError`` (``statement.witness_shape``) unless z is a contiguous uint64[variables, 4]."""

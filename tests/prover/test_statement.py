@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kernels
 from prover import Statement, reference
-from prover.statement import Csr, ProductBlock, SparseBlock
+from prover.statement import Csr, ProductBlock, RowValues, SparseBlock
 from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, patient, satisfied
 from zenerrors import StatementError
 
@@ -55,25 +55,45 @@ def test_entries_of_one_column_add_up_and_zeros_vanish() -> None:
 def test_product_block_says_what_its_matrices_say() -> None:
     block = ProductBlock("p", np.array([1, 0]), np.array([2, 1]), np.array([3, 1]))
     z = kernels.fr.from_ints([1, 6, 7, 42])
-    for values, matrix in zip(block.evaluate(z), block.matrices(), strict=True):
+    a, b, c = (np.zeros((2, 4), dtype=np.uint64) for _ in range(3))
+    block.evaluate(z, (a, b, c))
+    for values, matrix in zip((a, b, c), block.matrices(), strict=True):
         assert np.array_equal(values, matrix.multiply(z))
 
 
-def test_what_blocks_computed_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[np.ndarray] = []
-    evaluate = ProductBlock.evaluate
+@patient
+@given(st.lists(st.integers(0, 40), max_size=12), st.integers(0, 40))
+def test_threads_share_blocks_and_change_nothing(sizes: list[int], heavy: int) -> None:
+    """One block may have most of the entries, and get several threads."""
+    variables = 50
+    draw = np.random.default_rng(len(sizes))
 
-    def spy(*args: object) -> object:
-        made.extend(evaluate(*args))  # type: ignore[arg-type]
-        return tuple(made)
+    def sparse(rows: int, width: int) -> Csr:
+        columns = draw.integers(0, variables, rows * width)
+        return Csr.from_entries(rows, np.repeat(np.arange(rows), width), columns, 1 + columns)
 
-    monkeypatch.setattr(ProductBlock, "evaluate", spy)
-    z = kernels.fr.from_ints(CUBIC_Z)
-    a, _, _ = cubic_statement().evaluate(z)
-    assert len(made) == 3
-    assert not any(array.any() for array in made)
-    assert kernels.fr.to_ints(z) == CUBIC_Z
-    assert kernels.fr.to_ints(a[:1]) == [3]
+    blocks = [SparseBlock(f"{rows}", *(sparse(rows, 2) for _ in range(3))) for rows in sizes]
+    blocks.append(SparseBlock("heavy", *(sparse(heavy, 100) for _ in range(3))))
+    statement = Statement(0, variables - 1, tuple(blocks))
+    z = kernels.fr.from_int64(draw.integers(-100, 100, variables))
+    alone = statement.evaluate(z)
+    for threads in (2, 7):
+        assert all(map(np.array_equal, statement.evaluate(z, threads), alone))
+
+
+def test_what_was_computed_before_a_failure_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[kernels.FrArray] = []
+
+    def fail(_: SparseBlock, z: kernels.FrArray, out: RowValues, threads: int) -> None:
+        written.extend(array.base for array in out if array.base is not None)
+        assert any(array.any() for array in written)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparseBlock, "evaluate", fail)
+    with pytest.raises(KeyboardInterrupt):
+        cubic_statement().evaluate(kernels.fr.from_ints(CUBIC_Z))
+    assert len(written) == 3
+    assert not any(array.any() for array in written)
 
 
 def test_rows_are_named_by_block_and_offset() -> None:
