@@ -17,7 +17,7 @@ class Kind(NamedTuple):
 
 MAGIC: Final = b"ZENSERVE"
 VERIFYING_KEY: Final = Kind(b"vkey", 2)
-PROVING_KEY: Final = Kind(b"pkey", 2)
+PROVING_KEY: Final = Kind(b"pkey", 3)
 PROOF: Final = Kind(b"prof", 1)
 COMMITMENT_BASIS: Final = Kind(b"base", 1)
 STATEMENT: Final = Kind(b"stmt", 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels import FrArray, Group, fr, g1, g2
 from prover import qap, transcript
@@ -70,19 +71,22 @@ def prove(
         if statement.segments:
             witness = secret(witness.copy())
             commit = _commit(proving_key, statement, witness, openings, answer, threads, report)
-        h = _quotient(statement, witness, secret, threads, report)
-        msm = partial(g1.msm, threads=threads)
-        private = witness[statement.first_private :]
-        in_a = secret(witness[proving_key.a_columns])
-        in_b = secret(witness[proving_key.b_columns])
-        sum_h = secret(msm(proving_key.quotient, h, progress=partial(report, "msm_quotient")))
-        sum_private = secret(msm(proving_key.private, private, progress=partial(report, "msm_private")))
-        sum_a = secret(msm(proving_key.a, in_a, progress=partial(report, "msm_a")))
-        sum_b_g1 = secret(msm(proving_key.b_g1, in_b, progress=partial(report, "msm_b_g1")))
-        sum_b_g2 = secret(
-            g2.msm(proving_key.b_g2, in_b, threads=threads, progress=partial(report, "msm_b_g2"))
-        )
-        elements = _blind(proving_key, sum_a, sum_b_g1, sum_b_g2, secret(g1.add(sum_private, sum_h)))
+
+        def total(group: Group, bases: Points, variables: NDArray[np.integer], stage: str) -> Points:
+            with Secrets() as passing:
+                scalars = _gather(witness, variables, passing)
+                return secret(group.msm(bases, scalars, threads=threads, progress=partial(report, stage)))
+
+        key = proving_key
+        private = key.present(slice(statement.first_private, statement.variables))
+        sum_c = [
+            _quotient_sum(key, statement, witness, secret, threads, report),
+            total(g1, key.private, private, "msm_private"),
+        ]
+        sum_a = total(g1, key.a, key.a_columns, "msm_a")
+        sum_b_g1 = total(g1, key.b_g1, key.b_columns, "msm_b_g1")
+        sum_b_g2 = total(g2, key.b_g2, key.b_columns, "msm_b_g2")
+        elements = _blind(key, sum_a, sum_b_g1, sum_b_g2, secret(g1.add(*sum_c)))
     return Proof(*elements, *commit)
 
 
@@ -150,9 +154,11 @@ def _commit_segments(
         report("commit", index / len(statement.segments))
         with Secrets() as secret:
             z[part.stop - 1] = secret(random_elements(1))[0]
-        bases = slice(part.start - statement.instance, part.stop - statement.instance)
-        segments.append(g1.compress(g1.msm(key.segments[bases], z[part], threads=threads)[None]))
-        knowledge.append(g1.compress(g1.msm(key.knowledge[bases], z[part], threads=threads)[None]))
+        bases = key.committed(part)
+        with Secrets() as secret:
+            values = _gather(z, key.present(part), secret)
+            segments.append(g1.compress(g1.msm(key.segments[bases], values, threads=threads)[None]))
+            knowledge.append(g1.compress(g1.msm(key.knowledge[bases], values, threads=threads)[None]))
         if statement.segments[index].linked:
             link_bases = key.links[link_start:][: part.stop - part.start + 1]
             link_start += len(link_bases)
@@ -160,6 +166,13 @@ def _commit_segments(
                 scalars = secret(np.concatenate([z[part], next(remaining).blinding[None]]))
                 links.append(g1.compress(g1.msm(link_bases, scalars, threads=threads)[None]))
     return segments, knowledge, links
+
+
+def _gather(z: FrArray, variables: NDArray[np.integer], secret: Secrets) -> FrArray:
+    """``z[variables]``, for ascending variables: a view where they are a run, else a copy to be erased."""
+    if len(variables) == 0 or int(variables[-1]) - int(variables[0]) + 1 == len(variables):
+        return z[int(variables[0]) :][: len(variables)] if len(variables) else z[:0]
+    return secret(z[variables])
 
 
 def _check_links(
@@ -177,6 +190,15 @@ def _check_links(
                 f"the opening for segment {index} does not open its commitment to the segment's values",
                 field="openings",
             )
+
+
+def _quotient_sum(
+    key: ProvingKey, statement: Statement, witness: FrArray, keep: Secrets, threads: int, report: Progress
+) -> Points:
+    """[h Z / δ]_1, once every constraint is known to hold; registered with ``keep``."""
+    with Secrets() as secret:
+        h = _quotient(statement, witness, secret, threads, report)
+        return keep(g1.msm(key.quotient, h, threads=threads, progress=partial(report, "msm_quotient")))
 
 
 def _quotient(

@@ -31,6 +31,7 @@ SECTIONS: Final = {
     "b_columns": _COLUMNS,
     "b_g1": _G1,
     "b_g2": _G2,
+    "absent": _COLUMNS,
     "private": _G1,
     "quotient": _G1,
     "segments": _G1,
@@ -45,12 +46,14 @@ class ProvingKey:
     """Points are affine, Montgomery: G1 uint64[count, 2, 6], G2 uint64[count, 2, 2, 6], infinity all zero.
 
     ``a[i]`` = [A_j(τ)]_1 for the variable j = ``a_columns[i]``; variables absent from A have no entry.
-    ``b_g1``, ``b_g2`` and ``b_columns`` likewise. ``private[j]`` = [(β A_j + α B_j + C_j)(τ) / δ]_1 for each
-    private variable. ``quotient[i]`` = [L_i(τ) / δ]_1, L_i the Lagrange polynomial over the domain of size 2n
-    of its odd element 2i + 1, in keys from ceremonies modulo X^(n-1) (X^n - 1), which makes no difference to
-    their sums. ``beta_g1`` and ``delta_g1`` are single points: uint64[1, 2, 6].
+    ``b_g1``, ``b_g2`` and ``b_columns`` likewise. ``absent``: the variables behind the inputs that occur in
+    no row; ``private``, ``segments`` and ``knowledge`` have no entry for them. ``private`` holds [(β A_j + α
+    B_j + C_j)(τ) / δ]_1 for each other private variable. ``quotient[i]`` = [L_i(τ) / δ]_1, L_i the Lagrange
+    polynomial over the domain of size 2n of its odd element 2i + 1, in keys from ceremonies modulo X^(n-1)
+    (X^n - 1), which makes no difference to their sums. ``beta_g1`` and ``delta_g1`` are single points:
+    uint64[1, 2, 6].
 
-    ``segments``: K_j = [(β A_j + α B_j + C_j)(τ) / γ]_1 for each variable of each segment, the blinding ones
+    ``segments``: K_j = [(β A_j + α B_j + C_j)(τ) / γ]_1 for the variables of each segment, the blinding ones
     included; ``knowledge``: σ_s K_j for the same; ``links``: for each linked segment k_1 K_i + k_2 U_i for
     its variables, then k_1 K_j for its blinding variable, then k_2 H (``prover.commitment``).
 
@@ -65,6 +68,7 @@ class ProvingKey:
     b_columns: NDArray[np.uint32]
     b_g1: Points
     b_g2: Points
+    absent: NDArray[np.uint32]
     private: Points
     quotient: Points
     segments: Points
@@ -91,6 +95,20 @@ class ProvingKey:
         """uint64[1, 2, 2, 6]."""
         return g2.decompress(self.verifying_key.delta_g2)
 
+    def present(self, variables: slice) -> NDArray[np.int64]:
+        """A run of variables behind the inputs, without the absent ones."""
+        missing = self.absent[slice(*np.searchsorted(self.absent, (variables.start, variables.stop)))]
+        return np.delete(np.arange(variables.start, variables.stop), missing - np.int64(variables.start))
+
+    def committed(self, variables: slice) -> slice:
+        """Where ``segments`` and ``knowledge`` have a run of variables."""
+        first = len(self.verifying_key.ic)
+        start, stop = (
+            bound - first - int(np.searchsorted(self.absent, bound))
+            for bound in (variables.start, variables.stop)
+        )
+        return slice(start, stop)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the key to ``path``, atomically (docs/formats.md)."""
         arrays = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -112,7 +130,9 @@ class ProvingKey:
 
     def _check_shapes(self) -> None:
         key = self.verifying_key
-        variables = len(key.ic) + len(self.segments) + len(self.private)
+        inputs = len(key.ic)
+        committed = sum(segment.size + 1 for segment in key.segments)
+        variables = inputs + len(self.segments) + len(self.private) + len(self.absent)
         rows = len(self.quotient)
         plausible = {
             "beta_g1": len(self.beta_g1) == 1,
@@ -120,8 +140,9 @@ class ProvingKey:
             "a_columns": len(self.a_columns) == len(self.a) and _are_columns(self.a_columns, variables),
             "b_columns": len(self.b_columns) == len(self.b_g1) == len(self.b_g2)
             and _are_columns(self.b_columns, variables),
-            "quotient": rows >= len(key.ic) + len(key.segments) and rows & (rows - 1) == 0,
-            "segments": len(self.segments) == sum(segment.size + 1 for segment in key.segments),
+            "absent": _are_columns(self.absent, variables) and not np.any(self.absent < inputs),
+            "quotient": rows >= inputs + len(key.segments) and rows & (rows - 1) == 0,
+            "segments": len(self.segments) == committed - np.count_nonzero(self.absent < inputs + committed),
             "knowledge": len(self.knowledge) == len(self.segments),
             "links": len(self.links)
             == sum(segment.size + 2 for segment in key.segments if segment.link_g2 is not None),

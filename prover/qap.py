@@ -56,13 +56,13 @@ def lagrange(points: FrArray, tau: FrArray, scale: FrArray) -> FrArray:
         return fr.mul(secret(fr.mul(points, scale)), inverse)
 
 
-def columns(statement: Statement, basis: FrArray) -> tuple[FrArray, FrArray, FrArray]:
+def columns(statement: Statement, basis: FrArray, threads: int) -> tuple[FrArray, FrArray, FrArray]:
     """A_j(τ), B_j(τ) and C_j(τ) of every variable j, each uint64[variables, 4].
 
     ``basis``: the Lagrange polynomials of the rows at τ, uint64[n, 4].
     """
     a, b, c = (np.zeros((statement.variables, 4), dtype=np.uint64) for _ in range(3))
-    for start, matrices in statement.matrices():
+    for start, matrices in statement.matrices(threads):
         for matrix, out in zip(matrices, (a, b, c), strict=True):
             matrix.add_transposed(basis[start : start + matrix.rows], out)
     anchored = statement.anchored

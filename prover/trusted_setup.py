@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -11,26 +13,28 @@ from numpy.typing import NDArray
 from kernels import FrArray, fr, g1, g2
 from prover import qap
 from prover.commitment import CommitmentBasis, blinding_point
-from prover.progress import Progress, silent
+from prover.progress import Progress, part, silent
 from prover.proving_key import Points, ProvingKey
 from prover.randomness import Secrets, random_elements
 from prover.statement import Statement
 from prover.verifying_key import DEVELOPMENT, SegmentKey, VerifyingKey
 from zenerrors import StatementError
 
-_NO_POINTS = np.zeros((0, *g1.shape), dtype=np.uint64)
 _INFINITY = np.zeros((1, *g1.shape), dtype=np.uint64)
 
 
-class _Exponents(NamedTuple):
-    """Discrete logarithms of the key's points, uint64[count, 4] each. As secret as the trapdoor."""
+class _Logarithms(NamedTuple):
+    """Discrete logarithms of the key's points, as secret as the trapdoor: uint64[points, 4].
 
-    a: FrArray
-    b: FrArray
-    public: FrArray
-    segments: FrArray
-    private: FrArray
-    quotient: FrArray
+    ``places``: where ``values`` has those of which points of G1; G2 has the points of "b_g1" once more.
+    ``a_columns``, ``b_columns``, ``absent``: as in ``ProvingKey``.
+    """
+
+    values: FrArray
+    places: Mapping[str, slice]
+    a_columns: NDArray[np.uint32]
+    b_columns: NDArray[np.uint32]
+    absent: NDArray[np.uint32]
 
 
 class _Trapdoor(NamedTuple):
@@ -60,12 +64,9 @@ def setup(
 
     ``basis``: what the commitments are made in that linked segments open to; without linked segments None.
     The keys carry the label "development": trusting them means trusting this process.
-    Stages: "lagrange", "columns", "key_a", "key_b_g1", "key_b_g2", "key_private", "key_quotient",
-    "key_segments" where there are segments, "key_points".
+    Stages: "lagrange", "columns", "key_g2", "key_g1", and "key_links" where segments are linked.
 
-    Peak memory beside the statement and the matrices of its largest block, for v variables and n rows (a
-    power of two), in bytes: 192 n while the bases are computed, 64 n + 288 v with the columns, and
-    32 n + 192 v beside the key, which itself takes at most 480 v + 96 n.
+    ``prover.cost.setup_memory`` has the peak of its memory.
 
     Raises ``StatementError`` where the blocks do not fit the statement, ``statement.basis`` where a basis is
     needed and missing or the reverse, ``statement.basis_length``; and what ``progress`` raises.
@@ -82,8 +83,8 @@ def setup(
         count = len(statement.segments)
         values = secret(_draw_trapdoor(qap.log_domain_size(statement), count + 2 * links))
         trapdoor = _Trapdoor(values, count)
-        exponents = _exponents(statement, trapdoor, secret, report)
-        return _key(statement, trapdoor, exponents, basis, secret, threads, report)
+        logarithms = _logarithms(statement, trapdoor, secret, threads, report)
+        return _key(statement, trapdoor, logarithms, basis, threads, report)
 
 
 def _draw_trapdoor(log_size: int, others: int = 0) -> FrArray:
@@ -109,135 +110,171 @@ def _one_minus_power(tau: FrArray, log_exponent: int) -> FrArray:
         return fr.sub(qap.element(1), power)
 
 
-def _exponents(statement: Statement, trapdoor: _Trapdoor, keep: Secrets, report: Progress) -> _Exponents:
-    """What the key's points are made of; every array is registered with ``keep``."""
-    tau, alpha, beta, gamma, delta = trapdoor.values[:5]
-    log_size = qap.log_domain_size(statement)
+def _logarithms(
+    statement: Statement, trapdoor: _Trapdoor, keep: Secrets, threads: int, report: Progress
+) -> _Logarithms:
+    """What the key's points are made of; ``values`` is registered with ``keep``."""
+    tau, alpha, beta = trapdoor.values[:3]
+    log_size, first, end = qap.log_domain_size(statement), statement.instance, statement.first_private
     with Secrets() as secret:
         report("lagrange", 0.0)
-        by_delta = secret(fr.inverse(delta))
-        quotient = keep(fr.mul(secret(_odd_basis(log_size, tau)), by_delta))
+        by_gamma, by_delta = secret(fr.inverse(trapdoor.values[3:5]))
+        quotient = secret(_odd_basis(log_size, tau, by_delta))
         report("lagrange", 0.5)
-        rows = secret(_row_basis(log_size, tau))
+        with Secrets() as passing:
+            rows = passing(_row_basis(log_size, tau))
+            report("columns", 0.0)
+            a, b, mixed = (secret(column) for column in qap.columns(statement, rows, threads))
+        _mix(mixed[:end], a[:end], b[:end], alpha, beta, by_gamma)
+        _mix(mixed[end:], a[end:], b[end:], alpha, beta, by_delta)
+        a_columns, b_columns, present = _support(a), _support(b), _occur(mixed)
+        segments = mixed[first:end][present[first:end]]
+        counts = [np.count_nonzero(present[variables]) for variables in statement.segment_ranges]
+        parts = {
+            "a": a[a_columns],
+            "b_g1": b[b_columns],
+            "private": mixed[end:][present[end:]],
+            "quotient": quotient,
+            "segments": segments,
+            "knowledge": fr.mul(segments, secret(np.repeat(trapdoor.sigma, counts, axis=0))),
+            "links": _inside(statement, trapdoor, mixed),
+            "ic": mixed[:first],
+            "alpha_beta_delta": trapdoor.values[[1, 2, 4]],
+        }
+        for piece in parts.values():
+            secret(piece)
+        values = keep(np.concatenate(list(parts.values())))
+    ends = itertools.accumulate(map(len, parts.values()), initial=0)
+    places = {name: slice(*bounds) for name, bounds in zip(parts, itertools.pairwise(ends), strict=True)}
+    return _Logarithms(values, places, a_columns, b_columns, np.flatnonzero(~present).astype(np.uint32))
 
-        report("columns", 0.0)
-        a, b, c = (keep(column) for column in qap.columns(statement, rows))
-        mixed = secret(fr.add(secret(fr.mul(a, beta)), secret(fr.mul(b, alpha))))
-        mixed = secret(fr.add(mixed, c))
-        by_gamma = secret(fr.inverse(gamma))
-        public = keep(fr.mul(mixed[: statement.instance], by_gamma))
-        segments = keep(fr.mul(mixed[statement.instance : statement.first_private], by_gamma))
-        private = keep(fr.mul(mixed[statement.first_private :], by_delta))
-    return _Exponents(a, b, public, segments, private, quotient)
+
+def _mix(c: FrArray, a: FrArray, b: FrArray, alpha: FrArray, beta: FrArray, factor: FrArray) -> None:
+    """Replace ``c`` by (β a + α b + c) · factor, in place."""
+    for rows in qap.chunks(len(c)):
+        with Secrets() as secret:
+            from_a, from_b = secret(fr.mul(a[rows], beta)), secret(fr.mul(b[rows], alpha))
+            total = secret(fr.add(secret(fr.add(from_a, from_b)), c[rows]))
+            c[rows] = secret(fr.mul(total, factor))
+
+
+def _inside(statement: Statement, trapdoor: _Trapdoor, mixed: FrArray) -> FrArray:
+    """The part of the links that is made of segments: k_1 K_i, k_1 K_blind, and nothing in place of H."""
+    nothing = np.zeros((1, 4), dtype=np.uint64)
+    linked = (
+        variables
+        for segment, variables in zip(statement.segments, statement.segment_ranges, strict=True)
+        if segment.linked
+    )
+    with Secrets() as secret:
+        pieces = [nothing[:0]]
+        for variables, (k_1, _) in zip(linked, trapdoor.links, strict=True):
+            pieces += [secret(fr.mul(mixed[variables], k_1)), nothing]
+        return np.concatenate(pieces)
 
 
 def _row_basis(log_size: int, tau: FrArray) -> FrArray:
     """The Lagrange polynomials of the n-th roots of unity at τ: (τ^n − 1) / n · x / (τ − x). uint64[n, 4]."""
     points = fr.powers(qap.root_of_unity(log_size), 1 << log_size)
-    return _basis(points, tau, log_size)
+    return _basis(points, tau, log_size, qap.element(1))
 
 
-def _odd_basis(log_size: int, tau: FrArray) -> FrArray:
-    """Those of the 2n-th roots of unity that are no n-th roots. uint64[n, 4].
+def _odd_basis(log_size: int, tau: FrArray, factor: FrArray) -> FrArray:
+    """Those of the 2n-th roots of unity that are no n-th roots, times ``factor``. uint64[n, 4].
 
     They are the key's bases for the values of A·B − C = −2 h on the odd coset: with M_i its own Lagrange
     polynomials, M_i(τ) Z(τ) / −2 is the Lagrange polynomial of the same point over the whole double domain.
     """
     first = qap.root_of_unity(log_size + 1)
     points = fr.powers(qap.root_of_unity(log_size), 1 << log_size, first=first)
-    return _basis(points, tau, log_size + 1)
+    return _basis(points, tau, log_size + 1, factor)
 
 
-def _basis(points: FrArray, tau: FrArray, log_size: int) -> FrArray:
+def _basis(points: FrArray, tau: FrArray, log_size: int, factor: FrArray) -> FrArray:
     with Secrets() as secret:
-        size_inverse = fr.inverse(qap.element(1 << log_size))
-        scale = secret(fr.mul(secret(_one_minus_power(tau, log_size)), size_inverse))
+        scale = secret(fr.mul(fr.inverse(qap.element(1 << log_size)), factor))
+        scale = secret(fr.mul(secret(_one_minus_power(tau, log_size)), scale))
         return qap.lagrange(points, tau, scale)
 
 
 def _key(
     statement: Statement,
     trapdoor: _Trapdoor,
-    exponents: _Exponents,
+    logarithms: _Logarithms,
     basis: CommitmentBasis | None,
-    secret: Secrets,
     threads: int,
     report: Progress,
 ) -> ProvingKey:
-    def in_g1(scalars: FrArray, stage: str) -> Points:
-        return g1.fixed_base(g1.generator, scalars, threads=threads, progress=partial(report, stage))
+    # One call for all points of a group: the larger its table, the less each of them takes.
+    with Secrets() as secret:
+        of_b = logarithms.values[logarithms.places["b_g1"]]
+        scalars = secret(np.concatenate([of_b, trapdoor.values[2:]]))
+        in_g2 = g2.fixed_base(g2.generator, scalars, threads=threads, progress=partial(report, "key_g2"))
+    in_g1 = g1.fixed_base(
+        g1.generator, logarithms.values, threads=threads, progress=partial(report, "key_g1")
+    )
+    points = {name: in_g1[place] for name, place in logarithms.places.items()}
+    b_g2, singles = in_g2[: len(of_b)], in_g2[len(of_b) :]
+    if basis is not None:
+        _link(statement, trapdoor, points["links"], basis, threads, report)
 
-    def in_g2(scalars: FrArray, stage: str) -> Points:
-        return g2.fixed_base(g2.generator, scalars, threads=threads, progress=partial(report, stage))
-
-    a_columns, b_columns = _support(exponents.a), _support(exponents.b)
-    a = in_g1(secret(exponents.a[a_columns]), "key_a")
-    b_scalars = secret(exponents.b[b_columns])
-    b_g1 = in_g1(b_scalars, "key_b_g1")
-    b_g2 = in_g2(b_scalars, "key_b_g2")
-    private = in_g1(exponents.private, "key_private")
-    quotient = in_g1(exponents.quotient, "key_quotient")
-
-    committed = _committed(statement, trapdoor, exponents, basis, secret, threads, report)
-
-    alpha_g1, beta_g1, delta_g1 = in_g1(secret(trapdoor.values[[1, 2, 4]]), "key_points")
-    beta_g2, gamma_g2, delta_g2, *others = in_g2(trapdoor.values[2:], "key_points")
-    ic = in_g1(exponents.public, "key_points")
+    alpha_g1, beta_g1, delta_g1 = points["alpha_beta_delta"]
+    beta_g2, gamma_g2, delta_g2, *others = (g2.compress(point[None]) for point in singles)
     verifying_key = VerifyingKey(
         DEVELOPMENT,
         statement.digest,
         g1.compress(alpha_g1[None]),
-        g2.compress(beta_g2[None]),
-        g2.compress(gamma_g2[None]),
-        g2.compress(delta_g2[None]),
-        tuple(g1.compress(point[None]) for point in ic),
+        beta_g2,
+        gamma_g2,
+        delta_g2,
+        tuple(g1.compress(point[None]) for point in points["ic"]),
         statement.challenges,
-        _segment_keys(statement, [g2.compress(point[None]) for point in others]),
+        _segment_keys(statement, others),
         None if basis is None else basis.identity,
     )
     return ProvingKey(
         verifying_key,
         beta_g1[None],
         delta_g1[None],
-        a_columns,
-        a,
-        b_columns,
-        b_g1,
+        logarithms.a_columns,
+        points["a"],
+        logarithms.b_columns,
+        points["b_g1"],
         b_g2,
-        private,
-        quotient,
-        *committed,
+        logarithms.absent,
+        points["private"],
+        points["quotient"],
+        points["segments"],
+        points["knowledge"],
+        points["links"],
     )
 
 
-def _committed(
+def _link(
     statement: Statement,
     trapdoor: _Trapdoor,
-    exponents: _Exponents,
-    basis: CommitmentBasis | None,
-    secret: Secrets,
+    links: Points,
+    basis: CommitmentBasis,
     threads: int,
     report: Progress,
-) -> tuple[Points, Points, Points]:
-    """The key's ``segments``, ``knowledge`` and ``links``."""
-    stage = partial(report, "key_segments")
-    in_g1 = partial(g1.fixed_base, g1.generator, threads=threads, progress=stage)
-    segments, knowledge, links = [_NO_POINTS], [_NO_POINTS], [_NO_POINTS]
-    pairs = iter(trapdoor.links)
-    for segment, part, sigma in zip(
-        statement.segments, statement.segment_ranges, trapdoor.sigma, strict=True
-    ):
-        logarithms = exponents.segments[part.start - statement.instance : part.stop - statement.instance]
-        segments.append(in_g1(logarithms))
-        knowledge.append(in_g1(secret(fr.mul(logarithms, sigma))))
-        if segment.linked and basis is not None:
-            k_1, k_2 = next(pairs)
-            outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
-            outside = secret(g1.mul(outside, k_2, threads=threads, progress=stage))
-            inside = secret(in_g1(secret(fr.mul(logarithms, k_1))))
-            # Only the sum may leave this function: with its parts anyone links unequal vectors.
-            links.append(g1.add(secret(np.concatenate([inside, _INFINITY])), outside))
-    return np.concatenate(segments), np.concatenate(knowledge), np.concatenate(links)
+) -> None:
+    """Complete ``links``, which are k_1 K_i so far, in place.
+
+    Only the sums may leave setup: with their parts anyone links unequal vectors.
+    """
+    linked, start = [segment for segment in statement.segments if segment.linked], 0
+    try:
+        for index, (segment, (_, k_2)) in enumerate(zip(linked, trapdoor.links, strict=True)):
+            with Secrets() as secret:
+                outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
+                done = part(report, "key_links", index, len(linked))
+                outside = secret(g1.mul(outside, k_2, threads=threads, progress=done))
+                here = slice(start, start + len(outside))
+                links[here] = g1.add(links[here], outside)
+            start = here.stop
+    except BaseException:
+        links.fill(0)
+        raise
 
 
 def _segment_keys(statement: Statement, points: list[bytes]) -> tuple[SegmentKey, ...]:
@@ -251,5 +288,8 @@ def _segment_keys(statement: Statement, points: list[bytes]) -> tuple[SegmentKey
 
 def _support(scalars: FrArray) -> NDArray[np.uint32]:
     """The variables whose polynomial is not zero: the others would only add the point at infinity."""
-    columns: NDArray[np.uint32] = np.flatnonzero(scalars.any(axis=1)).astype(np.uint32)
-    return columns
+    return np.flatnonzero(_occur(scalars)).astype(np.uint32)
+
+
+def _occur(scalars: FrArray) -> NDArray[np.bool_]:
+    return np.asarray(scalars.any(axis=1))

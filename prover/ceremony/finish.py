@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kernels import g1, g2
 from prover.ceremony.state import State
 from prover.ceremony.verification import verify
@@ -53,6 +55,8 @@ def finish(
         g1.compress(state.basis[1]) if len(state.basis) else None,
         hashes,
     )
+    committed = len(state.segments)
+    present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))
     return ProvingKey(
         verifying_key,
         state.beta_g1,
@@ -62,9 +66,10 @@ def finish(
         state.b_columns,
         state.b_g1,
         state.b_g2,
-        state.private,
+        np.flatnonzero(~present).astype(np.uint32) + np.uint32(len(state.ic)),
+        state.private[present[committed:]],
         state.quotient,
-        state.segments,
-        state.knowledge,
+        state.segments[present[:committed]],
+        state.knowledge[present[:committed]],
         state.links,
     )

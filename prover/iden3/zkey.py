@@ -79,7 +79,8 @@ def write_zkey(path: str | os.PathLike[str], key: ProvingKey, statement: Stateme
         binfile.write_section(file, _A, _spread(key.a_columns, key.a, variables))
         binfile.write_section(file, _B1, _spread(key.b_columns, key.b_g1, variables))
         binfile.write_section(file, _B2, _spread(key.b_columns, key.b_g2, variables))
-        binfile.write_section(file, _PRIVATE, [np.ascontiguousarray(key.private).data])
+        present = key.present(slice(statement.first_private, variables)) - statement.first_private
+        binfile.write_section(file, _PRIVATE, _spread(present, key.private, statement.private))
         binfile.write_section(file, _QUOTIENT, [np.ascontiguousarray(key.quotient).data])
 
 
@@ -115,6 +116,8 @@ def read_zkey(path: str | os.PathLike[str], statement: Statement, *, threads: in
     a_columns, b_columns = _support(g1, a), _support(g2, b_g2)
     if not np.array_equal(_support(g1, b_g1), b_columns):
         raise FileFormatError("file.shape", "B in G1 and B in G2 have different variables", field="b_g1")
+    private = take(_PRIVATE, statement.private, g1, "private")
+    present = ~g1.is_infinity(private)
     weights = random_weights(variables)
     _check_twins(
         "b", *(group.msm(b, weights, threads=threads)[None] for group, b in ((g1, b_g1), (g2, b_g2)))
@@ -129,7 +132,8 @@ def read_zkey(path: str | os.PathLike[str], statement: Statement, *, threads: in
         b_columns=b_columns,
         b_g1=b_g1[b_columns],
         b_g2=b_g2[b_columns],
-        private=take(_PRIVATE, statement.private, g1, "private"),
+        absent=np.flatnonzero(~present).astype(np.uint32) + np.uint32(statement.instance),
+        private=private[present],
         quotient=take(_QUOTIENT, 1 << qap.log_domain_size(statement), g1, "quotient"),
         segments=_NO_POINTS,
         knowledge=_NO_POINTS,
@@ -190,7 +194,7 @@ def _merged(entries: NDArray[np.void]) -> Entries:
     return merged(entries["row"].astype(np.int64), entries["column"].astype(np.int64), fr.to_canon(value))
 
 
-def _spread(columns: NDArray[np.uint32], present: WordArray, variables: int) -> Iterator[bytes]:
+def _spread(columns: NDArray[np.integer], present: WordArray, variables: int) -> Iterator[bytes]:
     """A point for every variable: infinity, all zero, for those that are not in ``columns``."""
     for start in range(0, variables, _CHUNK_VARIABLES):
         stop = min(start + _CHUNK_VARIABLES, variables)
