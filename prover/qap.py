@@ -16,6 +16,7 @@ import numpy as np
 
 import kernels
 from kernels import FrArray, fr
+from prover.parallel import in_chunks
 from prover.progress import Progress
 from prover.randomness import Secrets
 from prover.statement import Statement
@@ -46,14 +47,24 @@ def element(value: int) -> FrArray:
     return fr.from_ints([value]).reshape(4)
 
 
-def lagrange(points: FrArray, tau: FrArray, scale: FrArray) -> FrArray:
-    """scale · x_i / (x_i − τ) for each x_i in ``points`` (uint64[n, 4]).
+def lagrange(log_size: int, first: FrArray, tau: FrArray, scale: FrArray, threads: int) -> FrArray:
+    """scale · x_i / (x_i − τ) for x_i = first · ω^i, ω of order n = 2^log_size: uint64[n, 4].
 
-    With scale = (1 − τ^n) / n and the n-th roots of unity these are their Lagrange polynomials at τ.
+    With first = 1 and scale = (1 − τ^n) / n these are the Lagrange polynomials of the n-th roots of unity at τ.
     """
-    with Secrets() as secret:
-        inverse = secret(fr.inverse(secret(fr.sub(points, tau))))
-        return fr.mul(secret(fr.mul(points, scale)), inverse)
+    omega = root_of_unity(log_size)
+    (root,) = fr.to_ints(omega)
+    out = np.empty((1 << log_size, 4), dtype=np.uint64)
+
+    def fill(rows: slice) -> None:
+        with Secrets() as secret:
+            start = fr.mul(element(pow(root, rows.start, fr.modulus)), first)
+            points = fr.powers(omega, rows.stop - rows.start, first=start)
+            inverse = secret(fr.inverse(secret(fr.sub(points, tau))))
+            out[rows] = secret(fr.mul(secret(fr.mul(points, scale)), inverse))
+
+    in_chunks(fill, len(out), threads)
+    return out
 
 
 def columns(statement: Statement, basis: FrArray, threads: int) -> tuple[FrArray, FrArray, FrArray]:

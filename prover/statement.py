@@ -12,12 +12,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,8 @@ from numpy.typing import NDArray
 import kernels
 from kernels import FrArray
 from prover import adaptivity
+from prover.parallel import in_turn, run
 from zenerrors import StatementError
-
-T = TypeVar("T")
 
 # Coefficients below this in absolute value are found in a table instead of by sorting.
 _SMALL = 1 << 15
@@ -325,7 +323,7 @@ class Statement:
         ``statement.column`` where a matrix names a variable that the statement does not have,
         ``statement.blinding`` where it names one that blinds a segment.
         """
-        made = _in_turn((partial(self._checked, block) for block in self.blocks), threads)
+        made = in_turn((partial(self._checked, block) for block in self.blocks), threads)
         yield from zip(self._starts, made, strict=True)
 
     def _checked(self, block: Block) -> tuple[Csr, Csr, Csr]:
@@ -362,7 +360,7 @@ class Statement:
             part = slice(start, start + block.rows)
             calls.append(partial(block.evaluate, z, (a[part], b[part], c[part]), share))
         try:
-            deque(_in_turn(calls, threads), maxlen=0)
+            run(calls, threads)
         except BaseException:
             for out in (a, b, c):
                 out.fill(0)
@@ -445,21 +443,6 @@ def _raised(
     position = (np.cumsum(seen) - 1).astype(np.uint32)
     factors = (divmod(pair, steps) for pair in np.flatnonzero(seen).tolist())
     return tuple(pool[index] << power for index, power in factors), position[pairs]
-
-
-def _in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
-    """The results of ``calls`` in order; with more than one of ``threads`` the next ones are under way."""
-    if threads == 1:
-        yield from (call() for call in calls)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        under_way: deque[Future[T]] = deque()
-        for call in calls:
-            under_way.append(pool.submit(call))
-            if len(under_way) > threads:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
 
 
 def _absorb(hasher: hashlib._Hash, arrays: Iterable[NDArray[np.generic]]) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kernels import FrArray, fr, g1, g2
 from prover import qap
 from prover.commitment import CommitmentBasis, blinding_point
+from prover.parallel import in_chunks
 from prover.progress import Progress, part, silent
 from prover.proving_key import Points, ProvingKey
 from prover.randomness import Secrets, random_elements
@@ -119,14 +120,14 @@ def _logarithms(
     with Secrets() as secret:
         report("lagrange", 0.0)
         by_gamma, by_delta = secret(fr.inverse(trapdoor.values[3:5]))
-        quotient = secret(_odd_basis(log_size, tau, by_delta))
+        quotient = secret(_odd_basis(log_size, tau, by_delta, threads))
         report("lagrange", 0.5)
         with Secrets() as passing:
-            rows = passing(_row_basis(log_size, tau))
+            rows = passing(_row_basis(log_size, tau, threads))
             report("columns", 0.0)
             a, b, mixed = (secret(column) for column in qap.columns(statement, rows, threads))
-        _mix(mixed[:end], a[:end], b[:end], alpha, beta, by_gamma)
-        _mix(mixed[end:], a[end:], b[end:], alpha, beta, by_delta)
+        _mix(mixed[:end], a[:end], b[:end], alpha, beta, by_gamma, threads)
+        _mix(mixed[end:], a[end:], b[end:], alpha, beta, by_delta, threads)
         a_columns, b_columns, present = _support(a), _support(b), _occur(mixed)
         segments = mixed[first:end][present[first:end]]
         counts = [np.count_nonzero(present[variables]) for variables in statement.segment_ranges]
@@ -149,13 +150,18 @@ def _logarithms(
     return _Logarithms(values, places, a_columns, b_columns, np.flatnonzero(~present).astype(np.uint32))
 
 
-def _mix(c: FrArray, a: FrArray, b: FrArray, alpha: FrArray, beta: FrArray, factor: FrArray) -> None:
+def _mix(
+    c: FrArray, a: FrArray, b: FrArray, alpha: FrArray, beta: FrArray, factor: FrArray, threads: int
+) -> None:
     """Replace ``c`` by (β a + α b + c) · factor, in place."""
-    for rows in qap.chunks(len(c)):
+
+    def mix(rows: slice) -> None:
         with Secrets() as secret:
             from_a, from_b = secret(fr.mul(a[rows], beta)), secret(fr.mul(b[rows], alpha))
             total = secret(fr.add(secret(fr.add(from_a, from_b)), c[rows]))
             c[rows] = secret(fr.mul(total, factor))
+
+    in_chunks(mix, len(c), threads)
 
 
 def _inside(statement: Statement, trapdoor: _Trapdoor, mixed: FrArray) -> FrArray:
@@ -173,28 +179,29 @@ def _inside(statement: Statement, trapdoor: _Trapdoor, mixed: FrArray) -> FrArra
         return np.concatenate(pieces)
 
 
-def _row_basis(log_size: int, tau: FrArray) -> FrArray:
-    """The Lagrange polynomials of the n-th roots of unity at τ: (τ^n − 1) / n · x / (τ − x). uint64[n, 4]."""
-    points = fr.powers(qap.root_of_unity(log_size), 1 << log_size)
-    return _basis(points, tau, log_size, qap.element(1))
+def _row_basis(log_size: int, tau: FrArray, threads: int) -> FrArray:
+    """The Lagrange polynomials of the n-th roots of unity at τ: (1 − τ^n) / n · x / (x − τ). uint64[n, 4]."""
+    one = qap.element(1)
+    with Secrets() as secret:
+        return qap.lagrange(log_size, one, tau, secret(_scale(log_size, tau, one)), threads)
 
 
-def _odd_basis(log_size: int, tau: FrArray, factor: FrArray) -> FrArray:
+def _odd_basis(log_size: int, tau: FrArray, factor: FrArray, threads: int) -> FrArray:
     """Those of the 2n-th roots of unity that are no n-th roots, times ``factor``. uint64[n, 4].
 
     They are the key's bases for the values of A·B − C = −2 h on the odd coset: with M_i its own Lagrange
     polynomials, M_i(τ) Z(τ) / −2 is the Lagrange polynomial of the same point over the whole double domain.
     """
     first = qap.root_of_unity(log_size + 1)
-    points = fr.powers(qap.root_of_unity(log_size), 1 << log_size, first=first)
-    return _basis(points, tau, log_size + 1, factor)
-
-
-def _basis(points: FrArray, tau: FrArray, log_size: int, factor: FrArray) -> FrArray:
     with Secrets() as secret:
-        scale = secret(fr.mul(fr.inverse(qap.element(1 << log_size)), factor))
-        scale = secret(fr.mul(secret(_one_minus_power(tau, log_size)), scale))
-        return qap.lagrange(points, tau, scale)
+        return qap.lagrange(log_size, first, tau, secret(_scale(log_size + 1, tau, factor)), threads)
+
+
+def _scale(log_size: int, tau: FrArray, factor: FrArray) -> FrArray:
+    """(1 − τ^n) / n · factor for n = 2^log_size: uint64[4]."""
+    with Secrets() as secret:
+        by_size = secret(fr.mul(fr.inverse(qap.element(1 << log_size)), factor))
+        return fr.mul(secret(_one_minus_power(tau, log_size)), by_size)
 
 
 def _key(

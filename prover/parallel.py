@@ -1,0 +1,40 @@
+"""Python's share of a computation on several threads: the kernels that it calls release the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+CHUNK_ROWS: Final = 1 << 14
+"""So many elements of Fr fill 512 KiB: temporaries stay small beside the arrays themselves, and in cache."""
+
+
+def in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
+    """The results of ``calls`` in order; with more than one of ``threads`` the next ones are under way."""
+    if threads == 1:
+        yield from (call() for call in calls)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        under_way: deque[Future[T]] = deque()
+        for call in calls:
+            under_way.append(pool.submit(call))
+            if len(under_way) > threads:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def run(calls: Iterable[Callable[[], object]], threads: int) -> None:
+    """All of ``calls``, on ``threads`` threads."""
+    deque(in_turn(calls, threads), maxlen=0)
+
+
+def in_chunks(work: Callable[[slice], object], rows: int, threads: int) -> None:
+    """``work`` on slices that make up ``rows`` rows."""
+    starts = range(0, rows, CHUNK_ROWS)
+    run((partial(work, slice(start, min(start + CHUNK_ROWS, rows))) for start in starts), threads)
