@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from circuits.circuit import Circuit
+from prover import memory
 from prover.cost import Size, Speed, proving_seconds, setup_seconds
 
 
@@ -30,7 +31,10 @@ def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
         "ways": _ways(circuit),
         "gadgets": _gadgets(circuit),
         "key": {"proving": size.proving_key_bytes, "verifying": size.verifying_key_bytes},
-        "memory": {"setup": size.setup_memory, "proving": size.proving_memory(speed.threads)},
+        "memory": {
+            "setup": memory.setup(size, speed.threads),
+            "proving": memory.proving(size, speed.threads),
+        },
         "seconds": {
             "threads": speed.threads,
             "setup": setup_seconds(size, speed),

@@ -27,8 +27,9 @@ class Size:
     """What the cost of a statement depends on.
 
     ``rows``: n, a power of two; ``inputs``: public ones and challenges; ``in_a``, ``in_b``: variables that A
-    and B read; ``committed``: variables of all segments, the blinding ones included; ``linked``: points of
-    the links; ``largest``: rows of the largest block.
+    and B read; ``private``, ``committed``: private variables, and those of all segments with the blinding
+    ones, less the ``absent`` ones, which occur in no row; ``linked``: points of the links; ``nonzeros``,
+    ``largest``: entries of all blocks, and of the largest one.
     """
 
     rows: int
@@ -38,6 +39,7 @@ class Size:
     in_a: int
     in_b: int
     nonzeros: int
+    absent: int
     largest: int
     segments: int
     committed: int
@@ -47,18 +49,20 @@ class Size:
     @classmethod
     def of(cls, statement: Statement) -> Size:
         survey = statement.survey
+        absent, absent_committed = survey.absent, int(np.searchsorted(survey.absent, statement.first_private))
         links = [segment.size + 2 for segment in statement.segments if segment.linked]
         return cls(
             rows=1 << qap.log_domain_size(statement),
             variables=statement.variables,
             inputs=statement.instance - 1,
-            private=statement.private,
+            private=statement.variables - statement.first_private - len(absent) + absent_committed,
             in_a=survey.in_a,
             in_b=survey.in_b,
             nonzeros=int(survey.nonzeros.sum()),
-            largest=max((block.rows for block in statement.blocks), default=0),
+            absent=len(absent),
+            largest=int(survey.nonzeros.sum(axis=1).max(initial=0)),
             segments=len(statement.segments),
-            committed=statement.first_private - statement.instance,
+            committed=statement.first_private - statement.instance - absent_committed,
             links=len(links),
             linked=sum(links),
         )
@@ -79,6 +83,7 @@ class Size:
             "b_columns": self.in_b,
             "b_g1": self.in_b,
             "b_g2": self.in_b,
+            "absent": self.absent,
             "private": self.private,
             "quotient": self.rows,
             "segments": self.committed,
@@ -86,21 +91,6 @@ class Size:
             "links": self.linked,
         }
         return container.file_bytes(SECTIONS, counts)
-
-    @property
-    def setup_memory(self) -> int:
-        """Peak bytes beside the statement and its matrices, by the formulas of ``prover.setup``."""
-        n, v = self.rows, self.variables
-        return max(192 * n, 64 * n + 288 * v, 32 * n + 192 * v + self.proving_key_bytes)
-
-    def proving_memory(self, threads: int) -> int:
-        """Peak bytes beside the statement, key and witness included, by the formulas of ``prover.prove``."""
-        n, v = self.rows, self.variables
-        multiplication = max(
-            (32 + 56 * threads) * max(n, self.private, self.in_a), (32 + 104 * threads) * self.in_b
-        )
-        held = self.proving_key_bytes + (64 if self.segments else 32) * v
-        return held + max(96 * (n + self.largest), 32 * n + 64 * v + multiplication)
 
 
 @dataclass(frozen=True)

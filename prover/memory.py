@@ -1,8 +1,8 @@
-"""How much memory setup and proofs take, by formulas that a test compares with what the system measures.
+"""How much memory setup and proofs take, by formulas that tests hold against what the system measures.
 
-Beside the statement, the witness and what the process holds anyway; the proving key is counted as far as its
-pages have been read, though all processes of a machine share them. n rows (a power of two), v variables;
-every element of Fr takes 32 bytes, a point of G1 96, of G2 192.
+In bytes, beside the statement, the witness and what the process held before. The proving key counts as far as
+its pages have been read, though all processes of a machine share them. An element of Fr takes 32 bytes, a
+point of G1 96, one of G2 192. The allocator keeps freed arrays of up to 32 MiB, and is taken to keep all.
 """
 
 from __future__ import annotations
@@ -13,40 +13,90 @@ from typing import Final, NamedTuple
 
 from kernels import Group, g1, g2
 from prover.cost import Size
+from prover.parallel import CHUNK_ROWS
 
-_SCALAR, _G1, _G2 = 32, 96, 192
-_BLOCK: Final = 12
-"""Bytes for each entry of a block's matrices, and for each row of one matrix, rounded up."""
+_SCALAR: Final = 32
+_SCALAR_BITS: Final = 254
+_G1: Final = 96
+_BUFFERS: Final = 3 << 20
+"""Of a thread that multiplies: 4 MiB where scalars fill the field, 2 MiB where they are bytes."""
+_G2: Final = 192
 
 
 class Stage(NamedTuple):
-    """What a stage of a proof works with, and how much of the key it is the first to read, in bytes."""
+    """What a stage works with, and what it adds to the key: its points, or pages that it is first to read."""
 
     working: int
     key: int = 0
 
 
 def proving(size: Size, threads: int) -> int:
-    """Peak bytes of ``prover.prove``, the key's pages included."""
-    held = _SCALAR * size.rows  # the transforms' twiddles, kept for the next proof
-    if size.segments:
-        held += _SCALAR * size.variables  # a copy of the witness
-    read = accumulate(stage.key for stage in proving_stages(size, threads))
-    stages = zip(proving_stages(size, threads), read, strict=True)
-    return held + max(stage.working + key for stage, key in stages)
+    """The peak of ``prover.prove``, the key included."""
+    held = twiddles(size.rows) + (_SCALAR * size.variables if size.segments else 0)
+    return held + _peak(proving_stages(size, threads))
+
+
+def setup(size: Size, threads: int) -> int:
+    """The peak of ``prover.setup``, the key that it returns included."""
+    chunks = 5 * _SCALAR * CHUNK_ROWS * threads  # once used, they stay with the allocator
+    return chunks + _peak(setup_stages(size, threads))
+
+
+def _peak(stages: Iterator[Stage]) -> int:
+    working, key = zip(*stages, strict=True)
+    return max(map(sum, zip(working, accumulate(key), strict=True)))
 
 
 def proving_stages(size: Size, threads: int) -> Iterator[Stage]:
-    """The stages of ``prover.prove``, in order."""
+    """The stages of a proof, beside the transforms' twiddles, and a copy of the witness with segments."""
     n, v = size.rows, size.variables
     if size.segments:
-        links = _SCALAR * size.linked + multiplication(g1, size.linked, threads)
-        answer = _SCALAR * (v + size.committed)  # the circuit's wires, and a copy of what must not change
-        working = max(multiplication(g1, size.committed, threads), links, answer)
+        answer = _SCALAR * (v + size.committed)  # the circuit's wires, and a copy of what is fixed
+        links = _SCALAR * size.linked + multiplication(size.linked, threads)
+        working = max(answer, links, multiplication(size.committed, threads))
         yield Stage(working, _G1 * (2 * size.committed + size.linked))
-    yield Stage(3 * _SCALAR * n)  # A z, B z, C z, and then the quotient in their place
-    yield Stage(_SCALAR * n + multiplication(g1, n, threads), _G1 * n)
-    yield Stage(multiplication(g1, size.private, threads), _G1 * size.private)
-    yield Stage(_SCALAR * size.in_a + multiplication(g1, size.in_a, threads), _G1 * size.in_a)
-    yield Stage(_SCALAR * size.in_b + multiplication(g1, size.in_b, threads), _G1 * size.in_b)
-    yield Stage(_SCALAR * size.in_b + multiplication(g2, size.in_b, threads), _G2 * size.in_b)
+    yield Stage(3 * _SCALAR * n)  # A z, B z and C z; the quotient takes their place
+    yield Stage(_SCALAR * n + multiplication(n, threads, full=1), _G1 * n)
+    yield Stage(multiplication(size.private, threads), _G1 * size.private)
+    yield Stage(_SCALAR * size.in_a + multiplication(size.in_a, threads), _G1 * size.in_a)
+    for point in (_G1, _G2):
+        yield Stage(_SCALAR * size.in_b + multiplication(size.in_b, threads), point * size.in_b)
+
+
+def setup_stages(size: Size, threads: int) -> Iterator[Stage]:
+    """The stages of setup."""
+    n, v = size.rows, size.variables
+    in_g1 = size.in_a + size.in_b + size.private + n + 2 * size.committed + size.linked + size.inputs
+    # Two bases and three columns; the matrices of the blocks that are being read, 16 bytes an entry.
+    matrices = 16 * min(size.nonzeros, (threads + 1) * size.largest)
+    yield Stage(_SCALAR * (2 * n + 3 * v) + matrices)
+    left = _SCALAR * (3 * v + 2 * in_g1)  # the columns, their parts, and these in one array
+    yield Stage(left + _SCALAR * size.in_b + table(g2, size.in_b), _G2 * size.in_b)
+    yield Stage(left + table(g1, in_g1), _G1 * in_g1)
+    yield Stage(left + 3 * _G1 * size.linked)
+
+
+def twiddles(rows: int) -> int:
+    """What ``kernels.Domain`` holds, from one proof to the next."""
+    return _SCALAR * rows
+
+
+def multiplication(count: int, threads: int, *, full: float = 1 / 3) -> int:
+    """What ``Group.msm`` works with (docs/kernels.md): its digits, and buffers of each thread.
+
+    ``full``: how many of the scalars fill the field; of witnesses a third, between networks' and the worst.
+    """
+    digits = int(4 * count * _windows(count, 20)[0] * full)
+    return digits + threads * min(_BUFFERS, 3 * _G1 * count)
+
+
+def table(group: Group, count: int) -> int:
+    """What ``Group.fixed_base`` looks multiples up in (docs/kernels.md)."""
+    windows, width = _windows(count, 16)
+    return (_G1 if group.name == "g1" else _G2) * windows << (width - 1)
+
+
+def _windows(count: int, widest: int) -> tuple[int, int]:
+    """How many windows full scalars have where ``count`` take the fewest additions, and their width."""
+    best = min(range(2, widest + 1), key=lambda c: (_SCALAR_BITS // c + 1) * (count + (1 << (c - 1))))
+    return _SCALAR_BITS // best + 1, best

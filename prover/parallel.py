@@ -1,4 +1,4 @@
-"""Python's share of a computation on several threads: the kernels that it calls release the interpreter's lock."""
+"""Work on several threads: the kernels that Python calls release the interpreter's lock."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def element(value: int) -> FrArray:
 def lagrange(log_size: int, first: FrArray, tau: FrArray, scale: FrArray, threads: int) -> FrArray:
     """scale · x_i / (x_i − τ) for x_i = first · ω^i, ω of order n = 2^log_size: uint64[n, 4].
 
-    With first = 1 and scale = (1 − τ^n) / n these are the Lagrange polynomials of the n-th roots of unity at τ.
+    With first = 1 and scale = (1 − τ^n) / n these are the Lagrange polynomials of the roots of unity at τ.
     """
     omega = root_of_unity(log_size)
     (root,) = fr.to_ints(omega)

@@ -193,13 +193,15 @@ class Survey:
     """What one pass over all coefficients finds.
 
     ``digest``: ``Statement.digest``; ``nonzeros``: int64[blocks, 3], the entries of A, B and C in each block;
-    ``in_a``, ``in_b``: how many variables A and B read, those with an anchoring row in A included.
+    ``in_a``, ``in_b``: how many variables A and B read, those with an anchoring row in A included;
+    ``absent``: the variables behind the inputs that occur in no row, ascending.
     """
 
     digest: bytes
     nonzeros: NDArray[np.int64]
     in_a: int
     in_b: int
+    absent: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -296,7 +298,7 @@ class Statement:
         sizes += [value for segment in self.segments for value in (segment.size, segment.linked)]
         _absorb(hasher, (np.array(sizes, dtype="<u8"),))
         nonzeros = np.zeros((len(self.blocks), 3), dtype=np.int64)
-        in_a, in_b = (np.zeros(self.variables, dtype=np.bool_) for _ in range(2))
+        in_a, in_b, in_c = (np.zeros(self.variables, dtype=np.bool_) for _ in range(3))
         in_a[self.anchored] = True
         for index, (_, matrices) in enumerate(self.matrices(threads=os.cpu_count() or 1)):
             for matrix in matrices:
@@ -311,9 +313,10 @@ class Statement:
                     ),
                 )
             nonzeros[index] = [len(matrix.columns) for matrix in matrices]
-            in_a[matrices[0].columns] = True
-            in_b[matrices[1].columns] = True
-        return Survey(hasher.digest(), nonzeros, int(in_a.sum()), int(in_b.sum()))
+            for matrix, occurs in zip(matrices, (in_a, in_b, in_c), strict=True):
+                occurs[matrix.columns] = True
+        absent = np.flatnonzero(~(in_a | in_b | in_c))
+        return Survey(hasher.digest(), nonzeros, int(in_a.sum()), int(in_b.sum()), absent)
 
     def matrices(self, threads: int = 1) -> Iterator[tuple[int, tuple[Csr, Csr, Csr]]]:
         """Each block's first row and its A, B and C, checked against this statement.

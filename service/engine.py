@@ -19,7 +19,7 @@ from circuits import Circuit, QuantGraph
 from circuits.typed import Privacy
 from client.documents import KeyFile, canonical, key_id
 from kernels import FrArray
-from prover import CommitmentBasis, Opening, Progress, Proof, ProvingKey, Statement
+from prover import CommitmentBasis, Opening, Progress, Proof, ProvingKey, Statement, memory
 from prover.cost import Size
 from zenerrors import ModelError
 
@@ -133,7 +133,7 @@ def prove(
 
 def _memory(size: Size, threads: int) -> int:
     # Estimates leave out what Python and the kernels hold besides: up to a third more was seen.
-    return max(size.setup_memory, size.proving_memory(threads)) * 4 // 3
+    return max(memory.setup(size, threads), memory.proving(size, threads)) * 4 // 3
 
 
 def _drawn_out(one: Statement, two: Statement, batch: int) -> Size:
@@ -143,7 +143,7 @@ def _drawn_out(one: Statement, two: Statement, batch: int) -> Size:
         return first + (batch - 1) * (second - first)
 
     sizes = Size.of(one), Size.of(two)
-    names = ("variables", "private", "in_a", "in_b", "nonzeros", "largest", "committed", "linked")
+    names = ("variables", "private", "in_a", "in_b", "nonzeros", "absent", "largest", "committed", "linked")
     grown = {name: drawn_out(*(getattr(size, name) for size in sizes)) for name in names}
     rows = drawn_out(*(statement.constraints + len(statement.anchored) for statement in (one, two)))
     return replace(sizes[0], **grown, rows=1 << (rows - 1).bit_length())

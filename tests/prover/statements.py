@@ -73,6 +73,15 @@ def committed_statement(*, linked: bool = True) -> Statement:
     )
 
 
+def idle_statement() -> Statement:
+    """x² = y, with variables that no row reads: 1 | c | s: x, idle, y, its blinding | idle, u = x, idle."""
+    square = ProductBlock("square", np.array([2]), np.array([2]), np.array([4]))
+    same = SparseBlock("same", csr([{2: 1, 7: -1}]), csr([{0: 1}]), csr([{}]))
+    return Statement(0, 3, (square, same), challenges=1, segments=(Segment("s", 3),))
+
+
+IDLE_Z = [1, 0, 9, 1234, 81, 0, 5678, 9, R - 1]
+
 COMMITTED_Z = [1, 56, 0, 3, 5, 0, 7, 0, 21, 35, 0, 0, 0]
 
 

@@ -8,18 +8,19 @@ import pytest
 
 import prover
 from kernels import fr
-from prover import ProvingKey, Statement, cost
+from prover import ProvingKey, Statement, cost, memory
 from prover.cost import Size
 from prover.statement import Csr, ProductBlock, SparseBlock
-from tests.prover.statements import Committed, Example
+from tests.prover.statements import Committed, Example, idle_statement
 
 
-@pytest.mark.parametrize("name", ["example", "committed", "empty"])
+@pytest.mark.parametrize("name", ["example", "committed", "empty", "idle"])
 def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, tmp_path: Path) -> None:
     cases: dict[str, tuple[Statement, ProvingKey]] = {
         "example": (example.statement, example.key),
         "committed": (committed.statement, committed.key),
         "empty": (Statement(1, 0, ()), prover.setup(Statement(1, 0, ()))),
+        "idle": (idle_statement(), prover.setup(idle_statement())),
     }
     statement, key = cases[name]
     size = Size.of(statement)
@@ -43,6 +44,8 @@ def test_a_survey_counts_entries_and_the_variables_that_a_and_b_read() -> None:
     assert survey.nonzeros.tolist() == [[3, 0, 3], [1, 1, 1]]
     # One and the public input have rows of their own in A.
     assert (survey.in_a, survey.in_b) == (5, 1)
+    assert survey.absent.tolist() == []
+    assert idle_statement().survey.absent.tolist() == [3, 6, 8]
     assert survey.digest == statement.digest
 
 
@@ -70,7 +73,7 @@ def test_estimates_grow_with_the_statement() -> None:
 
     speed = cost.Speed(1, *[1e-8] * 9)
     small, large = size(1000), size(100_000)
-    assert small.setup_memory < large.setup_memory
-    assert small.proving_memory(1) < small.proving_memory(2) < large.proving_memory(1)
+    assert memory.setup(small, 1) < memory.setup(small, 2) < memory.setup(large, 1)
+    assert memory.proving(small, 1) < memory.proving(small, 2) < memory.proving(large, 1)
     assert 50 < cost.setup_seconds(large, speed) / cost.setup_seconds(small, speed) < 200
     assert cost.proving_seconds(small, speed) < cost.proving_seconds(large, speed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from hypothesis import given, settings
 import kernels
 import prover
 from kernels import FrArray, fr, g1, g2
-from prover import Statement, proving, qap, reference, trusted_setup
+from prover import ProvingKey, Statement, parallel, proving, qap, reference, trusted_setup
 from prover.reference import Trapdoor
 from prover.statement import SparseBlock
-from tests.prover.statements import Example, R, csr, cubic_statement, patient, satisfied
+from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, patient, satisfied
 from zenerrors import Cancelled, StatementError
 
 TRAPDOOR = Trapdoor(tau=0x1234567, alpha=R - 3, beta=2**200 + 1, gamma=77, delta=2**254 - 5)
@@ -224,6 +225,19 @@ def test_progress_names_every_stage_and_never_runs_back(example: Example) -> Non
         fractions = [fraction for name, fraction in prove_listener.reports if name == stage]
         assert fractions == sorted(fractions)
         assert 0 <= fractions[0] <= fractions[-1] <= 1
+
+
+def test_keys_and_proofs_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "CHUNK_ROWS", 3)
+    statement, made = cubic_statement(), []
+    for threads in (1, 2, 7):
+        given_randomness(monkeypatch, trusted_setup, TRAPDOOR[:5])
+        key = prover.setup(statement, threads=threads)
+        given_randomness(monkeypatch, proving, BLINDING)
+        proof = prover.prove(key, statement, fr.from_ints(CUBIC_Z), threads=threads)
+        arrays = [getattr(key, field.name).tobytes() for field in fields(ProvingKey)[1:]]
+        made.append((key.verifying_key, arrays, proof))
+    assert made[0] == made[1] == made[2]
 
 
 @pytest.mark.parametrize("stage", SETUP_STAGES)

@@ -13,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 import prover
+from kernels import fr, g1
 from prover import ProvingKey, container
 from prover.preamble import PROVING_KEY, VERIFYING_KEY
 from tests.prover.bad_points import flip
-from tests.prover.statements import Example
+from tests.prover.statements import IDLE_Z, Example, idle_statement
 from zenerrors import FileFormatError
 
 
@@ -68,6 +69,25 @@ def test_a_key_without_private_variables_or_b(tmp_path: Path) -> None:
     key.save(tmp_path / "key")
     loaded = ProvingKey.load(tmp_path / "key")
     assert len(loaded.private) == len(loaded.b_columns) == 0
+
+
+def test_variables_that_no_row_reads_take_no_points(tmp_path: Path) -> None:
+    statement = idle_statement()
+    prover.setup(statement).save(tmp_path / "key")
+    key = ProvingKey.load(tmp_path / "key")
+    assert key.absent.tolist() == [3, 6, 8]
+    assert (len(key.private), len(key.segments), len(key.knowledge)) == (1, 3, 3)
+    for points in (key.a, key.b_g1, key.private, key.quotient, key.segments, key.knowledge):
+        assert not g1.is_infinity(points).any()
+    proof = prover.prove(key, statement, fr.from_ints(IDLE_Z))
+    assert prover.verify(key.verifying_key, [], proof)
+
+
+@pytest.mark.parametrize("absent", [[3, 6], [3, 6, 9], [6, 3, 8], [1, 6, 8], [6, 7, 8]])
+def test_absent_variables_must_fit_the_points(absent: list[int], tmp_path: Path) -> None:
+    key = prover.setup(idle_statement())
+    replace(key, absent=columns(*absent)).save(tmp_path / "key")
+    assert refusal(tmp_path / "key").code == "file.shape"
 
 
 def test_truncation_is_noticed_everywhere(saved: Path) -> None:

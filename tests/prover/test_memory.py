@@ -1,0 +1,132 @@
+"""What setup and proofs take, as the system measures it, against the formulas; and that keys are shared."""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import prover
+from kernels import fr
+from prover import CommitmentBasis, ProvingKey, Segment, Statement, memory
+from prover.cost import Size
+from prover.statement import ProductBlock
+from tests.prover.statements import Example
+
+SPAWN = multiprocessing.get_context("spawn")
+ROWS = (1 << 15) - 64
+THREADS = 2
+
+
+def statement(*, segment: bool) -> Statement:
+    """x_i x_(i+1) = y_i, in a ring; with ``segment`` x is committed to."""
+    first = 3 if segment else 2
+    x = np.arange(first, first + ROWS)
+    y = x + ROWS + segment
+    block = ProductBlock("ring", x, np.roll(x, -1), y)
+    if segment:
+        return Statement(1, ROWS, (block,), challenges=1, segments=(Segment("x", ROWS, linked=True),))
+    return Statement(1, 2 * ROWS, (block,))
+
+
+def witness(circuit: Statement, *, dense: bool) -> np.ndarray:
+    draw = np.random.default_rng(1)
+    x = draw.integers(0, 1 << 60 if dense else 256, (ROWS, 4), dtype=np.uint64)
+    x = fr.from_canon(x) if dense else fr.from_int64(x[:, 0].astype(np.int64))
+    z = np.zeros((circuit.variables, 4), dtype=np.uint64)
+    z[0] = fr.from_ints([1])[0]
+    start = circuit.variables - 2 * ROWS - len(circuit.segments)
+    z[start : start + ROWS] = x
+    z[-ROWS:] = fr.mul(x, np.roll(x, -1, axis=0))
+    return z
+
+
+def status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith(name))) << 10
+
+
+def measured_setup(folder: Path, segment: bool) -> tuple[int, int]:
+    """The peak of a setup over what was there before, and the formula's."""
+    circuit = statement(segment=segment)
+    basis = CommitmentBasis.load(folder / "basis") if segment else None
+    size = Size.of(circuit)
+    before = forget_peak()
+    key = prover.setup(circuit, basis=basis, threads=THREADS)
+    taken = status("VmHWM") - before
+    key.save(folder / f"key{segment}")
+    return taken, memory.setup(size, THREADS)
+
+
+def measured_proof(folder: Path, segment: bool, dense: bool) -> tuple[int, int]:
+    circuit = statement(segment=segment)
+    size, z = Size.of(circuit), witness(circuit, dense=dense)
+    openings = []
+    if segment:
+        openings.append(CommitmentBasis.load(folder / "basis").commit(z[3 : 3 + ROWS], threads=THREADS))
+    before = forget_peak()
+    key = ProvingKey.load(folder / f"key{segment}", check_hash=False)
+    prover.prove(key, circuit, z, openings=openings, threads=THREADS)
+    return status("VmHWM") - before, memory.proving(size, THREADS)
+
+
+def forget_peak() -> int:
+    Path("/proc/self/clear_refs").write_text("5")
+    return status("VmRSS")
+
+
+def alone(work: object, *arguments: object) -> tuple[int, int]:
+    with SPAWN.Pool(1) as pool:
+        taken: tuple[int, int] = pool.apply(work, arguments)  # type: ignore[arg-type]
+        return taken
+
+
+@pytest.mark.parametrize("segment", [False, True])
+def test_memory_is_what_the_formulas_say(segment: bool, tmp_path: Path) -> None:
+    if segment:
+        CommitmentBasis.generate(ROWS, threads=THREADS).save(tmp_path / "basis")
+    cases = [alone(measured_setup, tmp_path, segment)]
+    cases += [alone(measured_proof, tmp_path, segment, dense) for dense in (False, True)]
+    for taken, formula in cases:
+        assert 0.8 * taken < formula < 1.2 * taken
+
+
+def shares(file: Path, here: Barrier) -> tuple[int, int, int]:
+    """Resident, proportional and private bytes of the key's pages, once both processes have read it."""
+    key = ProvingKey.load(file)
+    here.wait(60)
+    mapping = None
+    sizes = dict.fromkeys(("Rss", "Pss", "Private_Clean", "Private_Dirty"), 0)
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        if "-" in name.split()[0]:
+            mapping = line.endswith(str(file))
+        elif mapping and name in sizes:
+            sizes[name] += int(rest.split()[0]) << 10
+    here.wait(60)
+    assert key.verifying_key
+    return sizes["Rss"], sizes["Pss"], sizes["Private_Clean"] + sizes["Private_Dirty"]
+
+
+def _report(file: Path, here: Barrier, results: multiprocessing.SimpleQueue[tuple[int, int, int]]) -> None:
+    results.put(shares(file, here))
+
+
+def test_processes_share_the_pages_of_a_key(example: Example, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    example.key.save(file)
+    results: multiprocessing.SimpleQueue[tuple[int, int, int]] = SPAWN.SimpleQueue()
+    here = SPAWN.Barrier(2)
+    workers = [SPAWN.Process(target=_report, args=(file, here, results)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for _ in workers:
+        resident, proportional, private = results.get()
+        assert resident >= file.stat().st_size
+        assert proportional == resident // 2
+        assert private == 0
+    for worker in workers:
+        worker.join()
