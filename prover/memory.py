@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+import kernels
 from kernels import Group, g1, g2
 from prover.cost import Size
-from prover.parallel import CHUNK_ROWS
 
 _SCALAR: Final = 32
 _SCALAR_BITS: Final = 254
 _G1: Final = 96
-_BUFFERS: Final = 3 << 20
-"""Of a thread that multiplies: 4 MiB where scalars fill the field, 2 MiB where they are bytes."""
 _G2: Final = 192
 
 
@@ -32,14 +30,14 @@ class Stage(NamedTuple):
 
 def proving(size: Size, threads: int) -> int:
     """The peak of ``prover.prove``, the key included."""
-    held = twiddles(size.rows) + (_SCALAR * size.variables if size.segments else 0)
-    return held + _peak(proving_stages(size, threads))
+    twiddles = _SCALAR * size.rows
+    copy = _SCALAR * size.variables if size.segments else 0
+    return twiddles + copy + _peak(proving_stages(size, threads))
 
 
 def setup(size: Size, threads: int) -> int:
     """The peak of ``prover.setup``, the key that it returns included."""
-    chunks = 5 * _SCALAR * CHUNK_ROWS * threads  # once used, they stay with the allocator
-    return chunks + _peak(setup_stages(size, threads))
+    return _peak(setup_stages(size, threads))
 
 
 def _peak(stages: Iterator[Stage]) -> int:
@@ -48,19 +46,20 @@ def _peak(stages: Iterator[Stage]) -> int:
 
 
 def proving_stages(size: Size, threads: int) -> Iterator[Stage]:
-    """The stages of a proof, beside the transforms' twiddles, and a copy of the witness with segments."""
+    """The stages of a proof, beside the transforms' twiddles and, with segments, a copy of the witness."""
     n, v = size.rows, size.variables
     if size.segments:
         answer = _SCALAR * (v + size.committed)  # the circuit's wires, and a copy of what is fixed
-        links = _SCALAR * size.linked + multiplication(size.linked, threads)
-        working = max(answer, links, multiplication(size.committed, threads))
+        links = _SCALAR * size.linked + multiplication(g1, size.linked, threads)
+        working = max(answer, links, multiplication(g1, size.committed, threads))
         yield Stage(working, _G1 * (2 * size.committed + size.linked))
-    yield Stage(3 * _SCALAR * n)  # A z, B z and C z; the quotient takes their place
-    yield Stage(_SCALAR * n + multiplication(n, threads, full=1), _G1 * n)
-    yield Stage(multiplication(size.private, threads), _G1 * size.private)
-    yield Stage(_SCALAR * size.in_a + multiplication(size.in_a, threads), _G1 * size.in_a)
-    for point in (_G1, _G2):
-        yield Stage(_SCALAR * size.in_b + multiplication(size.in_b, threads), point * size.in_b)
+    # A z, B z and C z; the quotient takes their place.
+    yield Stage(3 * _SCALAR * n + kernels.scratch_bytes(n.bit_length() - 1, threads))
+    yield Stage(_SCALAR * n + g1.msm_memory(n, threads=threads), _G1 * n)
+    yield Stage(multiplication(g1, size.private, threads), _G1 * size.private)
+    yield Stage(_SCALAR * size.in_a + multiplication(g1, size.in_a, threads), _G1 * size.in_a)
+    for group, point in ((g1, _G1), (g2, _G2)):
+        yield Stage(_SCALAR * size.in_b + multiplication(group, size.in_b, threads), point * size.in_b)
 
 
 def setup_stages(size: Size, threads: int) -> Iterator[Stage]:
@@ -76,18 +75,10 @@ def setup_stages(size: Size, threads: int) -> Iterator[Stage]:
     yield Stage(left + 3 * _G1 * size.linked)
 
 
-def twiddles(rows: int) -> int:
-    """What ``kernels.Domain`` holds, from one proof to the next."""
-    return _SCALAR * rows
-
-
-def multiplication(count: int, threads: int, *, full: float = 1 / 3) -> int:
-    """What ``Group.msm`` works with (docs/kernels.md): its digits, and buffers of each thread.
-
-    ``full``: how many of the scalars fill the field; of witnesses a third, between networks' and the worst.
-    """
-    digits = int(4 * count * _windows(count, 20)[0] * full)
-    return digits + threads * min(_BUFFERS, 3 * _G1 * count)
+def multiplication(group: Group, count: int, threads: int) -> int:
+    """What a sum over the witness works with: a third of its scalars fill the field, in between those of
+    networks and the worst."""
+    return group.msm_memory(count // 3, threads=threads)
 
 
 def table(group: Group, count: int) -> int:

@@ -48,9 +48,9 @@ def prove(
     Stages: "commit" where there are segments, then "constraints", "quotient", "msm_quotient", "msm_private",
     "msm_a", "msm_b_g1", "msm_b_g2".
 
-    Peak memory beside key, statement and witness, for n rows (a power of two) and v variables, in bytes:
-    96 n up to the quotient, and 96 a row of the largest block while blocks are evaluated; then 32 n + 64 v
-    and what one multi-scalar multiplication takes. With segments 32 v more, for a copy of the witness.
+    Peak memory beside statement and witness, for n rows (a power of two) and v variables, in bytes: 32 n that
+    the process keeps for the next proof, and 32 v more with segments, for a copy of the witness; then 96 n up
+    to the quotient, or the key with what its last sums take, ``prover.memory.proving`` has which.
 
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are

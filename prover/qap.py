@@ -75,7 +75,7 @@ def columns(statement: Statement, basis: FrArray, threads: int) -> tuple[FrArray
     a, b, c = (np.zeros((statement.variables, 4), dtype=np.uint64) for _ in range(3))
     for start, matrices in statement.matrices(threads):
         for matrix, out in zip(matrices, (a, b, c), strict=True):
-            matrix.add_transposed(basis[start : start + matrix.rows], out)
+            matrix.add_transposed(basis[start : start + matrix.rows], out, threads)
     anchored = statement.anchored
     a[anchored] = fr.add(a[anchored], basis[statement.constraints :][: len(anchored)])
     return a, b, c

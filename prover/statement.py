@@ -101,9 +101,11 @@ class Csr:
             self.offsets, self.columns, self.coefficients, self.pool_mont, z, out=out, threads=threads
         )
 
-    def add_transposed(self, y: FrArray, out: FrArray) -> None:
+    def add_transposed(self, y: FrArray, out: FrArray, threads: int = 1) -> None:
         """Add the transpose's product with ``y`` (uint64[rows, 4]) to ``out`` (uint64[variables, 4])."""
-        kernels.csr_multiply_transposed(self.offsets, self.columns, self.coefficients, self.pool_mont, y, out)
+        kernels.csr_multiply_transposed(
+            self.offsets, self.columns, self.coefficients, self.pool_mont, y, out, threads=threads
+        )
 
 
 RowValues = tuple[FrArray, FrArray, FrArray]

@@ -67,7 +67,7 @@ def setup(
     The keys carry the label "development": trusting them means trusting this process.
     Stages: "lagrange", "columns", "key_g2", "key_g1", and "key_links" where segments are linked.
 
-    ``prover.cost.setup_memory`` has the peak of its memory.
+    ``prover.memory.setup`` has the peak of its memory.
 
     Raises ``StatementError`` where the blocks do not fit the statement, ``statement.basis`` where a basis is
     needed and missing or the reverse, ``statement.basis_length``; and what ``progress`` raises.

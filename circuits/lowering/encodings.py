@@ -378,7 +378,7 @@ def _multiply(builder: Builder, name: str, left: Sums, right: Sums, product: Int
     def derive(z: FrArray) -> None:
         for start in range(0, len(product), _AT_ONCE):
             stop = min(start + _AT_ONCE, len(product))
-            factors = (side.part(start, stop).matrix().multiply(z) for side in (left, right))
-            z[product[start:stop]] = fr.mul(*factors)
+            a, b = (side.part(start, stop).matrix().multiply(z) for side in (left, right))
+            z[product[start:stop]] = fr.mul(a, b)
 
     builder.derive(derive)

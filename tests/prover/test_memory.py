@@ -33,9 +33,13 @@ def statement(*, segment: bool) -> Statement:
 
 
 def witness(circuit: Statement, *, dense: bool) -> np.ndarray:
+    """Scalars that fill the field; or bytes, 20 % bits and 20 % of the former."""
     draw = np.random.default_rng(1)
-    x = draw.integers(0, 1 << 60 if dense else 256, (ROWS, 4), dtype=np.uint64)
-    x = fr.from_canon(x) if dense else fr.from_int64(x[:, 0].astype(np.int64))
+    x = fr.from_canon(draw.integers(0, 1 << 60, (ROWS, 4), dtype=np.uint64))
+    if not dense:
+        kind = draw.integers(0, 5, ROWS)
+        small = draw.integers(0, np.where(kind == 0, 2, 256))
+        x[kind < 4] = fr.from_int64(small)[kind < 4]
     z = np.zeros((circuit.variables, 4), dtype=np.uint64)
     z[0] = fr.from_ints([1])[0]
     start = circuit.variables - 2 * ROWS - len(circuit.segments)
