@@ -25,6 +25,8 @@ from zenerrors import ModelError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
 _KEPT_BYTES: Final = 256 << 20
+# What it holds for an entry of a matrix, its row's share included.
+_ENTRY_BYTES: Final = 16
 
 _COMPILERS: Final[Mapping[str, str]] = {
     scheme: f"compile_{scheme}" for scheme in ("registration", "inference", "recognition", "accuracy")
@@ -78,7 +80,8 @@ def largest_batch(quantised: bytes, weight_privacy: Privacy, most: int, threads:
     low, high = 0, most
     while low < high:
         batch = (low + high + 1) // 2
-        if _memory(_drawn_out(one, two, batch), threads) <= free:
+        size = _drawn_out(one, two, batch)
+        if _memory(size, threads) + min(_KEPT_BYTES, _ENTRY_BYTES * size.nonzeros) <= free:
             low = batch
         else:
             high = batch - 1
@@ -132,8 +135,8 @@ def prove(
 
 
 def _memory(size: Size, threads: int) -> int:
-    # Estimates leave out what Python and the kernels hold besides: up to a third more was seen.
-    return max(memory.setup(size, threads), memory.proving(size, threads)) * 4 // 3
+    # The formulas hold within a fifth.
+    return max(memory.setup(size, threads), memory.proving(size, threads)) * 6 // 5
 
 
 def _drawn_out(one: Statement, two: Statement, batch: int) -> Size:
