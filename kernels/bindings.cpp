@@ -124,8 +124,9 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
   using Point = Affine<F>;
   nb::module_ m = parent.def_submodule(name);
   m.def("generator", [generator](Words out) { *write<Point>(out) = generator; });
-  m.def("add", [](ConstWords a, ConstWords b, Words out) {
-    zip<Point>(a, b, out, 1, [](const Point& p, const Point& q) { return (Xyzz<F>::from(p) + q).to_affine(); });
+  m.def("add", [](ConstWords p, ConstWords q, Words out, int threads) {
+    nb::gil_scoped_release release;
+    add_each(read<Point>(p), read<Point>(q), count<Point>(q) == 1 ? 0 : 1, write<Point>(out), count<Point>(p), threads);
   });
   m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), 1, [](const Point& p) { return -p; }); });
   // One scalar multiplies all points, n scalars one each.

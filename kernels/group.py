@@ -44,12 +44,13 @@ class Group:
         self.generator = np.empty(shape, dtype=np.uint64)
         self._kernel.generator(self.generator)
 
-    def add(self, p: WordArray, q: WordArray) -> WordArray:
+    def add(self, p: WordArray, q: WordArray, *, threads: int = 1) -> WordArray:
+        """p[i] + q[i], or one point added to all."""
         p, q = as_elements(p, self.shape, "p"), as_elements(q, self.shape, "q")
         if q.shape not in (p.shape, self.shape):
             raise ValueError(f"q must have the shape of p, {p.shape}, or be one point, not {q.shape}")
         out = np.empty_like(p)
-        self._kernel.add(p, q, out)
+        self._kernel.add(p, q, out, threads)
         return out
 
     def neg(self, p: WordArray) -> WordArray:

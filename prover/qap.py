@@ -11,6 +11,7 @@ so Z = g^n − 1 = −2 throughout.
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from prover.progress import Progress
 from prover.randomness import Secrets
 from prover.statement import Statement
 from zenerrors import StatementError
+
+_MANY: Final = 1 << 15
 
 
 def log_domain_size(statement: Statement) -> int:
@@ -75,7 +78,9 @@ def columns(statement: Statement, basis: FrArray, threads: int) -> tuple[FrArray
     a, b, c = (np.zeros((statement.variables, 4), dtype=np.uint64) for _ in range(3))
     for start, matrices in statement.matrices(threads):
         for matrix, out in zip(matrices, (a, b, c), strict=True):
-            matrix.add_transposed(basis[start : start + matrix.rows], out, threads)
+            # To start threads takes as long as a thousand entries, and longer where they wait for processors.
+            share = threads if len(matrix.columns) > _MANY else 1
+            matrix.add_transposed(basis[start : start + matrix.rows], out, share)
     anchored = statement.anchored
     a[anchored] = fr.add(a[anchored], basis[statement.constraints :][: len(anchored)])
     return a, b, c

@@ -277,7 +277,7 @@ def _link(
                 done = part(report, "key_links", index, len(linked))
                 outside = secret(g1.mul(outside, k_2, threads=threads, progress=done))
                 here = slice(start, start + len(outside))
-                links[here] = g1.add(links[here], outside)
+                links[here] = g1.add(links[here], outside, threads=threads)
             start = here.stop
     except BaseException:
         links.fill(0)

@@ -47,8 +47,8 @@ def start(
 
     a, b_g1 = columns(0, g1, _A, "tau_g1"), columns(1, g1, _B, "tau_g1")
     b_g2 = columns(2, g2, _B, "tau_g2")
-    mixed = g1.add(columns(3, g1, _A, "beta_g1"), columns(4, g1, _B, "alpha_g1"))
-    mixed = g1.add(mixed, columns(5, g1, _C, "tau_g1"))
+    mixed = g1.add(columns(3, g1, _A, "beta_g1"), columns(4, g1, _B, "alpha_g1"), threads=threads)
+    mixed = g1.add(mixed, columns(5, g1, _C, "tau_g1"), threads=threads)
 
     a_columns, b_columns = _support(a), _support(b_g1)
     segments = mixed[statement.instance : statement.first_private]
@@ -101,7 +101,7 @@ def _odd_lagrange(powers: WordArray, log_size: int, threads: int, report: Progre
     """
     n = 1 << log_size
     points = np.zeros((n, *g1.shape), dtype=np.uint64)
-    points[:-1] = g1.add(powers[: n - 1], g1.neg(powers[n : 2 * n - 1]))
+    points[:-1] = g1.add(powers[: n - 1], g1.neg(powers[n : 2 * n - 1]), threads=threads)
     half = fr.inverse(qap.element(2))
     by_root = fr.inverse(qap.root_of_unity(log_size + 1))
     scalars = fr.powers(by_root, n, first=half)

@@ -54,6 +54,17 @@ def test_addition_tells_equal_opposite_and_infinite_points_apart(k: Kernels, gro
         np.testing.assert_array_equal(group.add(left, right), expected)
 
 
+def test_long_additions_are_single_ones(k: Kernels, group: Group) -> None:
+    """Batched, on any number of threads, with equal, opposite and infinite points among them."""
+    left = times_generator(k, group, *(i % 7 for i in range(2100)))
+    right = times_generator(k, group, *((R - i if i % 3 else i) % 5 for i in range(2100)))
+    expected = times_generator(k, group, *((i % 7 + (R - i if i % 3 else i) % 5) % R for i in range(2100)))
+    for threads in (1, 3):
+        np.testing.assert_array_equal(group.add(left, right, threads=threads), expected)
+    one_by_one = np.stack([group.add(point, left[3]) for point in left[:20]])
+    np.testing.assert_array_equal(group.add(left[:20], left[3]), one_by_one)
+
+
 def test_group_laws(k: Kernels, group: Group) -> None:
     @settings(max_examples=25)
     @given(scalars, scalars, scalars)

@@ -130,6 +130,24 @@ class Multiplier {
 // So few points are multiplied one by one: a batch would pay an inversion for every step.
 constexpr long few_points = 4;
 
+// out[i] = p[i] + q[stride i]: stride 0 adds one point to all.
+template <class F>
+void add_each(const Affine<F>* p, const Affine<F>* q, int stride, Affine<F>* out, long n, int threads) {
+  constexpr long few = 8;
+  if (n <= few) {  // less than the inversion of a batch
+    for (long i = 0; i < n; i++) out[i] = (Xyzz<F>::from(p[i]) + q[stride * i]).to_affine();
+    return;
+  }
+  constexpr long capacity = BatchAdder<F, Affine<F>>::capacity;
+  parallel_ranges(n, capacity, threads, {}, [&](long begin, long end) {
+    BatchAdder<F, Affine<F>> adder;
+    std::vector<Summand<F>> sums(end - begin);
+    for (long i = begin; i < end; i++) adder.push(&p[i], &q[stride * i], &sums[i - begin], false, false);
+    adder.flush();
+    to_affine(sums.data(), out + begin, end - begin);
+  });
+}
+
 // out[i] = scalars[stride i] * points[i], scalars in Montgomery form, points in the subgroup. Stride 0 takes one
 // scalar for all. `out` may be `points`.
 template <class F>
