@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check bench clean
+.PHONY: install demo test check bench sanitize clean
 
 install: $(VENV)/.installed
 
@@ -27,6 +27,15 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl
 	$(BIN)/python -m bench.schemes
+
+# Address, undefined behaviour and races, in the scalar and in the vector source: a few minutes.
+SANITIZE := build/sanitize
+sanitize:
+	mkdir -p $(SANITIZE)
+	for lanes in '' -DZEN_LANES; do for what in address,undefined thread; do \
+		$(CXX) -std=c++20 -O1 -g -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Ikernels/include \
+			tests/kernels/every_kernel.cpp -o $(SANITIZE)/every_kernel && $(SANITIZE)/every_kernel || exit 1; \
+	done; done
 
 clean:
 	rm -rf $(VENV) build kernels/*.so

@@ -1,0 +1,144 @@
+// Runs every kernel once on one thread and once on several, for `make sanitize`. Prints how many results differ.
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "zen/elementwise.hpp"
+#include "zen/encoding.hpp"
+#include "zen/fixed_base.hpp"
+#include "zen/group_ntt.hpp"
+#include "zen/msm.hpp"
+#include "zen/ntt.hpp"
+#include "zen/pairing.hpp"
+#include "zen/sparse_points.hpp"
+
+using namespace zen;
+
+std::mt19937_64 draw(1);
+int differences = 0;
+
+// The words that run(threads, out) writes, for one thread and for several.
+template <class T, class Run>
+std::vector<T> compare(long n, Run run) {
+  std::vector<T> once(n), again(n);
+  run(1, once.data());
+  for (int threads : {2, 5}) {
+    run(threads, again.data());
+    differences += std::memcmp(static_cast<void*>(once.data()), static_cast<void*>(again.data()), n * sizeof(T)) != 0;
+  }
+  return once;
+}
+
+std::vector<Fr> scalars(long n) {
+  std::vector<Fr> r(n);
+  for (Fr& x : r) {
+    x = Fr::zero();
+    const u64 kind = draw() % 4;  // zero, a bit, a byte, anything
+    if (kind == 1 || kind == 2) x.v[0] = draw() % (kind == 1 ? 2 : 256);
+    if (kind == 3)
+      for (u64& word : x.v) word = draw() >> 2;
+    x = x.to_montgomery();
+  }
+  return r;
+}
+
+void fields() {
+  constexpr long n = 9001;
+  const std::vector<Fr> a = scalars(n), b = scalars(n);
+  compare<Fr>(n, [&](int threads, Fr* out) { multiply(a.data(), b.data(), 1, out, n, threads); });
+  compare<Fr>(n, [&](int threads, Fr* out) { fill_powers(a[3], b[3], out, n, threads); });
+  compare<Fr>(n, [&](int threads, Fr* out) {
+    std::copy(a.begin(), a.end(), out);
+    invert_all(out, n, threads);
+  });
+  for (int log_size : {3, 7, 12, 13}) {
+    const Domain domain(log_size);
+    for (Order order : {Order::natural, Order::to_bit_reversed, Order::from_bit_reversed})
+      compare<Fr>(1l << log_size, [&](int threads, Fr* out) {
+        std::copy(a.begin(), a.begin() + (1l << log_size), out);
+        domain.forward(out, &b[3], order, threads, {});
+        domain.inverse(out, nullptr, order, threads, {});
+      });
+    compare<Fr>(1l << log_size, [&](int threads, Fr* out) {
+      std::vector<Fr> left(a), right(b);
+      std::copy(a.begin(), a.begin() + (1l << log_size), out);
+      domain.quotient(out, left.data(), right.data(), threads, {});
+    });
+  }
+}
+
+struct Entries {
+  std::vector<int64_t> offsets;
+  std::vector<uint32_t> columns, coefficients;
+  std::vector<Fr> pool = scalars(16);
+
+  Entries(long rows, long variables) : offsets{0} {
+    pool[0] = Fr::one(), pool[1] = -Fr::one();
+    for (long row = 0; row < rows; row++) {
+      for (u64 i = draw() % 7; i > 0; i--) {
+        columns.push_back(uint32_t(draw() % u64(variables)));
+        coefficients.push_back(uint32_t(draw() % pool.size()));
+      }
+      offsets.push_back(int64_t(columns.size()));
+    }
+  }
+  SparseMatrix matrix() const {
+    return {long(offsets.size()) - 1, offsets.data(), columns.data(), coefficients.data(), pool.data(), long(pool.size())};
+  }
+};
+
+void sparse() {
+  constexpr long rows = 3000, variables = 1000;
+  const Entries entries(rows, variables);
+  const std::vector<Fr> z = scalars(variables), y = scalars(rows);
+  compare<Fr>(rows, [&](int threads, Fr* out) { multiply(entries.matrix(), z.data(), out, threads); });
+  compare<Fr>(variables, [&](int threads, Fr* out) {
+    std::fill(out, out + variables, Fr::zero());
+    multiply_transposed(entries.matrix(), y.data(), out, threads);
+  });
+}
+
+template <class F>
+void group(const Affine<F>& generator) {
+  constexpr long n = 1 << 10;
+  std::vector<Fr> factors = scalars(n);
+  const std::vector<Affine<F>> points = compare<Affine<F>>(n, [&](int threads, Affine<F>* out) {
+    fixed_base_multiply(generator, factors.data(), out, n, threads, {});
+  });
+  const std::vector<Affine<F>> equal(n, points[n - 1]);
+  for (const auto& bases : {points, equal})
+    compare<Affine<F>>(1, [&](int threads, Affine<F>* out) {
+      *out = msm(bases.data(), factors.data(), n, threads, {}).to_affine();
+    });
+  compare<Affine<F>>(n, [&](int threads, Affine<F>* out) {
+    multiply_each(points.data(), factors.data(), 1, out, n, threads, {});
+  });
+  compare<Affine<F>>(n, [&](int threads, Affine<F>* out) { add_each(points.data(), equal.data(), 1, out, n, threads); });
+  const Domain domain(6);
+  compare<Affine<F>>(64, [&](int threads, Affine<F>* out) {
+    std::copy(points.begin(), points.begin() + 64, out);
+    inverse_transform(domain, out, threads, {});
+  });
+  const Entries entries(n, 100);
+  compare<Affine<F>>(100, [&](int threads, Affine<F>* out) {
+    std::fill(out, out + 100, Affine<F>::infinity());
+    multiply_transposed(entries.matrix(), long(entries.pool.size()), points.data(), out, 100, threads, {});
+  });
+  unsigned char bytes[encoded_bytes<F>];
+  compress(points[n - 1], bytes);
+  Affine<F> back;
+  differences += decompress(bytes, back) != Decoded::ok || !(back == points[n - 1]);
+}
+
+int main() {
+  fields();
+  sparse();
+  group<Fp>(g1_generator());
+  group<Fp2>(g2_generator());
+  const Affine<Fp> left[2] = {g1_generator(), -g1_generator()};
+  const Affine<Fp2> right[2] = {g2_generator(), g2_generator()};
+  differences += !pairing_product_is_one(left, right, 2);
+  std::printf("%d\n", differences);
+  return differences != 0;
+}
