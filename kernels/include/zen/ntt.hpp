@@ -135,7 +135,7 @@ class Domain {
       gather_columns(right, buffer);
       gather_columns(less, buffer);
       gather_tile(left, buffer, [&](long i) { return left.load(i); },
-                  [&](long i, const Octet& x) { left.store(i, x.bounded().times(right.load(i)) - less.load(i)); });
+                  [&](long i, const Octet& x) { left.store(i, x.bounded() * right.load(i).as_factor() - less.load(i)); });
     });
   }
 
@@ -329,7 +329,7 @@ inline long first_unsatisfied(const Fr* a, const Fr* b, const Fr* c, long n, int
     if (begin >= first) return;
     long i = begin;
     for (; i + 8 <= end; i += 8)
-      if (differs(Octet::adjacent(a + i).times(Octet::adjacent(b + i)), Octet::adjacent(c + i))) break;
+      if (differs(Octet::adjacent(a + i) * Octet::adjacent(b + i).as_factor(), Octet::adjacent(c + i))) break;
     while (i < end && a[i] * b[i] == c[i]) i++;
     if (i == end) return;
     for (long known = first; i < known && !first.compare_exchange_weak(known, i);) {

@@ -7,7 +7,8 @@
 //   Factor                    what octets are multiplied by: one element for each of the eight, or one for all.
 //                             In memory factors are held in *factor form*, which to_factor makes and from_factor undoes.
 //   x * factor                the product
-//   x.times(y)                the product of two octets that were read from memory; y is canonical
+//   x * y.as_factor()         the product of two octets that were read from memory; y is canonical
+//   multiply_both(x, w, y, v) x = x * w, y = y * v
 //   scatter(a, b, w)          (a, b) = (a + w b, a - w b), Cooley and Tukey's butterfly
 //   gather(a, b, w)           (a, b) = (a + b, w (a - b)), Gentleman and Sande's
 //                             w is a Factor, or One{}: nothing to multiply

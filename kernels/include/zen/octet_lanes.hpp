@@ -41,12 +41,7 @@ struct Octet {
   friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) { return {a.x + b.x}; }
   // b <= 4 r
   friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return {(a.x - b.x).plus_modulus<4>()}; }
-  // Below 3 r if *this is and b below r: 2^4 b brings back what two elements of memory lack.
-  ZEN_FN Octet times(const Octet& b) const {
-    LaneFr scaled;
-    ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = b.x.v[i] << 4;
-    return {x.carried() * scaled.carried()};
-  }
+  ZEN_FN Factor as_factor() const;
   // Of a value below 35 r: below 2 r, carried. The multiple of r to take off is read from the highest digit, which
   // makes it at most one too small.
   ZEN_LANE_FN Octet bounded() const {
@@ -72,7 +67,7 @@ struct Octet {
   }
 };
 
-// Carried, and below 2 r.
+// Carried, and below 2 r unless it was made of an octet.
 struct Factor {
   LaneFr x;
 
@@ -89,7 +84,15 @@ struct Factor {
 
 };
 
-// a w and b v, step by step together: one product alone waits for itself most of the time, and what follows it in the
+// 2^4 b, which brings back what two elements of memory lack. Below 16 r, for b below r: the product with what is below
+// 3 r is below 3 r.
+ZEN_FN Factor Octet::as_factor() const {
+  LaneFr scaled;
+  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = x.v[i] << 4;
+  return Factor({scaled.carried()});
+}
+
+// a = a w, b = b v, step by step together: one product alone waits for itself most of the time, and what follows it in the
 // program is too far away to begin.
 ZEN_LANE_FN void multiply_both(Octet& a, const Factor& w, Octet& b, const Factor& v) {
   constexpr int digits = LaneFr::digits;
