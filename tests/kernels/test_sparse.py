@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernels
@@ -14,6 +14,7 @@ from tests.kernels.targets import TARGETS
 entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 3)), max_size=30)
 
 
+@settings(deadline=None)  # it starts threads
 @given(entries, st.lists(elements(R), min_size=7, max_size=7), st.lists(elements(R), min_size=5, max_size=5))
 def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list[int]) -> None:
     pool = [0, 1, R - 1, 3 << 200]
