@@ -33,7 +33,7 @@ struct BucketPlan {
   int parts_a_window_bits() const { return width - 1 - part_bits; }
   long parts() const { return long(windows()) << parts_a_window_bits(); }
 
-  // The fewest additions. Parts as large as fit `capacity` entries, and buckets.
+  // The fewest additions. A task of `capacity` entries takes two parts or more, so that tasks are nearly full.
   static BucketPlan choose(const BitLengths& lengths, long capacity) {
     BucketPlan best{};
     double least = 1e300;
@@ -49,7 +49,7 @@ struct BucketPlan {
       least = additions;
       best = {width, 0};
       const double entries = std::max(1.0, digits / double(best.windows()) / buckets);  // of a bucket
-      while (best.part_bits < width - 1 && entries * double(2l << best.part_bits) <= double(capacity))
+      while (best.part_bits < width - 1 && entries * double(2l << best.part_bits) < 0.475 * double(capacity))
         best.part_bits++;
     }
     return best;

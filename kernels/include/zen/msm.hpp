@@ -20,11 +20,11 @@ template <class F>
 std::vector<Summand<F>> sum_task(const BucketTask& task, const std::vector<DigitBlock>& blocks, const BucketPlan& plan,
                                  const Affine<F>* bases, BucketSummer<F>& summer) {
   const long parts = task.last_part - task.first_part;
+  const uint32_t first_bucket = uint32_t(task.first_part << plan.part_bits);
   summer.sort(parts << plan.part_bits, [&](auto visit) {
     for (long block = task.first_block; block < task.last_block; block++)
-      for (long part = 0; part < parts; part++)
-        for (const DigitBlock::Entry entry : blocks[block].part(task.first_part + part))
-          visit(uint32_t(part) << plan.part_bits | entry.bucket(), entry.in_block(block));
+      for (const DigitBlock::Entry entry : blocks[block].parts(task.first_part, task.last_part))
+        visit(entry.bucket_after(first_bucket), entry.in_block(block));
   });
   std::vector<Summand<F>> sums(parts * (plan.part_bits + 1));
   summer.sum(bases, parts, plan.part_bits, sums.data());

@@ -12,7 +12,7 @@ namespace zen {
 // A scalar of absolute value at most (r - 1) / 2, canonical, with its sign apart: small negative
 // witness values stay small.
 struct SignedScalar {
-  u64 doubled[5];  // twice the magnitude, of 254 bits; the last word is zero, so that digits may be read past the top
+  u64 doubled[8];  // twice the magnitude, of 254 bits; zeros follow, so that digits may be read past the top
   bool negative;
 
   static SignedScalar from(const Fr& montgomery) {
