@@ -95,7 +95,7 @@ def test_large_against_known_logarithms(k: Kernels, group: Group, kind: str) -> 
     total = sum(e * s for e, s in zip(LOGARITHMS, values, strict=True)) % R
     expected = group.mul(group.generator[None], k.fr.from_ints([total]))[0]
     bases, scalars = known_points(k.target, group.name), k.fr.from_ints(values)
-    for threads in (1, 2, 3, 7):
+    for threads in (1, 2, 3, 7) if k.target != "emulated" else (3,):
         np.testing.assert_array_equal(group.msm(bases, scalars, threads=threads), expected)
 
 
