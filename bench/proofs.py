@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import prover
 from bench.measure import Report, Row, alone, usable_cores
 from kernels import FrArray, fr
+from prover import memory
 from prover.cost import Size
 from prover.statement import Csr, SparseBlock, Statement
 
@@ -110,7 +111,7 @@ def _setup(log_size: int, path: Path, threads: int) -> float:
 
 def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: int) -> Row:
     statement = random_statement(log_size)
-    formula = Size.of(statement).proving_memory(threads)
+    formula = memory.proving(Size.of(statement), threads)
     before = _forget_peak()
     key, z = prover.ProvingKey.load(path), random_witness(statement, shape)
     proof = prover.prove(key, statement, z, threads=threads)

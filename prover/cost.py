@@ -68,6 +68,12 @@ class Size:
         )
 
     @property
+    def in_g1(self) -> int:
+        """Points of the key there that are multiples of the generator."""
+        witness = self.in_a + self.in_b + self.private + 2 * self.committed + self.linked
+        return witness + self.rows + self.inputs
+
+    @property
     def verifying_key_bytes(self) -> int:
         return development_key_bytes(self.inputs, self.segments, self.links)
 
@@ -107,6 +113,7 @@ class Speed:
     narrow_g2: float
     fixed_g1: float
     fixed_g2: float
+    multiplied_g1: float
 
 
 _LOG_SIZE: Final = 13
@@ -142,17 +149,19 @@ def speed(threads: int) -> Speed:
         narrow_g2=sums(g2, points_g2, narrow, _NARROW),
         fixed_g1=_seconds(lambda: g1.fixed_base(g1.generator, wide, threads=threads)) / size,
         fixed_g2=_seconds(lambda: g2.fixed_base(g2.generator, wide, threads=threads)) / size,
+        multiplied_g1=_seconds(lambda: g1.mul(points_g1, wide[0], threads=threads)) / size,
     )
 
 
 def setup_seconds(size: Size, speed: Speed) -> float:
-    """An estimate: points of the key, two Lagrange bases, one product of all coefficients."""
-    in_g1 = size.in_a + size.in_b + size.private + size.rows + 2 * size.committed + 2 * size.linked
+    """An estimate: points of the key, two Lagrange bases, one product of all coefficients; and the points
+    that values are committed with elsewhere, each times a secret of the link."""
     # A basis takes its points, differences, a batched inversion and two products: 8 products a row. The
     # columns take three more for each variable.
     field = 2 * 8 * size.rows + 3 * size.variables
     return (
-        speed.fixed_g1 * (in_g1 + size.inputs)
+        speed.fixed_g1 * size.in_g1
+        + speed.multiplied_g1 * size.linked
         + speed.fixed_g2 * size.in_b
         + speed.product * field
         + speed.scattered * size.nonzeros
@@ -179,11 +188,11 @@ def proving_seconds(size: Size, speed: Speed) -> float:
 def msm_products(group: Group, size: int, bits: int) -> int:
     """Products in Fp that Pippenger's method needs at its best window.
 
-    For each window an affine addition a point, and for each bucket a mixed and a full XYZZ addition. A
-    product in Fp2 is three in Fp, a square two.
+    For each window an affine addition a point, and two for each of 2^(c - 1) buckets. A product in Fp2 is
+    three in Fp, a square two.
     """
-    addition, bucket = (6, 10 + 14) if group.name == "g1" else (5 * 3 + 2, 28 + 40)
-    return min((bits // c + 1) * (addition * size + (bucket << (c - 1))) for c in range(2, 19))
+    addition = 6 if group.name == "g1" else 5 * 3 + 2
+    return min((bits // c + 1) * addition * (size + (1 << c)) for c in range(2, 21))
 
 
 def _butterflies(size: int) -> int:

@@ -65,13 +65,12 @@ def proving_stages(size: Size, threads: int) -> Iterator[Stage]:
 def setup_stages(size: Size, threads: int) -> Iterator[Stage]:
     """The stages of setup."""
     n, v = size.rows, size.variables
-    in_g1 = size.in_a + size.in_b + size.private + n + 2 * size.committed + size.linked + size.inputs
     # Two bases and three columns; the matrices of the blocks that are being read, 16 bytes an entry.
     matrices = 16 * min(size.nonzeros, (threads + 1) * size.largest)
     yield Stage(_SCALAR * (2 * n + 3 * v) + matrices)
-    left = _SCALAR * (3 * v + 2 * in_g1)  # the columns, their parts, and these in one array
+    left = _SCALAR * (3 * v + 2 * size.in_g1)  # the columns, their parts, and these in one array
     yield Stage(left + _SCALAR * size.in_b + table(g2, size.in_b), _G2 * size.in_b)
-    yield Stage(left + table(g1, in_g1), _G1 * in_g1)
+    yield Stage(left + table(g1, size.in_g1), _G1 * size.in_g1)
     yield Stage(left + 3 * _G1 * size.linked)
 
 

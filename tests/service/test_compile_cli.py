@@ -19,7 +19,7 @@ from prover import cost
 from service import cli, compile_cli, engine, intake
 from tests.service.support import tiny_calibration, tiny_onnx
 
-SPEED = cost.Speed(2, *[1e-8] * 9)
+SPEED = cost.Speed(2, *[1e-8] * 10)
 
 
 @pytest.fixture(autouse=True)
