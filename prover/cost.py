@@ -137,6 +137,10 @@ def speed(threads: int) -> Speed:
         taken = _seconds(lambda: group.msm(points, scalars, threads=threads))
         return taken / msm_products(group, size, bits)
 
+    def fixed(group: Group) -> float:
+        taken = _seconds(lambda: group.fixed_base(group.generator, wide, threads=threads))
+        return taken / _fixed_additions(size)
+
     return Speed(
         threads=threads,
         butterfly=_seconds(lambda: domain.ntt(wide, order="to_bit_reversed", threads=threads))
@@ -147,8 +151,8 @@ def speed(threads: int) -> Speed:
         wide_g1=sums(g1, points_g1, wide, _WIDE),
         narrow_g1=sums(g1, points_g1, narrow, _NARROW),
         narrow_g2=sums(g2, points_g2, narrow, _NARROW),
-        fixed_g1=_seconds(lambda: g1.fixed_base(g1.generator, wide, threads=threads)) / size,
-        fixed_g2=_seconds(lambda: g2.fixed_base(g2.generator, wide, threads=threads)) / size,
+        fixed_g1=fixed(g1),
+        fixed_g2=fixed(g2),
         multiplied_g1=_seconds(lambda: g1.mul(points_g1, wide[0], threads=threads)) / size,
     )
 
@@ -160,9 +164,9 @@ def setup_seconds(size: Size, speed: Speed) -> float:
     # columns take three more for each variable.
     field = 2 * 8 * size.rows + 3 * size.variables
     return (
-        speed.fixed_g1 * size.in_g1
+        speed.fixed_g1 * _fixed_additions(size.in_g1)
         + speed.multiplied_g1 * size.linked
-        + speed.fixed_g2 * size.in_b
+        + speed.fixed_g2 * _fixed_additions(size.in_b)
         + speed.product * field
         + speed.scattered * size.nonzeros
     )
@@ -193,6 +197,19 @@ def msm_products(group: Group, size: int, bits: int) -> int:
     """
     addition = 6 if group.name == "g1" else 5 * 3 + 2
     return min((bits // c + 1) * addition * (size + (1 << c)) for c in range(2, 21))
+
+
+def fixed_base_windows(count: int) -> tuple[int, int]:
+    """How many windows ``Group.fixed_base`` takes for ``count`` scalars, and of how many bits."""
+    cost = {c: (_WIDE // c + 1) * (count + (1 << (c - 1))) for c in range(2, 17)}
+    width = min(cost, key=cost.__getitem__)
+    return _WIDE // width + 1, width
+
+
+def _fixed_additions(count: int) -> int:
+    """One a window for each scalar, and one for each entry of the table."""
+    windows, width = fixed_base_windows(count)
+    return windows * (count + (1 << (width - 1)))
 
 
 def _butterflies(size: int) -> int:

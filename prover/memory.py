@@ -13,10 +13,9 @@ from typing import Final, NamedTuple
 
 import kernels
 from kernels import Group, g1, g2
-from prover.cost import Size
+from prover.cost import Size, fixed_base_windows
 
 _SCALAR: Final = 32
-_SCALAR_BITS: Final = 254
 _G1: Final = 96
 _G2: Final = 192
 
@@ -82,11 +81,5 @@ def multiplication(group: Group, count: int, threads: int) -> int:
 
 def table(group: Group, count: int) -> int:
     """What ``Group.fixed_base`` looks multiples up in (docs/kernels.md)."""
-    windows, width = _windows(count, 16)
+    windows, width = fixed_base_windows(count)
     return (_G1 if group.name == "g1" else _G2) * windows << (width - 1)
-
-
-def _windows(count: int, widest: int) -> tuple[int, int]:
-    """How many windows full scalars have where ``count`` take the fewest additions, and their width."""
-    best = min(range(2, widest + 1), key=lambda c: (_SCALAR_BITS // c + 1) * (count + (1 << (c - 1))))
-    return _SCALAR_BITS // best + 1, best
