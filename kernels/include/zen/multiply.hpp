@@ -158,6 +158,7 @@ void multiply_each(const Affine<F>* points, const Fr* scalars, int stride, Affin
       const Fr scalar = scalars[stride * i].to_canonical();
       out[i] = scalar_multiply(points[i], scalar.v, Fr::limbs).to_affine();
     }
+    if (progress) progress(1);
     return;
   }
   const long grain = balanced_grain(n, threads, Multiplier<F>::least, Multiplier<F>::capacity);
