@@ -18,5 +18,5 @@ def available_targets() -> tuple[str, ...]:
 
 @cache
 def extension(target: str) -> ModuleType:
-    """The extension module of a target in ``available_targets()``, or of ``emulated`` where that was built."""
+    """The extension module of an available target, or of ``emulated`` where that was built."""
     return importlib.import_module(f"kernels._kernels_{target}")

@@ -1,4 +1,4 @@
-"""Every kernel test runs on every target that this processor has, and on the emulated one where it was built."""
+"""Every kernel test runs on every target of this processor, and on the emulated one where it was built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lanes' arithmetic against the scalar one, emulated everywhere and for real where the processor has it."""
+"""The lanes' arithmetic against the scalar one: emulated everywhere, for real where the processor has it."""
 
 from __future__ import annotations
 

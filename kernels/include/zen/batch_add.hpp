@@ -10,6 +10,7 @@
 //                             Summand<F>
 //     push(left, right, out, negate_left, negate_right)    *out = +-*left +- *right, by the next flush at the latest
 //     flush()
+//     scratch_bytes()                                      the memory of an adder
 //
 // Equal, opposite and infinite operands give right results. `out` may be an operand of its own addition, but no other
 // addition of the same batch may read or write it: between dependent additions stands a flush.

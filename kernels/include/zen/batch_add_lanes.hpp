@@ -255,6 +255,8 @@ class BatchAdder {
   // The inversion of a batch costs about 3 % of its products, and its scratch fits a 1 MiB L2 beside the points.
   static constexpr long capacity = sizeof(F) == sizeof(Fp) ? 2048 : 1024;
 
+  static constexpr long scratch_bytes() { return capacity / lane_count * long(sizeof(Work) + 2 * sizeof(Group)); }
+
   BatchAdder(const BatchAdder&) = delete;
   BatchAdder& operator=(const BatchAdder&) = delete;
   BatchAdder() : work_(new Work[capacity / lane_count]) {}

@@ -33,6 +33,8 @@ class BatchAdder {
   // At 1024 the inversion of a batch costs about 2 % of its products; the scratch fits a 512 KiB L2.
   static constexpr long capacity = 1024;
 
+  static constexpr long scratch_bytes() { return capacity * long(sizeof(Addition) + 2 * sizeof(F)); }
+
   BatchAdder() : pending_(new Addition[capacity]), denominators_(new F[capacity]), products_(new F[capacity]) {}
 
   ZEN_FN void push(const Source* left, const Source* right, Summand<F>* out, bool negate_left, bool negate_right) {

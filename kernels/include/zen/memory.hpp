@@ -1,5 +1,5 @@
-// Memory of a kernel's own. Large arrays lie on large pages where the system has them: gathers and transforms touch more
-// memory than the processor keeps addresses of small pages for.
+// Memory of a kernel's own. Arrays of 16 MiB and more lie on large pages where the system has them: the processor does
+// not keep the addresses of so many small ones. In smaller arrays what is not used should not be taken.
 #pragma once
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ class Buffer {
 
   static T* allocate(size_t bytes) {
     constexpr size_t large_page = 2 << 20, line = 64;
-    const size_t alignment = bytes >= large_page ? large_page : line;
+    const size_t alignment = bytes >= 8 * large_page ? large_page : line;
     const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, rounded ? rounded : alignment);
     if (!memory) throw std::bad_alloc();

@@ -69,7 +69,7 @@ Xyzz<F> sum_powers(const std::vector<std::vector<Summand<F>>>& powers) {
 }
 
 // The scratch memory in bytes of `msm` with n scalars of full length; shorter ones need less. A digit takes 4, so that
-// this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it.
+// this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it, and two adders.
 template <class F>
 long msm_memory(long n, int threads) {
   constexpr long capacity = BucketSummer<F>::capacity;
@@ -78,7 +78,8 @@ long msm_memory(long n, int threads) {
   const BucketPlan plan = BucketPlan::choose(lengths, capacity);
   const long digits = n * plan.windows(), blocks = (n + DigitBlock::size - 1) / DigitBlock::size;
   const long points = std::min(digits, balanced_grain(digits, threads, DigitBlock::size, capacity));
-  return 4 * digits + 4 * blocks * plan.parts() + threads * points * long(sizeof(Summand<F>));
+  const long adders = BatchAdder<F, Affine<F>>::scratch_bytes() + BatchAdder<F, Summand<F>>::scratch_bytes();
+  return 4 * digits + 4 * blocks * plan.parts() + threads * (points * long(sizeof(Summand<F>)) + adders);
 }
 
 // sum of scalars[i] * bases[i]. Scalars in Montgomery form. n < 2^31.
