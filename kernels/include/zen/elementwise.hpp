@@ -25,12 +25,12 @@ void map(const In* a, Out* out, long n, int threads, Operation operation) {
   });
 }
 
-// Run two_octets(i) for i = begin, begin + 16, .. and single(i) for the rest, over all i < n.
+// Run octet(i) for i = begin, begin + 8, .. and single(i) for the rest, over all i < n.
 template <class ByOctets, class ByOnes>
-void each_two_octets(long n, int threads, ByOctets two_octets, ByOnes single) {
+void each_octet(long n, int threads, ByOctets octet, ByOnes single) {
   parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
     long i = begin;
-    for (; i + 16 <= end; i += 16) two_octets(i);
+    for (; i + 8 <= end; i += 8) octet(i);
     for (; i < end; i++) single(i);
   });
 }
@@ -43,24 +43,14 @@ void multiply(const F* a, const F* b, long stride, F* out, long n, int threads) 
 // out[i] = a[i] factor
 inline void multiply_all(const Fr* a, const Fr& factor, Fr* out, long n, int threads) {
   const Fr held = to_factor(factor);
-  const Factor w = Factor::same(held);
-  const auto two_octets = [&](long i) {
-    Octet x = Octet::adjacent(a + i), y = Octet::adjacent(a + i + 8);
-    multiply_both(x, w, y, w);
-    x.store_adjacent(out + i), y.store_adjacent(out + i + 8);
-  };
-  each_two_octets(n, threads, two_octets, [&](long i) { out[i] = a[i] * factor; });
+  each_octet(n, threads, [&](long i) { (Octet::adjacent(a + i) * Factor::same(held)).store_adjacent(out + i); },
+             [&](long i) { out[i] = a[i] * factor; });
 }
 
 inline void multiply(const Fr* a, const Fr* b, long stride, Fr* out, long n, int threads) {
   if (stride == 0) return multiply_all(a, *b, out, n, threads);
-  const auto two_octets = [&](long i) {
-    Octet x = Octet::adjacent(a + i), y = Octet::adjacent(a + i + 8);
-    const Octet w = Octet::adjacent(b + i), v = Octet::adjacent(b + i + 8);
-    multiply_both(x, w.as_factor(), y, v.as_factor());
-    x.store_adjacent(out + i), y.store_adjacent(out + i + 8);
-  };
-  each_two_octets(n, threads, two_octets, [&](long i) { out[i] = a[i] * b[i]; });
+  each_octet(n, threads, [&](long i) { Octet::adjacent(a + i).times(Octet::adjacent(b + i)).store_adjacent(out + i); },
+             [&](long i) { out[i] = a[i] * b[i]; });
 }
 
 template <class F>
@@ -95,18 +85,14 @@ inline void from_int64(const int64_t* in, Fr* out, long n, int threads) {
 
 // out[i] = first ratio^i
 inline void fill_powers(const Fr& first, const Fr& ratio, Fr* out, long n, int threads) {
-  const Fr step = to_factor(ratio.square().square().square().square());
-  const Factor w = Factor::same(step);
+  const Fr eighth = ratio.square().square().square();
   parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
     const u64 exponent = u64(begin);
     out[begin] = first * ratio.power(&exponent, 1);
     long i = begin + 1;
-    for (; i < end && i < begin + 16; i++) out[i] = out[i - 1] * ratio;
-    for (; i + 16 <= end; i += 16) {
-      Octet x = Octet::adjacent(out + i - 16), y = Octet::adjacent(out + i - 8);
-      multiply_both(x, w, y, w);
-      x.store_adjacent(out + i), y.store_adjacent(out + i + 8);
-    }
+    for (; i < end && i < begin + 8; i++) out[i] = out[i - 1] * ratio;
+    const Fr held = to_factor(eighth);
+    for (; i + 8 <= end; i += 8) (Octet::adjacent(out + i - 8) * Factor::same(held)).store_adjacent(out + i);
     for (; i < end; i++) out[i] = out[i - 1] * ratio;
   });
 }
@@ -130,7 +116,7 @@ void invert_all(F* values, long n, int threads) {
   });
 }
 
-// The same in sixteen chains, which end in one inversion.
+// The same in eight chains, which end in one inversion.
 inline void invert_all(Fr* values, long n, int threads) {
   const auto load = [](const Fr* p) {
     Fr near[8];
@@ -147,28 +133,24 @@ inline void invert_all(Fr* values, long n, int threads) {
       if (!p[k].is_zero()) p[k] = near[k];
   };
   parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
-    SecretBuffer<Fr> scratch(end - begin + 32);
-    Fr *const ends = scratch.data() + (end - begin), *const before = scratch.data() - begin, *const spare = ends + 16;
-    for (int k = 0; k < 16; k++) ends[k] = Fr::one();
-    const long whole = end - (end - begin) % 16;
-    Octet even = Octet::adjacent(ends), odd = Octet::adjacent(ends + 8);
-    for (long i = begin; i < whole; i += 16) {
-      even.store_adjacent(before + i), odd.store_adjacent(before + i + 8);
-      const Octet x = load(values + i), y = load(values + i + 8);
-      multiply_both(even, x.as_factor(), odd, y.as_factor());
+    SecretBuffer<Fr> scratch(end - begin + 16);
+    Fr *const ends = scratch.data() + (end - begin), *const before = scratch.data() - begin, *const spare = ends + 8;
+    for (int k = 0; k < 8; k++) ends[k] = Fr::one();
+    const long octets = end - (end - begin) % 8;
+    Octet product = Octet::adjacent(ends);
+    for (long i = begin; i < octets; i += 8) {
+      product.store_adjacent(before + i);
+      product = product.times(load(values + i));
     }
-    even.store_adjacent(ends), odd.store_adjacent(ends + 8);
-    batch_inverse(ends, spare, 16);
-    even = Octet::adjacent(ends), odd = Octet::adjacent(ends + 8);
-    for (long i = whole - 16; i >= begin; i -= 16) {
-      const Octet x = load(values + i), y = load(values + i + 8);
-      const Octet w = Octet::adjacent(before + i), v = Octet::adjacent(before + i + 8);
-      Octet first = even, second = odd;
-      multiply_both(first, w.as_factor(), second, v.as_factor());
-      store(values + i, first), store(values + i + 8, second);
-      multiply_both(even, x.as_factor(), odd, y.as_factor());
+    product.store_adjacent(ends);
+    batch_inverse(ends, spare, 8);
+    Octet inverse = Octet::adjacent(ends);
+    for (long i = octets - 8; i >= begin; i -= 8) {
+      const Octet value = load(values + i);
+      store(values + i, inverse.times(Octet::adjacent(before + i)));
+      inverse = inverse.times(value);
     }
-    batch_inverse(values + whole, before + whole, end - whole);
+    batch_inverse(values + octets, before + octets, end - octets);
   });
 }
 

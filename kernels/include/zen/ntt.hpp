@@ -135,7 +135,7 @@ class Domain {
       gather_columns(right, buffer);
       gather_columns(less, buffer);
       gather_tile(left, buffer, [&](long i) { return left.load(i); },
-                  [&](long i, const Octet& x) { left.store(i, x.bounded() * right.load(i).as_factor() - less.load(i)); });
+                  [&](long i, const Octet& x) { left.store(i, x.bounded().times(right.load(i)) - less.load(i)); });
     });
   }
 
@@ -213,9 +213,7 @@ class Domain {
   // wipes them itself.
   template <class Task>
   void each_tile(const Pass& pass, long arrays, long buffers, int threads, const Progress& progress, Task task) const {
-    constexpr long worth_a_thread = 1 << 13;  // elements, a quarter of a millisecond at most
-    const long tiles = arrays << (log_size_ - pass.layers - 3);
-    const long workers = std::clamp<long>((arrays << log_size_) / worth_a_thread, 1, std::min<long>(threads, tiles));
+    const long tiles = arrays << (log_size_ - pass.layers - 3), workers = std::min<long>(threads, tiles);
     std::atomic<long> next{0};
     parallel_for(workers, int(workers), {}, [&](long, int thread) {
       SecretBuffer<Octet> buffer(buffers << pass.layers);
@@ -329,7 +327,7 @@ inline long first_unsatisfied(const Fr* a, const Fr* b, const Fr* c, long n, int
     if (begin >= first) return;
     long i = begin;
     for (; i + 8 <= end; i += 8)
-      if (differs(Octet::adjacent(a + i) * Octet::adjacent(b + i).as_factor(), Octet::adjacent(c + i))) break;
+      if (differs(Octet::adjacent(a + i).times(Octet::adjacent(b + i)), Octet::adjacent(c + i))) break;
     while (i < end && a[i] * b[i] == c[i]) i++;
     if (i == end) return;
     for (long known = first; i < known && !first.compare_exchange_weak(known, i);) {

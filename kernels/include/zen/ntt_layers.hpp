@@ -65,8 +65,10 @@ void scatter_two_layers(const Tile& tile, int depth, Read read, Write write) {
   const auto block = [&](long sub, const auto& outer, const auto& left, const Factor& right) {
     for (long i = 4 * quarter * sub, end = i + quarter; i < end; i++) {
       auto &&x0 = read(i), &&x1 = read(i + quarter), &&x2 = read(i + 2 * quarter), &&x3 = read(i + 3 * quarter);
-      scatter_both(x0, x2, outer, x1, x3, outer);
-      scatter_both(x0, x1, left, x2, x3, right);
+      scatter(x0, x2, outer);
+      scatter(x1, x3, outer);
+      scatter(x0, x1, left);
+      scatter(x2, x3, right);
       write(i, x0), write(i + quarter, x1), write(i + 2 * quarter, x2), write(i + 3 * quarter, x3);
     }
   };
@@ -81,8 +83,10 @@ void gather_two_layers(const Tile& tile, int depth, Read read, Write write) {
   const auto block = [&](long sub, const auto& outer, const auto& left, const Factor& right) {
     for (long i = 4 * quarter * sub, end = i + quarter; i < end; i++) {
       auto &&x0 = read(i), &&x1 = read(i + quarter), &&x2 = read(i + 2 * quarter), &&x3 = read(i + 3 * quarter);
-      gather_both(x0, x1, left, x2, x3, right);
-      gather_both(x0, x2, outer, x1, x3, outer);
+      gather(x0, x1, left);
+      gather(x2, x3, right);
+      gather(x0, x2, outer);
+      gather(x1, x3, outer);
       write(i, depth ? x0.bounded() : x0), write(i + quarter, x1), write(i + 2 * quarter, x2), write(i + 3 * quarter, x3);
     }
   };

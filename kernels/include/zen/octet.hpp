@@ -7,12 +7,10 @@
 //   Factor                    what octets are multiplied by: one element for each of the eight, or one for all.
 //                             In memory factors are held in *factor form*, which to_factor makes and from_factor undoes.
 //   x * factor                the product
-//   x * y.as_factor()         the product of two octets that were read from memory; y is canonical
-//   multiply_both(x, w, y, v) x = x * w, y = y * v
+//   x.times(y)                the product of two octets that were read from memory; y is canonical
 //   scatter(a, b, w)          (a, b) = (a + w b, a - w b), Cooley and Tukey's butterfly
 //   gather(a, b, w)           (a, b) = (a + b, w (a - b)), Gentleman and Sande's
 //                             w is a Factor, or One{}: nothing to multiply
-//   scatter_both, gather_both two butterflies that do not depend on each other
 //   a.bounded()               the same, where gathering has let values grow
 //   differs(x, y)             bit i: whether element i is another one
 //
@@ -24,18 +22,3 @@
 #else
 #include "octet_scalar.hpp"
 #endif
-
-namespace zen {
-
-template <class W, class V>
-ZEN_FN void scatter_both(Octet& a, Octet& b, const W& w, Octet& c, Octet& d, const V& v) {
-  scatter(a, b, w);
-  scatter(c, d, v);
-}
-template <class W, class V>
-ZEN_FN void gather_both(Octet& a, Octet& b, const W& w, Octet& c, Octet& d, const V& v) {
-  gather(a, b, w);
-  gather(c, d, v);
-}
-
-}  // namespace zen

@@ -19,7 +19,7 @@ inline Fr from_factor(const Fr& x) {
   return x * sixteenth;
 }
 
-struct Factor;
+class Factor;
 
 struct Octet {
   using At = Octet;
@@ -41,7 +41,12 @@ struct Octet {
   friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) { return {a.x + b.x}; }
   // b <= 4 r
   friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return {(a.x - b.x).plus_modulus<4>()}; }
-  ZEN_FN Factor as_factor() const;
+  // Below 3 r if *this is and b below r: 2^4 b brings back what two elements of memory lack.
+  ZEN_FN Octet times(const Octet& b) const {
+    LaneFr scaled;
+    ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = b.x.v[i] << 4;
+    return {x.carried() * scaled.carried()};
+  }
   // Of a value below 35 r: below 2 r, carried. The multiple of r to take off is read from the highest digit, which
   // makes it at most one too small.
   ZEN_LANE_FN Octet bounded() const {
@@ -67,10 +72,9 @@ struct Octet {
   }
 };
 
-// Carried, and below 2 r unless it was made of an octet.
-struct Factor {
-  LaneFr x;
-
+// Carried, and below 2 r.
+class Factor {
+ public:
   static ZEN_LANE_FN Factor same(const Fr& value) {
     Lanes words[4];
     ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = all_lanes(value.v[i]);
@@ -78,76 +82,13 @@ struct Factor {
   }
   static ZEN_FN Factor adjacent(const Fr* p) { return Factor(Octet::adjacent(p)); }
   static ZEN_FN Factor strided(const Fr* p, long stride) { return Factor(Octet::strided(p, stride)); }
-  explicit ZEN_FN Factor(const Octet& values) : x(values.x) {}
+  explicit ZEN_FN Factor(const Octet& values) : x_(values.x) {}
 
-  friend ZEN_FN Octet operator*(const Octet& a, const Factor& w) { return {a.x.carried() * w.x}; }
+  friend ZEN_FN Octet operator*(const Octet& a, const Factor& w) { return {a.x.carried() * w.x_}; }
 
+ private:
+  LaneFr x_;
 };
-
-// 2^4 b, which brings back what two elements of memory lack. Below 16 r, for b below r: the product with what is below
-// 3 r is below 3 r.
-ZEN_FN Factor Octet::as_factor() const {
-  LaneFr scaled;
-  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = x.v[i] << 4;
-  return Factor({scaled.carried()});
-}
-
-// a = a w, b = b v, step by step together: one product alone waits for itself most of the time, and what follows it in the
-// program is too far away to begin.
-ZEN_LANE_FN void multiply_both(Octet& a, const Factor& w, Octet& b, const Factor& v) {
-  constexpr int digits = LaneFr::digits;
-  constexpr const u64* modulus = multiple<FrParameters, 1>.digit;
-  const Lanes inverse = all_lanes(FrParameters::negative_inverse & digit_mask);
-  const LaneFr* const factors[2] = {&w.x, &v.x};
-  Octet* const octets[2] = {&a, &b};
-  Lanes x[2][digits], t[2][2 * digits] = {}, carry[2] = {}, m[2];
-  ZEN_UNROLL for (int i = 0; i < digits; i++) ZEN_UNROLL for (int k = 0; k < 2; k++) {
-    const Lanes digit = octets[k]->x.v[i] + carry[k];
-    x[k][i] = i < digits - 1 ? digit & digit_mask : digit;
-    carry[k] = shift_signed(digit, digit_bits);
-  }
-  ZEN_UNROLL for (int i = 0; i < digits; i++) {
-    ZEN_UNROLL for (int j = 0; j < digits; j++)
-      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j] = add_low(t[k][i + j], x[k][j], factors[k]->v[i]);
-    ZEN_UNROLL for (int j = 0; j < digits; j++)
-      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j + 1] = add_high(t[k][i + j + 1], x[k][j], factors[k]->v[i]);
-  }
-  ZEN_UNROLL for (int i = 0; i < digits; i++) {  // as LaneProduct::reduced
-    ZEN_UNROLL for (int k = 0; k < 2; k++) m[k] = add_low(Lanes{}, t[k][i], inverse);
-    ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + 1] += (t[k][i] + digit_mask) >> digit_bits;
-    ZEN_UNROLL for (int j = 0; j < digits; j++) {
-      const Lanes p = all_lanes(modulus[j]);
-      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j + 1] = add_high(t[k][i + j + 1], m[k], p);
-    }
-    ZEN_UNROLL for (int j = 1; j < digits; j++) {
-      const Lanes p = all_lanes(modulus[j]);
-      ZEN_UNROLL for (int k = 0; k < 2; k++) t[k][i + j] = add_low(t[k][i + j], m[k], p);
-    }
-  }
-  carry[0] = carry[1] = Lanes{};
-  ZEN_UNROLL for (int i = 0; i < digits; i++) ZEN_UNROLL for (int k = 0; k < 2; k++) {
-    const Lanes digit = t[k][digits + i] + carry[k];
-    octets[k]->x.v[i] = i < digits - 1 ? digit & digit_mask : digit;
-    carry[k] = digit >> digit_bits;
-  }
-}
-
-ZEN_FN void scatter_both(Octet& a, Octet& b, const Factor& w, Octet& c, Octet& d, const Factor& v) {
-  Octet t = b, s = d;
-  multiply_both(t, w, s, v);
-  b = {(a.x - t.x).plus_modulus<2>()};
-  a = a + t;
-  d = {(c.x - s.x).plus_modulus<2>()};
-  c = c + s;
-}
-ZEN_FN void gather_both(Octet& a, Octet& b, const Factor& w, Octet& c, Octet& d, const Factor& v) {
-  Octet t = {(a.x - b.x).plus_modulus<8>()}, s = {(c.x - d.x).plus_modulus<8>()};
-  a = a + b;
-  c = c + d;
-  multiply_both(t, w, s, v);
-  b = t;
-  d = s;
-}
 
 ZEN_FN void scatter(Octet& a, Octet& b, const Factor& w) {
   const Octet t = b * w;

@@ -5,8 +5,6 @@
 
 namespace zen {
 
-class Factor;
-
 struct One {};
 
 inline Fr to_factor(const Fr& x) { return x; }
@@ -42,7 +40,11 @@ struct Octet {
     for (int i = 0; i < 8; i++) r.v[i] = a.v[i] - b.v[i];
     return r;
   }
-  inline Factor as_factor() const;
+  Octet times(const Octet& b) const {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = v[i] * b.v[i];
+    return r;
+  }
   const Octet& bounded() const { return *this; }
   friend unsigned differs(const Octet& a, const Octet& b) {
     unsigned bits = 0;
@@ -71,12 +73,6 @@ class Factor {
   const Fr* first_;
   long stride_;
 };
-
-inline Factor Octet::as_factor() const { return Factor(*this); }
-inline void multiply_both(Octet& a, Factor w, Octet& b, Factor v) {
-  a = a * w;
-  b = b * v;
-}
 
 inline void scatter(Octet& a, Octet& b, Factor w) {
   for (int i = 0; i < 8; i++) {

@@ -48,7 +48,7 @@ class ProductSums {
     void flush() {
       if (count_ == 8) {
         Fr products[8];
-        (Octet::gathered(values_) * Octet::gathered(coefficients_).as_factor()).store_adjacent(products);
+        Octet::gathered(values_).times(Octet::gathered(coefficients_)).store_adjacent(products);
         for (int i = 0; i < 8; i++) *sums_at_[i] = *sums_at_[i] + products[i];
       } else {
         for (int i = 0; i < count_; i++) *sums_at_[i] = *sums_at_[i] + *coefficients_[i] * *values_[i];
