@@ -33,7 +33,7 @@ SANITIZE := build/sanitize
 sanitize:
 	mkdir -p $(SANITIZE)
 	for lanes in '' -DZEN_LANES; do for what in address,undefined thread; do \
-		$(CXX) -std=c++20 -O1 -g -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Ikernels/include \
+		$(CXX) -std=c++20 -O1 -g1 -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Ikernels/include \
 			tests/kernels/every_kernel.cpp -o $(SANITIZE)/every_kernel && $(SANITIZE)/every_kernel || exit 1; \
 	done; done
 
