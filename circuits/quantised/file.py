@@ -110,6 +110,8 @@ class _Reader:
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is tuple:
             return self._tuple(arguments, value)
+        if origin is NDArray:  # an alias of its own since numpy 2.5
+            return self._array(np.dtype(arguments[0]), value)
         if origin is np.ndarray:
             return self._array(np.dtype(get_args(arguments[1])[0]), value)
         if is_dataclass(hint):
