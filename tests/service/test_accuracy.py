@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from client import ApiError, Client, Dataset, Model
 from service import engine
 from service.jobs import Jobs
 from service.reaper import reap
+from service.routes.dependencies import POLL_SECONDS
 from service.runtime import Runtime
 from service.tables import Job, Shard
 from tests.service.support import labelled, shards_of, tiny_calibration, tiny_onnx, work_on, work_on_all
@@ -229,6 +231,7 @@ def test_the_shards_counts_are_forgotten_when_the_proof_is_over(
     else:
         for each in (*shards, proof_id):
             work_on(with_model, each)
+            time.sleep(5 * POLL_SECONDS)  # so that nothing happens between two looks
     assert api.get_proof(proof_id).state == end
     reap(with_model)
     assert kept() == 0
@@ -242,6 +245,7 @@ def test_the_events_of_a_proof_tell_of_its_shards(
     def finish() -> None:
         for each in (*shards, proof_id):
             work_on(with_model, each)
+            time.sleep(5 * POLL_SECONDS)  # so that nothing happens between two looks
 
     worker = threading.Timer(0.2, finish)
     worker.start()
