@@ -304,10 +304,5 @@ ZEN_FN LaneFr gather(const Fr* const (&from)[lane_count]) {
   return from_pairs(load_pair(from[0], from[1]), load_pair(from[2], from[3]), load_pair(from[4], from[5]),
                     load_pair(from[6], from[7]));
 }
-ZEN_FN void scatter(const LaneFr& values, Fr* const (&to)[lane_count]) {
-  Lanes pairs[4];
-  to_pairs(values, pairs);
-  ZEN_UNROLL for (int i = 0; i < 4; i++) store_pair(to[2 * i], to[2 * i + 1], pairs[i]);
-}
 
 }  // namespace zen
