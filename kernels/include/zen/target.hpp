@@ -18,7 +18,9 @@
 
 #include "constants.hpp"
 
-#if defined(ZEN_TARGET_X86_ADX)
+#if defined(__CUDACC_RTC__)
+#include "target_cuda.hpp"
+#elif defined(ZEN_TARGET_X86_ADX)
 #include "target_x86_adx.hpp"
 #else
 #include "target_portable.hpp"

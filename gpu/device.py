@@ -1,0 +1,81 @@
+"""Memory of the device, and transfers: with ``gpu.modules`` the only place that knows CuPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from zenerrors import ResourceError
+
+Array = Any
+"""An array on the device, C-contiguous: ``shape``, ``dtype``, ``nbytes``, slices along the first axis,
+``reshape``, ``view`` and ``fill`` are as numpy has them."""
+
+
+def missing() -> str | None:
+    """Why there is no device to compute on; None where there is one."""
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return str(error)
+    return None if count else "CUDA finds no device"
+
+
+def name() -> str:
+    """The card, and its driver's CUDA version."""
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    version = cupy.cuda.runtime.driverGetVersion()
+    return f"{properties['name'].decode()}, CUDA {version // 1000}.{version % 1000 // 10}"
+
+
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+    """Not initialised. From a pool, which keeps what is freed."""
+    return cupy.empty(shape, dtype)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+    return cupy.zeros(shape, dtype)
+
+
+def upload(host: NDArray[Any]) -> Array:
+    """A copy on the device. ``host`` may be changed or erased once the call returns."""
+    return cupy.asarray(np.ascontiguousarray(host))
+
+
+def download(array: Array) -> NDArray[Any]:
+    """A copy on the host, after all work on the current stream."""
+    host: NDArray[Any] = cupy.asnumpy(array)
+    return host
+
+
+def copy(source: Array, target: Array) -> None:
+    """``target[...] = source``, from host or device."""
+    if isinstance(source, np.ndarray):
+        target.set(source)
+    else:
+        target[...] = source
+
+
+def synchronize() -> None:
+    """Wait for all work on the current stream."""
+    cupy.cuda.get_current_stream().synchronize()
+
+
+def free_bytes() -> int:
+    """What can still be allocated: the card's free memory, and the pool's."""
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
+
+
+def require(count: int, what: str) -> None:
+    """Raises ``ResourceError`` (``resource.gpu_memory``) unless ``count`` bytes can be allocated."""
+    free = free_bytes()
+    if count > free:
+        raise ResourceError(
+            "resource.gpu_memory",
+            f"{what} takes {count / 2**20:,.0f} MiB of GPU memory and {free / 2**20:,.0f} MiB are free: "
+            "stop other programs on the card, or set ZENSERVE_BACKEND=cpu",
+        )

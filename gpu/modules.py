@@ -1,0 +1,122 @@
+"""CUDA sources to loaded modules: compiled by NVRTC, kept on disk by the hash of all they were made from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import cupy
+from cupy.cuda import nvrtc
+
+from zenerrors import ZenError
+
+SOURCES: Final = Path(__file__).parent / "source"
+
+
+def _headers() -> Path:
+    """kernels/include, wherever the package is installed; the extension itself is not loaded."""
+    spec = find_spec("kernels")
+    assert spec is not None and spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]) / "include"
+
+
+HEADERS: Final = _headers()
+_OPTIONS: Final = ("-std=c++20", "-default-device", "-lineinfo", f"-I{HEADERS}", f"-I{SOURCES}")
+
+
+class CompileError(ZenError):
+    """NVRTC refused a kernel (``gpu.compile``): the message shows each error with its line."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__("gpu.compile", log)
+
+
+class Module:
+    """The kernels of one source, on the current device."""
+
+    def __init__(self, loaded: cupy.RawModule) -> None:
+        self._loaded = loaded
+        self._function = cache(loaded.get_function)
+
+    def launch(
+        self, kernel: str, grid: int | tuple[int, int], threads: int, *arguments: Any, shared_bytes: int = 0
+    ) -> None:
+        """Run ``kernel`` on ``grid`` blocks of ``threads``, on the current stream; nothing for an empty grid.
+
+        Arguments are arrays, None (a null pointer) and numpy's sized integers.
+        """
+        blocks = (grid, 1) if isinstance(grid, int) else grid
+        if 0 in blocks:
+            return
+        function = self._function(kernel)
+        if shared_bytes > function.max_dynamic_shared_size_bytes:
+            function.max_dynamic_shared_size_bytes = shared_bytes
+        pointers = tuple(_NULL if argument is None else argument for argument in arguments)
+        function(blocks, (threads,), pointers, shared_mem=shared_bytes)
+
+
+_NULL: Final = cupy.uint64(0)
+
+
+def compile_source(name: str, architecture: str, *defines: str) -> bytes:
+    """``source/{name}.cu`` as machine code for an architecture such as "sm_90". Needs no device."""
+    path = SOURCES / f"{name}.cu"
+    program = nvrtc.createProgram(path.read_text(), str(path), (), ())
+    try:
+        nvrtc.compileProgram(program, (*_OPTIONS, f"-arch={architecture}", *(f"-D{each}" for each in defines)))
+        return bytes(nvrtc.getCUBIN(program)) + b"\0"  # CuPy 14 cuts the last byte, of a small number's padding
+    except nvrtc.NVRTCError as error:
+        raise CompileError(_with_lines(nvrtc.getProgramLog(program))) from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def _with_lines(log: str) -> str:
+    """NVRTC's log with the line of source under each error's position, ``path(line): ...``."""
+    shown = []
+    for line in log.splitlines():
+        shown.append(line)
+        position = re.match(r"(.+)\((\d+)\): (?:catastrophic )?error", line)
+        if position and Path(position[1]).is_file():
+            shown.append(f"    > {Path(position[1]).read_text().splitlines()[int(position[2]) - 1].strip()}")
+    return "\n".join(shown)
+
+
+@cache
+def load(name: str, *defines: str) -> Module:
+    """The module of ``source/{name}.cu`` on the current device, from the cache or newly compiled."""
+    architecture = f"sm_{cupy.cuda.Device().compute_capability}"
+    return Module(cupy.RawModule(path=str(machine_code(name, architecture, *defines))))
+
+
+def machine_code(name: str, architecture: str, *defines: str) -> Path:
+    """The file that has ``compile_source``'s result, made where it is missing."""
+    path = _cache_directory() / f"{name}-{architecture}-{_digest(name, defines)}.cubin"
+    if not path.exists():
+        code = compile_source(name, architecture, *defines)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(code)
+        os.replace(file.name, path)  # whole or not there, whoever else compiles
+    return path
+
+
+def _cache_directory() -> Path:
+    """``$ZENSERVE_CACHE``, or ``~/.cache/zenserve``, made where it is missing."""
+    path = Path(os.environ.get("ZENSERVE_CACHE", Path.home() / ".cache" / "zenserve"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _digest(name: str, defines: tuple[str, ...]) -> str:
+    """Of all that the machine code depends on, but for the version of NVRTC: newer ones need no new code."""
+    digest = hashlib.sha256(repr(defines).encode())
+    headers = sorted([*HEADERS.glob("zen/*.hpp"), *SOURCES.glob("*.hpp")])
+    for path in (*headers, SOURCES / f"{name}.cu"):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:24]
