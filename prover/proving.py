@@ -6,19 +6,18 @@ derived from it are zeroed before the call returns or raises; the witness itself
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernels import FrArray, Group, fr, g1, g2
-from prover import qap, transcript
+from prover import backends, qap, transcript
+from prover.backends import Session
 from prover.commitment import Opening
 from prover.native import NATIVE
 from prover.progress import Progress, silent
 from prover.proof import Proof
-from prover.proving_key import Points, ProvingKey
+from prover.proving_key import WITNESS_SECTIONS, Points, ProvingKey
 from prover.randomness import Secrets, random_elements
 from prover.statement import Statement
 from zenerrors import StatementError
@@ -67,26 +66,22 @@ def prove(
         )
     statement.check_shape(witness)
     with Secrets() as secret:
-        commit: Committed = _NOTHING
         if statement.segments:
             witness = secret(witness.copy())
-            commit = _commit(proving_key, statement, witness, openings, answer, threads, report)
-
-        def total(group: Group, bases: Points, variables: NDArray[np.integer], stage: str) -> Points:
-            with Secrets() as passing:
-                scalars = _gather(witness, variables, passing)
-                return secret(group.msm(bases, scalars, threads=threads, progress=partial(report, stage)))
-
-        key = proving_key
-        private = key.present(slice(statement.first_private, statement.variables))
-        sum_c = [
-            _quotient_sum(key, statement, witness, secret, threads, report),
-            total(g1, key.private, private, "msm_private"),
-        ]
-        sum_a = total(g1, key.a, key.a_columns, "msm_a")
-        sum_b_g1 = total(g1, key.b_g1, key.b_columns, "msm_b_g1")
-        sum_b_g2 = total(g2, key.b_g2, key.b_columns, "msm_b_g2")
-        elements = _blind(key, sum_a, sum_b_g1, sum_b_g2, secret(g1.add(*sum_c)))
+        backend = backends.chosen()
+        with backend.prove(proving_key, statement, witness, threads, report) as session:
+            commit = _NOTHING
+            if statement.segments:
+                commit = _commit(session, proving_key, statement, witness, openings, answer, report)
+            if not np.array_equal(witness[0], qap.element(1)):
+                raise StatementError(
+                    "statement.witness_constant",
+                    "the witness must begin with the constant 1",
+                    field="witness",
+                )
+            sum_c = secret(session.quotient_sum())
+            sums = {name: secret(session.witness_sum(name)) for name in WITNESS_SECTIONS}
+            elements = _blind(proving_key, sums, secret(g1.add(sum_c, sums["private"])))
     return Proof(*elements, *commit)
 
 
@@ -97,12 +92,12 @@ _NOTHING: Committed = (), (), ()
 
 
 def _commit(
+    session: Session,
     key: ProvingKey,
     statement: Statement,
     z: FrArray,
     openings: Sequence[Opening],
     answer: Answer | None,
-    threads: int,
     report: Progress,
 ) -> Committed:
     """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
@@ -115,7 +110,7 @@ def _commit(
         )
     for opening in openings:
         opening.check()
-    segments, knowledge, links = _commit_segments(key, statement, z, openings, threads, report)
+    segments, knowledge, links = _commit_segments(session, statement, z, openings, report)
     commitments = [opening.commitment for opening in openings]
     _check_links(key, segments, links, commitments)
     public = slice(1, 1 + statement.public)
@@ -140,39 +135,21 @@ def _commit(
 
 
 def _commit_segments(
-    key: ProvingKey,
-    statement: Statement,
-    z: FrArray,
-    openings: Sequence[Opening],
-    threads: int,
-    report: Progress,
+    session: Session, statement: Statement, z: FrArray, openings: Sequence[Opening], report: Progress
 ) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Draw the blinding variables of ``z`` in place; D and σD of each segment, π of each linked one."""
     segments, knowledge, links = [], [], []
-    remaining, link_start = iter(openings), 0
+    remaining = iter(openings)
     for index, part in enumerate(statement.segment_ranges):
         report("commit", index / len(statement.segments))
         with Secrets() as secret:
             z[part.stop - 1] = secret(random_elements(1))[0]
-        bases = key.committed(part)
-        with Secrets() as secret:
-            values = _gather(z, key.present(part), secret)
-            segments.append(g1.compress(g1.msm(key.segments[bases], values, threads=threads)[None]))
-            knowledge.append(g1.compress(g1.msm(key.knowledge[bases], values, threads=threads)[None]))
+        commitment, known = session.committed(index)
+        segments.append(g1.compress(commitment[None]))
+        knowledge.append(g1.compress(known[None]))
         if statement.segments[index].linked:
-            link_bases = key.links[link_start:][: part.stop - part.start + 1]
-            link_start += len(link_bases)
-            with Secrets() as secret:
-                scalars = secret(np.concatenate([z[part], next(remaining).blinding[None]]))
-                links.append(g1.compress(g1.msm(link_bases, scalars, threads=threads)[None]))
+            links.append(g1.compress(session.linked(index, next(remaining).blinding)[None]))
     return segments, knowledge, links
-
-
-def _gather(z: FrArray, variables: NDArray[np.integer], secret: Secrets) -> FrArray:
-    """``z[variables]``, for ascending variables: a view where they are a run, else a copy to be erased."""
-    if len(variables) == 0 or int(variables[-1]) - int(variables[0]) + 1 == len(variables):
-        return z[int(variables[0]) :][: len(variables)] if len(variables) else z[:0]
-    return secret(z[variables])
 
 
 def _check_links(
@@ -192,53 +169,7 @@ def _check_links(
             )
 
 
-def _quotient_sum(
-    key: ProvingKey, statement: Statement, witness: FrArray, keep: Secrets, threads: int, report: Progress
-) -> Points:
-    """[h Z / δ]_1, once every constraint is known to hold; registered with ``keep``."""
-    with Secrets() as secret:
-        h = _quotient(statement, witness, secret, threads, report)
-        return keep(g1.msm(key.quotient, h, threads=threads, progress=partial(report, "msm_quotient")))
-
-
-def _quotient(
-    statement: Statement, witness: FrArray, keep: Secrets, threads: int, report: Progress
-) -> FrArray:
-    """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
-    log_size = qap.log_domain_size(statement)
-    report("constraints", 0.0)
-    a, b, c = statement.evaluate(witness, threads, length=1 << log_size)
-    keep(a)
-    with Secrets() as secret:
-        secret(b)
-        secret(c)
-        _check_satisfied(statement, witness, a, b, c, threads)
-        anchored = statement.anchored
-        a[statement.constraints :][: len(anchored)] = secret(witness[anchored])
-        report("constraints", 1.0)
-        qap.quotient(a, b, c, log_size, threads, report)
-    return a
-
-
-def _check_satisfied(
-    statement: Statement, witness: FrArray, a: FrArray, b: FrArray, c: FrArray, threads: int
-) -> None:
-    if not np.array_equal(witness[0], qap.element(1)):
-        raise StatementError(
-            "statement.witness_constant", "the witness must begin with the constant 1", field="witness"
-        )
-    row = fr.first_unsatisfied(a, b, c, threads)
-    if row is not None:
-        raise StatementError(
-            "statement.unsatisfied",
-            f"the witness does not satisfy constraint {statement.row_name(row)}",
-            field="witness",
-        )
-
-
-def _blind(
-    key: ProvingKey, sum_a: Points, sum_b_g1: Points, sum_b_g2: Points, sum_c: Points
-) -> tuple[bytes, bytes, bytes]:
+def _blind(key: ProvingKey, sums: Mapping[str, Points], sum_c: Points) -> tuple[bytes, bytes, bytes]:
     """A = α + Σ z_j A_j + rδ, B = β + Σ z_j B_j + sδ, C = Σ private + h + sA + rB − rsδ, r and s fresh."""
     one = qap.element(1)
     with Secrets() as secret:
@@ -247,9 +178,9 @@ def _blind(
             return group.msm(secret(np.concatenate(points)), secret(np.stack(scalars)))[None]
 
         r, s = secret(random_elements(2))
-        a = combine(g1, [key.alpha_g1, sum_a[None], key.delta_g1], one, one, r)
-        b = combine(g2, [key.beta_g2, sum_b_g2[None], key.delta_g2], one, one, s)
-        b_g1 = secret(combine(g1, [key.beta_g1, sum_b_g1[None], key.delta_g1], one, one, s))
+        a = combine(g1, [key.alpha_g1, sums["a"][None], key.delta_g1], one, one, r)
+        b = combine(g2, [key.beta_g2, sums["b_g2"][None], key.delta_g2], one, one, s)
+        b_g1 = secret(combine(g1, [key.beta_g1, sums["b_g1"][None], key.delta_g1], one, one, s))
         minus_rs = secret(fr.neg(secret(fr.mul(r, s))))
         c = combine(g1, [sum_c[None], a, b_g1, key.delta_g1], one, s, r, minus_rs)
     return g1.compress(a), g2.compress(b), g1.compress(c)

@@ -14,6 +14,7 @@ from kernels import g1, g2
 from prover import container
 from prover.container import Section
 from prover.preamble import PROVING_KEY
+from prover.statement import Statement
 from prover.verifying_key import VerifyingKey
 from zenerrors import FileFormatError
 
@@ -39,6 +40,9 @@ SECTIONS: Final = {
     "links": _G1,
 }
 """What its file holds."""
+
+WITNESS_SECTIONS: Final = ("private", "a", "b_g1", "b_g2")
+"""The sections that a proof sums over its witness."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,12 @@ class ProvingKey:
         missing = self.absent[slice(*np.searchsorted(self.absent, (variables.start, variables.stop)))]
         return np.delete(np.arange(variables.start, variables.stop), missing - np.int64(variables.start))
 
+    def variables(self, section: str, statement: Statement) -> NDArray[np.integer]:
+        """The variable of each point of a witness section, ascending."""
+        if section == "private":
+            return self.present(slice(statement.first_private, statement.variables))
+        return self.a_columns if section == "a" else self.b_columns
+
     def committed(self, variables: slice) -> slice:
         """Where ``segments`` and ``knowledge`` have a run of variables."""
         first = len(self.verifying_key.ic)
@@ -108,6 +118,11 @@ class ProvingKey:
             for bound in (variables.start, variables.stop)
         )
         return slice(start, stop)
+
+    def linked(self, segment: int) -> Points:
+        """The part of ``links`` that belongs to a linked segment."""
+        sizes = [part.size + 2 if part.link_g2 is not None else 0 for part in self.verifying_key.segments]
+        return self.links[sum(sizes[:segment]) :][: sizes[segment]]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the key to ``path``, atomically (docs/formats.md)."""

@@ -395,6 +395,14 @@ class Statement:
                 field="witness",
             )
 
+    def unsatisfied(self, row: int) -> StatementError:
+        """What to raise where a witness fails this row."""
+        return StatementError(
+            "statement.unsatisfied",
+            f"the witness does not satisfy constraint {self.row_name(row)}",
+            field="witness",
+        )
+
     def row_name(self, row: int) -> str:
         """The block and offset of global row ``row``, for error messages. Blocks of one name count on."""
         before: Counter[str] = Counter()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import FrArray, fr, g1, g2
-from prover import qap
+from prover import backends, qap
 from prover.commitment import CommitmentBasis, blinding_point
 from prover.parallel import in_chunks
 from prover.progress import Progress, part, silent
@@ -212,14 +212,13 @@ def _key(
     threads: int,
     report: Progress,
 ) -> ProvingKey:
+    backend = backends.chosen()
     # One call for all points of a group: the larger its table, the less each of them takes.
     with Secrets() as secret:
         of_b = logarithms.values[logarithms.places["b_g1"]]
         scalars = secret(np.concatenate([of_b, trapdoor.values[2:]]))
-        in_g2 = g2.fixed_base(g2.generator, scalars, threads=threads, progress=partial(report, "key_g2"))
-    in_g1 = g1.fixed_base(
-        g1.generator, logarithms.values, threads=threads, progress=partial(report, "key_g1")
-    )
+        in_g2 = backend.fixed_base(g2, scalars, threads, partial(report, "key_g2"))
+    in_g1 = backend.fixed_base(g1, logarithms.values, threads, partial(report, "key_g1"))
     points = {name: in_g1[place] for name, place in logarithms.places.items()}
     b_g2, singles = in_g2[: len(of_b)], in_g2[len(of_b) :]
     if basis is not None:
@@ -275,7 +274,7 @@ def _link(
             with Secrets() as secret:
                 outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
                 done = part(report, "key_links", index, len(linked))
-                outside = secret(g1.mul(outside, k_2, threads=threads, progress=done))
+                outside = secret(backends.chosen().multiply(g1, outside, k_2, threads, done))
                 here = slice(start, start + len(outside))
                 links[here] = g1.add(links[here], outside, threads=threads)
             start = here.stop
