@@ -6,6 +6,7 @@ the same proof, byte for byte, of the same randomness.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from types import TracebackType
 from typing import Protocol, Self
@@ -96,9 +97,12 @@ def chosen() -> Backend:
 
 
 def _missing_gpu() -> str | None:
-    """Why no GPU can be used; None where one can."""
+    """Why no GPU can be used; None where one can. Where there is no driver, CuPy is not loaded."""
     try:
+        ctypes.CDLL("libcuda.so.1")
         from gpu import device
+    except OSError:
+        return "NVIDIA's driver is not installed"
     except ImportError as error:
         return f"{error}; install zenserve[gpu]"
     return device.missing()
