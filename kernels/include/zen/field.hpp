@@ -21,6 +21,13 @@ struct Prime {
     ZEN_UNROLL for (int i = 0; i < limbs; i++) r.v[i] = limb(w[i / per_word] >> (bits * (i % per_word)));
     return r;
   }
+  ZEN_FN void to_words(u64* w) const {
+    constexpr int per_word = sizeof(u64) / sizeof(limb), bits = 8 * sizeof(limb);
+    ZEN_UNROLL for (int i = 0; i < P::words; i++) {
+      w[i] = 0;
+      for (int j = 0; j < per_word; j++) w[i] |= u64(v[per_word * i + j]) << (bits * j);
+    }
+  }
 
   friend ZEN_FN Prime operator+(const Prime& a, const Prime& b) {
     Prime r;

@@ -18,12 +18,13 @@ struct SignedScalar {
   static SignedScalar from(const Fr& montgomery) {
     const Fr value = montgomery.to_canonical();
     const bool negative = exceeds_half(value);
-    const Fr magnitude = negative ? -value : value;
+    u64 magnitude[4];
+    (negative ? -value : value).to_words(magnitude);
     SignedScalar r{{}, negative};
     u64 carry = 0;
     for (int i = 0; i < 4; i++) {
-      r.doubled[i] = magnitude.v[i] << 1 | carry;
-      carry = magnitude.v[i] >> 63;
+      r.doubled[i] = magnitude[i] << 1 | carry;
+      carry = magnitude[i] >> 63;
     }
     return r;
   }
@@ -54,8 +55,10 @@ struct SignedScalar {
 
  private:
   static bool exceeds_half(const Fr& value) {
+    u64 words[4];
+    value.to_words(words);
     for (int i = 3; i >= 0; i--)
-      if (value.v[i] != FrParameters::half[i]) return value.v[i] > FrParameters::half[i];
+      if (words[i] != FrParameters::half[i]) return words[i] > FrParameters::half[i];
     return false;
   }
 };
