@@ -1,0 +1,129 @@
+"""The twin of gpu.modules where there is no device: g++ compiles the sources, after prelude.hpp."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import os
+import subprocess
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.gpu.emulator.device import Array
+from zenerrors import ZenError
+
+ROOT = Path(__file__).parents[3]
+SOURCES = ROOT / "gpu" / "source"
+PRELUDE = Path(__file__).with_name("prelude.hpp")
+CACHE = ROOT / ".pytest_cache" / "emulator"
+
+# Limbs as on the device. No unique symbols: two modules may hold one name with different defines.
+OPTIONS = (
+    *(
+        "-std=c++20",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-gnu-unique",
+        "-fno-strict-aliasing",
+    ),
+    *("-U_FORTIFY_SOURCE", "-DZEN_LIMB_BITS=32"),
+)
+UPPER_HALF = 0xA5A5A5A5 << 32
+"""What a parameter of 64 bits reads beside an argument of 32."""
+
+
+def _headers() -> Path:
+    spec = find_spec("kernels")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]) / "include"
+
+
+HEADERS = _headers()
+
+
+class CompileError(ZenError):
+    """g++ refused a kernel."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__("gpu.compile", log)
+
+
+class LaunchError(Exception):
+    """What a device answers with an error, or never: a deadlock, an illegal address, a block it refuses."""
+
+
+class Module:
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._launch = self._library.zen_launch
+        self._launch.restype = ctypes.c_char_p
+
+    def launch(
+        self, kernel: str, grid: int | tuple[int, int], threads: int, *arguments: Any, shared_bytes: int = 0
+    ) -> None:
+        blocks = (grid, 1) if isinstance(grid, int) else grid
+        function = ctypes.cast(getattr(self._library, kernel), ctypes.c_void_p)
+        words = (ctypes.c_uint64 * len(arguments))(*map(_word, arguments))
+        dimensions = [ctypes.c_uint(each) for each in (*blocks, threads)]
+        error = self._launch(function, *dimensions, ctypes.c_size_t(shared_bytes), len(arguments), words)
+        if error is not None:
+            raise LaunchError(f"{kernel}: {error.decode()}")
+
+
+def _word(argument: Any) -> int:
+    if argument is None:
+        return 0
+    if isinstance(argument, Array) and argument.flags.c_contiguous:
+        return int(argument.ctypes.data)
+    if isinstance(argument, (np.int32, np.uint32)):
+        return int(argument) & 0xFFFFFFFF | UPPER_HALF
+    if isinstance(argument, (np.int64, np.uint64)):
+        return int(argument) & 0xFFFFFFFFFFFFFFFF
+    raise TypeError(f"kernels take arrays of the device, None and numpy's sized integers, not {argument!r}")
+
+
+@cache
+def load(name: str, *defines: str) -> Module:
+    return compiled(SOURCES / f"{name}.cu", *defines)
+
+
+def compiled(source: Path, *defines: str) -> Module:
+    """The kernels of any source, from the cache or newly compiled; one process compiles, others wait."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    variant = hashlib.sha256(repr((source, defines)).encode()).hexdigest()[:8]
+    library = CACHE / f"{source.stem}-{variant}-{_digest(source)}.so"
+    with open(CACHE / f"{source.stem}-{variant}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not library.exists():
+            for outdated in CACHE.glob(f"{source.stem}-{variant}-*"):
+                outdated.unlink()
+            _compile(source, defines, library)
+    return Module(library)
+
+
+def _compile(source: Path, defines: tuple[str, ...], library: Path) -> None:
+    command = ["g++", *OPTIONS, *(f"-D{each}" for each in defines), f"-I{HEADERS}", f"-I{SOURCES}"]
+    made = library.with_suffix(".tmp")
+    result = subprocess.run(
+        [*command, "-include", str(PRELUDE), "-x", "c++", str(source), "-o", str(made)],
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        raise CompileError(result.stderr)
+    os.replace(made, library)
+
+
+def _digest(source: Path) -> str:
+    digest = hashlib.sha256(repr(OPTIONS).encode())
+    for path in (*sorted([*HEADERS.glob("zen/*.hpp"), *SOURCES.glob("*.hpp")]), PRELUDE, source):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:24]
