@@ -1,0 +1,54 @@
+"""Every source compiles for the card, on machines that have none: NVIDIA's compiler comes from PyPI."""
+
+from __future__ import annotations
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import gpu
+
+ARCHITECTURE = "sm_90"
+
+
+@pytest.fixture(scope="module")
+def modules() -> ModuleType:
+    """``gpu.modules`` itself, whatever stands in its place for other tests."""
+    pytest.importorskip("cupy", reason="zenserve[gpu] is not installed")
+    spec = spec_from_file_location("real_modules", Path(gpu.__file__).with_name("modules.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_errors_show_their_line(modules: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wrong.cu").write_text("// one\nint two = three;\n")
+    monkeypatch.setattr(modules, "SOURCES", tmp_path)
+    with pytest.raises(modules.CompileError, match="three") as refusal:
+        modules.compile_source("wrong", ARCHITECTURE)
+    assert "wrong.cu(2)" in refusal.value.message
+    assert "> int two = three;" in refusal.value.message
+    assert refusal.value.code == "gpu.compile"
+
+
+def test_machine_code_is_kept_until_a_source_changes(
+    modules: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    monkeypatch.setattr(modules, "SOURCES", sources)
+    monkeypatch.setenv("ZENSERVE_CACHE", str(tmp_path / "cache"))
+    source = sources / "small.cu"
+    source.write_text('extern "C" __global__ void nothing() {}')
+    first = modules.machine_code("small", ARCHITECTURE)
+    written = first.stat().st_mtime_ns
+    assert first.read_bytes()[:4] == b"\x7fELF"
+    assert modules.machine_code("small", ARCHITECTURE) == first
+    assert first.stat().st_mtime_ns == written
+    assert modules.machine_code("small", ARCHITECTURE, "OTHER") != first
+    (sources / "shared.hpp").write_text("")
+    assert modules.machine_code("small", ARCHITECTURE) != first

@@ -1,0 +1,180 @@
+"""Keys and proofs made on the device are those that the processor makes, byte for byte."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import prover
+from bench.proofs import random_statement, random_witness
+from kernels import FrArray, fr
+from prover import Answer, CommitmentBasis, Opening, Proof, ProvingKey, Statement, backends, proving
+from tests.gpu.emulator.place import EMULATED
+from tests.prover import verifiers
+from tests.prover.segments import TRAPDOOR, setup_with
+from tests.prover.statements import (
+    COMMITTED_Z,
+    CUBIC_Z,
+    IDLE_Z,
+    R,
+    answer_committed,
+    commitment_basis,
+    committed_statement,
+    cubic_statement,
+    idle_statement,
+)
+from zenerrors import ResourceError, StatementError
+
+
+class Case:
+    """A statement, its witness, and what else its keys and proofs take."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        z: FrArray,
+        basis: CommitmentBasis | None = None,
+        openings: tuple[Opening, ...] = (),
+        answer: Answer | None = None,
+    ) -> None:
+        self.statement = statement
+        self.z = z
+        self.basis = basis
+        self.openings = openings
+        self.answer = answer
+
+    def setup(self) -> ProvingKey:
+        return setup_with(TRAPDOOR, self.statement, self.basis)
+
+    def prove(self, key: ProvingKey, z: FrArray | None = None) -> Proof:
+        return prover.prove(
+            key,
+            self.statement,
+            self.z if z is None else z,
+            openings=self.openings,
+            answer=self.answer,
+        )
+
+
+def cubic() -> Case:
+    return Case(cubic_statement(), fr.from_ints(CUBIC_Z))
+
+
+def committed() -> Case:
+    basis, z = commitment_basis(4), fr.from_ints(COMMITTED_Z)
+    openings = (basis.commit(z[3:5]), basis.commit(z[6:7]))
+    return Case(committed_statement(), z, basis, openings, answer_committed)
+
+
+def idle() -> Case:
+    return Case(idle_statement(), fr.from_ints(IDLE_Z))
+
+
+def network() -> Case:
+    statement = random_statement(7)
+    return Case(statement, random_witness(statement, "network"))
+
+
+CASES = (cubic, committed, idle, network)
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Chooses the backend, and starts the randomness of proofs again."""
+    if EMULATED:
+        monkeypatch.setattr(backends, "_missing_gpu", lambda: None)
+
+    def choose(name: str) -> None:
+        monkeypatch.setenv(backends.VARIABLE, name)
+        rng = random.Random(8)
+        monkeypatch.setattr(
+            proving, "random_elements", lambda count: fr.from_ints(rng.randrange(R) for _ in range(count))
+        )
+
+    yield choose
+
+
+@pytest.mark.parametrize("make", CASES)
+def test_keys_and_proofs_are_those_of_the_processor(make: Callable[[], Case], use: Callable[[str], None]) -> None:
+    case, keys, proofs = make(), [], []
+    for name in ("cpu", "gpu"):
+        use(name)
+        keys.append(case.setup())
+        proofs.append(case.prove(keys[-1]))
+    for field in fields(ProvingKey)[1:]:
+        np.testing.assert_array_equal(*(getattr(key, field.name) for key in keys), err_msg=field.name)
+    assert keys[0].verifying_key == keys[1].verifying_key
+    assert proofs[0].to_bytes() == proofs[1].to_bytes()
+    public = fr.to_ints(case.z[1 : 1 + case.statement.public])
+    outside = [opening.commitment for opening in case.openings]
+    assert verifiers.verify(keys[1].verifying_key, public, proofs[1], outside).valid
+
+
+def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) -> None:
+    case = network()
+    wrong = case.z.copy()
+    wrong[-1] = fr.from_ints([5])[0]
+    messages = []
+    for name in ("cpu", "gpu"):
+        use(name)
+        with pytest.raises(StatementError) as refusal:
+            case.prove(case.setup(), wrong)
+        messages.append(refusal.value.message)
+    assert messages[0] == messages[1]
+
+
+def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], None]) -> None:
+    from prover.backends.gpu import GPU
+
+    use("gpu")
+    case = cubic()
+    key = case.setup()
+    stages: list[str] = []
+    for _ in range(2):
+        proof = prover.prove(key, case.statement, case.z, progress=lambda stage, _: stages.append(stage))
+        assert verifiers.verify(key.verifying_key, CUBIC_Z[1:3], proof).valid
+    assert stages.count("load key") == 1
+    held = len(GPU.residents)
+    del key
+    assert len(GPU.residents) == held - 1
+
+
+@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
+def test_the_witness_is_erased_on_the_device(
+    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpu import device
+
+    use("gpu")
+    case, arrays = network(), []
+    key = case.setup()
+    case.prove(key)
+    allocate = device.empty
+
+    def remember(*arguments: object) -> object:
+        arrays.append(allocate(*arguments))
+        return arrays[-1]
+
+    for name in ("empty", "zeros"):
+        monkeypatch.setattr(device, name, remember)
+    case.prove(key)
+    values = [array for array in arrays if array.dtype == np.uint64 and array.shape[-1:] == (4,)]
+    assert len(values) >= 4
+    assert not any(device.download(array).any() for array in values)
+
+
+def test_backends_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = cubic()
+    monkeypatch.setattr(backends, "_missing_gpu", lambda: "no driver")
+    for value, code in (("cuda", "resource.backend"), ("gpu", "resource.no_gpu")):
+        monkeypatch.setenv(backends.VARIABLE, value)
+        with pytest.raises(ResourceError) as refusal:
+            case.setup()
+        assert refusal.value.code == code
+        assert backends.VARIABLE in refusal.value.message
+    monkeypatch.setenv(backends.VARIABLE, "auto")
+    assert backends.chosen().name == "cpu"
