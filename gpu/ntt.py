@@ -81,14 +81,17 @@ class Domain:
     def intt(self, values: Array, *, coset: NDArray[np.uint64] | None = None, order: Order = "natural") -> None:
         """Evaluations at coset * omega^i become coefficients. ``coset`` must not be zero."""
         self._check(values, "values")
+        shift = None if coset is None else _integer(coset)
+        if shift == 0:
+            raise ValueError("coset must not be zero")
         if order == "to_bit_reversed":
             self._scatter(values, self._backward, halvings=self.log_size)
         else:
             if order == "natural":
                 self._reverse(values)
             self._gather(values, self._backward, halvings=self.log_size)
-        if coset is not None:
-            self._scale(values, pow(_integer(coset), -1, _R), reverse=order == "to_bit_reversed")
+        if shift is not None:
+            self._scale(values, pow(shift, -1, _R), reverse=order == "to_bit_reversed")
 
     def quotient(self, a: Array, b: Array, c: Array) -> None:
         """``a`` becomes the values of A·B − C at g · omega^i; ``b`` and ``c`` are used up.
