@@ -1,8 +1,8 @@
 """Number-theoretic transforms over Fr on the device.
 
-A transform is one pass over memory up to 2^10 elements, two up to 2^18, three up to 2^26. ``quotient`` takes two
-transforms of each of its arrays, less one pass: the last of the inverse transform, the coset's factors and the first
-of the forward transform are one pass, and the pointwise A B - C is part of the last.
+A transform is one pass over memory up to 2^10 elements, two up to 2^18, three up to 2^26. ``quotient`` takes
+two transforms of each of its arrays, less one pass: the last of the inverse transform, the coset's factors
+and the first of the forward transform are one, and the pointwise A B - C is part of the last.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _THREADS: Final = 256
 class Domain:
     """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 27, with its twiddles on the device.
 
-    ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4] on the host, Montgomery. The twiddles take 32 bytes
-    an element; the first ``quotient`` makes as many of factors, which stay.
+    ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4] on the host, Montgomery. The twiddles take
+    32 bytes an element; the first ``quotient`` makes as many of factors, which stay.
 
-    Transforms work in place on uint64[..., size, 4] on the device, Montgomery, each row of the leading axes by
-    itself, on the current stream. ``ValueError`` for arrays of another dtype or shape.
+    Transforms work in place on uint64[..., size, 4] on the device, Montgomery, each row of the leading axes
+    by itself, on the current stream. ``ValueError`` for arrays of another dtype or shape.
     """
 
     def __init__(self, log_size: int) -> None:
@@ -64,7 +64,9 @@ class Domain:
         self._check(values, "values")
         self._gather(values, self._backward, halvings=self.log_size)
 
-    def ntt(self, values: Array, *, coset: NDArray[np.uint64] | None = None, order: Order = "natural") -> None:
+    def ntt(
+        self, values: Array, *, coset: NDArray[np.uint64] | None = None, order: Order = "natural"
+    ) -> None:
         """Coefficients become evaluations at coset * omega^i.
 
         ``coset`` is uint64[4] on the host, Montgomery, one unless given; it costs a table and a pass.
@@ -73,12 +75,15 @@ class Domain:
         if coset is not None:
             self._scale(values, _integer(coset), reverse=order == "from_bit_reversed")
         if order == "from_bit_reversed":
-            return self._gather(values, self._forward)
-        self._scatter(values, self._forward)
+            self._gather(values, self._forward)
+        else:
+            self._scatter(values, self._forward)
         if order == "natural":
             self._reverse(values)
 
-    def intt(self, values: Array, *, coset: NDArray[np.uint64] | None = None, order: Order = "natural") -> None:
+    def intt(
+        self, values: Array, *, coset: NDArray[np.uint64] | None = None, order: Order = "natural"
+    ) -> None:
         """Evaluations at coset * omega^i become coefficients. ``coset`` must not be zero."""
         self._check(values, "values")
         shift = None if coset is None else _integer(coset)
@@ -96,9 +101,9 @@ class Domain:
     def quotient(self, a: Array, b: Array, c: Array) -> None:
         """``a`` becomes the values of A·B − C at g · omega^i; ``b`` and ``c`` are used up.
 
-        All of one shape uint64[..., size, 4], values of A, B and C (polynomials below the size) at omega^i. g² =
-        omega, where g = 5^((r-1) / 2^(log_size + 1)) generates the domain of twice the size. Natural order, and no
-        array is ever put into another: the inverse transform scatters, the forward one gathers.
+        All of one shape uint64[..., size, 4], values of A, B and C (polynomials below the size) at omega^i.
+        g² = omega, where g = 5^((r-1) / 2^(log_size + 1)) generates the domain of twice the size. No array
+        is ever put into another order: the inverse transform scatters, the forward one gathers.
         """
         for values, name in ((a, "a"), (b, "b"), (c, "c")):
             self._check(values, name)
@@ -114,12 +119,11 @@ class Domain:
         for each in columns:
             self._pass("scatter", each, values, self._backward, np.int32(0))
         tables = (self._backward, self._forward, self._coset_factors)
-        if not columns:
-            return self._pass("there_and_back", rows, values, *tables, right, less)
-        self._pass("there_and_back", rows, values, *tables, None, None)
-        for each in reversed(columns[1:]):
-            self._pass("gather", each, values, self._forward, np.int32(0), None, None)
-        self._pass("gather", columns[0], values, self._forward, np.int32(0), right, less)
+        pointwise, nothing = (right, less), (None, None)
+        self._pass("there_and_back", rows, values, *tables, *(nothing if columns else pointwise))
+        for each in reversed(columns):
+            last = nothing if each.depth else pointwise
+            self._pass("gather", each, values, self._forward, np.int32(0), *last)
 
     def _scatter(self, values: Array, twiddles: Array, *, halvings: int = 0) -> None:
         *columns, rows = passes(self.log_size)
@@ -152,7 +156,7 @@ class Domain:
         self._module.launch(kernel, -(-count // _THREADS), _THREADS, values, *arguments, *numbers)
 
     def _powers(self, first: int, ratio: int, bits: int, *, reverse: bool) -> Array:
-        """first * ratio^i for i < 2^bits, in natural or bit-reversed order: each prefix, doubled by one power."""
+        """first * ratio^i for i < 2^bits, in natural or bit-reversed order; a power doubles each prefix."""
         table = device.empty((1 << bits, 4), np.uint64)
         exponents = [1 << (bits - 1 - bit if reverse else bit) for bit in range(bits)]
         numbers = [first, *(pow(ratio, exponent, _R) for exponent in exponents)]
