@@ -12,6 +12,12 @@ namespace zen {
 // How many scalars have which bit length.
 using BitLengths = std::array<double, longest_scalar + 1>;
 
+inline int bit_length(const SignedScalar& scalar) {
+  for (int i = 3; i >= 0; i--)
+    if (scalar.doubled[i]) return 64 * i + 63 - __builtin_clzll(scalar.doubled[i]);
+  return 0;
+}
+
 // An estimate from at most 1024 of the scalars, spread by the golden ratio.
 inline BitLengths sample_lengths(const Fr* scalars, long n) {
   const long samples = std::min(n, 1024l);
@@ -19,7 +25,7 @@ inline BitLengths sample_lengths(const Fr* scalars, long n) {
   for (long k = 0; k < samples; k++) {
     const u64 fraction = u64(k) * 0x9e3779b97f4a7c15 >> 32;
     const long i = n > samples ? long(fraction * u64(n) >> 32) : k;
-    lengths[SignedScalar::from(scalars[i]).bit_length()] += double(n) / double(samples);
+    lengths[bit_length(SignedScalar::from(scalars[i]))] += double(n) / double(samples);
   }
   return lengths;
 }

@@ -73,7 +73,7 @@ struct DigitBlock {
 
   static Digit* append_digits(const SignedScalar& scalar, uint32_t i, const BucketPlan& plan, Digit* end) {
     static_assert(sizeof(Digit) == sizeof(u64));
-    const int bits = scalar.bit_length(), windows = bits ? digit_count(bits, plan.width) : 0;
+    const int bits = bit_length(scalar), windows = bits ? digit_count(bits, plan.width) : 0;
     const Lanes words = load_lanes(scalar.doubled), one = all_lanes(1), lane = {0, 1, 2, 3, 4, 5, 6, 7};
     const u64 full = 1ull << plan.width;
     const Lanes own = all_lanes(u64(Entry::of(i, scalar.negative, 0).packed) << 32);
@@ -96,7 +96,7 @@ struct DigitBlock {
   static constexpr int digits_at_once = 1;
 
   static Digit* append_digits(const SignedScalar& scalar, uint32_t i, const BucketPlan& plan, Digit* end) {
-    const int windows = digit_count(scalar.bit_length(), plan.width);
+    const int windows = digit_count(bit_length(scalar), plan.width);
     for (int window = 0; window < windows; window++) {
       const SignedScalar::Digit digit = scalar.digit(window, plan.width);
       if (!digit.magnitude) continue;

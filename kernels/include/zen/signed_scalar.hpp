@@ -1,10 +1,6 @@
 // Scalars as sign and magnitude, and their digits.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <cstring>
-
 #include "field.hpp"
 
 namespace zen {
@@ -31,25 +27,18 @@ struct SignedScalar {
 
   u64 magnitude(int word) const { return doubled[word] >> 1 | doubled[word + 1] << 63; }
 
-  int bit_length() const {
-    for (int i = 3; i >= 0; i--)
-      if (doubled[i]) return 64 * i + 63 - __builtin_clzll(doubled[i]);
-    return 0;
-  }
-
   struct Digit {
-    uint32_t magnitude;
+    unsigned magnitude;
     bool negative;
   };
 
   // Booth digit `window` of width c: its magnitude is at most 2^(c-1), and the sum over windows of digit 2^(c window)
   // is the scalar. It depends on c + 1 bits only, so that no carry runs from window to window. 1 <= c <= 30.
   Digit digit(int window, int c) const {
-    const unsigned low = unsigned(window * c);
-    u64 bits;
-    std::memcpy(&bits, reinterpret_cast<const char*>(doubled) + low / 8, sizeof bits);
-    bits = bits >> low % 8 & ((2u << c) - 1);
-    const uint32_t rounded = uint32_t(bits + 1) >> 1, complement = (1u << c) - rounded;
+    const unsigned low = unsigned(window * c), word = low / 64, shift = low % 64;
+    const u64 above = doubled[word + 1] << 1 << (63 - shift);
+    const unsigned bits = unsigned(doubled[word] >> shift | above) & ((2u << c) - 1);
+    const unsigned rounded = (bits + 1) >> 1, complement = (1u << c) - rounded;
     return {rounded < complement ? rounded : complement, bool(bits >> c) != negative};
   }
 

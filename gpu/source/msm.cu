@@ -1,0 +1,74 @@
+// Multi-scalar multiplication over resident bases and their multiples, once digits are sorted by bucket (digits.cu):
+// the buckets' sums, and the sum of buckets by weight.
+#include "zen/curve.hpp"
+#include "digits.hpp"
+#include "memory.hpp"
+#include "segmented.hpp"
+#include "xyzz_lanes.hpp"
+
+using namespace zen;
+
+using F = ZEN_F;
+using Sum = Xyzz<F>;
+using Lanes = XyzzLanes<F>;
+
+#if !defined(ZEN_BLOCKS)
+#define ZEN_BLOCKS 2
+#endif
+
+struct TableEntries {
+  const Affine<F>* table;
+  const u32* sorted;
+
+  ZEN_FN void add_to(Sum& sum, u32 i) const {
+    const u32 entry = sorted[i];
+    Affine<F> point = load(table + (entry & ~negative_digit));
+    if (entry & negative_digit) point = -point;
+    sum = sum + point;
+  }
+};
+
+// sums[b] = the sum of bucket b's entries, sorted[starts[b]] and on, but for what is carried.
+extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
+    sum_buckets(const Affine<F>* table, const u32* sorted, const u32* starts, u32 buckets, u32 workers, Sum* sums,
+                Sum* carries, u32* carry_segments) {
+  sum_shares(TableEntries{table, sorted}, starts, buckets, workers, sums, carries, carry_segments);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+    add_carries(const Sum* carries, const u32* segments, long count, Sum* sums, Sum* next, u32* next_segments) {
+  sum_carries<Lanes>(carries, segments, count, sums, next, next_segments);
+}
+
+// With 2^k buckets of weights b + 1, the weighted sum is 2^k times the sum of all less 2^j times the sum of those
+// where bit j of b is clear. in[set][row][2 half]: row j < rows - 1 is on the way to the latter, the last row to the
+// former. Each level halves all rows, and what is clear in the lowest bit of the last row becomes another.
+extern "C" __global__ void __launch_bounds__(128) halve(const Sum* in, long sets, long rows, long half, Sum* out) {
+  const long worker = thread_index() / Lanes::threads, set = worker / ((rows + 1) * half);
+  const long row = worker / half % (rows + 1), i = worker % half;
+  const bool present = set < sets, is_new = row == rows - 1;
+  F left{}, right{};
+  if (present) {
+    const Sum* pair = in + (set * rows + (row < rows ? row : rows - 1)) * 2 * half + 2 * i;
+    left = Lanes::get(pair);
+    if (!is_new) right = Lanes::get(pair + 1);
+  }
+  const F sum = select(is_new, Lanes::negated(left), Lanes::add(left, right));
+  if (present) Lanes::put(out + (set * (rows + 1) + row) * half + i, sum);
+}
+
+// powers[0] = the sum of 2^e powers[e], e < count, by one block: neighbours first, then neighbours of those.
+extern "C" __global__ void __launch_bounds__(512) combine(Sum* powers, int count) {
+  for (int distance = 1; distance < count; distance *= 2) {
+    for (int first = 0; first < count; first += 2 * distance * int(blockDim.x / Lanes::threads)) {
+      const int low = first + 2 * distance * int(threadIdx.x / Lanes::threads), high = low + distance;
+      const bool active = high < count;
+      if (!__any_sync(whole_warp, active)) continue;
+      F part = active ? Lanes::get(powers + high) : F{};
+      for (int i = 0; i < distance; i++) part = Lanes::doubled(part);
+      part = Lanes::add(active ? Lanes::get(powers + low) : F{}, part);
+      if (active) Lanes::put(powers + low, part);
+    }
+    __syncthreads();
+  }
+}
