@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128) halve(const Sum* in, long sets
 }
 
 // powers[0] = the sum of 2^e powers[e], e < count, by one block: neighbours first, then neighbours of those.
-extern "C" __global__ void __launch_bounds__(512) combine(Sum* powers, int count) {
+extern "C" __global__ void __launch_bounds__(128) combine(Sum* powers, int count) {
   for (int distance = 1; distance < count; distance *= 2) {
     for (int first = 0; first < count; first += 2 * distance * int(blockDim.x / Lanes::threads)) {
       const int low = first + 2 * distance * int(threadIdx.x / Lanes::threads), high = low + distance;

@@ -1,0 +1,195 @@
+"""Multi-scalar multiplication: Pippenger's buckets over signed digits, on bases that stay on the device.
+
+A scalar's digit of window w counts for 2^(width w) times its base. With these multiples precomputed for every
+window one set of buckets serves all windows; where memory is short, windows share a row of multiples and have
+several sets. Digits are sorted by bucket (source/digits.cu), buckets are added up in equal shares
+(source/segmented.hpp), and the sum of buckets by weight is taken in halves (source/msm.cu).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gpu import device, modules, points
+from gpu.device import Array
+from gpu.points import empty_sums, field_of
+from gpu.scan import starts_of
+from gpu.segmented import add_carries, workers_for
+
+LONGEST_SCALAR: Final = 254
+"""Bits of a scalar's magnitude, its sign apart."""
+
+_LANES: Final = 4
+_THREADS: Final = 128
+_DIGIT_THREADS: Final = 256
+_WIDEST: Final = 22
+_MOST_ENTRIES: Final = 1 << 31
+
+
+def window_count(width: int) -> int:
+    """Digits of ``width`` bits in a scalar."""
+    return LONGEST_SCALAR // width + 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How scalars are cut into digits, and which multiples of ``count`` bases of ``point_bytes`` are kept."""
+
+    count: int
+    point_bytes: int
+    width: int
+    sets: int = 1
+
+    @property
+    def windows(self) -> int:
+        return window_count(self.width)
+
+    @property
+    def rows(self) -> int:
+        """Window w has its digits in bucket set w % sets, and stands for the multiples of row w // sets."""
+        return -(-self.windows // self.sets)
+
+    @property
+    def buckets(self) -> int:
+        return self.sets << (self.width - 1)
+
+    @property
+    def table_bytes(self) -> int:
+        """What the multiples take for good."""
+        return self.rows * self.count * self.point_bytes
+
+    @property
+    def scratch_bytes(self) -> int:
+        """What ``msm`` takes at most while it works: 8 bytes a digit, and the buckets' sums and halves."""
+        sum_bytes = 2 * self.point_bytes
+        return (
+            8 * self.windows * self.count
+            + 8 * self.buckets
+            + sum_bytes * (2 * self.buckets + 2 * workers_for(self.windows * self.count))
+        )
+
+    def microseconds(self, full: int) -> float:
+        """A rough estimate of ``msm`` in G1 on an H200: ``full`` scalars of full length, the others bytes."""
+        products_a_microsecond = 25_000
+        entries = full * self.windows + self.count - full
+        return (
+            (10 * entries + 2 * 18 * self.buckets) / products_a_microsecond
+            + 6 * self.width  # the halves, one launch each
+            + 2.5 * self.width * self.sets  # doublings at the end, one after the other
+        )
+
+
+def plan(
+    count: int, point_bytes: int, *, expected: int | None = None, budget_bytes: int | None = None
+) -> Plan:
+    """The fastest way for ``count`` bases, of whose scalars ``expected`` (all by default) have full length.
+
+    ``budget_bytes`` bounds the table; one that has not even room for the bases is ``ValueError``.
+    """
+    least = count * point_bytes
+    if budget_bytes is not None and budget_bytes < least:
+        raise ValueError(
+            f"budget_bytes must be {least} at least, which the bases themselves take, not {budget_bytes}"
+        )
+    plans = []
+    for width in range(2, _WIDEST + 1):
+        rows = window_count(width)
+        if budget_bytes is not None and least:
+            rows = min(rows, budget_bytes // least)
+        plans.append(Plan(count, point_bytes, width, -(-window_count(width) // rows)))
+    full = count if expected is None else min(expected, count)
+    return min(plans, key=lambda each: each.microseconds(full))
+
+
+class Bases:
+    """Points with their multiples, resident on the device.
+
+    ``given`` is uint64[n, 2, 6] or uint64[n, 2, 2, 6] on the device, affine points of the subgroups in
+    Montgomery form, infinity allowed; it is copied. ``ResourceError`` (``resource.gpu_memory``) if the
+    multiples do not fit.
+    """
+
+    def __init__(self, given: Array, layout: Plan | None = None) -> None:
+        self.field = field_of(given.shape[1:], "bases")
+        self.shape = given.shape[1:]
+        self.plan = layout or plan(len(given), 8 * int(np.prod(self.shape)))
+        if self.plan.rows * len(given) >= _MOST_ENTRIES:
+            raise ValueError(
+                f"{len(given)} bases are too many: with their multiples there must be fewer than 2^31"
+            )
+        device.require(self.plan.table_bytes, "a table of multiples of the bases")
+        self.table = device.empty((self.plan.rows, *given.shape), np.uint64)
+        if not len(given):
+            return
+        device.copy(given, self.table[0])
+        for row in range(1, self.plan.rows):
+            points.doubled(self.table[row - 1], self.plan.width * self.plan.sets, self.table[row])
+
+
+def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
+    """sum of scalars[indices[i]] * bases[i], or of scalars[i] * bases[i], as one XYZZ sum on the device.
+
+    ``scalars`` is uint64[n, 4], Montgomery, ``indices`` uint32[bases] of any order, not checked. The result
+    is uint64[4, 6] or uint64[4, 2, 6]: x zz, y zzz, zz, zzz, with zz = 0 for infinity. ``ValueError`` if bases
+    and scalars do not pair up.
+    """
+    layout = bases.plan
+    if len(scalars if indices is None else indices) != layout.count:
+        raise ValueError(
+            f"{layout.count} bases and {len(scalars if indices is None else indices)} scalars do not pair up"
+        )
+    if not layout.count:
+        return device.zeros((4, *bases.shape[1:]), np.uint64)
+    starts, digits = _sorted_digits(layout, scalars, indices)
+    kernels = modules.load("msm", f"ZEN_F={bases.field}")
+    sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
+    workers = workers_for(len(digits))
+    carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
+    arguments = (
+        bases.table,
+        digits,
+        starts,
+        np.uint32(layout.buckets),
+        np.uint32(workers),
+        sums,
+        carries,
+        segments,
+    )
+    kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
+    add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
+    return _weighted_sum(kernels, sums, layout)
+
+
+def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple[Array, Array]:
+    """Where the digits of each bucket start, and all digits in this order."""
+    kernels, blocks = modules.load("digits"), -(-layout.count // _DIGIT_THREADS)
+    cut = (
+        scalars,
+        indices,
+        np.int64(layout.count),
+        *map(np.int32, (layout.width, layout.windows, layout.sets)),
+    )
+    counts = device.zeros(layout.buckets, np.uint32)
+    ranks = device.empty(layout.windows * layout.count, np.uint32)
+    kernels.launch("count_digits", blocks, _DIGIT_THREADS, *cut, counts, ranks)
+    starts = starts_of(counts)
+    digits = device.empty(layout.windows * layout.count, np.uint32)
+    kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, starts, ranks, digits)
+    return starts, digits
+
+
+def _weighted_sum(kernels: modules.Module, sums: Array, layout: Plan) -> Array:
+    half = layout.buckets // layout.sets // 2
+    for rows in range(1, layout.width):
+        workers = layout.sets * (rows + 1) * half
+        halves = device.empty((workers, *sums.shape[1:]), np.uint64)
+        sizes = np.int64(layout.sets), np.int64(rows), np.int64(half)
+        kernels.launch("halve", -(-workers * _LANES // _THREADS), _THREADS, sums, *sizes, halves)
+        sums, half = halves, half // 2
+    count = layout.sets * layout.width
+    threads = min(_THREADS, -(-count * _LANES // 2 // 32) * 32)
+    kernels.launch("combine", 1, threads, sums, np.int32(count))
+    return sums[0]

@@ -1,0 +1,62 @@
+"""Points of G1 and G2 on the device: XYZZ sums to affine points, and repeated doublings."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from gpu import device, modules
+from gpu.device import Array
+from gpu.modules import Module
+
+THREADS: Final = 128
+
+PIECE: Final = 1 << 17
+"""Points that are worked on at a time: they fill the card, and scratch memory stays small."""
+
+_GROUP: Final = 16
+_FIELDS: Final = {(2, 6): "Fp", (2, 2, 6): "Fp2"}
+
+
+def field_of(shape: tuple[int, ...], name: str) -> str:
+    """The coordinate field, as device code calls it, of points of this shape; else ``ValueError``."""
+    if shape not in _FIELDS:
+        raise ValueError(
+            f"{name} must be points, uint64[..., 2, 6] or uint64[..., 2, 2, 6], not [..., {shape}]"
+        )
+    return _FIELDS[shape]
+
+
+@cache
+def module(field: str) -> Module:
+    return modules.load("points", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS")
+
+
+def blocks(threads: int) -> int:
+    return -(-threads // THREADS)
+
+
+def empty_sums(count: int, points: Array) -> Array:
+    """Room for XYZZ sums of such points: uint64[count, 4, 6] or uint64[count, 4, 2, 6]."""
+    return device.empty((count, 4, *points.shape[2:]), np.uint64)
+
+
+def to_affine(sums: Array, out: Array) -> None:
+    """out[i] = sums[i], XYZZ sums as affine points."""
+    stride = -(-len(out) // _GROUP)
+    module(field_of(out.shape[1:], "out")).launch(
+        "to_affine", blocks(stride), THREADS, sums, np.int64(len(out)), np.int64(stride), out
+    )
+
+
+def doubled(points: Array, times: int, out: Array) -> None:
+    """out[i] = 2^times points[i]."""
+    for begin in range(0, len(points), PIECE):
+        piece = points[begin : begin + PIECE]
+        sums = empty_sums(len(piece), points)
+        module(field_of(points.shape[1:], "points")).launch(
+            "double_points", blocks(len(piece)), THREADS, piece, np.int64(len(piece)), np.int32(times), sums
+        )
+        to_affine(sums, out[begin : begin + PIECE])

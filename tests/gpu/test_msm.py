@@ -1,0 +1,139 @@
+"""Multi-scalar multiplication on the device against sums of known logarithms."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import kernels
+from gpu import device
+from gpu.device import Array
+from gpu.msm import Bases, Plan, msm, plan
+from kernels import Group, WordArray
+from tests.gpu.known import LOGARITHMS, affine, known_points, multiples
+from tests.kernels.strategies import R, edge_values
+from zenerrors import ResourceError
+
+KINDS: dict[str, Callable[[random.Random], int]] = {
+    "random": lambda rng: rng.randrange(R),
+    "bytes": lambda rng: rng.randrange(256),
+    "bits": lambda rng: rng.randrange(2),
+    "zero": lambda rng: 0,
+    "all equal": lambda rng: R // 3,
+    "small negatives": lambda rng: -rng.randrange(1 << 20),
+    "mixed": lambda rng: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
+}
+
+
+@pytest.fixture(params=[kernels.g1, kernels.g2], ids=["g1", "g2"])
+def group(request: pytest.FixtureRequest) -> Group:
+    chosen: Group = request.param
+    return chosen
+
+
+def layout(group: Group, count: int, width: int, sets: int = 1) -> Plan:
+    return Plan(count, 8 * int(np.prod(group.shape)), width, sets)
+
+
+def on_device(values: list[int]) -> Array:
+    return device.upload(kernels.fr.from_ints([value % R for value in values]))
+
+
+def result(group: Group, bases: Bases, scalars: Array, indices: Array | None = None) -> WordArray:
+    point: WordArray = affine(group, device.download(msm(bases, scalars, indices))[None])[0]
+    return point
+
+
+def weighted(logarithms: list[int], values: list[int]) -> int:
+    return sum(each * value for each, value in zip(logarithms, values, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 2, 33, 600])
+def test_all_kinds_of_scalars(group: Group, kind: str, count: int) -> None:
+    rng = random.Random(kind)
+    values = [KINDS[kind](rng) for _ in range(count)]
+    bases = Bases(device.upload(known_points(group)[:count]), layout(group, count, 7))
+    expected = multiples(group, [weighted(LOGARITHMS[:count], values)])[0]
+    np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
+
+
+@pytest.mark.parametrize("width", [2, 5, 8, 11])
+@pytest.mark.parametrize("sets", [1, 2, 5, 1000])
+def test_any_width_and_any_rows_of_multiples(width: int, sets: int) -> None:
+    values = edge_values(R) + [R - (1 << shift) for shift in range(0, 254, 13)]
+    count, sets = len(values), min(sets, layout(kernels.g1, 1, width).windows)
+    bases = Bases(device.upload(known_points(kernels.g1)[:count]), layout(kernels.g1, count, width, sets))
+    expected = multiples(kernels.g1, [weighted(LOGARITHMS[:count], values)])[0]
+    np.testing.assert_array_equal(result(kernels.g1, bases, on_device(values)), expected)
+
+
+@pytest.mark.parametrize("factors", [[0], [1], [1, R - 1], [0, 1, R - 1, 2]], ids=str)
+@pytest.mark.parametrize("kind", ["bits", "all equal", "mixed"])
+def test_many_points_that_are_few(group: Group, factors: list[int], kind: str) -> None:
+    """Sums that meet infinity, doublings and cancellations, in one thread and in four."""
+    rng = random.Random(kind)
+    chosen = [factors[rng.randrange(len(factors))] for _ in range(300)]
+    values = [KINDS[kind](rng) for _ in chosen]
+    bases = Bases(device.upload(multiples(group, chosen)), layout(group, len(chosen), 6))
+    expected = multiples(group, [weighted(chosen, values)])[0]
+    np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
+
+
+def test_scalars_by_index() -> None:
+    """Each base reads its scalar where ``indices`` says: repeated, out of order, from a longer list."""
+    rng = random.Random(3)
+    witness = [rng.randrange(R) for _ in range(50)]
+    indices = np.array([rng.randrange(len(witness)) for _ in range(200)], dtype=np.uint32)
+    bases = Bases(device.upload(known_points(kernels.g1)[:200]), layout(kernels.g1, 200, 6))
+    expected = multiples(kernels.g1, [weighted(LOGARITHMS[:200], [witness[i] for i in indices])])[0]
+    actual = result(kernels.g1, bases, on_device(witness), device.upload(indices))
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_nothing_is_infinity(group: Group) -> None:
+    bases = Bases(device.upload(known_points(group)[:0]))
+    assert not result(group, bases, on_device([])).any()
+
+
+def test_bases_and_scalars_must_pair_up(group: Group) -> None:
+    bases = Bases(device.upload(known_points(group)[:3]))
+    with pytest.raises(ValueError, match="3 bases and 2 scalars do not pair up"):
+        msm(bases, on_device([1, 2]))
+    with pytest.raises(ValueError, match="3 bases and 4 scalars do not pair up"):
+        msm(bases, on_device([1, 2, 3]), device.upload(np.zeros(4, dtype=np.uint32)))
+
+
+def test_bases_must_be_points() -> None:
+    with pytest.raises(ValueError, match="bases must be points"):
+        Bases(device.zeros((3, 4), np.uint64))
+
+
+def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "free_bytes", lambda: 1000)
+    with pytest.raises(ResourceError) as refusal:
+        Bases(device.upload(known_points(kernels.g1)[:3]))
+    assert refusal.value.code == "resource.gpu_memory"
+
+
+def test_plans_keep_to_their_budget() -> None:
+    """From the bases themselves to all their multiples; the table is as large as the plan says."""
+    count = 1 << 16
+    free = plan(count, 96)
+    assert free.sets == 1
+    for copies in (1, 2, 3, 7, 100):
+        bounded = plan(count, 96, budget_bytes=copies * 96 * count)
+        assert bounded.rows <= copies
+        assert bounded.rows * bounded.sets >= bounded.windows
+        assert bounded.microseconds(count) >= free.microseconds(count)
+    with pytest.raises(ValueError, match="budget_bytes must be 6291456 at least"):
+        plan(count, 96, budget_bytes=96 * count - 1)
+    bases = Bases(device.upload(known_points(kernels.g1)[:10]), plan(10, 96, budget_bytes=5000))
+    assert bases.table.nbytes == bases.plan.table_bytes <= 5000
+
+
+def test_plans_for_short_scalars_have_fewer_buckets() -> None:
+    assert plan(1 << 22, 96, expected=1 << 16).buckets < plan(1 << 22, 96).buckets
