@@ -133,8 +133,8 @@ def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
     """sum of scalars[indices[i]] * bases[i], or of scalars[i] * bases[i], as one XYZZ sum on the device.
 
     ``scalars`` is uint64[n, 4], Montgomery, ``indices`` uint32[bases] of any order, not checked. The result
-    is uint64[4, 6] or uint64[4, 2, 6]: x zz, y zzz, zz, zzz, with zz = 0 for infinity. ``ValueError`` if bases
-    and scalars do not pair up.
+    is uint64[4, 6] or uint64[4, 2, 6]: x zz, y zzz, zz, zzz, with zz = 0 for infinity. ``ValueError`` if
+    bases and scalars do not pair up.
     """
     layout = bases.plan
     if len(scalars if indices is None else indices) != layout.count:
