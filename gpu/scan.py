@@ -1,4 +1,4 @@
-"""Where the segments of a list begin, from their lengths."""
+"""Scans in two launches, source/patterns.hpp: blocks reduce equal shares, then scan them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,29 @@ import numpy as np
 from gpu import device, modules
 from gpu.device import Array
 
+_BLOCKS: Final = 132 * 4
+"""They fill the card, and each reads no more totals than it has threads or a few times as many."""
+
 _THREADS: Final = 256
 _TILE: Final = 16 * _THREADS
 
 
 def starts_of(counts: Array) -> Array:
-    """uint32[n + 1]: the sums of the entries of ``counts``, uint32[n], before each, and of all of them."""
+    """uint32[n + 1]: the sums of the entries of ``counts``, uint32[n], before each, and of all of them.
+
+    Modulo 2^32. ``counts`` is a whole array, not a part of one that begins anywhere.
+    """
     module, n = modules.load("scan"), len(counts)
-    blocks = n // _TILE + 1
-    tiles, starts = device.empty(blocks, np.uint32), device.empty(n + 1, np.uint32)
-    module.launch("sum_tiles", blocks, _THREADS, counts, np.int64(n), tiles)
-    module.launch("scan_tiles", blocks, _THREADS, counts, np.int64(n), tiles, starts)
+    blocks, share = shares(n + 1, _TILE)
+    totals, starts = device.empty(blocks, np.uint32), device.empty(n + 1, np.uint32)
+    sizes = np.int64(n), np.int64(share)
+    module.launch("sum_shares", blocks - 1, _THREADS, counts, *sizes, totals)
+    module.launch("scan_shares", blocks, _THREADS, counts, *sizes, totals, starts)
     return starts
+
+
+def shares(n: int, tile: int) -> tuple[int, int]:
+    """How many blocks scan n elements, and how many whole tiles of them each, in elements."""
+    tiles = -(-n // tile)
+    share = -(-tiles // _BLOCKS) * tile
+    return -(-n // share) if n else 0, share

@@ -18,6 +18,7 @@
 #include "zen/msm.hpp"
 #include "zen/multiply.hpp"
 #include "zen/ntt.hpp"
+#include "zen/operations.hpp"
 #include "zen/pairing.hpp"
 #include "zen/repeated.hpp"
 #include "zen/sparse.hpp"
@@ -70,20 +71,20 @@ template <class F>
 nb::module_ bind_field(nb::module_& parent, const char* name) {
   nb::module_ m = parent.def_submodule(name);
   m.def("add", [](ConstWords a, ConstWords b, Words out, int threads) {
-    zip<F>(a, b, out, threads, [](const F& x, const F& y) { return x + y; });
+    zip<F>(a, b, out, threads, Add{});
   });
   m.def("sub", [](ConstWords a, ConstWords b, Words out, int threads) {
-    zip<F>(a, b, out, threads, [](const F& x, const F& y) { return x - y; });
+    zip<F>(a, b, out, threads, Subtract{});
   });
   m.def("mul", [](ConstWords a, ConstWords b, Words out, int threads) {
     nb::gil_scoped_release release;
     multiply(read<F>(a), read<F>(b), count<F>(b) == 1 ? 0 : 1, write<F>(out), count<F>(a), threads);
   });
   m.def("neg", [](ConstWords a, Words out, int threads) {
-    map<F>(a, write<F>(out), threads, [](const F& x) { return -x; });
+    map<F>(a, write<F>(out), threads, Negate{});
   });
   m.def("square", [](ConstWords a, Words out, int threads) {
-    map<F>(a, write<F>(out), threads, [](const F& x) { return x.square(); });
+    map<F>(a, write<F>(out), threads, Square{});
   });
   m.def("inverse", [](Words values, int threads) {
     nb::gil_scoped_release release;
@@ -128,7 +129,7 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
     nb::gil_scoped_release release;
     add_each(read<Point>(p), read<Point>(q), count<Point>(q) == 1 ? 0 : 1, write<Point>(out), count<Point>(p), threads);
   });
-  m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), 1, [](const Point& p) { return -p; }); });
+  m.def("neg", [](ConstWords a, Words out) { map<Point>(a, write<Point>(out), 1, Negate{}); });
   // One scalar multiplies all points, n scalars one each.
   m.def("mul", [](ConstWords points, ConstWords scalars, Words out, int threads, const nb::object& callback) {
     const Progress progress = progress_from(callback);

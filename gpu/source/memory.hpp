@@ -7,6 +7,8 @@ namespace zen {
 
 using u32 = unsigned int;
 
+constexpr u32 whole_warp = 0xffffffff;  // the mask of shuffles and votes
+
 // What can be moved so: T has 16 n bytes and is made of limbs.
 template <class T>
 ZEN_FN T load(const T* from) {

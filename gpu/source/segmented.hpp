@@ -9,8 +9,6 @@
 
 namespace zen {
 
-constexpr unsigned whole_warp = 0xffffffff;
-
 // The last of `count` segments that begins at or before entry i; `segment` is one that does. Near ones are found soon.
 template <class Offset>
 ZEN_FN u32 find_segment(const Offset* offsets, u32 count, u32 segment, Offset i) {

@@ -47,7 +47,7 @@ class BatchAdder {
     F product = F::one();
     for (long i = 0; i < count_; i++) {
       if (i + prefetch_distance < count_) pending_[i + prefetch_distance].prefetch();
-      denominators_[i] = denominator(pending_[i]);
+      denominators_[i] = pending_[i].denominator();
       products_[i] = product;
       if (!denominators_[i].is_zero()) product = product * denominators_[i];
     }
@@ -56,7 +56,7 @@ class BatchAdder {
       const bool slope = !denominators_[i].is_zero();
       const F own = slope ? inverse * products_[i] : F::zero();
       if (slope) inverse = inverse * denominators_[i];
-      *pending_[i].out = sum(pending_[i], own);
+      *pending_[i].out = pending_[i].sum(own);
     }
     count_ = 0;
   }
@@ -72,37 +72,11 @@ class BatchAdder {
         for (size_t byte = 0; byte < sizeof(Source); byte += 64)
           __builtin_prefetch(reinterpret_cast<const char*>(point) + byte);
     }
-    ZEN_FN F left_y() const { return negate_left ? -left->y : left->y; }
-    ZEN_FN F right_y() const { return negate_right ? -right->y : right->y; }
-  };
-
-  // What the slope is divided by; zero where the result needs no slope.
-  static ZEN_FN F denominator(const Addition& a) {
-    if (a.left->is_infinity() || a.right->is_infinity()) return F::zero();
-    const F difference = a.right->x - a.left->x;
-    if (!difference.is_zero()) return difference;
-    const F y = a.left_y();
-    return y == a.right_y() ? y.doubled() : F::zero();
-  }
-
-  static ZEN_FN F tangent(const F& x) {
-    const F squared = x.square();
-    return squared.doubled() + squared;
-  }
-
-  static ZEN_FN Summand<F> sum(const Addition& a, const F& inverse) {
-    const F& x1 = a.left->x;
-    const F y1 = a.left_y();
-    if (inverse.is_zero()) {
-      if (a.right->is_infinity()) return {x1, y1};
-      if (a.left->is_infinity()) return {a.right->x, a.right_y()};
-      return Summand<F>::infinity();  // opposite points
+    ZEN_FN F denominator() const { return slope_denominator(*left, *right, negate_left, negate_right); }
+    ZEN_FN Summand<F> sum(const F& inverse) const {
+      return add_by_slope(*left, *right, inverse, negate_left, negate_right);
     }
-    const F& x2 = a.right->x;
-    const F slope = (x1 == x2 ? tangent(x1) : a.right_y() - y1) * inverse;
-    const F x3 = slope.square() - x1 - x2;
-    return {x3, slope * (x1 - x3) - y1};
-  }
+  };
 
   static constexpr long prefetch_distance = 8;  // some 300 ns: memory's latency
 

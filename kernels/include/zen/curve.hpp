@@ -9,6 +9,11 @@
 namespace zen {
 
 template <class F>
+ZEN_FN F tripled(const F& a) {
+  return a.doubled() + a;
+}
+
+template <class F>
 struct Affine {
   F x, y;  // infinity is (0, 0), which is on neither curve
 
@@ -29,8 +34,10 @@ struct Xyzz {
   ZEN_FN bool is_infinity() const { return zz.is_zero(); }
 
   Affine<F> to_affine() const {
-    if (is_infinity()) return Affine<F>::infinity();
-    const F inverse_zzz = zzz.inverse();
+    return is_infinity() ? Affine<F>::infinity() : to_affine(zzz.inverse());
+  }
+  // Where 1 / zzz is known; 0 for infinity.
+  ZEN_FN Affine<F> to_affine(const F& inverse_zzz) const {
     const F inverse_z = inverse_zzz * zz;
     return {x * inverse_z.square(), y * inverse_zzz};
   }
@@ -38,7 +45,7 @@ struct Xyzz {
   Xyzz doubled() const {
     if (is_infinity()) return *this;
     const F u = y.doubled(), v = u.square(), w = u * v, s = x * v;
-    const F x_squared = x.square(), m = x_squared.doubled() + x_squared;
+    const F m = tripled(x.square());
     const F x3 = m.square() - s.doubled();
     return {x3, m * (s - x3) - w * y, v * zz, w * zzz};
   }
@@ -68,6 +75,31 @@ struct Xyzz {
     return {x3, r * (q - x3) - s * ppp, zz * pp, zzz * ppp};
   }
 };
+
+// +-p +- q in two steps, around an inversion that many additions share: what the slope is divided by, or zero where the
+// sum needs no slope; and the sum, given the inverse.
+template <class F>
+ZEN_FN F slope_denominator(const Affine<F>& p, const Affine<F>& q, bool negate_p = false, bool negate_q = false) {
+  if (p.is_infinity() || q.is_infinity()) return F::zero();
+  const F difference = q.x - p.x;
+  if (!difference.is_zero()) return difference;
+  const F y = negate_p ? -p.y : p.y;
+  return y == (negate_q ? -q.y : q.y) ? y.doubled() : F::zero();
+}
+
+template <class F>
+ZEN_FN Affine<F> add_by_slope(const Affine<F>& p, const Affine<F>& q, const F& inverse, bool negate_p = false,
+                              bool negate_q = false) {
+  const F y1 = negate_p ? -p.y : p.y;
+  if (inverse.is_zero()) {
+    if (q.is_infinity()) return {p.x, y1};
+    if (p.is_infinity()) return {q.x, negate_q ? -q.y : q.y};
+    return Affine<F>::infinity();  // opposite points
+  }
+  const F slope = (p.x == q.x ? tripled(p.x.square()) : (negate_q ? -q.y : q.y) - y1) * inverse;
+  const F x3 = slope.square() - p.x - q.x;
+  return {x3, slope * (p.x - x3) - y1};
+}
 
 // scalar * p for a canonical little-endian scalar of `count` 64-bit words: double and add.
 template <class F>

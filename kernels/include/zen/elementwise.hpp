@@ -3,6 +3,7 @@
 #pragma once
 
 #include "octet.hpp"
+#include "operations.hpp"
 #include "parallel.hpp"
 #include "secret.hpp"
 
@@ -37,7 +38,7 @@ void each_octet(long n, int threads, ByOctets octet, ByOnes single) {
 
 template <class F>
 void multiply(const F* a, const F* b, long stride, F* out, long n, int threads) {
-  zip(a, b, stride, out, n, threads, [](const F& x, const F& y) { return x * y; });
+  zip(a, b, stride, out, n, threads, Multiply{});
 }
 
 // out[i] = a[i] factor

@@ -1,0 +1,218 @@
+"""Arrays of field elements and points on the device: map, zip, reduce and scan (source/patterns.hpp)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpu import device, modules, scan
+from gpu.device import Array
+from gpu.points import to_affine
+
+_THREADS: Final = 256
+_POINT_THREADS: Final = 128
+_BLOCKS: Final = 132 * 4
+"""Blocks of a reduction or a scan: they fill the card, and the second launch combines one value of each."""
+
+_CHAINS: Final = 132 * 128
+"""Threads that invert, each once for its elements: a warp keeps a multiplier busy."""
+
+
+class Field:
+    """Elementwise operations on uint64[..., *shape] in Montgomery form, on the device.
+
+    ``b`` has the shape of ``a`` or is one element. Results go to ``out``, which may be an operand unless said
+    otherwise; a new array unless given.
+    """
+
+    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+        self.name = name
+        self.shape = shape
+
+    def add(self, a: Array, b: Array, out: Array | None = None) -> Array:
+        return self._zip("add", a, b, out)
+
+    def sub(self, a: Array, b: Array, out: Array | None = None) -> Array:
+        return self._zip("sub", a, b, out)
+
+    def mul(self, a: Array, b: Array, out: Array | None = None) -> Array:
+        return self._zip("mul", a, b, out)
+
+    def neg(self, a: Array, out: Array | None = None) -> Array:
+        return self._map("neg", a, out)
+
+    def square(self, a: Array, out: Array | None = None) -> Array:
+        return self._map("square", a, out)
+
+    def to_canonical(self, a: Array, out: Array | None = None) -> Array:
+        """Plain integers, little-endian words."""
+        return self._map("to_canonical", a, out)
+
+    def from_canonical(self, a: Array, out: Array | None = None) -> Array:
+        """Integers below the modulus, which is not checked, to Montgomery form."""
+        return self._map("from_canonical", a, out)
+
+    def inverse(self, a: Array) -> Array:
+        """1 / a; zero goes to zero. A new array."""
+        out, n = _like(a), _count(a, self.shape)
+        self._module().launch("inverse", _grid(min(n, _CHAINS), _THREADS), _THREADS, a, out, np.int64(n))
+        return out
+
+    def sum(self, a: Array) -> Array:
+        """The sum of all elements: uint64[*shape]."""
+        n = _count(a, self.shape)
+        blocks = _reducers(n, _THREADS)
+        partial, out = device.empty((blocks, *self.shape), np.uint64), device.empty(self.shape, np.uint64)
+        self._module().launch("sum", blocks, _THREADS, a, partial, np.int64(n))
+        self._module().launch("sum", 1, _THREADS, partial, out, np.int64(blocks))
+        return out
+
+    def prefix_products(self, a: Array, out: Array | None = None) -> Array:
+        """out[i] = a[0] a[1] .. a[i]."""
+        out = _like(a) if out is None else out
+        n = _count(a, self.shape)
+        blocks, share = scan.shares(n, tile=4 * _THREADS)
+        totals = device.empty((blocks, *self.shape), np.uint64)
+        size, length = np.int64(n), np.int64(share)
+        self._module().launch("product_totals", blocks, _THREADS, a, size, length, totals)
+        self._module().launch("product_scan", blocks, _THREADS, a, out, size, length, totals)
+        return out
+
+    def _module(self) -> modules.Module:
+        return modules.load("elementwise", f"ZEN_ELEMENT={self.name}", "ZEN_CALL_PRODUCTS")
+
+    def _map(self, kernel: str, a: Array, out: Array | None) -> Array:
+        out, n = _like(a) if out is None else out, _count(a, self.shape)
+        self._module().launch(kernel, _grid(n, _THREADS), _THREADS, a, out, np.int64(n))
+        return out
+
+    def _zip(self, kernel: str, a: Array, b: Array, out: Array | None) -> Array:
+        out, n, stride = _like(a) if out is None else out, _count(a, self.shape), _stride(b, self.shape)
+        self._module().launch(kernel, _grid(n, _THREADS), _THREADS, a, b, stride, out, np.int64(n))
+        return out
+
+
+class ScalarField(Field):
+    """Fr, where witnesses live."""
+
+    def __init__(self) -> None:
+        super().__init__("Fr", (4,))
+
+    def from_int64(self, values: Array) -> Array:
+        """int64[...] to uint64[..., 4]; negative integers are taken modulo r."""
+        out, n = device.empty((*values.shape, 4), np.uint64), values.size
+        _scalars().launch("from_int64", _grid(n, _THREADS), _THREADS, values, out, np.int64(n))
+        return out
+
+    def powers(self, first: Array, ratio: Array, count: int) -> Array:
+        """uint64[count, 4]: first * ratio^i for i < count; ``first`` and ``ratio`` are uint64[4]."""
+        out = device.empty((count, 4), np.uint64)
+        bits = max(5, min(16, count.bit_length() - 4))
+        threads = min(_THREADS, 1 << bits)
+        _scalars().launch(
+            "powers", (1 << bits) // threads, threads, first, ratio, out, np.int64(count), np.int32(bits)
+        )
+        return out
+
+
+class Group:
+    """Operations on affine points, uint64[..., *shape] in Montgomery form; infinity is all zeros.
+
+    Points are trusted to lie on the curve.
+    """
+
+    def __init__(self, field: str, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self._sum_shape = (4, *shape[1:])  # in XYZZ coordinates
+        self._field = field
+
+    def neg(self, points: Array, out: Array | None = None) -> Array:
+        out, n = _like(points) if out is None else out, _count(points, self.shape)
+        self._launch("neg", n, points, out, np.int64(n))
+        return out
+
+    def add(self, p: Array, q: Array) -> Array:
+        """p[i] + q[i], or one point added to all: a new array."""
+        out, n = _like(p), _count(p, self.shape)
+        self._launch("add", min(n, _CHAINS), p, q, _stride(q, self.shape), out, np.int64(n))
+        return out
+
+    def sum(self, points: Array) -> Array:
+        """The sum of all points, one affine point."""
+        n = _count(points, self.shape)
+        blocks = _reducers(n, _POINT_THREADS)
+        partial = device.empty((blocks, *self._sum_shape), np.uint64)
+        total = device.empty((1, *self._sum_shape), np.uint64)
+        self._module().launch("sum", blocks, _POINT_THREADS, points, partial, np.int64(n))
+        self._module().launch("sum_of_sums", 1, _POINT_THREADS, partial, total, np.int64(blocks))
+        return self._affine(total)[0]
+
+    def prefix_sums(self, points: Array) -> Array:
+        """points[0] + .. + points[i] for every i: affine points."""
+        n = _count(points, self.shape)
+        blocks, share = scan.shares(n, tile=_POINT_THREADS)
+        totals, sums = (device.empty((count, *self._sum_shape), np.uint64) for count in (blocks, n))
+        size, length = np.int64(n), np.int64(share)
+        self._module().launch("sum_totals", blocks, _POINT_THREADS, points, size, length, totals)
+        self._module().launch("sum_scan", blocks, _POINT_THREADS, points, sums, size, length, totals)
+        return self._affine(sums)
+
+    def is_on_curve(self, points: Array) -> Array:
+        """uint8[...]: 1 where a point satisfies the curve's equation or is infinity, else 0."""
+        return self._predicate("on_curve", points)
+
+    def in_subgroup(self, points: Array) -> Array:
+        """uint8[...]: 1 where r times the point, which must be on the curve, is infinity, else 0."""
+        return self._predicate("subgroup", points)
+
+    def _predicate(self, kernel: str, points: Array) -> Array:
+        n = _count(points, self.shape)
+        out = device.empty(points.shape[: points.ndim - len(self.shape)], np.uint8)
+        self._launch(kernel, n, points, out, np.int64(n))
+        return out
+
+    def _affine(self, sums: Array) -> Array:
+        out = device.empty((len(sums), *self.shape), np.uint64)
+        to_affine(sums, out)
+        return out
+
+    def _module(self) -> modules.Module:
+        return modules.load("group", f"ZEN_FIELD={self._field}", "ZEN_CALL_PRODUCTS")
+
+    def _launch(self, kernel: str, threads: int, *arguments: Array) -> None:
+        self._module().launch(kernel, _grid(threads, _POINT_THREADS), _POINT_THREADS, *arguments)
+
+
+fr: Final = ScalarField()
+fp: Final = Field("Fp", (6,))
+fp2: Final = Field("Fp2", (2, 6))
+g1: Final = Group("Fp", (2, 6))
+g2: Final = Group("Fp2", (2, 2, 6))
+
+
+def _scalars() -> modules.Module:
+    return modules.load("scalars")
+
+
+def _grid(threads: int, block: int) -> int:
+    return -(-threads // block)
+
+
+def _reducers(n: int, block: int) -> int:
+    """How many blocks reduce n elements, to one value each; one at least, which has the identity for none."""
+    return max(1, min(_BLOCKS, _grid(n, block)))
+
+
+def _like(a: Array) -> Array:
+    return device.empty(a.shape, a.dtype)
+
+
+def _count(a: Array, shape: tuple[int, ...]) -> int:
+    """How many elements of this shape ``a`` has."""
+    return int(np.prod(a.shape[: a.ndim - len(shape)], dtype=np.int64))
+
+
+def _stride(b: Array, shape: tuple[int, ...]) -> np.int64:
+    """0 where ``b`` is one element for all, else 1."""
+    return np.int64(b.shape != shape)
