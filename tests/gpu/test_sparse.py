@@ -1,0 +1,81 @@
+"""Sparse matrices on the device against the processor's, with rows and columns of very unequal lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kernels
+from gpu import device, sparse
+from kernels import FrArray, fr
+from tests.kernels.strategies import R
+
+Csr = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
+
+POOL = [1, R - 1, 0, 7, R - 3, 3 << 200]
+
+
+def matrix(lengths: list[int], columns: int) -> Csr:
+    """Rows of these lengths. Every third entry is in column 0, as the constant one is in constraints."""
+    draw = np.random.default_rng(len(lengths))
+    entries = sum(lengths)
+    places = draw.integers(0, columns, entries).astype(np.uint32)
+    places[::3] = 0
+    coefficients = draw.choice([0, 0, 0, 0, 1, 1, 2, 3, 4, 5], entries).astype(np.uint32)
+    return np.cumsum([0, *lengths], dtype=np.int64), places, coefficients, fr.from_ints(POOL)
+
+
+def values(count: int) -> FrArray:
+    return fr.powers(fr.from_ints([0x123456789ABCDEF << 190])[0], count)
+
+
+ROWS = {
+    "no rows": [],
+    "no entries": [0, 0, 0],
+    "one entry": [0, 1, 0],
+    "equal": [3] * 100,
+    "short and long": [1, 0, 2000, 0, 0, 1, 5] * 2,
+    "one row": [3000],
+    "empty between": [0, 2] * 700,
+}
+
+
+@pytest.mark.parametrize("lengths", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("columns", [1, 40])
+def test_products_with_vectors(lengths: list[int], columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse, "_WORKERS", 200)
+    csr = matrix(lengths, columns)
+    z, y = values(columns), values(len(lengths))
+    ours, out = sparse.Matrix(*csr), device.empty((len(lengths), 4), np.uint64)
+    ours.multiply(device.upload(z), out)
+    np.testing.assert_array_equal(device.download(out), kernels.csr_multiply(*csr, z))
+
+    out, expected = device.empty((columns, 4), np.uint64), np.zeros((columns, 4), np.uint64)
+    ours.transposed(columns).multiply(device.upload(y), out)
+    kernels.csr_multiply_transposed(*csr, y, expected)
+    np.testing.assert_array_equal(device.download(out), expected)
+
+
+def test_products_go_to_a_part_of_an_array() -> None:
+    csr = matrix([2, 0, 4], 5)
+    z, out = values(5), device.zeros((8, 4), np.uint64)
+    ours = sparse.Matrix(*csr)
+    ours.multiply(device.upload(z), out[2 : 2 + ours.rows])
+    expected = np.zeros((8, 4), np.uint64)
+    expected[2:5] = kernels.csr_multiply(*csr, z)
+    np.testing.assert_array_equal(device.download(out), expected)
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 3000])
+def test_the_first_unsatisfied_row_is_found_wherever_it_is(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sparse, "_BLOCKS", 2)
+    a, b = fr.from_int64(np.arange(size)), fr.from_ints([R - 3] * size)
+    c = fr.mul(a, b)
+    x, y = device.upload(a), device.upload(b)
+    assert sparse.first_unsatisfied(x, y, device.upload(c)) is None
+    for row in sorted({size - 1, size // 2, 0} & set(range(size)), reverse=True):
+        c[row] = fr.add(c[row], fr.from_ints([1])[0])
+        assert sparse.first_unsatisfied(x, y, device.upload(c)) == row
