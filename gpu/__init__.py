@@ -1,8 +1,8 @@
-"""The prover's kernels on NVIDIA GPUs: the formulas of kernels/include/zen, compiled for the card when first used.
+"""The prover's kernels on NVIDIA GPUs: the formulas of kernels/include/zen, compiled when first used.
 
-Arrays live on the device: uint64 words in Montgomery form, as ``kernels`` has them on the host. Everything runs
-on the current stream; nothing waits for the device but ``device.download``. The rooms: ``device`` (memory and
-transfers) and ``modules`` (compilation and launches) are all that knows CuPy; ``elementwise``, ``ntt``, ``msm``,
-``fixed_base``, ``sparse`` and ``negacyclic`` have a source in source/ each. docs/gpu.md says how they work and
-how far from the card's limits they are.
+Arrays live on the device: uint64 words in Montgomery form, as ``kernels`` has them on the host. Everything
+runs on the current stream; nothing waits for the device but ``device.download``. The rooms: ``device``
+(memory and transfers) and ``modules`` (compilation and launches) are all that knows CuPy; ``elementwise``,
+``ntt``, ``msm``, ``fixed_base``, ``sparse`` and ``negacyclic`` have a source in source/ each. docs/gpu.md
+says how they work and how far from the card's limits they are.
 """

@@ -22,8 +22,8 @@ SOURCES: Final = Path(__file__).parent / "source"
 def _headers() -> Path:
     """kernels/include, wherever the package is installed; the extension itself is not loaded."""
     spec = find_spec("kernels")
-    assert spec is not None and spec.submodule_search_locations is not None
-    return Path(spec.submodule_search_locations[0]) / "include"
+    places = (spec and spec.submodule_search_locations) or []
+    return next(path for path in (Path(place) / "include" for place in places) if path.is_dir())
 
 
 HEADERS: Final = _headers()
@@ -69,8 +69,9 @@ def compile_source(name: str, architecture: str, *defines: str) -> bytes:
     path = SOURCES / f"{name}.cu"
     program = nvrtc.createProgram(path.read_text(), str(path), (), ())
     try:
-        nvrtc.compileProgram(program, (*_OPTIONS, f"-arch={architecture}", *(f"-D{each}" for each in defines)))
-        return bytes(nvrtc.getCUBIN(program)) + b"\0"  # CuPy 14 cuts the last byte, of a small number's padding
+        chosen = f"-arch={architecture}", *(f"-D{each}" for each in defines)
+        nvrtc.compileProgram(program, (*_OPTIONS, *chosen))
+        return bytes(nvrtc.getCUBIN(program)) + b"\0"  # CuPy 14 cuts the last byte, which is a zero
     except nvrtc.NVRTCError as error:
         raise CompileError(_with_lines(nvrtc.getProgramLog(program))) from error
     finally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -11,9 +12,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import device, fixed_base
+from gpu import device
 from gpu.device import Array
-from gpu.msm import Bases
+from gpu.fixed_base import FixedBase, multiply_each
+from gpu.msm import Bases, msm, plan
 from gpu.ntt import Domain
 from gpu.sparse import Matrix, first_unsatisfied
 from kernels import FrArray, Group, WordArray, fp, fp2, g1
@@ -23,6 +25,12 @@ from prover.progress import Progress
 from prover.proving_key import WITNESS_SECTIONS, ProvingKey
 from prover.randomness import Secrets
 from prover.statement import Csr, Statement
+
+_SHARE_FULL: Final = 0.2
+"""So many of a network's witness values fill the field, the others are small: bases are laid out for that."""
+
+_PIECE: Final = 1 << 20
+"""Points of a key that are made at a time, between reports of progress."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +42,16 @@ class _Sum:
 
     @classmethod
     def of(cls, points: WordArray, variables: NDArray[np.integer]) -> _Sum:
-        return cls(Bases(points), device.upload(variables.astype(np.uint32)))
+        return cls(_resident(points, _SHARE_FULL), device.upload(variables.astype(np.uint32)))
 
     def over(self, z: Array) -> Array:
-        return self.bases.msm(z, self.variables)
+        return msm(self.bases, z, self.variables)
+
+
+def _resident(points: WordArray, full: float = 1) -> Bases:
+    """The bases of sums whose scalars fill the field in the share ``full``."""
+    layout = plan(len(points), 8 * math.prod(points.shape[1:]), expected=int(full * len(points)))
+    return Bases(device.upload(points), layout)
 
 
 class Resident:
@@ -46,7 +60,7 @@ class Resident:
     def __init__(self, key: ProvingKey, statement: Statement, threads: int) -> None:
         self.domain = Domain(qap.log_domain_size(statement))
         self.rows = _matrices(statement, threads)
-        self.quotient = Bases(key.quotient)
+        self.quotient = _resident(key.quotient)
         self.witness = {
             name: _Sum.of(getattr(key, name), key.variables(name, statement)) for name in WITNESS_SECTIONS
         }
@@ -55,7 +69,7 @@ class Resident:
             own, variables = key.committed(part), key.present(part)
             self.committed.append(_Sum.of(key.segments[own], variables))
             self.known.append(_Sum.of(key.knowledge[own], variables))
-            self.linked.append(Bases(key.linked(index)[:-1]))  # without the blinding point
+            self.linked.append(_resident(key.linked(index)[:-1], _SHARE_FULL))  # without the blinding point
 
 
 def _matrices(statement: Statement, threads: int) -> list[Matrix]:
@@ -97,12 +111,38 @@ class GpuBackend:
     def fixed_base(
         self, group: Group, scalars: FrArray, threads: int, progress: Fraction | None
     ) -> WordArray:
-        return fixed_base.multiples(group.generator, scalars, progress)
+        base = FixedBase(device.upload(group.generator), len(scalars))
+
+        def multiply(piece: slice, out: WordArray) -> None:
+            with Secrets() as secret:
+                points = device.empty(out.shape, np.uint64)
+                base.multiply(secret(device.upload(scalars[piece])), points)
+                out[...] = device.download(points)
+
+        return _in_pieces(multiply, (len(scalars), *group.shape), progress)
 
     def multiply(
         self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Fraction | None
     ) -> WordArray:
-        return fixed_base.multiply(points, scalar, progress)
+        def multiply(piece: slice, out: WordArray) -> None:
+            with Secrets() as secret:
+                factor = secret(device.upload(scalar[None]))
+                out[...] = device.download(secret(multiply_each(device.upload(points[piece]), factor)))
+
+        return _in_pieces(multiply, points.shape, progress)
+
+
+def _in_pieces(
+    work: Callable[[slice, WordArray], None], shape: tuple[int, ...], progress: Fraction | None
+) -> WordArray:
+    """``work`` writes each slice of an array of this shape."""
+    out = np.empty(shape, dtype=np.uint64)
+    for start in range(0, len(out), _PIECE):
+        piece = slice(start, start + _PIECE)
+        work(piece, out[piece])
+        if progress is not None:
+            progress(min(start + _PIECE, len(out)) / len(out))
+    return out
 
 
 GPU: Final = GpuBackend()
@@ -139,13 +179,13 @@ class GpuSession:
 
     def linked(self, segment: int, blinding: FrArray) -> WordArray:
         values = self._z[self._statement.segment_ranges[segment]]
-        inside = self._secret(_affine(self._resident.linked[segment].msm(values)))
+        inside = self._secret(_affine(msm(self._resident.linked[segment], values)))
         blind = self._secret(g1.mul(self._key.linked(segment)[-1:], blinding))
         return g1.add(inside[None], blind)[0]
 
     def quotient_sum(self) -> WordArray:
         self._load(slice(0, len(self._host)))
-        self._sums["quotient"] = self._resident.quotient.msm(self._quotient())
+        self._sums["quotient"] = msm(self._resident.quotient, self._quotient())
         for name, part in self._resident.witness.items():
             self._sums[name] = part.over(self._z)
         return self._sum("quotient")
@@ -182,4 +222,5 @@ def _affine(xyzz: Array) -> WordArray:
         x, y, zz, zzz = secret(device.download(xyzz))
         field = fp if x.ndim == 1 else fp2
         inverses = secret(field.inverse(np.stack([zz, zzz])))
-        return field.mul(np.stack([x, y]), inverses)
+        point: WordArray = field.mul(np.stack([x, y]), inverses)
+        return point

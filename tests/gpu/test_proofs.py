@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ CASES = (cubic, committed, idle, network)
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Chooses the backend, and starts the randomness of proofs again."""
     if EMULATED:
         monkeypatch.setattr(backends, "_missing_gpu", lambda: None)
@@ -95,18 +96,21 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
             proving, "random_elements", lambda count: fr.from_ints(rng.randrange(R) for _ in range(count))
         )
 
-    yield choose
+    return choose
 
 
 @pytest.mark.parametrize("make", CASES)
-def test_keys_and_proofs_are_those_of_the_processor(make: Callable[[], Case], use: Callable[[str], None]) -> None:
+def test_keys_and_proofs_are_those_of_the_processor(
+    make: Callable[[], Case], use: Callable[[str], None]
+) -> None:
     case, keys, proofs = make(), [], []
     for name in ("cpu", "gpu"):
         use(name)
         keys.append(case.setup())
         proofs.append(case.prove(keys[-1]))
     for field in fields(ProvingKey)[1:]:
-        np.testing.assert_array_equal(*(getattr(key, field.name) for key in keys), err_msg=field.name)
+        own, other = (getattr(key, field.name) for key in keys)
+        np.testing.assert_array_equal(own, other, err_msg=field.name)
     assert keys[0].verifying_key == keys[1].verifying_key
     assert proofs[0].to_bytes() == proofs[1].to_bytes()
     public = fr.to_ints(case.z[1 : 1 + case.statement.public])
@@ -153,13 +157,12 @@ def test_the_witness_is_erased_on_the_device(
     case, arrays = network(), []
     key = case.setup()
     case.prove(key)
-    allocate = device.empty
-
-    def remember(*arguments: object) -> object:
-        arrays.append(allocate(*arguments))
-        return arrays[-1]
-
     for name in ("empty", "zeros"):
+
+        def remember(*arguments: Any, allocate: Any = getattr(device, name)) -> Any:
+            arrays.append(allocate(*arguments))
+            return arrays[-1]
+
         monkeypatch.setattr(device, name, remember)
     case.prove(key)
     values = [array for array in arrays if array.dtype == np.uint64 and array.shape[-1:] == (4,)]

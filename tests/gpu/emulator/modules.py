@@ -8,7 +8,6 @@ import hashlib
 import os
 import subprocess
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from zenerrors import ZenError
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "gpu" / "source"
+HEADERS = ROOT / "kernels" / "include"
 PRELUDE = Path(__file__).with_name("prelude.hpp")
 CACHE = ROOT / ".pytest_cache" / "emulator"
 
@@ -37,16 +37,6 @@ OPTIONS = (
 )
 UPPER_HALF = 0xA5A5A5A5 << 32
 """What a parameter of 64 bits reads beside an argument of 32."""
-
-
-def _headers() -> Path:
-    spec = find_spec("kernels")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return Path(spec.submodule_search_locations[0]) / "include"
-
-
-HEADERS = _headers()
 
 
 class CompileError(ZenError):
