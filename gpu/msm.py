@@ -8,6 +8,7 @@ several sets. Digits are sorted by bucket (source/digits.cu), buckets are added 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ LONGEST_SCALAR: Final = 254
 """Bits of a scalar's magnitude, its sign apart."""
 
 _LANES: Final = 4
+_G1_BYTES: Final = 96
 _THREADS: Final = 128
 _DIGIT_THREADS: Final = 256
 _WIDEST: Final = 22
@@ -72,14 +74,16 @@ class Plan:
         )
 
     def microseconds(self, full: int) -> float:
-        """A rough estimate of ``msm`` in G1 on an H200: ``full`` scalars of full length, the others bytes."""
-        products_a_microsecond = 25_000
+        """A rough estimate of ``msm`` on an H200: ``full`` scalars of full length, the others bytes.
+
+        Fitted to measurements from 2^16 to 2^22 points. Halves of buckets are a launch a bit of the width;
+        where shares are many a bucket, their carries take a few additions a level.
+        """
         entries = full * self.windows + self.count - full
-        return (
-            (10 * entries + 2 * 18 * self.buckets) / products_a_microsecond
-            + 6 * self.width  # the halves, one launch each
-            + 2.5 * self.width * self.sets  # doublings at the end, one after the other
-        )
+        levels = math.log(max(1.0, workers_for(entries) / self.buckets), 8)
+        depth = 6 * self.width * self.sets + 25 * levels
+        fields = 1 if self.point_bytes == _G1_BYTES else 3
+        return fields * (5.1e-4 * entries + 2.3e-3 * self.buckets + depth) + 7 * self.width
 
 
 def plan(
