@@ -1,6 +1,6 @@
 """Number-theoretic transforms over Fr on the device.
 
-A transform is one pass over memory up to 2^9 elements, two up to 2^16, three up to 2^23. ``quotient`` takes
+A transform is one pass over memory up to 2^10 elements, two up to 2^18, three up to 2^26. ``quotient`` takes
 two transforms of each of its arrays, less one pass: the last of the inverse transform, the coset's factors
 and the first of the forward transform are one, and the pointwise A B - C is part of the last.
 """
@@ -23,11 +23,10 @@ from_bit_reversed: the reverse."""
 MAX_LOG_SIZE: Final = 27
 
 # Measured on an H200; source/ntt.cu says what they are.
-RADIX_LOG = 2
-TILE_LOG = 9
-BLOCKS = 6
+RADIX_LOG = 3
+TILE_LOG = 10
+BLOCKS = 4
 _LEAST_LOG_COLUMNS: Final = 2  # runs of 128 bytes
-_MULTIPROCESSORS: Final = 132
 
 _R: Final = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 _THREADS: Final = 256
@@ -140,10 +139,9 @@ class Domain:
 
     def _pass(self, kernel: str, which: Pass, values: Array, *arguments: Array | np.int32 | None) -> None:
         tiles = values.size // 4 >> (which.layers + which.log_columns)
-        plan = (*(np.int32(number) for number in (self.log_size, *which)), np.int64(tiles))
-        blocks, threads = min(tiles, _MULTIPROCESSORS * BLOCKS), 1 << (TILE_LOG - RADIX_LOG)
-        shared_bytes = 2 * 32 * ((1 << TILE_LOG) + 4)  # one tile that is worked on, and one that is fetched
-        self._module.launch(kernel, blocks, threads, values, *plan, *arguments, shared_bytes=shared_bytes)
+        plan = (np.int32(number) for number in (self.log_size, *which))
+        threads, shared_bytes = 1 << (TILE_LOG - RADIX_LOG), 32 << TILE_LOG
+        self._module.launch(kernel, tiles, threads, values, *plan, *arguments, shared_bytes=shared_bytes)
 
     def _reverse(self, values: Array) -> None:
         self._elementwise("reverse_bits", values)

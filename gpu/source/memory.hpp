@@ -29,20 +29,6 @@ ZEN_FN void store(T* to, const T& value) {
   }
 }
 
-// Begin to copy 16 bytes into shared memory; and wait for all that this thread has begun.
-ZEN_FN void copy_async(uint4* shared, const uint4* from) {
-#if defined(__CUDACC_RTC__)
-  ptx::copy_async(shared, from);
-#else
-  *shared = *from;
-#endif
-}
-ZEN_FN void wait_for_copies() {
-#if defined(__CUDACC_RTC__)
-  ptx::wait_for_copies();
-#endif
-}
-
 ZEN_FN long thread_index() { return long(blockIdx.x) * blockDim.x + threadIdx.x; }
 
 // The block's dynamic shared memory.

@@ -14,18 +14,18 @@ using namespace zen;
 // the registers bound how many blocks share a multiprocessor, and those hide each other's waits.
 constexpr int radix_log = ZEN_RADIX_LOG, tile_log = ZEN_TILE_LOG, threads = 1 << (tile_log - radix_log);
 
-// What a block of threads works on at a time. Rows of a batch follow each other.
+// Which part of the arrays a block of threads works on. Rows of a batch follow each other.
 struct Tile {
   int layers, log_columns, log_stride;
   int block;    // of the first layer
   long offset;  // of the first point
 
-  ZEN_FN Tile(int log_size, int depth, int layers, int log_columns, long number)
+  ZEN_FN Tile(int log_size, int depth, int layers, int log_columns)
       : layers(layers), log_columns(log_columns), log_stride(log_size - depth - layers) {
     const int log_tiles = log_stride - log_columns;  // of a block
-    const long counted = number >> log_tiles;
+    const long tile = blockIdx.x, counted = tile >> log_tiles;
     block = int(counted) & ((1 << depth) - 1);
-    offset = (counted << (log_size - depth)) + ((number & ((1 << log_tiles) - 1)) << log_columns);
+    offset = (counted << (log_size - depth)) + ((tile & ((1 << log_tiles) - 1)) << log_columns);
   }
   ZEN_FN int points() const { return 1 << (layers + log_columns); }
   ZEN_FN bool is_row() const { return log_stride == 0; }
@@ -39,56 +39,34 @@ struct Tile {
 // within each run of eight puts theirs into different banks, whatever the spacing of a step.
 struct Shared {
   uint4* quads;
-  static constexpr int plane = (1 << tile_log) + 4, size = 2 * plane;  // the planes' banks differ where points are fetched
 
   static ZEN_FN int position(int index) {
     const int run = index >> 3;
     return index ^ ((run ^ run << 1) & 7);
   }
   ZEN_FN Fr get(int index) const {
-    const uint4 low = quads[position(index)], high = quads[plane + position(index)];
+    const uint4 low = quads[position(index)], high = quads[(1 << tile_log) + position(index)];
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
   }
   ZEN_FN void put(int index, const Fr& x) const {
     quads[position(index)] = make_uint4(x.v[0], x.v[1], x.v[2], x.v[3]);
-    quads[plane + position(index)] = make_uint4(x.v[4], x.v[5], x.v[6], x.v[7]);
-  }
-  // Begin to fetch a tile.
-  ZEN_FN void fetch(const Tile& tile, const Fr* values) const {
-    for (int i = threadIdx.x; i < 2 * tile.points(); i += threads) {
-      const uint4* const from = reinterpret_cast<const uint4*>(values + tile.at(i >> 1)) + (i & 1);
-      copy_async(quads + (i & 1) * plane + position(i >> 1), from);
-    }
+    quads[(1 << tile_log) + position(index)] = make_uint4(x.v[4], x.v[5], x.v[6], x.v[7]);
   }
 };
 
-// `work` on every tile, in shared memory. The next one is on its way meanwhile: blocks that share a multiprocessor keep
-// in step, and would all wait for memory or all compute.
-template <class Work>
-ZEN_FN void each_tile(const Fr* values, int log_size, int depth, int layers, int log_columns, long tiles, Work work) {
-  Shared shared{shared_memory<uint4>()}, next{shared.quads + Shared::size};
-  shared.fetch(Tile(log_size, depth, layers, log_columns, blockIdx.x), values);
-  for (long number = blockIdx.x; number < tiles; number += gridDim.x) {
-    wait_for_copies();
-    __syncthreads();
-    if (number + gridDim.x < tiles)
-      next.fetch(Tile(log_size, depth, layers, log_columns, number + gridDim.x), values);
-    work(Tile(log_size, depth, layers, log_columns, number), shared);
-    const Shared done = shared;
-    shared = next;
-    next = done;
-  }
-}
-
 // q layers from `layer` on, by way of registers. Block 0 of each layer has the twiddle 1.
 template <int q, bool forward>
-ZEN_FN void step(const Tile& tile, const Shared& shared, Fr* values, const Fr* twiddles, int layer, bool to_memory) {
+ZEN_FN void step(const Tile& tile, const Shared& shared, Fr* values, const Fr* twiddles, int layer, bool from_memory,
+                 bool to_memory) {
   const int log_spacing = tile.layers - layer - q + tile.log_columns;  // between a thread's points
   for (int item = threadIdx.x; item < tile.points() >> q; item += threads) {
     const int part = item >> log_spacing, first = (part << (log_spacing + q)) | (item & ((1 << log_spacing) - 1));
     const int block = (tile.block << layer) + part;
     Fr x[1 << q];
-    ZEN_UNROLL for (int m = 0; m < 1 << q; m++) x[m] = shared.get(first + (m << log_spacing));
+    ZEN_UNROLL for (int m = 0; m < 1 << q; m++) {
+      const int index = first + (m << log_spacing);
+      x[m] = from_memory ? load(values + tile.at(index)) : shared.get(index);
+    }
     ZEN_UNROLL for (int i = 0; i < q; i++) {
       const int t = forward ? i : q - 1 - i, half = 1 << (q - 1 - t);
       ZEN_UNROLL for (int k = 0; k < 1 << t; k++) {
@@ -121,22 +99,24 @@ ZEN_FN void step(const Tile& tile, const Shared& shared, Fr* values, const Fr* t
 
 template <int q, bool forward>
 ZEN_FN void step_of(int size, const Tile& tile, const Shared& shared, Fr* values, const Fr* twiddles, int layer,
-                    bool to_memory) {
+                    bool from_memory, bool to_memory) {
   if (size == q)
-    step<q, forward>(tile, shared, values, twiddles, layer, to_memory);
+    step<q, forward>(tile, shared, values, twiddles, layer, from_memory, to_memory);
   else if constexpr (q > 0)
-    step_of<q - 1, forward>(size, tile, shared, values, twiddles, layer, to_memory);
+    step_of<q - 1, forward>(size, tile, shared, values, twiddles, layer, from_memory, to_memory);
 }
 
 // All layers of a tile, in steps as large as they can be but for the shallowest. No layers at all are a copy.
 template <bool forward>
-ZEN_FN void all_steps(const Tile& tile, const Shared& shared, Fr* values, const Fr* twiddles, bool to_memory) {
+ZEN_FN void all_steps(const Tile& tile, const Shared& shared, Fr* values, const Fr* twiddles, bool from_memory,
+                      bool to_memory) {
   const int deeper = tile.layers ? (tile.layers - 1) / radix_log : 0, shallowest = tile.layers - deeper * radix_log;
   for (int i = 0; i <= deeper; i++) {
     const int s = forward ? i : deeper - i;
     if (i) __syncthreads();
     step_of<radix_log, forward>(s ? radix_log : shallowest, tile, shared, values, twiddles,
-                                s ? shallowest + (s - 1) * radix_log : 0, to_memory && i == deeper);
+                                s ? shallowest + (s - 1) * radix_log : 0, from_memory && i == 0,
+                                to_memory && i == deeper);
   }
 }
 
@@ -168,40 +148,43 @@ ZEN_FN void finish(const Tile& tile, const Shared& shared, Fr* values, int halvi
   }
 }
 
-// A step may write to memory where neighbouring threads have neighbouring points, so that lines are whole: all do but
-// the deepest one of rows.
+// Lines of memory are whole where a thread's neighbour has the neighbouring point: in rows it does in shallow steps,
+// and the deepest one goes by way of shared memory.
 extern "C" __global__ void __launch_bounds__(threads, ZEN_BLOCKS)
-    scatter(Fr* values, int log_size, int depth, int layers, int log_columns, long tiles, const Fr* twiddles,
-            int halvings) {
-  each_tile(values, log_size, depth, layers, log_columns, tiles, [&](const Tile& tile, const Shared& shared) {
-    all_steps<true>(tile, shared, values, twiddles, !tile.is_row());
-    if (tile.is_row()) finish(tile, shared, values, halvings, nullptr, nullptr);
-  });
+    scatter(Fr* values, int log_size, int depth, int layers, int log_columns, const Fr* twiddles, int halvings) {
+  const Shared shared{shared_memory<uint4>()};
+  const Tile tile(log_size, depth, layers, log_columns);
+  all_steps<true>(tile, shared, values, twiddles, true, !tile.is_row());
+  if (tile.is_row()) finish(tile, shared, values, halvings, nullptr, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(threads, ZEN_BLOCKS)
-    gather(Fr* values, int log_size, int depth, int layers, int log_columns, long tiles, const Fr* twiddles,
-           int halvings, const Fr* right, const Fr* less) {
+    gather(Fr* values, int log_size, int depth, int layers, int log_columns, const Fr* twiddles, int halvings,
+           const Fr* right, const Fr* less) {
+  const Shared shared{shared_memory<uint4>()};
+  const Tile tile(log_size, depth, layers, log_columns);
+  if (tile.is_row()) {
+    for (int i = threadIdx.x; i < tile.points(); i += threads) shared.put(i, load(values + tile.at(i)));
+    __syncthreads();
+  }
   const bool finishing = halvings || right;
-  each_tile(values, log_size, depth, layers, log_columns, tiles, [&](const Tile& tile, const Shared& shared) {
-    all_steps<false>(tile, shared, values, twiddles, !finishing);
-    if (finishing) finish(tile, shared, values, halvings, right, less);
-  });
+  all_steps<false>(tile, shared, values, twiddles, !tile.is_row(), !finishing);
+  if (finishing) finish(tile, shared, values, halvings, right, less);
 }
 
 // The last pass of a scatter, factors, and the first of a gather, on rows.
 extern "C" __global__ void __launch_bounds__(threads, ZEN_BLOCKS)
-    there_and_back(Fr* values, int log_size, int depth, int layers, int log_columns, long tiles, const Fr* there,
-                   const Fr* back, const Fr* factors, const Fr* right, const Fr* less) {
-  each_tile(values, log_size, depth, layers, log_columns, tiles, [&](const Tile& tile, const Shared& shared) {
-    all_steps<true>(tile, shared, values, there, false);
-    __syncthreads();
-    const Fr* const own = factors + (long(tile.block) << layers);
-    for (int i = threadIdx.x; i < tile.points(); i += threads) shared.put(i, shared.get(i) * load(own + i));
-    __syncthreads();
-    all_steps<false>(tile, shared, values, back, !right);
-    if (right) finish(tile, shared, values, 0, right, less);
-  });
+    there_and_back(Fr* values, int log_size, int depth, int layers, int log_columns, const Fr* there, const Fr* back,
+                   const Fr* factors, const Fr* right, const Fr* less) {
+  const Shared shared{shared_memory<uint4>()};
+  const Tile tile(log_size, depth, layers, log_columns);
+  all_steps<true>(tile, shared, values, there, true, false);
+  __syncthreads();
+  const Fr* const own = factors + (long(tile.block) << layers);
+  for (int i = threadIdx.x; i < tile.points(); i += threads) shared.put(i, shared.get(i) * load(own + i));
+  __syncthreads();
+  all_steps<false>(tile, shared, values, back, false, !right);
+  if (right) finish(tile, shared, values, 0, right, less);
 }
 
 // table[size + i] = table[i] * factor for i < size.

@@ -112,13 +112,6 @@ ZEN_FN limb subtract(limb* out, const limb* a, const limb* b) {
   return borrow;
 }
 
-// 16 bytes on their way into shared memory, past the first cache.
-ZEN_FN void copy_async(void* shared, const void* from) {
-  const unsigned address = unsigned(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(address), "l"(from) : "memory");
-}
-ZEN_FN void wait_for_copies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
-
 }  // namespace ptx
 
 // t < 2 modulus  ->  out = t mod modulus
