@@ -1,6 +1,6 @@
 """Number-theoretic transforms over Fr on the device.
 
-A transform is one pass over memory up to 2^10 elements, two up to 2^18, three up to 2^26. ``quotient`` takes
+A transform is one pass over memory up to 2^9 elements, two up to 2^16, three up to 2^23, four beyond. ``quotient`` takes
 two transforms of each of its arrays, less one pass: the last of the inverse transform, the coset's factors
 and the first of the forward transform are one, and the pointwise A B - C is part of the last.
 """
@@ -23,9 +23,9 @@ from_bit_reversed: the reverse."""
 MAX_LOG_SIZE: Final = 27
 
 # Measured on an H200; source/ntt.cu says what they are.
-RADIX_LOG = 3
-TILE_LOG = 10
-BLOCKS = 4
+RADIX_LOG = 2
+TILE_LOG = 9
+BLOCKS = 6
 _LEAST_LOG_COLUMNS: Final = 2  # runs of 128 bytes
 
 _R: Final = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001

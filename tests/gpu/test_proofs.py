@@ -147,6 +147,14 @@ def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], No
     assert len(GPU.residents) == held - 1
 
 
+def _remembering(allocate: Callable[..., Any], arrays: list[Any]) -> Callable[..., Any]:
+    def remember(*arguments: Any) -> Any:
+        arrays.append(allocate(*arguments))
+        return arrays[-1]
+
+    return remember
+
+
 @pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
 def test_the_witness_is_erased_on_the_device(
     use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
@@ -154,16 +162,12 @@ def test_the_witness_is_erased_on_the_device(
     from gpu import device
 
     use("gpu")
-    case, arrays = network(), []
+    case = network()
+    arrays: list[Any] = []
     key = case.setup()
     case.prove(key)
     for name in ("empty", "zeros"):
-
-        def remember(*arguments: Any, allocate: Any = getattr(device, name)) -> Any:
-            arrays.append(allocate(*arguments))
-            return arrays[-1]
-
-        monkeypatch.setattr(device, name, remember)
+        monkeypatch.setattr(device, name, _remembering(getattr(device, name), arrays))
     case.prove(key)
     values = [array for array in arrays if array.dtype == np.uint64 and array.shape[-1:] == (4,)]
     assert len(values) >= 4
