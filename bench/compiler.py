@@ -26,7 +26,8 @@ import numpy as np
 
 import kernels
 from bench import scalar
-from bench.measure import Report, Row, Timing, alone, machine, measure, seconds
+from bench.measure import Timing, alone, measure, seconds
+from bench.report import Report, Row, machine
 from circuits import QuantGraph, compile_inference, quantise, zoo
 from circuits.integers import IntArray
 from circuits.quantised import Affine, Conv, QuantNode, Rescale, Reshape, WeightType, WindowSum

@@ -22,8 +22,10 @@ import numpy as np
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from bench import digits, peers, proofs
-from bench.measure import Report, Row, Timing, argument_parser, in_turn, machine, seconds, threads_to_measure
+from bench.elements import random_elements
+from bench.measure import Timing, argument_parser, in_turn, seconds, threads_to_measure
 from bench.peers import Peer
+from bench.report import Report, Row, machine
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
 from prover.cost import msm_products
 
@@ -73,7 +75,7 @@ def transforms(
     k: Kernels, log_size: int, competitors: Sequence[Peer], repetitions: int, product_s: float
 ) -> list[Row]:
     domain = k.domain(log_size)
-    values = random_elements(k, domain.size)
+    values = random_elements(domain.size)
     rows = []
     for threads in threads_to_measure():
         ours = partial(domain.ntt, values, order="to_bit_reversed", threads=threads)
@@ -85,21 +87,14 @@ def transforms(
     return rows
 
 
-def random_elements(k: Kernels, count: int) -> FrArray:
-    """Not for secrets: reproducible."""
-    words = np.random.default_rng(1).integers(0, 2**64, (count, 4), dtype=np.uint64)
-    words[:, 3] >>= np.uint64(2)
-    return words
-
-
 def msm_rows(
     k: Kernels, group: Group, log_size: int, competitors: Sequence[Peer], repetitions: int, product_s: float
 ) -> list[Row]:
     size = 1 << log_size
-    bases = group.fixed_base(group.generator, random_elements(k, size), threads=threads_to_measure()[-1])
+    bases = group.fixed_base(group.generator, random_elements(size), threads=threads_to_measure()[-1])
     rows = []
     for kind, bits, scalars in (
-        ("random", 254, random_elements(k, size)),
+        ("random", 254, random_elements(size)),
         ("bytes", 8, k.fr.from_int64(np.random.default_rng(2).integers(0, 256, size))),
     ):
         expected = group.compress(group.msm(bases, scalars, threads=threads_to_measure()[-1]))
@@ -124,7 +119,8 @@ def load_peers(
         peers.write_points(k, bases, points_file)
         peers.write_scalars(k, scalars, scalars_file)
         for peer in competitors:
-            peer.load(group, points_file, scalars_file)
+            peer.load_points(group, points_file)
+            peer.load_scalars(scalars_file)
 
 
 def peer_msm(peer: Peer, group: Group, size: int, threads: int, expected: bytes) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 
 import circuits
 import prover
-from bench.measure import Report, Row, alone, measure, threads_to_measure
+from bench.measure import alone, measure, threads_to_measure
+from bench.report import Report, Row
 from circuits.typed import Privacy
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 import prover
 from bench import digits
-from bench.measure import Report, Row, Timing, alone, arguments, machine, measure, seconds
+from bench.measure import Timing, alone, arguments, measure, seconds
+from bench.report import Report, Row, machine
 
 VISIBILITY: dict[str, object] = {
     "input_visibility": "private",

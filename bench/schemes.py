@@ -30,7 +30,8 @@ from rich.table import Table
 
 import circuits
 import prover
-from bench.measure import Timing, alone, machine, measure
+from bench.measure import Timing, alone, measure
+from bench.report import machine
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
 from circuits.circuit import Circuit
 from circuits.graph import FloatArray, Graph

@@ -19,7 +19,8 @@ import numpy as np
 
 import prover
 from bench import counts
-from bench.measure import Report, Row, Timing, alone, arguments, machine, measure
+from bench.measure import Timing, alone, arguments, measure
+from bench.report import Report, Row, machine
 from circuits.products import Convolution
 from kernels import FrArray, fr
 from prover import Claim, CommitmentBasis, Segment, Statement, VerifyingKey, verification

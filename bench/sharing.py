@@ -34,7 +34,8 @@ from rich.table import Table
 import kernels
 import prover
 from bench.compiler import convolution, some_input
-from bench.measure import Report, Row, Timing, alone, arguments, machine, measure, seconds
+from bench.measure import Timing, alone, arguments, measure, seconds
+from bench.report import Report, Row, machine
 from circuits import Inference, QuantGraph, compile_inference, planes, quantise, zoo
 from circuits.integers import IntArray
 from circuits.lowering import Level

@@ -29,9 +29,11 @@ class Peer:
     name: str
     process: subprocess.Popen[str]
 
-    def load(self, group: Group, points: Path, scalars: Path) -> None:
-        self._ask(f"points {group.name} {points}")
-        self._ask(f"scalars {scalars}")
+    def load_points(self, group: Group, path: Path) -> None:
+        self._ask(f"points {group.name} {path}")
+
+    def load_scalars(self, path: Path) -> None:
+        self._ask(f"scalars {path}")
 
     def msm(self, group: Group, size: int, threads: int) -> tuple[float, bytes]:
         """Of the first ``size`` that were loaded: seconds, and the sum in compressed form."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import prover
-from bench.proofs import random_statement, random_witness
+from bench.synthetic import random_statement, random_witness
 from kernels import FrArray, fr
 from prover import Answer, CommitmentBasis, Opening, Proof, ProvingKey, Statement, backends, proving
 from tests.gpu.emulator.place import EMULATED
