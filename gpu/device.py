@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -62,6 +63,39 @@ def copy(source: Array, target: Array) -> None:
 def synchronize() -> None:
     """Wait for all work on the current stream."""
     cupy.cuda.get_current_stream().synchronize()
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    """From now until the device has done what ``call`` puts on the current stream. Waits for it."""
+    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+    start.record()
+    call()
+    stop.record()
+    stop.synchronize()
+    return float(cupy.cuda.get_elapsed_time(start, stop))
+
+
+def recorded(call: Callable[[], object]) -> Callable[[], None]:
+    """What ``call`` launches, to be launched again at once on the stream that is current then.
+
+    ``call`` is made twice: its modules must be loaded before they are recorded. It may neither wait nor move
+    anything from or to the host. The arrays that it is given must stay; those that it makes do not.
+    """
+    synchronize()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        call()
+        stream.synchronize()
+        stream.begin_capture()
+        call()
+        graph = stream.end_capture()
+    launch: Callable[[], None] = graph.launch
+    return launch
+
+
+def held_bytes() -> int:
+    """What the pool has taken from the card: the most that was ever in use, in whole blocks."""
+    return int(cupy.get_default_memory_pool().total_bytes())
 
 
 def free_bytes() -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 import mmap
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,20 @@ def copy(source: Array | NDArray[Any], target: Array) -> None:
 
 def synchronize() -> None:
     pass
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return 1000 * (time.perf_counter() - start)
+
+
+def recorded(call: Callable[[], object]) -> Callable[[], None]:
+    return lambda: (call(), None)[1]
+
+
+def held_bytes() -> int:
+    return 0
 
 
 def free_bytes() -> int:

@@ -1,0 +1,309 @@
+"""GPU figures: kernels and whole proofs on one card, beside the card's limits and other libraries.
+
+    python -m bench.gpu [--peer NAME=PATH ...] [--json FILE] [--topics TOPIC ...] [--sizes 20 22] [--quick]
+
+"floor" is what the products of the algorithm take at the rate that this card reaches in registers, or its
+bytes at the rate of a copy on the device, whichever is longer; "floors" is the time over that. A peer
+(bench/peers/README.md) is asked in turn with ours, for the same points and scalars; sums must agree. Data
+lie on the device before the clock starts. Transforms of up to 2^16 elements and negacyclic ones are
+replayed from CUDA graphs of 20 calls, all else is called from Python. Scalars: "random" fill the field,
+"network" are 60 % bytes, 20 % bits and 20 % of the whole field, "equal" are one element. The ceilings are
+always measured. ``--sizes`` are those of the proofs, which need the prover's dependencies; all else needs
+numpy and CuPy alone.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bench import peers
+from bench.elements import equal_elements, network_elements, random_elements
+from bench.measure import argument_parser
+from bench.peers import Peer
+from bench.roofline import Cost, Field, Roofline, machine, on_device, replayed
+from gpu import device, fixed_base, modules, negacyclic, ntt
+from gpu.device import Array
+from gpu.msm import Bases, msm, window_count
+from gpu.sparse import Matrix
+from kernels import FrArray, Group, WordArray, available_targets, fp, fp2, fr, g1, g2, load
+
+REPLAYED = 20
+LARGEST_REPLAYED = 16
+
+PUBLISHED = {
+    14: {"V100": 11.5e-6, "A100": 13.3e-6},
+    16: {"V100": 16.4e-6, "A100": 16.5e-6},
+}
+"""Seconds of one transform of 2^14 and 2^16 points for a prime of 62 bits: Shivdikar et al., "Accelerating
+polynomial multiplication for homomorphic encryption on GPUs", 2022."""
+
+PRIMES = {30: 2**30 - 2 * 2**17 + 1, 62: 2**62 - 12 * 2**17 + 1}
+"""The largest of 30 and 62 bits that are 1 modulo 2^17."""
+
+SCALARS = {"random": random_elements, "network": network_elements, "equal": equal_elements}
+
+MIXED_ADDITION, ADDITION = 10, 14
+"""Products of an affine point added to an XYZZ sum, and of two sums added (EFD: madd-2008-s, add-2008-s)."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Binary logarithms, but for ``blocks`` and ``rounds``, which the ceilings take."""
+
+    blocks: int
+    rounds: int
+    copied_bytes: int
+    transforms: Sequence[int]
+    quotients: Sequence[int]
+    negacyclic: Sequence[int]
+    g1: Sequence[int]
+    g2: Sequence[int]
+    fixed_base: int
+    sparse: int
+
+
+FULL = Sizes(
+    132 * 16, 2000, 30, range(10, 25), range(16, 23), range(11, 17), range(16, 23), range(16, 21), 20, 20
+)
+QUICK = Sizes(1, 2, 10, [4], [4], [11], [5], [4], 5, 5)
+
+
+def ceilings(bench: Roofline, sizes: Sizes) -> None:
+    """What the card does at most: products in registers, copies, uploads, launches."""
+    kernels = modules.load("ceilings")
+    kinds: tuple[tuple[Field, int, int], ...] = (("fr", 4, 256), ("fp", 6, 256), ("fp2", 12, 128))
+    for name, words, threads in kinds:
+        values = device.upload(np.ones((2 * threads * sizes.blocks, words), np.uint64))
+        arguments = sizes.blocks, threads, values, np.int32(sizes.rounds)
+        products = 2 * threads * sizes.blocks * sizes.rounds
+        run = partial(kernels.launch, f"{name}_products", *arguments)
+        row = bench.measure(f"{name}_products", products, on_device(run))
+        bench.rates[name] = products / row.median_s
+        print(f"    {bench.rates[name] / 1e9:.4g} G products a second in {name}")
+    source, target = (device.zeros(1 << sizes.copied_bytes, np.uint8) for _ in range(2))
+    row = bench.measure("copy", source.nbytes, on_device(partial(device.copy, source, target)))
+    bench.rates["copy"] = 2 * source.nbytes / row.median_s
+    print(f"    {bench.rates['copy'] / 1e12:.4g} TB/s read and written")
+    host = np.ones(1 << sizes.copied_bytes, np.uint8)
+    row = bench.measure("upload", host.nbytes, on_device(partial(device.copy, host, target)))
+    print(f"    {host.nbytes / row.median_s / 1e9:.4g} GB/s")
+    nothing = partial(kernels.launch, "fr_products", 1, 32, device.zeros((64, 4), np.uint64), np.int32(0))
+    bench.measure("launch", 1, on_device(nothing, count=1000))
+
+
+def transforms(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    with_ntt = [peer for peer in competitors if peer.has_ntt()]
+    for log_size in sizes.transforms:
+        domain, values = ntt.Domain(log_size), device.upload(random_elements(1 << log_size))
+        bench.measure(
+            "ntt",
+            domain.size,
+            _timed(log_size, partial(domain.scatter, values)),
+            cost=transform_cost(log_size),
+            peers={peer.name: partial(peer.ntt, log_size, 1) for peer in with_ntt},
+        )
+
+
+def _timed(log_size: int, call: Callable[[], object]) -> Callable[[], float]:
+    return replayed(call, REPLAYED) if log_size <= LARGEST_REPLAYED else on_device(call)
+
+
+def transform_cost(log_size: int) -> Cost:
+    """A product for each butterfly; each pass reads and writes all elements; twiddles are read once."""
+    n = 1 << log_size
+    return Cost(64 * n * len(ntt.passes(log_size)) + 16 * n, "fr", n * log_size / 2)
+
+
+def quotients(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    for log_size in sizes.quotients:
+        domain = ntt.Domain(log_size)
+        a, b, c = (device.upload(random_elements(1 << log_size, seed)) for seed in range(3))
+        call = partial(domain.quotient, a, b, c)
+        bench.measure("quotient", domain.size, _timed(log_size, call), cost=quotient_cost(log_size))
+
+
+def quotient_cost(log_size: int) -> Cost:
+    """Two transforms of three arrays, their middle passes one; the coset's factors; A B - C, pointwise."""
+    n, passes = 1 << log_size, len(ntt.passes(log_size))
+    return Cost(64 * n * 3 * (2 * passes - 1) + 128 * n, "fr", 6 * n * log_size / 2 + 4 * n)
+
+
+def negacyclic_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    for bits, prime in PRIMES.items():
+        for log_size in sizes.negacyclic:
+            ring = negacyclic.Ring(log_size, prime)
+            a, b = (device.upload(np.arange(ring.size, dtype=ring.dtype)) for _ in range(2))
+            call, cost = partial(ring.ntt, a), Cost(4 * a.nbytes)  # two passes
+            row = bench.measure(f"negacyclic_ntt_{bits}", ring.size, replayed(call, REPLAYED), cost=cost)
+            for card, published in PUBLISHED.get(log_size, {}).items() if bits == 62 else ():
+                bench.published(row, f"paper_{card}", published)
+            call, cost = (
+                partial(ring.product, a, b),
+                Cost(9 * a.nbytes),
+            )  # writes only one of the two back
+            bench.measure(f"negacyclic_product_{bits}", ring.size, replayed(call, REPLAYED), cost=cost)
+
+
+def msm_g1(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    _msm(bench, g1, "fp", sizes.g1, competitors)
+
+
+def msm_g2(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    _msm(bench, g2, "fp2", sizes.g2, competitors)
+
+
+def _msm(
+    bench: Roofline, group: Group, field: Field, sizes: Sequence[int], competitors: Sequence[Peer]
+) -> None:
+    logarithms = random_elements(1 << max(sizes), seed=4)
+    points = fixed_base.multiply_base(device.upload(group.generator), device.upload(logarithms))
+    with tempfile.TemporaryDirectory() as directory:
+        load_peers(group, points, Path(directory) / "points", competitors)
+        for kind, make in SCALARS.items():
+            elements = make(len(points))
+            path = Path(directory) / "scalars"
+            if competitors:
+                peers.write_scalars(load(available_targets()[0]), elements, path)
+            for peer in competitors:
+                peer.load_scalars(path)
+            scalars = device.upload(elements)
+            for log_size in sizes:
+                size = 1 << log_size
+                bases = Bases(points[:size])
+                call = partial(msm, bases, scalars[:size])
+                result = affine(group, call())
+                if log_size == min(sizes):
+                    check_sum(group, result, logarithms[:size], elements[:size])
+                bench.measure(
+                    f"msm_{group.name}",
+                    size,
+                    on_device(call),
+                    cost=msm_cost(bases, field, kind),
+                    scalars=kind,
+                    peers={
+                        p.name: partial(peer_msm, p, group, size, group.compress(result)) for p in competitors
+                    },
+                )
+
+
+def load_peers(group: Group, points: Array, path: Path, competitors: Sequence[Peer]) -> None:
+    if competitors:
+        peers.write_points(load(available_targets()[0]), device.download(points), path)
+    for peer in competitors:
+        peer.load_points(group, path)
+
+
+def peer_msm(peer: Peer, group: Group, size: int, expected: bytes) -> float:
+    taken, result = peer.msm(group, size, 1)
+    assert result == expected, f"{peer.name} has another sum"
+    return taken
+
+
+def check_sum(group: Group, result: WordArray, logarithms: FrArray, scalars: FrArray) -> None:
+    """The sum of scalars[i] logarithms[i] G must be one product of the generator."""
+    logarithm = sum(fr.to_ints(fr.mul(logarithms, scalars))) % fr.modulus
+    expected = group.fixed_base(group.generator, fr.from_ints([logarithm]))[0]
+    assert np.array_equal(result, expected), f"a wrong sum over {group.name}"
+
+
+def affine(group: Group, xyzz: Array) -> WordArray:
+    """A sum that is not infinite, on the host: (x / zz, y / zzz)."""
+    field = fp if group is g1 else fp2
+    x, y, zz, zzz = device.download(xyzz)
+    return field.mul(np.stack([x, y]), field.inverse(np.stack([zz, zzz])))
+
+
+def msm_cost(bases: Bases, field: Field, kind: str) -> Cost:
+    """Of the buckets' method as we use it: an addition a digit but a bucket's first, and two a bucket.
+
+    Full scalars have a digit a window, bytes have one, and half of the bits have none; zeros count nothing. A
+    digit takes 16 bytes in and out beside its point, a bucket's sum is written and read twice.
+    """
+    plan = bases.plan
+    full = {"random": 1.0, "equal": 1.0, "network": 0.2}[kind]
+    digits = plan.count * (full * plan.windows + (0.7 if kind == "network" else 0))
+    products = MIXED_ADDITION * max(digits - plan.buckets, 0) + 2 * ADDITION * plan.buckets
+    moved = digits * (plan.point_bytes + 16) + 64 * plan.count + 4 * 2 * plan.point_bytes * plan.buckets
+    return Cost(moved, field, products)
+
+
+def fixed_bases(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    scalars = device.upload(random_elements(1 << sizes.fixed_base))
+    additions = window_count(fixed_base.choose_width(len(scalars))) - 1
+    kinds: tuple[tuple[Group, Field], ...] = ((g1, "fp"), (g2, "fp2"))
+    for group, field in kinds:
+        base = fixed_base.FixedBase(device.upload(group.generator), len(scalars))
+        out = device.empty((len(scalars), *group.shape), np.uint64)
+        cost = Cost(scalars.nbytes + out.nbytes, field, len(scalars) * MIXED_ADDITION * additions)
+        row = bench.measure(
+            f"fixed_base_{group.name}",
+            len(scalars),
+            on_device(partial(base.multiply, scalars, out)),
+            cost=cost,
+        )
+        print(f"    {len(scalars) / row.median_s / 1e6:.4g} M points a second")
+
+
+def sparse_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    rows, entries = 1 << sizes.sparse, 8
+    draw = np.random.default_rng(5)
+    offsets = np.arange(0, entries * rows + 1, entries, dtype=np.int64)
+    columns = draw.integers(0, rows, entries * rows, dtype=np.uint32)
+    coefficients = draw.integers(0, 256, entries * rows, dtype=np.uint32)
+    matrix = Matrix(offsets, columns, coefficients, fr.from_int64(np.arange(-128, 128)))
+    z, out = device.upload(random_elements(rows)), device.empty((rows, 4), np.uint64)
+    cost = Cost(rows * (entries * (4 + 4 + 32) + 4 + 64), "fr", entries * rows)
+    bench.measure("sparse_product", rows, on_device(partial(matrix.multiply, z, out)), cost=cost)
+
+
+TOPICS = {
+    "transforms": ("Transforms over Fr, natural to bit-reversed order", transforms),
+    "quotients": ("The quotient, A B - C on the coset from values of A, B and C", quotients),
+    "negacyclic": ("Negacyclic transforms and products of words", negacyclic_products),
+    "msm_g1": ("Multi-scalar multiplication in G1", msm_g1),
+    "msm_g2": ("Multi-scalar multiplication in G2", msm_g2),
+    "fixed_base": ("Products of one base", fixed_bases),
+    "sparse": ("Sparse matrix, 8 entries a row, times a vector", sparse_products),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--topics", nargs="*", choices=[*TOPICS, "proofs"], default=[*TOPICS, "proofs"])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[20, 22], help="log2 of the proofs' rows")
+    options = parser.parse_args(arguments)
+    bench, sizes = Roofline(2 if options.quick else 7), QUICK if options.quick else FULL
+    print(", ".join(f"{key} {value}" for key, value in machine().items()))
+    print(f"median of {bench.repetitions}, spread = (slowest - fastest) / median")
+    bench.topic("Ceilings")
+    ceilings(bench, sizes)
+    with peers.started(dict(options.peer)) as competitors:
+        for topic, (title, run) in TOPICS.items():
+            if topic in options.topics:
+                bench.topic(title)
+                run(bench, sizes, competitors)
+    if "proofs" in options.topics:
+        proofs(bench, [7] if options.quick else options.sizes)
+    bench.write(options.json)
+
+
+def proofs(bench: Roofline, sizes: Sequence[int]) -> None:
+    try:
+        from bench import gpu_proofs
+    except ImportError as error:
+        print(f"\nProofs are left out, since the prover needs what is not installed: {error}")
+        return
+    for log_size in sizes:
+        bench.topic(f"Groth16, 2^{log_size} rows")
+        gpu_proofs.measure_size(bench, log_size)
+
+
+if __name__ == "__main__":
+    main()

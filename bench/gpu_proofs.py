@@ -1,0 +1,79 @@
+"""Groth16 on the device: setup, the key's way there, proofs one at a time and two at a time."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import prover
+from bench.measure import seconds, usable_cores
+from bench.roofline import Roofline, Row, duration
+from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
+from gpu import device
+from kernels import FrArray
+from prover import ProvingKey, Statement, backends
+from prover.backends.gpu import GPU, Resident
+
+PIPELINED = 2
+
+
+def measure_size(bench: Roofline, log_size: int) -> None:
+    """A network-like statement of 2^log_size rows and its witness. Every proof is verified."""
+    os.environ[backends.VARIABLE] = "gpu"
+    statement, rows, threads = random_statement(log_size), 1 << log_size, usable_cores()
+    start = time.perf_counter()
+    key = prover.setup(statement, threads=threads)
+    bench.add(Row("groth16_setup", rows, time.perf_counter() - start, 0))
+    free = device.free_bytes()
+    taken = seconds(lambda: _make_resident(key, statement, threads))
+    resident_mb = (free - device.free_bytes()) / 2**20
+    bench.add(Row("groth16_load_key", rows, taken, 0, memory_mb=resident_mb))
+    z = random_witness(statement, "network")
+    _prove(key, statement, z)
+    times, shares = zip(*(_prove(key, statement, z) for _ in range(bench.repetitions)), strict=True)
+    median = statistics.median_low(times)
+    row = Row(
+        "groth16_prove",
+        rows,
+        median,
+        (max(times) - min(times)) / median,
+        "network",
+        stages=shares[times.index(median)],
+        memory_mb=resident_mb,
+        peak_mb=device.held_bytes() / 2**20,
+    )
+    bench.add(row)
+    print(f"    {resident_mb:.0f} MB stay on the device, {row.peak_mb:.0f} MB at most")
+    print("    " + ", ".join(f"{name} {share:.0%}" for name, share in (row.stages or {}).items()))
+    _pipelined(bench, rows, key, statement, z)
+
+
+def _make_resident(key: ProvingKey, statement: Statement, threads: int) -> None:
+    GPU.residents[key] = Resident(key, statement, threads)
+    device.synchronize()
+
+
+def _prove(key: ProvingKey, statement: Statement, z: FrArray) -> tuple[float, dict[str, float]]:
+    """Seconds, and the stages' shares as the host sees them: it waits in the first that reads a sum."""
+    stages = Stages()
+    proof = prover.prove(key, statement, z, progress=stages)
+    taken = stages.total()
+    verdict = prover.verify(key.verifying_key, [1] * PUBLIC, proof)
+    assert verdict.valid, verdict
+    return taken, stages.shares()
+
+
+def _pipelined(bench: Roofline, rows: int, key: ProvingKey, statement: Statement, z: FrArray) -> None:
+    """The time of a proof where two threads have proofs made one after the other."""
+    count = PIPELINED * bench.repetitions
+    with ThreadPoolExecutor(PIPELINED) as pool:
+        start = time.perf_counter()
+        proofs = list(pool.map(lambda _: prover.prove(key, statement, z), range(count)))
+        each = (time.perf_counter() - start) / count
+    for proof in proofs:
+        verdict = prover.verify(key.verifying_key, [1] * PUBLIC, proof)
+        assert verdict.valid, verdict
+    bench.add(Row("groth16_prove_pipelined", rows, each, 0, "network"))
+    print(f"    {1 / each:.3g} proofs a second, {duration(each)} each")
