@@ -1,13 +1,17 @@
-"""Every kernel test runs on every target of this processor, and on the emulated one where it was built."""
+"""Every kernel test runs on every target of this processor, the emulated one if it was built, and the GPU."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 import kernels
-from tests.kernels.targets import TARGETS
+from tests.kernels.targets import TARGETS, load
+
+settings.register_profile("kernels", deadline=None)  # sources for GPUs are compiled when they are first used
+settings.load_profile("kernels")
 
 
 @pytest.fixture(params=TARGETS, scope="session")
 def k(request: pytest.FixtureRequest) -> kernels.Kernels:
-    return kernels.load(request.param)
+    return load(request.param)

@@ -5,5 +5,21 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import kernels
+from tests.gpu.emulator import place
 
-TARGETS = (*kernels.available_targets(), *(["emulated"] if find_spec("kernels._kernels_emulated") else []))
+PROCESSOR = (*kernels.available_targets(), *(["emulated"] if find_spec("kernels._kernels_emulated") else []))
+"""The targets of this processor, and the emulated one where it was built."""
+
+TARGETS = (*PROCESSOR, "gpu")
+"""Every kernel test runs on all of these. A test that asks for what the GPU lacks is skipped there."""
+
+FEW = frozenset({"gpu"} if place.EMULATED else ())
+"""Where hundreds of points take as long as thousands elsewhere."""
+
+
+def load(target: str) -> kernels.Kernels:
+    if target != "gpu":
+        return kernels.load(target)
+    from tests.gpu import suite
+
+    return suite.load()

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
 from kernels import Field, Kernels, PrimeField, WordArray
 from tests.kernels.strategies import P, R, edge_values, vectors
-from tests.kernels.targets import TARGETS
+from tests.kernels.targets import TARGETS, load
 
 
 def prime(k: Kernels, name: str) -> PrimeField:
@@ -146,7 +145,7 @@ def test_batch_inverse_skips_zeros_wherever_they_stand(k: Kernels) -> None:
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5))
 def test_from_int64_takes_negatives_modulo_r(values: list[int]) -> None:
     for target in TARGETS:
-        fr = kernels.load(target).fr
+        fr = load(target).fr
         assert fr.to_ints(fr.from_int64(np.array(values, dtype=np.int64))) == [value % R for value in values]
 
 

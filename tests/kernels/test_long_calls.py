@@ -50,6 +50,8 @@ def test_an_exception_from_progress_stops_the_kernel(k: Kernels) -> None:
 
 def test_other_threads_run_while_a_kernel_works(k: Kernels) -> None:
     """Without the lock released, the counter could not move between the kernel's start and its end."""
+    if k.target == "gpu":
+        pytest.skip("what the device computes has no thread of Python's")
     bases, scalars = msm_input(k, 1 << 13)
     running = threading.Event()
     ticks = 0

@@ -16,7 +16,7 @@ from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 import kernels
 from kernels import Kernels, WordArray
 from tests.kernels.strategies import R, scalars
-from tests.kernels.targets import TARGETS
+from tests.kernels.targets import PROCESSOR
 
 EDGES = [0, 1, 2, R - 1, R // 2]
 
@@ -62,7 +62,7 @@ def test_bilinear_at_the_edges(k: Kernels, a: int, b: int) -> None:
 @settings(max_examples=30, deadline=None)
 def test_bilinear_everywhere(logarithms: list[tuple[int, int]]) -> None:
     total = sum(a * b for a, b in logarithms) % R
-    for target in TARGETS:
+    for target in PROCESSOR:
         k = kernels.load(target)
         assert is_one(k, logarithms) == (total == 0)
         assert is_one(k, [*logarithms, (R - total, 1)])

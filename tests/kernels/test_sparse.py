@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import kernels
 from tests.kernels.strategies import R, elements
-from tests.kernels.targets import TARGETS
+from tests.kernels.targets import TARGETS, load
 
 entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 3)), max_size=30)
 
@@ -25,7 +25,7 @@ def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list
     forward = [sum(pool[c] * z[j] for i, j, c in matrix if i == row) % R for row in range(5)]
     backward = [(1 + sum(pool[c] * y[i] for i, j, c in matrix if j == column)) % R for column in range(7)]
     for target in TARGETS:
-        k = kernels.load(target)
+        k = load(target)
         arrays = offsets, columns, coefficients, k.fr.from_ints(pool)
         assert k.fr.to_ints(k.csr_multiply(*arrays, k.fr.from_ints(z), threads=2)) == forward
         out = k.fr.from_ints([1] * 7)

@@ -1,0 +1,204 @@
+"""The device behind the interface of ``kernels.Kernels``, so that the tests of kernels run on it.
+
+``Extension`` has the functions that kernels/bindings.cpp gives to Python: arrays of the host in and out. What
+the device does not have skips the test that asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kernels
+from gpu import device, elementwise, fixed_base, ntt, sparse
+from gpu.device import Array
+from gpu.msm import Bases, msm
+from gpu.points import to_affine
+from kernels import Field, FrArray, Group, Kernels, PrimeField, ScalarField, WordArray
+from kernels.arrays import Progress
+from kernels.ntt import Order
+
+ORDERS: tuple[Order, ...] = ("natural", "to_bit_reversed", "from_bit_reversed")
+
+
+class DeviceKernels(Kernels):
+    """``Kernels`` of the target "gpu"."""
+
+    def __init__(self) -> None:
+        self.target = "gpu"
+        self._extension = cast(ModuleType, Extension())
+        self.fr = ScalarField(self._extension, "fr", (4,))
+        self.fp = PrimeField(self._extension, "fp", (6,))
+        self.fp2 = Field(self._extension, "fp2", (2, 6))
+        self.g1 = Group(self._extension, "g1", (2, 6))
+        self.g2 = Group(self._extension, "g2", (2, 2, 6))
+
+
+@cache
+def load() -> DeviceKernels:
+    return DeviceKernels()
+
+
+def missing(name: str) -> Callable[..., Any]:
+    def skip(*_: object) -> None:
+        pytest.skip(f"the device has no {name}")
+
+    return skip
+
+
+class Partial:
+    """Skips the test that calls what is not there."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return missing(name)
+
+
+class Extension(Partial):
+    def __init__(self) -> None:
+        self.fr = FieldKernels(elementwise.fr, kernels.fr)
+        self.fp = FieldKernels(elementwise.fp, kernels.fp)
+        self.fp2 = FieldKernels(elementwise.fp2, None)
+        self.g1 = GroupKernels(elementwise.g1, kernels.g1)
+        self.g2 = GroupKernels(elementwise.g2, kernels.g2)
+        self.Domain = DomainKernels
+
+    def csr_multiply(self, *arguments: NDArray[Any] | int) -> None:
+        *matrix, z, out, _ = cast(list[NDArray[Any]], arguments)
+        product = device.empty(out.shape, np.uint64)
+        sparse.Matrix(*matrix).multiply(device.upload(z), product)
+        out[...] = device.download(product)
+
+    def csr_multiply_transposed(self, *arguments: NDArray[Any] | int) -> None:
+        *matrix, y, out, _ = cast(list[NDArray[Any]], arguments)
+        product = device.empty(out.shape, np.uint64)
+        sparse.Matrix(*matrix).transposed(len(out)).multiply(device.upload(y), product)
+        out[...] = device.download(elementwise.fr.add(device.upload(out), product))
+
+
+class FieldKernels(Partial):
+    def __init__(self, field: elementwise.Field, processor: PrimeField | None) -> None:
+        self._field = field
+        self._processor = processor
+
+    def modulus(self, out: WordArray) -> None:
+        assert self._processor is not None
+        out[...] = np.frombuffer(self._processor.modulus.to_bytes(out.nbytes, "little"), np.uint64)
+
+    def add(self, a: WordArray, b: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.add(device.upload(a), device.upload(b)))
+
+    def sub(self, a: WordArray, b: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.sub(device.upload(a), device.upload(b)))
+
+    def mul(self, a: WordArray, b: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.mul(device.upload(a), device.upload(b)))
+
+    def neg(self, a: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.neg(device.upload(a)))
+
+    def square(self, a: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.square(device.upload(a)))
+
+    def inverse(self, values: WordArray, _: int) -> None:
+        values[...] = device.download(self._field.inverse(device.upload(values)))
+
+    def to_canon(self, a: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.to_canonical(device.upload(a)))
+
+    def from_canon(self, a: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._field.from_canonical(device.upload(a)))
+
+    def from_int64(self, values: NDArray[np.int64], out: FrArray, _: int) -> None:
+        out[...] = device.download(elementwise.fr.from_int64(device.upload(values)))
+
+    def powers(self, first: FrArray, base: FrArray, out: FrArray, _: int) -> None:
+        powers = elementwise.fr.powers(device.upload(first), device.upload(base), len(out))
+        out[...] = device.download(powers)
+
+    def first_unsatisfied(self, a: FrArray, b: FrArray, c: FrArray, _: int) -> int:
+        row = sparse.first_unsatisfied(*map(device.upload, (a, b, c)))
+        return len(a) if row is None else row
+
+
+class GroupKernels(Partial):
+    def __init__(self, group: elementwise.Group, processor: Group) -> None:
+        self._group = group
+        self._processor = processor
+
+    def generator(self, out: WordArray) -> None:
+        out[...] = self._processor.generator
+
+    def add(self, p: WordArray, q: WordArray, out: WordArray, _: int) -> None:
+        out[...] = device.download(self._group.add(device.upload(p), device.upload(q)))
+
+    def neg(self, p: WordArray, out: WordArray) -> None:
+        out[...] = device.download(self._group.neg(device.upload(p)))
+
+    def mul(
+        self, points: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
+    ) -> None:
+        require_no_progress(progress)
+        out[...] = device.download(fixed_base.multiply_each(device.upload(points), device.upload(scalars)))
+
+    def fixed_base(
+        self, base: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
+    ) -> None:
+        require_no_progress(progress)
+        out[...] = device.download(fixed_base.multiply_base(device.upload(base), device.upload(scalars)))
+
+    def msm(
+        self, bases: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
+    ) -> None:
+        require_no_progress(progress)
+        total = msm(Bases(device.upload(bases)), device.upload(scalars))
+        point = device.empty((1, *out.shape), np.uint64)
+        to_affine(total.reshape(1, *total.shape), point)
+        out[...] = device.download(point)[0]
+
+    def is_on_curve(self, points: WordArray, out: NDArray[np.bool_]) -> None:
+        out[...] = device.download(self._group.is_on_curve(device.upload(points))) != 0
+
+    def in_subgroup(self, points: WordArray, out: NDArray[np.bool_], _: int) -> None:
+        out[...] = device.download(self._group.in_subgroup(device.upload(points))) != 0
+
+
+class DomainKernels:
+    scratch_bytes = staticmethod(missing("scratch_bytes"))
+
+    def __init__(self, log_size: int) -> None:
+        self._domain = ntt.Domain(log_size)
+
+    def omega(self, out: FrArray) -> None:
+        out[...] = self._domain.omega
+
+    def transform(
+        self,
+        values: FrArray,
+        coset: FrArray | None,
+        order: int,
+        inverse: bool,
+        _: int,
+        progress: Progress | None,
+    ) -> None:
+        require_no_progress(progress)
+        array = device.upload(values)
+        transform = self._domain.intt if inverse else self._domain.ntt
+        transform(array, coset=coset, order=ORDERS[order])
+        values[...] = device.download(array)
+
+    def quotient(self, a: FrArray, b: FrArray, c: FrArray, _: int, progress: Progress | None) -> None:
+        require_no_progress(progress)
+        arrays: list[Array] = [device.upload(values) for values in (a, b, c)]
+        self._domain.quotient(*arrays)
+        a[...] = device.download(arrays[0])
+
+
+def require_no_progress(progress: Progress | None) -> None:
+    if progress is not None:
+        pytest.skip("the device does not tell its progress")
