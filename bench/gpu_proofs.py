@@ -14,7 +14,8 @@ from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
 from gpu import device
 from kernels import FrArray
 from prover import ProvingKey, Statement, backends
-from prover.backends.gpu import GPU, Resident
+from prover.backends.gpu import GPU
+from prover.progress import silent
 
 PIPELINED = 2
 
@@ -27,7 +28,7 @@ def measure_size(bench: Roofline, log_size: int) -> None:
     key = prover.setup(statement, threads=threads)
     bench.add(Row("groth16_setup", rows, time.perf_counter() - start, 0))
     free = device.free_bytes()
-    taken = seconds(lambda: _make_resident(key, statement, threads))
+    taken = seconds(lambda: GPU.load(key, statement, threads, silent))
     resident_mb = (free - device.free_bytes()) / 2**20
     bench.add(Row("groth16_load_key", rows, taken, 0, memory_mb=resident_mb))
     z = random_witness(statement, "network")
@@ -48,11 +49,6 @@ def measure_size(bench: Roofline, log_size: int) -> None:
     print(f"    {resident_mb:.0f} MB stay on the device, {row.peak_mb:.0f} MB at most")
     print("    " + ", ".join(f"{name} {share:.0%}" for name, share in (row.stages or {}).items()))
     _pipelined(bench, rows, key, statement, z)
-
-
-def _make_resident(key: ProvingKey, statement: Statement, threads: int) -> None:
-    GPU.residents[key] = Resident(key, statement, threads)
-    device.synchronize()
 
 
 def _prove(key: ProvingKey, statement: Statement, z: FrArray) -> tuple[float, dict[str, float]]:

@@ -1,8 +1,8 @@
 """Number-theoretic transforms over Fr on the device.
 
-A transform is one pass over memory up to 2^9 elements, two up to 2^16, three up to 2^23, four beyond. ``quotient`` takes
-two transforms of each of its arrays, less one pass: the last of the inverse transform, the coset's factors
-and the first of the forward transform are one, and the pointwise A B - C is part of the last.
+A transform is one pass over memory up to 2^9 elements, two up to 2^16, three up to 2^23, four beyond.
+``quotient`` takes two transforms of each of its arrays, less one pass: the last of the inverse transform, the
+coset's factors and the first of the forward transform are one, and the pointwise A B - C is part of the last.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -185,3 +186,45 @@ def test_backends_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch
         assert backends.VARIABLE in refusal.value.message
     monkeypatch.setenv(backends.VARIABLE, "auto")
     assert backends.chosen().name == "cpu"
+
+
+def test_keys_make_do_with_the_memory_there_is(
+    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few multiples, none, the points streamed in pieces, and a clear error without room for the rows."""
+    from gpu import device
+    from prover.backends import gpu, resident
+
+    case = network()
+    use("cpu")
+    key = case.setup()
+    expected = case.prove(key).to_bytes()
+    parts = resident.Resident(key, case.statement)
+    points = sum(part.least_bytes for part in parts.sums)
+    others = parts.wanted_bytes - parts.table_bytes
+    monkeypatch.setattr(resident, "_PIECE", 8)
+    allocated = []
+    for tables in (parts.table_bytes, (points + parts.table_bytes) // 2, points, 0):
+        free = others + tables
+        use("gpu")
+        gpu.GPU.residents.clear()
+        monkeypatch.setattr(device, "free_bytes", lambda free=free: free)
+        assert case.prove(key).to_bytes() == expected
+        allocated.append(sum(part.table_bytes for part in gpu.GPU.residents[key].sums))
+    assert allocated == sorted(allocated, reverse=True)
+    assert allocated[0] > allocated[1] > allocated[2] > allocated[3] == 0
+    gpu.GPU.residents.clear()
+    monkeypatch.setattr(device, "free_bytes", lambda: 1000)
+    with pytest.raises(ResourceError, match="GPU memory") as refusal:
+        case.prove(key)
+    assert refusal.value.code == "resource.gpu_memory"
+
+
+def test_two_threads_prove_at_once(use: Callable[[str], None]) -> None:
+    use("gpu")
+    case = network()
+    key = case.setup()
+    public = fr.to_ints(case.z[1 : 1 + case.statement.public])
+    with ThreadPoolExecutor(2) as pool:
+        proofs = list(pool.map(lambda _: case.prove(key), range(4)))
+    assert all(prover.verify(key.verifying_key, public, proof).valid for proof in proofs)
