@@ -8,8 +8,8 @@ bytes at the rate of a copy on the device, whichever is longer; "floors" is the 
 lie on the device before the clock starts. Transforms of up to 2^16 elements and negacyclic ones are
 replayed from CUDA graphs of 20 calls, all else is called from Python. Scalars: "random" fill the field,
 "network" are 60 % bytes, 20 % bits and 20 % of the whole field, "equal" are one element. The ceilings are
-always measured. ``--sizes`` are those of the proofs, which need the prover's dependencies; all else needs
-numpy and CuPy alone.
+always measured. ``--sizes`` are those of the proofs. Proofs and the network need the project's dependencies;
+all else needs numpy and CuPy alone.
 """
 
 from __future__ import annotations
@@ -272,11 +272,13 @@ TOPICS = {
     "sparse": ("Sparse matrix, 8 entries a row, times a vector", sparse_products),
 }
 
+TOPICS_OF_ALL = (*TOPICS, "proofs", "network")
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
-    parser.add_argument("--topics", nargs="*", choices=[*TOPICS, "proofs"], default=[*TOPICS, "proofs"])
+    parser.add_argument("--topics", nargs="*", choices=TOPICS_OF_ALL, default=TOPICS_OF_ALL)
     parser.add_argument("--sizes", type=int, nargs="*", default=[20, 22], help="log2 of the proofs' rows")
     options = parser.parse_args(arguments)
     bench, sizes = Roofline(2 if options.quick else 7), QUICK if options.quick else FULL
@@ -291,6 +293,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 run(bench, sizes, competitors)
     if "proofs" in options.topics:
         proofs(bench, [7] if options.quick else options.sizes)
+    if "network" in options.topics and not options.quick:
+        network(bench, "lenet-face-large-orl")
     bench.write(options.json)
 
 
@@ -303,6 +307,16 @@ def proofs(bench: Roofline, sizes: Sequence[int]) -> None:
     for log_size in sizes:
         bench.topic(f"Groth16, 2^{log_size} rows")
         gpu_proofs.measure_size(bench, log_size)
+
+
+def network(bench: Roofline, net: str) -> None:
+    try:
+        from bench import gpu_network
+    except ImportError as error:
+        print(f"\nThe network is left out, since the compiler needs what is not installed: {error}")
+        return
+    bench.topic(f"{net}, weights committed, input private")
+    gpu_network.measure_network(bench, net)
 
 
 if __name__ == "__main__":

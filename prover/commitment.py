@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from kernels import FrArray, WordArray, fr, g1, g2
-from prover import container, transcript
+from prover import backends, container, transcript
 from prover.container import Section
 from prover.opening import SCALAR_BYTES, Revealed, blinding_value, check_opening, second_generator
 from prover.point_arrays import pairings_cancel
@@ -119,7 +119,7 @@ class CommitmentBasis:
         with Secrets() as secret:
             tau = secret(random_elements(1))
             powers = secret(fr.powers(tau[0], count))
-            points = g1.fixed_base(g1.generator, powers, threads=threads, progress=stage)
+            points = backends.chosen().fixed_base(g1, powers, threads, stage)
             return cls(points, g2.fixed_base(g2.generator, tau, threads=threads))
 
     @classmethod

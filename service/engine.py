@@ -120,7 +120,7 @@ def prove(
 ) -> bytes:
     """A proof, linked to the commitments that the circuit names."""
     progress("load key", 0.0)
-    proving_key = ProvingKey.load(key)
+    proving_key = _proving_key(key)
     progress("witness", 0.0)
     proof: Proof = prover.prove(
         proving_key,
@@ -132,6 +132,12 @@ def prove(
         progress=progress,
     )
     return proof.to_bytes()
+
+
+@lru_cache(maxsize=2)
+def _proving_key(file: Path) -> ProvingKey:
+    """The key in a file of the store, which is never written again. A GPU keeps those that are kept here."""
+    return ProvingKey.load(file)
 
 
 def _memory(size: Size, threads: int) -> int:
