@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from functools import partial
 
 import prover
 from bench.measure import seconds, usable_cores
@@ -50,7 +51,7 @@ def measure_network(bench: Roofline, net: str) -> None:
             circuit.statement,
             z,
             openings=[opening],
-            answer=circuit.program.answer,
+            answer=partial(circuit.program.answer, threads=threads),
             threads=threads,
             progress=stages,
         )

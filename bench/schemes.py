@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -217,7 +218,7 @@ class Worker:
             circuit.statement,
             self.case.witness(),
             openings=self.openings,
-            answer=circuit.program.answer,
+            answer=partial(circuit.program.answer, threads=THREADS),
             threads=THREADS,
         ).to_bytes()
 

@@ -107,7 +107,9 @@ def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tu
 
     def prove() -> prover.Proof:
         witness = program.witness(tensors)
-        return prover.prove(key, statement, witness, answer=program.answer, threads=threads)
+        return prover.prove(
+            key, statement, witness, answer=partial(program.answer, threads=threads), threads=threads
+        )
 
     setup = measure(lambda: prover.setup(statement, threads=threads), repetitions=min(repetitions, 2))
     key = prover.setup(statement, threads=threads)

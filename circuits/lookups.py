@@ -127,8 +127,8 @@ class Lookups:
         self._batches[table].append(_Batch(values, scale, inverses))
         denominator, numerator = factor.csr, fr.from_ints([scale])[0]
 
-        def answer(z: FrArray) -> None:
-            z[inverses] = fr.mul(fr.inverse(denominator.multiply(z)), numerator)
+        def answer(z: FrArray, threads: int) -> None:
+            z[inverses] = fr.mul(fr.inverse(denominator.multiply(z, threads), threads), numerator, threads)
 
         self.builder.answer(answer)
 
@@ -142,8 +142,8 @@ class Lookups:
         self.builder.multiply(f"{name}/weighted", value, Linear.wires(weights), Linear.wires(products))
         matrix = value.csr
 
-        def answer(z: FrArray) -> None:
-            z[products] = fr.mul(matrix.multiply(z), z[weight])
+        def answer(z: FrArray, threads: int) -> None:
+            z[products] = fr.mul(matrix.multiply(z, threads), z[weight], threads)
 
         self.builder.answer(answer)
         return Linear.wires(products)
@@ -171,8 +171,9 @@ class Lookups:
         def fill(z: IntArray) -> None:
             z[multiplicity] = table.count(batches, z)
 
-        def answer(z: FrArray) -> None:
-            z[quotient] = fr.mul(fr.inverse(denominator.multiply(z)), z[multiplicity])
+        def answer(z: FrArray, threads: int) -> None:
+            inverses = fr.inverse(denominator.multiply(z, threads), threads)
+            z[quotient] = fr.mul(inverses, z[multiplicity], threads)
 
         self.builder.fill(fill)
         self.builder.answer(answer)

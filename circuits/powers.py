@@ -73,10 +73,10 @@ class Powers:
                 self._products.append([])
             self._products[depth - 1].append(product)
 
-    def _answer(self, z: FrArray) -> None:
+    def _answer(self, z: FrArray, threads: int) -> None:
         for products in self._products:
             left, right, product = np.array(products).T
-            z[product] = fr.mul(z[left], z[right])
+            z[product] = fr.mul(z[left], z[right], threads)
 
     def _close(self) -> None:
         self._builder.product(f"powers{self._challenge}", *np.array(self._pending).T)

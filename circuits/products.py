@@ -229,8 +229,8 @@ class Products:
         self._builder.zero(name, total - Linear.wires(wires))
         matrix = total.csr
 
-        def answer(z: FrArray) -> None:
-            z[wires] = matrix.multiply(z)
+        def answer(z: FrArray, threads: int) -> None:
+            z[wires] = matrix.multiply(z, threads)
 
         self._builder.answer(answer)
         return Linear.wires(wires)
@@ -264,8 +264,9 @@ class Products:
         self._builder.multiply(name, left, right, Linear.wires(wires) - rest)
         a, b, addend = left.csr, right.csr, rest.csr
 
-        def answer(z: FrArray) -> None:
-            z[wires] = fr.add(fr.mul(a.multiply(z), b.multiply(z)), addend.multiply(z))
+        def answer(z: FrArray, threads: int) -> None:
+            product = fr.mul(a.multiply(z, threads), b.multiply(z, threads), threads)
+            z[wires] = fr.add(product, addend.multiply(z, threads), threads)
 
         self._builder.answer(answer)
         return wires

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ import kernels
 from circuits.integers import IntArray
 from circuits.linear import ONE
 from kernels import FrArray
+from prover.parallel import in_chunks
 from prover.randomness import Secrets
 from prover.statement import Statement
 
@@ -20,8 +22,8 @@ from prover.statement import Statement
 Fill = Callable[[IntArray], None]
 # The same for field elements: z is uint64[wires, 4], Montgomery.
 Derive = Callable[[FrArray], None]
-# The same once the challenges are known.
-Answer = Callable[[FrArray], None]
+# The same once the challenges are known, on so many threads.
+Answer = Callable[[FrArray, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,25 +67,46 @@ class Program:
 
     def derive(self, z: FrArray) -> None:
         """Fill in, in place, the variables of ``z`` that do not fit into 64 bits."""
-        self._run(self.derivations, z)
+        if not self.derivations:
+            return
+        with Secrets() as secret:
+            wires = secret(z[self.order])
+            for step in self.derivations:
+                step(wires)
+            z[self.order] = wires
 
-    def answer(self, z: FrArray, challenges: FrArray) -> None:
+    def answer(self, z: FrArray, challenges: FrArray, threads: int = 1) -> None:
         """Fill in, in place, the variables of ``z`` that depend on its challenges: ``prover.prove``'s answer.
 
         ``challenges`` are already among the variables of ``z``.
         """
-        self._run(self.answers, z)
-
-    def _run(self, steps: Sequence[Callable[[FrArray], None]], z: FrArray) -> None:
-        if not steps:
+        if not self.answers:
             return
         with Secrets() as secret:
-            wires = secret(z[self.order])
-            for step in steps:
-                step(wires)
-            z[self.order] = wires
+            wires = secret(np.empty((len(self.order), *z.shape[1:]), dtype=z.dtype))
+            _gather(z, self.order, wires, threads)
+            for step in self.answers:
+                step(wires, threads)
+            _gather(wires, self._private_wires, z[self.statement.first_private :], threads)
+
+    @cached_property
+    def _private_wires(self) -> IntArray:
+        """The wire of each private variable, all of which have one: int64[private]."""
+        wires = np.zeros(self.statement.variables, dtype=np.int64)
+        wires[self.order] = np.arange(len(self.order))
+        return wires[self.statement.first_private :]
 
     @property
     def soundness_bits(self) -> float:
         """-log2 of the probability that random challenges miss a wrong value: at most ``degree`` / r."""
         return math.log2(kernels.fr.modulus) - math.log2(max(1, self.degree))
+
+
+def _gather(values: FrArray, places: IntArray, out: FrArray, threads: int) -> None:
+    """out[i] = values[places[i]]"""
+
+    def gather(rows: slice) -> None:
+        # With any other mode numpy gathers into a buffer first, and copies that.
+        np.take(values, places[rows], axis=0, out=out[rows], mode="clip")
+
+    in_chunks(gather, len(places), threads)

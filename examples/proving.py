@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -84,7 +84,7 @@ class Scheme(Generic[CircuitKind]):
             self.circuit.statement,
             witness,
             openings=[openings[name] for name in self.circuit.commitments],
-            answer=self.circuit.program.answer,
+            answer=partial(self.circuit.program.answer, threads=THREADS),
             threads=THREADS,
         ).to_bytes()
 

@@ -15,8 +15,9 @@ _POINT_THREADS: Final = 128
 _BLOCKS: Final = 132 * 4
 """Blocks of a reduction or a scan: they fill the card, and the second launch combines one value of each."""
 
-_CHAINS: Final = 132 * 128
-"""Threads that invert, each once for its elements: a warp keeps a multiplier busy."""
+_CHAINS: Final = 132 * 512
+_POINT_CHAINS: Final = 132 * 128
+"""Threads that invert, each once for its elements."""
 
 
 class Field:
@@ -135,7 +136,7 @@ class Group:
     def add(self, p: Array, q: Array) -> Array:
         """p[i] + q[i], or one point added to all: a new array."""
         out, n = _like(p), _count(p, self.shape)
-        self._launch("add", min(n, _CHAINS), p, q, _stride(q, self.shape), out, np.int64(n))
+        self._launch("add", min(n, _POINT_CHAINS), p, q, _stride(q, self.shape), out, np.int64(n))
         return out
 
     def sum(self, points: Array) -> Array:

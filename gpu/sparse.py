@@ -13,7 +13,7 @@ from gpu.scan import starts_of
 from gpu.segmented import LEAST_SHARE, add_carries
 from zenerrors import ResourceError
 
-_WORKERS: Final = 132 * 1024
+_WORKERS: Final = 132 * 512
 """Rows are summed by as many threads as the card holds: they wait for entries of z."""
 
 _WORKER_THREADS: Final = 128

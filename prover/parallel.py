@@ -8,6 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Final, TypeVar
 
+import numpy as np
+
+from kernels import FrArray
+
 T = TypeVar("T")
 
 CHUNK_ROWS: Final = 1 << 14
@@ -32,6 +36,20 @@ def in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
 def run(calls: Iterable[Callable[[], object]], threads: int) -> None:
     """All of ``calls``, on ``threads`` threads."""
     deque(in_turn(calls, threads), maxlen=0)
+
+
+def copied(array: FrArray, threads: int) -> FrArray:
+    """A copy of ``array``."""
+    out = np.empty_like(array)
+    in_chunks(lambda rows: np.copyto(out[rows], array[rows]), len(array), threads)
+    return out
+
+
+def equal(a: FrArray, b: FrArray, threads: int) -> bool:
+    """Whether two arrays of one shape are the same."""
+    starts = range(0, len(a), CHUNK_ROWS)
+    calls = (partial(np.array_equal, a[i : i + CHUNK_ROWS], b[i : i + CHUNK_ROWS]) for i in starts)
+    return all(in_turn(calls, threads))
 
 
 def in_chunks(work: Callable[[slice], object], rows: int, threads: int) -> None:

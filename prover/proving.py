@@ -15,6 +15,7 @@ from prover import backends, qap, transcript
 from prover.backends import Session
 from prover.commitment import Opening
 from prover.native import NATIVE
+from prover.parallel import copied, equal
 from prover.progress import Progress, silent
 from prover.proof import Proof
 from prover.proving_key import WITNESS_SECTIONS, Points, ProvingKey
@@ -67,12 +68,12 @@ def prove(
     statement.check_shape(witness)
     with Secrets() as secret:
         if statement.segments:
-            witness = secret(witness.copy())
+            witness = secret(copied(witness, threads))
         backend = backends.chosen()
         with backend.prove(proving_key, statement, witness, threads, report) as session:
             commit = _NOTHING
             if statement.segments:
-                commit = _commit(session, proving_key, statement, witness, openings, answer, report)
+                commit = _commit(session, proving_key, statement, witness, openings, answer, threads, report)
             if not np.array_equal(witness[0], qap.element(1)):
                 raise StatementError(
                     "statement.witness_constant",
@@ -98,6 +99,7 @@ def _commit(
     z: FrArray,
     openings: Sequence[Opening],
     answer: Answer | None,
+    threads: int,
     report: Progress,
 ) -> Committed:
     """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
@@ -121,9 +123,9 @@ def _commit(
     if answer is not None:
         fixed = z[: statement.first_private]
         with Secrets() as secret:
-            before = secret(fixed.copy())
+            before = secret(copied(fixed, threads))
             answer(z, challenges)
-            unchanged = np.array_equal(before, fixed)
+            unchanged = equal(before, fixed, threads)
         if not unchanged:
             raise StatementError(
                 "statement.answer",

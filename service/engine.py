@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,7 +127,7 @@ def prove(
         circuit.statement,
         witness(),
         openings=[openings[name] for name in circuit.commitments],
-        answer=circuit.program.answer,
+        answer=partial(circuit.program.answer, threads=threads),
         threads=threads,
         progress=progress,
     )

@@ -32,8 +32,8 @@ def mixed() -> tuple[Builder, Program]:
         z[label] = 3 * z[x]
         z[late] = z[x].sum()
 
-    def answer(z: np.ndarray) -> None:
-        z[scaled] = kernels.fr.mul(z[x], z[challenge])
+    def answer(z: np.ndarray, threads: int) -> None:
+        z[scaled] = kernels.fr.mul(z[x], z[challenge], threads)
 
     builder.fill(fill)
     builder.answer(answer)
@@ -59,9 +59,11 @@ def test_answers_leave_blinding_and_challenges_alone() -> None:
     witness = program.witness({"x": [5, 7]})
     marks = kernels.fr.from_ints([11, 12, 13])
     witness[[3, 6, 8]] = marks
-    program.answer(witness, witness[3:4])
-    assert np.array_equal(witness[[3, 6, 8]], marks)
-    assert kernels.fr.to_ints(witness[9:]) == [55, 77]
+    for threads in (1, 3):
+        witness[9:] = 0
+        program.answer(witness, witness[3:4], threads)
+        assert np.array_equal(witness[[3, 6, 8]], marks)
+        assert kernels.fr.to_ints(witness[9:]) == [55, 77]
 
 
 def test_a_group_or_segment_has_one_name() -> None:
