@@ -18,6 +18,7 @@ class Settings(BaseSettings):
     data_dir: Path = Path("zenserve-data")
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
+    backend: Literal["auto", "cpu", "gpu"] = "auto"
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     secret_key: SecretStr | None = None
     max_body_bytes: int = Field(default=64 << 20, ge=1)

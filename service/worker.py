@@ -83,6 +83,7 @@ def main(name: str) -> None:
     log.configure(settings.log_level)
     runtime = Runtime.open(settings)
     heartbeat = Heartbeat(runtime, name)
+    log.event("worker.started", worker=name, backend=settings.backend)
     celery = runtime.queue.celery
 
     @celery.task(name=TASK)  # type: ignore[untyped-decorator]
