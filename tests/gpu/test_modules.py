@@ -52,3 +52,31 @@ def test_machine_code_is_kept_until_a_source_changes(
     assert modules.machine_code("small", ARCHITECTURE, "OTHER") != first
     (sources / "shared.hpp").write_text("")
     assert modules.machine_code("small", ARCHITECTURE) != first
+
+
+def every_source() -> dict[str, list[tuple[str, ...]]]:
+    """All sources, and what each is compiled with."""
+    from gpu import negacyclic, ntt
+
+    called = "ZEN_CALL_PRODUCTS"
+    groups = ("Fp", "Fp2")
+    return {
+        "ceilings": [(called,)],
+        "digits": [()],
+        "elementwise": [(f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")],
+        "group": [(f"ZEN_FIELD={name}", called) for name in groups],
+        "msm": [(f"ZEN_F={name}", called) for name in groups],
+        "negacyclic": [negacyclic.defines(11, bits) for bits in (30, 62)],
+        "ntt": [ntt.defines()],
+        "points": [(f"ZEN_F={name}", called) for name in groups],
+        "scalars": [()],
+        "scan": [()],
+        "sparse": [()],
+    }
+
+
+@pytest.mark.parametrize("name", [path.stem for path in (Path(gpu.__file__).parent / "source").glob("*.cu")])
+def test_every_source_compiles_for_the_card(modules: ModuleType, name: str) -> None:
+    for defines in every_source()[name]:
+        code = modules.compile_source(name, ARCHITECTURE, *defines)
+        assert code[:4] == b"\x7fELF"
