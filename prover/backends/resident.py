@@ -164,9 +164,9 @@ def _other_bytes(statement: Statement, scratch: int) -> int:
 
 def _matrices(statement: Statement, threads: int) -> list[Matrix]:
     """A, B and C of all rows, the anchoring ones at the end of A."""
-    blocks = [matrices for _, matrices in statement.matrices(threads)]
-    a, b, c = (list(parts) for parts in zip(*blocks, strict=True))
-    return [_joined(part) for part in ([*a, Csr.selection(statement.anchored)], b, c)]
+    last = Csr.selection(statement.anchored), Csr.empty(0), Csr.empty(0)
+    blocks = [*(matrices for _, matrices in statement.matrices(threads)), last]
+    return [_joined(parts) for parts in zip(*blocks, strict=True)]
 
 
 def _joined(parts: Sequence[Csr]) -> Matrix:

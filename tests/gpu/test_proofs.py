@@ -81,7 +81,12 @@ def network() -> Case:
     return Case(statement, random_witness(statement, "network"))
 
 
-CASES = (cubic, committed, idle, network)
+def bare() -> Case:
+    """No constraints at all: only the rows that anchor inputs."""
+    return Case(Statement(public=1, private=1, blocks=()), fr.from_ints([1, 5, 7]))
+
+
+CASES = (cubic, committed, idle, network, bare)
 
 
 @pytest.fixture
