@@ -27,8 +27,9 @@ ZEN_FN void sum_shares(const Entries& entries, const Offset* offsets, u32 segmen
                        u32* carry_segments) {
   const long worker = thread_index();
   if (worker >= workers || !segments) return;
-  const Offset last = offsets[segments], share = (last - offsets[0] + Offset(workers) - 1) / Offset(workers);
-  const long from = offsets[0] + worker * long(share), to = from + share;
+  const Offset last = offsets[segments];
+  const long share = (long(last) - long(offsets[0]) + workers - 1) / workers;  // 32 bits may not hold the sum
+  const long from = offsets[0] + worker * share, to = from + share;
   Offset i = from < long(last) ? Offset(from) : last;
   const Offset end = to < long(last) ? Offset(to) : last;
 

@@ -57,6 +57,18 @@ def test_products_with_vectors(lengths: list[int], columns: int, monkeypatch: py
     np.testing.assert_array_equal(device.download(out), expected)
 
 
+def test_shares_of_almost_all_entries_that_there_can_be() -> None:
+    """Entries and workers together exceed 32 bits: here by the workers, most of which are not launched."""
+    count, launched = 100, 32
+    offsets, zeros = np.arange(count + 1, dtype=np.uint32), np.zeros(count, np.uint32)
+    one, out = fr.from_ints([1]), device.zeros((count, 4), np.uint64)
+    carries, rows = device.empty((launched, 4), np.uint64), device.empty(launched, np.uint32)
+    parts = [device.upload(offsets), *(device.upload(each) for each in (zeros, zeros, one, one))]
+    numbers = np.uint32(count), np.uint32(2**32 - 10)
+    sparse._module().launch("multiply_shares", 1, launched, *parts, *numbers, out, carries, rows)
+    assert fr.to_ints(device.download(out)) == [1] * launched + [0] * (count - launched)
+
+
 def test_products_go_to_a_part_of_an_array() -> None:
     csr = matrix([2, 0, 4], 5)
     z, out = values(5), device.zeros((8, 4), np.uint64)
