@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from contextlib import ExitStack
+from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
 from typing import Final, Self
@@ -17,7 +18,7 @@ from gpu.fixed_base import FixedBase, multiply_each
 from gpu.sparse import first_unsatisfied
 from kernels import Field, FrArray, Group, WordArray, fp, fp2, g1, g2
 from kernels import Progress as Fraction
-from prover.backends.resident import Resident
+from prover.backends.resident import PROOFS_AT_ONCE, Resident
 from prover.progress import Progress
 from prover.proving_key import ProvingKey
 from prover.randomness import Secrets
@@ -30,7 +31,8 @@ _PIECE: Final = 1 << 20
 class GpuBackend:
     """``prover.backends.Backend`` on the current device, which has each key for as long as the caller.
 
-    Threads may prove at once, with one key or several: what one waits for, another one computes.
+    Threads may prove at once, with one key or several: what one waits for, another one computes. There is
+    memory for ``PROOFS_AT_ONCE``, each with a stream of its own; others wait until one is done.
     """
 
     name = "gpu"
@@ -39,6 +41,8 @@ class GpuBackend:
         self.residents: WeakKeyDictionary[ProvingKey, Resident] = WeakKeyDictionary()
         self._loading = Lock()
         self._streams: SimpleQueue[device.Stream] = SimpleQueue()
+        for _ in range(PROOFS_AT_ONCE):
+            self._streams.put(device.Stream())
 
     def prove(
         self, key: ProvingKey, statement: Statement, z: FrArray, threads: int, report: Progress
@@ -104,7 +108,7 @@ GPU: Final = GpuBackend()
 class GpuSession:
     """``prover.backends.Session``: sums over the complete witness are under way before the first is read.
 
-    All its work is on a stream of its own, from ``streams``, where it goes back.
+    All its work is on a stream of its own, from ``streams``, where it goes back: it waits for one.
     """
 
     def __init__(
@@ -122,24 +126,22 @@ class GpuSession:
         self._statement = statement
         self._host = z
         self._report = report
-        self._secret = Secrets()
         self._sums: dict[str, list[Array]] = {}
 
     def __enter__(self) -> Self:
-        try:
-            self._stream = self._streams.get_nowait()
-        except Empty:
-            self._stream = device.Stream()
-        self._stream.__enter__()
-        self._z = self._secret(device.empty(self._host.shape, np.uint64))
+        with ExitStack() as stack:
+            stream = self._streams.get()
+            stack.callback(self._streams.put, stream)
+            stack.enter_context(stream)
+            self._secret = stack.enter_context(Secrets())
+            self._z = self._secret(device.empty(self._host.shape, np.uint64))
+            self._leaving = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._secret.__exit__(kind, error, trace)
-        self._stream.__exit__(kind, error, trace)
-        self._streams.put(self._stream)
+        self._leaving.close()
 
     def committed(self, segment: int) -> tuple[WordArray, WordArray]:
         self._load(self._statement.segment_ranges[segment])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import fields
 from typing import Any
 
@@ -233,3 +234,48 @@ def test_two_threads_prove_at_once(use: Callable[[str], None]) -> None:
     with ThreadPoolExecutor(2) as pool:
         proofs = list(pool.map(lambda _: case.prove(key), range(4)))
     assert all(prover.verify(key.verifying_key, public, proof).valid for proof in proofs)
+
+
+class Stubborn:
+    """An array that cannot be erased."""
+
+    def fill(self, value: int) -> None:
+        raise MemoryError
+
+
+def test_streams_come_back_whatever_fails(
+    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpu import device
+    from prover.backends.gpu import GPU
+    from prover.backends.resident import PROOFS_AT_ONCE
+
+    use("gpu")
+    case = cubic()
+    session = GPU.prove(case.setup(), case.statement, case.z, 1, lambda *_: None)
+    left: list[object] = []
+    monkeypatch.setattr(device.Stream, "__exit__", lambda *_: left.append(None))
+    with pytest.raises(MemoryError), session as entered:
+        entered._secret(Stubborn())  # type: ignore[type-var]
+    monkeypatch.setattr(device, "empty", lambda *_: Stubborn().fill(0))
+    with pytest.raises(MemoryError):
+        session.__enter__()
+    assert len(left) == 2
+    assert GPU._streams.qsize() == PROOFS_AT_ONCE
+
+
+def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[str], None]) -> None:
+    from prover.backends.gpu import GPU
+    from prover.backends.resident import PROOFS_AT_ONCE
+
+    use("gpu")
+    case = cubic()
+    key = case.setup()
+    with ThreadPoolExecutor(1) as pool, ExitStack() as others:
+        for _ in range(PROOFS_AT_ONCE):
+            others.enter_context(GPU.prove(key, case.statement, case.z, 1, lambda *_: None))
+        waiting = pool.submit(case.prove, key)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.3)
+        others.close()
+        assert waiting.result(timeout=60).to_bytes()
