@@ -62,6 +62,7 @@ class Ring:
         self._module = modules.load("negacyclic", *defines(log_size, self.bits))
         self._forward = self._twiddles(psi, 1)
         self._inverse = self._twiddles(pow(psi, -1, modulus), pow(self.size, -1, modulus))
+        device.synchronize()  # any stream may use them
 
     def ntt(self, values: Array) -> None:
         """In place: coefficients become values at psi^(2 i + 1), i in bit-reversed order, psi^N = -1."""

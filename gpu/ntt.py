@@ -36,7 +36,8 @@ class Domain:
     """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 27, with its twiddles on the device.
 
     ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4] on the host, Montgomery. The twiddles take
-    32 bytes an element; the first ``quotient`` makes as many of factors, which stay.
+    32 bytes an element; the first ``quotient`` makes as many of factors, which stay. Both wait for the
+    device, so that any stream may use them.
 
     Transforms work in place on uint64[..., size, 4] on the device, Montgomery, each row of the leading axes
     by itself, on the current stream. ``ValueError`` for arrays of another dtype or shape.
@@ -53,6 +54,7 @@ class Domain:
         device.require(32 * self.size, f"a domain of 2^{log_size} elements")
         self._forward = self._powers(1, root, max(log_size - 1, 0), reverse=True)
         self._backward = self._powers(1, pow(root, -1, _R), max(log_size - 1, 0), reverse=True)
+        device.synchronize()
 
     def scatter(self, values: Array) -> None:
         """Coefficients in natural order become evaluations at omega^i in bit-reversed order."""
@@ -173,7 +175,9 @@ class Domain:
         """g^i / size, bit-reversed."""
         device.require(32 * self.size, f"the coset of a domain of 2^{self.log_size} elements")
         coset = _root_of_unity(self.log_size + 1)
-        return self._powers(pow(self.size, -1, _R), coset, self.log_size, reverse=True)
+        factors = self._powers(pow(self.size, -1, _R), coset, self.log_size, reverse=True)
+        device.synchronize()
+        return factors
 
     def _check(self, values: Array, name: str) -> None:
         if values.dtype != np.uint64 or values.shape[-2:] != (self.size, 4) or not values.flags.c_contiguous:

@@ -8,8 +8,9 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from gpu import device, ntt
+from gpu import device, modules, ntt
 from kernels import Kernels
+from tests.gpu.emulator.place import EMULATED
 from tests.kernels.strategies import R
 
 
@@ -133,3 +134,22 @@ def test_bad_arguments_are_named() -> None:
         domain.ntt(device.zeros((8, 4), np.uint64), coset=np.ones(3, dtype=np.uint64))
     with pytest.raises(ValueError, match="coset must not be zero"):
         domain.intt(device.zeros((8, 4), np.uint64), coset=np.zeros(4, dtype=np.uint64))
+
+
+@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's work")
+def test_tables_are_there_before_another_stream_can_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A domain may be made on one stream and used on another, and so may its first quotient's factors."""
+    done: list[str] = []
+    launch = modules.Module.launch
+
+    def remember(module: modules.Module, kernel: str, *rest: Any, **options: Any) -> None:
+        done.append(kernel)
+        launch(module, kernel, *rest, **options)
+
+    monkeypatch.setattr(modules.Module, "launch", remember)
+    monkeypatch.setattr(device, "synchronize", lambda: done.append("wait"))
+    domain = ntt.Domain(3)
+    assert done[-2:] == ["extend_powers", "wait"]
+    domain.quotient(*(device.zeros((8, 4), np.uint64) for _ in range(3)))
+    last = len(done) - done[::-1].index("extend_powers")
+    assert done[last] == "wait"
