@@ -19,6 +19,9 @@ Array = Any
 ``reshape``, ``view`` and ``fill`` are as numpy has them."""
 
 
+_REMEDY: Final = "stop other programs on the card, or set ZENSERVE_BACKEND=cpu"
+
+
 class Stream:
     """A queue of work beside that of other streams. In its context it is this thread's current stream.
 
@@ -52,17 +55,33 @@ def name() -> str:
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-    """Not initialised. From a pool, which keeps what is freed."""
-    return cupy.empty(shape, dtype)
+    """Not initialised. From a pool, which keeps what is freed.
+
+    Raises ``ResourceError`` (``resource.gpu_memory``), as all that allocates does.
+    """
+    try:
+        return cupy.empty(shape, dtype)
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise ResourceError(
+            "resource.gpu_memory", f"the GPU's memory is full ({error}): {_REMEDY}"
+        ) from error
 
 
 def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-    return cupy.zeros(shape, dtype)
+    array = empty(shape, dtype)
+    array.fill(0)
+    return array
 
 
 def upload(host: NDArray[Any]) -> Array:
-    """A copy on the device. ``host`` may be changed or erased once the call returns."""
-    return cupy.asarray(np.ascontiguousarray(host))
+    """A copy on the device. ``host`` may be changed or erased once the call returns.
+
+    Not by CuPy's pinned memory, which would keep another copy of secrets, and its room, for good.
+    """
+    array = empty(host.shape, host.dtype)
+    copy(host, array)
+    synchronize()
+    return array
 
 
 def download(array: Array) -> NDArray[Any]:
@@ -188,5 +207,5 @@ def require(count: int, what: str) -> None:
         raise ResourceError(
             "resource.gpu_memory",
             f"{what} takes {count / 2**20:,.0f} MiB of GPU memory and {free / 2**20:,.0f} MiB are free: "
-            "stop other programs on the card, or set ZENSERVE_BACKEND=cpu",
+            + _REMEDY,
         )
