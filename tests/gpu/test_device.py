@@ -43,7 +43,7 @@ def test_a_full_memory_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch
 
     for name in ("empty", "zeros", "asarray"):
         monkeypatch.setattr(cupy, name, full)
-    for allocate in (lambda: real.zeros((4, 4), np.uint64), lambda: real.upload(np.zeros(4))):
+    for allocate, arguments in ((real.zeros, (4, np.uint64)), (real.upload, (np.zeros(4),))):
         with pytest.raises(ResourceError, match="ZENSERVE_BACKEND") as refusal:
-            allocate()
+            allocate(*arguments)
         assert refusal.value.code == "resource.gpu_memory"

@@ -1,5 +1,6 @@
 // Target: NVIDIA GPUs, compiled by NVRTC with every function a device function. Limbs have 32 bits. The carry
-// flag lives from one asm statement to the next, which volatile keeps in order.
+// flag lives from one asm statement to the next, which volatile keeps in order. Where a statement has two instructions,
+// & keeps what the first one writes apart from what the second one reads.
 #pragma once
 
 #define ZEN_FN __forceinline__
@@ -26,20 +27,20 @@ namespace ptx {
 template <int n>
 ZEN_FN void continue_multiply_add(limb* acc, const limb* a, limb b) {
   ZEN_UNROLL for (int j = 2; j < n; j += 2)
-    asm volatile("madc.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+r"(acc[j]), "+r"(acc[j + 1]) : "r"(a[j]), "r"(b));
+    asm volatile("madc.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+&r"(acc[j]), "+&r"(acc[j + 1]) : "r"(a[j]), "r"(b));
 }
 
 // The same from acc[0] on, with no carry before.
 template <int n>
 ZEN_FN void multiply_add(limb* acc, const limb* a, limb b) {
-  asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+r"(acc[0]), "+r"(acc[1]) : "r"(a[0]), "r"(b));
+  asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+&r"(acc[0]), "+&r"(acc[1]) : "r"(a[0]), "r"(b));
   continue_multiply_add<n>(acc, a, b);
 }
 
 template <int n>
 ZEN_FN void multiply(limb* acc, const limb* a, limb b) {
   ZEN_UNROLL for (int j = 0; j < n; j += 2)
-    asm volatile("mul.lo.u32 %0, %2, %3; mul.hi.u32 %1, %2, %3;" : "=r"(acc[j]), "=r"(acc[j + 1]) : "r"(a[j]), "r"(b));
+    asm volatile("mul.lo.u32 %0, %2, %3; mul.hi.u32 %1, %2, %3;" : "=&r"(acc[j]), "=&r"(acc[j + 1]) : "r"(a[j]), "r"(b));
 }
 
 // acc = acc / 2^64 + a[0], a[2], .. times b + the open carry, which is closed.
@@ -47,8 +48,8 @@ template <int n>
 ZEN_FN void shift_multiply_add(limb* acc, const limb* a, limb b) {
   ZEN_UNROLL for (int j = 0; j < n - 2; j += 2)
     asm volatile("madc.lo.cc.u32 %0, %2, %3, %4; madc.hi.cc.u32 %1, %2, %3, %5;"
-                 : "=r"(acc[j]), "=r"(acc[j + 1]) : "r"(a[j]), "r"(b), "r"(acc[j + 2]), "r"(acc[j + 3]));
-  asm volatile("madc.lo.cc.u32 %0, %2, %3, 0; madc.hi.u32 %1, %2, %3, 0;" : "=r"(acc[n - 2]), "=r"(acc[n - 1]) : "r"(a[n - 2]), "r"(b));
+                 : "=&r"(acc[j]), "=&r"(acc[j + 1]) : "r"(a[j]), "r"(b), "r"(acc[j + 2]), "r"(acc[j + 3]));
+  asm volatile("madc.lo.cc.u32 %0, %2, %3, 0; madc.hi.u32 %1, %2, %3, 0;" : "=&r"(acc[n - 2]), "=&r"(acc[n - 1]) : "r"(a[n - 2]), "r"(b));
 }
 
 ZEN_FN void add_carry(limb& a) { asm volatile("addc.u32 %0, %0, 0;" : "+r"(a)); }
@@ -85,10 +86,10 @@ ZEN_FN void reduce_row(limb* even, limb* odd) {
     // m = -even[0]; times the first two limbs without products: m (2^32 - 1) = 2^32 m - m, and m itself.
     limb m, low, high;
     asm volatile("sub.u32 %0, 0, %1;" : "=r"(m) : "r"(even[0]));
-    asm volatile("sub.cc.u32 %0, 0, %2; subc.u32 %1, %2, 0;" : "=r"(low), "=r"(high) : "r"(m));
-    asm volatile("add.cc.u32 %0, %0, %2; addc.cc.u32 %1, %1, %3;" : "+r"(odd[0]), "+r"(odd[1]) : "r"(low), "r"(high));
+    asm volatile("sub.cc.u32 %0, 0, %2; subc.u32 %1, %2, 0;" : "=&r"(low), "=&r"(high) : "r"(m));
+    asm volatile("add.cc.u32 %0, %0, %2; addc.cc.u32 %1, %1, %3;" : "+&r"(odd[0]), "+&r"(odd[1]) : "r"(low), "r"(high));
     continue_multiply_add<n>(odd, modulus + 1, m);
-    asm volatile("add.cc.u32 %0, %0, %2; addc.cc.u32 %1, %1, 0;" : "+r"(even[0]), "+r"(even[1]) : "r"(m));
+    asm volatile("add.cc.u32 %0, %0, %2; addc.cc.u32 %1, %1, 0;" : "+&r"(even[0]), "+&r"(even[1]) : "r"(m));
     continue_multiply_add<n>(even, modulus, m);
     add_carry(odd[n - 1]);
   } else {
