@@ -109,7 +109,7 @@ def machine_code(name: str, architecture: str, *defines: str) -> Path:
 
 def _cache_directory() -> Path:
     """``$ZENSERVE_CACHE``, or ``~/.cache/zenserve``, made where it is missing."""
-    path = Path(os.environ.get("ZENSERVE_CACHE", Path.home() / ".cache" / "zenserve"))
+    path = Path(os.environ.get("ZENSERVE_CACHE") or Path.home() / ".cache" / "zenserve")
     path.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -54,6 +54,14 @@ def test_machine_code_is_kept_until_a_source_changes(
     assert modules.machine_code("small", ARCHITECTURE) != first
 
 
+def test_an_empty_setting_is_no_setting(
+    modules: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZENSERVE_CACHE", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert modules._cache_directory() == tmp_path / ".cache" / "zenserve"
+
+
 def every_source() -> dict[str, list[tuple[str, ...]]]:
     """All sources, and what each is compiled with."""
     from gpu import negacyclic, ntt
