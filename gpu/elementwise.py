@@ -89,7 +89,7 @@ class Field:
         return out
 
     def _zip(self, kernel: str, a: Array, b: Array, out: Array | None) -> Array:
-        out, n, stride = _like(a) if out is None else out, _count(a, self.shape), _stride(b, self.shape)
+        out, n, stride = _like(a) if out is None else out, _count(a, self.shape), _stride(a, b, self.shape)
         self._module().launch(kernel, _grid(n, _THREADS), _THREADS, a, b, stride, out, np.int64(n))
         return out
 
@@ -136,7 +136,7 @@ class Group:
     def add(self, p: Array, q: Array) -> Array:
         """p[i] + q[i], or one point added to all: a new array."""
         out, n = _like(p), _count(p, self.shape)
-        self._launch("add", min(n, _POINT_CHAINS), p, q, _stride(q, self.shape), out, np.int64(n))
+        self._launch("add", min(n, _POINT_CHAINS), p, q, _stride(p, q, self.shape), out, np.int64(n))
         return out
 
     def sum(self, points: Array) -> Array:
@@ -214,6 +214,10 @@ def _count(a: Array, shape: tuple[int, ...]) -> int:
     return int(np.prod(a.shape[: a.ndim - len(shape)], dtype=np.int64))
 
 
-def _stride(b: Array, shape: tuple[int, ...]) -> np.int64:
-    """0 where ``b`` is one element for all, else 1."""
+def _stride(a: Array, b: Array, shape: tuple[int, ...]) -> np.int64:
+    """0 where ``b`` is one element for all of ``a``, 1 where it has as many; else ``ValueError``."""
+    if b.shape not in (shape, a.shape):
+        raise ValueError(
+            f"{a.shape} and {b.shape} do not pair up: the second must be as the first, or {shape}"
+        )
     return np.int64(b.shape != shape)

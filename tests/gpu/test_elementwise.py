@@ -158,3 +158,10 @@ def test_membership(name: str) -> None:
     assert on_curve.tolist() == [True] * 5 + [False] * 3 + [True]
     in_subgroup = device.download(ours.in_subgroup(device.upload(array[on_curve])))
     assert in_subgroup.tolist() == [1] * 5 + [0]
+
+
+def test_operands_that_do_not_pair_up_are_refused() -> None:
+    """One element is uint64[4] alone: as an array of one it would be read beyond its end."""
+    a, b = (device.zeros((count, 4), np.uint64) for count in (5, 1))
+    with pytest.raises(ValueError, match="do not pair up"):
+        e.fr.add(a, b)
