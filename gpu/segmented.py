@@ -31,7 +31,7 @@ def add_carries(
     """Finish what ``sum_shares`` began: ``kernel`` calls ``sum_carries`` with its arguments.
 
     ``carries`` is uint64[workers, ...] and ``segments`` uint32[workers]. ``sums``, uint64[segments, ...],
-    changes in place.
+    changes in place. Carries are erased: they tell of what was added up.
     """
     while True:
         count = len(carries)
@@ -43,6 +43,7 @@ def add_carries(
         module.launch(
             kernel, grid, _THREADS, carries, segments, np.int64(count), sums, following, following_segments
         )
+        carries.fill(0)
         if is_last:
             return
         carries, segments = following, following_segments

@@ -51,7 +51,6 @@ class Rows:
             "multiply_shares", blocks, _WORKER_THREADS, *matrix, z, *counts, out, carries, carry_rows
         )
         add_carries(module, "add_carries", carries, carry_rows, out)
-        carries.fill(0)  # parts of rows tell of z
 
     def transposed(self, columns: int) -> Rows:
         """The transpose of this matrix of so many columns. The order of entries in its rows is any."""

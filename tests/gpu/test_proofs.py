@@ -16,6 +16,7 @@ import prover
 from bench.synthetic import random_statement, random_witness
 from kernels import FrArray, fr
 from prover import Answer, CommitmentBasis, Opening, Proof, ProvingKey, Statement, backends, proving
+from prover.statement import Csr, SparseBlock
 from tests.gpu.emulator.place import EMULATED
 from tests.prover import verifiers
 from tests.prover.segments import TRAPDOOR, setup_with
@@ -162,14 +163,26 @@ def _remembering(allocate: Callable[..., Any], arrays: list[Any]) -> Callable[..
     return remember
 
 
+def long_row() -> Case:
+    """A row of so many entries that its carries are carried further."""
+    count = 1500
+    places = np.arange(count)
+    entries = Csr.from_entries(1, np.zeros_like(places), 2 + places, np.ones_like(places))
+    one, total = (Csr.selection(np.array([column])) for column in (0, 1))
+    block = SparseBlock("long", entries, one, total)
+    z = fr.from_ints([1, 7 * count, *[7] * count])
+    return Case(Statement(public=1, private=count, blocks=(block,)), z)
+
+
 @pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
+@pytest.mark.parametrize("make", [network, long_row])
 def test_the_witness_is_erased_on_the_device(
-    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+    make: Callable[[], Case], use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from gpu import device
 
     use("gpu")
-    case = network()
+    case = make()
     arrays: list[Any] = []
     key = case.setup()
     case.prove(key)
