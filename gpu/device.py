@@ -194,6 +194,14 @@ def held_bytes() -> int:
     return int(cupy.get_default_memory_pool().total_bytes())
 
 
+def release() -> None:
+    """Give what the pool keeps free back to the card.
+
+    It is at hand for the stream that freed it alone, and cannot be given back once a part is taken again.
+    """
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
 def free_bytes() -> int:
     """What can still be allocated: the card's free memory, and the pool's."""
     free, _ = cupy.cuda.runtime.memGetInfo()

@@ -59,11 +59,19 @@ class GpuBackend:
             if key not in self.residents:
                 report("load key", 0.0)
                 resident = Resident(key, statement)
-                if resident.wanted_bytes > device.free_bytes():
-                    self.residents.clear()
+                if self.residents and resident.wanted_bytes > device.free_bytes():
+                    self._make_room()
                 resident.settle(threads)
                 self.residents[key] = resident
             return self.residents[key]
+
+    def _make_room(self) -> None:
+        """Give up all keys, once no proof is under way: until then it holds on to what it uses."""
+        streams = [self._streams.get() for _ in range(PROOFS_AT_ONCE)]
+        self.residents.clear()
+        device.release()
+        for stream in streams:
+            self._streams.put(stream)
 
     def fixed_base(
         self, group: Group, scalars: FrArray, threads: int, progress: Fraction | None

@@ -138,6 +138,7 @@ class Resident:
             share = min(1.0, (room - least) / max(1, self.table_bytes - least))
             for each in self.sums:
                 each.settle(share)
+                device.release()  # the points as they were brought
         device.synchronize()
 
     @property

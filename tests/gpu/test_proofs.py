@@ -292,3 +292,23 @@ def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[st
             waiting.result(timeout=0.3)
         others.close()
         assert waiting.result(timeout=60).to_bytes()
+
+
+def test_keys_make_room_once_their_proofs_are_done(
+    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prover.backends import resident
+    from prover.backends.gpu import GPU
+
+    use("gpu")
+    case, other = cubic(), network()
+    key, next_key = case.setup(), other.setup()
+    with ThreadPoolExecutor(1) as pool:
+        with GPU.prove(key, case.statement, case.z, 1, lambda *_: None):
+            monkeypatch.setattr(resident.Resident, "wanted_bytes", 1 << 60)
+            waiting = pool.submit(other.prove, next_key)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.5)
+            assert key in GPU.residents
+        waiting.result(timeout=60)
+    assert list(GPU.residents) == [next_key]
