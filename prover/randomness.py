@@ -6,6 +6,7 @@ Erasure is best effort: it reaches the arrays registered here, not registers, sw
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -59,6 +60,7 @@ class Secrets:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for array in self._arrays:
-            array.fill(0)
+        with ExitStack() as all_of_them:  # whichever fails: those of a device may
+            for array in self._arrays:
+                all_of_them.callback(array.fill, 0)
         self._arrays.clear()

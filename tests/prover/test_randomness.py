@@ -52,6 +52,16 @@ def test_secrets_are_zeroed_when_the_block_ends() -> None:
     assert not kept.any()
 
 
+def test_secrets_are_zeroed_beside_one_that_cannot_be() -> None:
+    secret = Secrets()
+    kept, fixed, other = (secret(random_elements(3)) for _ in range(3))
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"), secret:
+        pass
+    assert not kept.any()
+    assert not other.any()
+
+
 def test_secrets_are_zeroed_when_the_block_fails() -> None:
     kept = random_elements(3)
 
