@@ -100,6 +100,9 @@ def copy(source: Array, target: Array) -> None:
         _own_stages().copy(np.ascontiguousarray(source).reshape(-1).view(np.uint8), target.data.ptr)
 
 
+_FOR_LAUNCHES: Final = 1 << 30
+"""Registers that kernels spill have room for every thread of the card, outside of any pool."""
+
 _STAGE_BYTES: Final = 1 << 20
 _STAGES: Final = 16
 _COPIERS: Final = 4
@@ -203,9 +206,9 @@ def release() -> None:
 
 
 def free_bytes() -> int:
-    """What can still be allocated: the card's free memory, and the pool's."""
+    """What can still be allocated: the card's free memory and the pool's, but for what launches take."""
     free, _ = cupy.cuda.runtime.memGetInfo()
-    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
+    return max(0, int(free) - _FOR_LAUNCHES) + int(cupy.get_default_memory_pool().free_bytes())
 
 
 def require(count: int, what: str) -> None:

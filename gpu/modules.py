@@ -30,6 +30,15 @@ HEADERS: Final = _headers()
 _OPTIONS: Final = ("-std=c++20", "-default-device", "-lineinfo", f"-I{HEADERS}", f"-I{SOURCES}")
 
 
+def missing() -> str | None:
+    """Why there is no compiler to load modules with; None where there is one."""
+    try:
+        nvrtc.getVersion()
+    except (ImportError, OSError, RuntimeError) as error:
+        return f"NVRTC cannot be loaded ({error}); install zenserve[gpu]"
+    return None
+
+
 class CompileError(ZenError):
     """NVRTC refused a kernel (``gpu.compile``): the message shows each error with its line."""
 
@@ -110,8 +119,18 @@ def machine_code(name: str, architecture: str, *defines: str) -> Path:
 def _cache_directory() -> Path:
     """``$ZENSERVE_CACHE``, or ``~/.cache/zenserve``, made where it is missing."""
     path = Path(os.environ.get("ZENSERVE_CACHE") or Path.home() / ".cache" / "zenserve")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    return _writable(path)
+
+
+@cache
+def _writable(path: Path) -> Path:
+    """``path``, or a directory of this process where nothing can be written there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="zenserve-"))
 
 
 def _digest(name: str, defines: tuple[str, ...]) -> str:

@@ -45,8 +45,8 @@ def prove(
     places. ``openings``: for each linked segment, in order, a commitment to its values.
 
     Every call draws fresh blinding factors: two proofs of one witness share no group element.
-    Stages: "commit" where there are segments, then "constraints", "quotient", "msm_quotient", "msm_private",
-    "msm_a", "msm_b_g1", "msm_b_g2".
+    Stages: "load key" where a GPU has not got it yet, "commit" where there are segments, then "constraints",
+    "quotient", "msm_quotient", "msm_private", "msm_a", "msm_b_g1", "msm_b_g2".
 
     Peak memory beside statement and witness, for n rows (a power of two) and v variables, in bytes: 32 n that
     the process keeps for the next proof, and 32 v more with segments, for a copy of the witness; then 96 n up
@@ -56,7 +56,7 @@ def prove(
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
     missing or open to other values, ``statement.answer`` where ``answer`` changes more than it may,
     ``statement.unsatisfied`` (the message names the first row that fails);
-    and what ``answer`` and ``progress`` raise.
+    ``ResourceError`` (``resource.*``) as ``prover.backends`` does; and what ``answer`` and ``progress`` raise.
     """
     report = progress or silent
     if proving_key.statement_digest != statement.digest:

@@ -100,9 +100,9 @@ def _missing_gpu() -> str | None:
     """Why no GPU can be used; None where one can. Where there is no driver, CuPy is not loaded."""
     try:
         ctypes.CDLL("libcuda.so.1")
-        from gpu import device
+        from gpu import device, modules
     except OSError:
         return "NVIDIA's driver is not installed"
     except ImportError as error:
         return f"{error}; install zenserve[gpu]"
-    return device.missing()
+    return device.missing() or modules.missing()

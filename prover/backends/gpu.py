@@ -166,7 +166,8 @@ class GpuSession:
 
     def quotient_sum(self) -> WordArray:
         self._load(slice(0, len(self._host)))
-        self._sums["quotient"] = self._resident.quotient.over(self._quotient())
+        with Secrets() as secret:
+            self._sums["quotient"] = self._resident.quotient.over(self._quotient(secret))
         for name, part in self._resident.witness.items():
             self._sums[name] = part.over(self._z)
         return self._sum("quotient")
@@ -177,18 +178,21 @@ class GpuSession:
     def _load(self, variables: slice) -> None:
         device.copy(self._host[variables], self._z[variables])
 
-    def _quotient(self) -> Array:
-        """−2 h on the odd coset, once every constraint is known to hold."""
+    def _quotient(self, keep: Secrets) -> Array:
+        """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
         self._report("constraints", 0.0)
         domain, count = self._resident.domain, self._statement.constraints
-        a, b, c = (self._secret(device.zeros((domain.size, 4), np.uint64)) for _ in range(3))
-        for matrix, out in zip(self._resident.rows, (a, b, c), strict=True):
-            matrix.multiply(self._z, out[: matrix.rows])
-        row = first_unsatisfied(a[:count], b[:count], c[:count])
-        if row is not None:
-            raise self._statement.unsatisfied(row)
-        self._report("constraints", 1.0)
-        domain.quotient(a, b, c)
+        with Secrets() as secret:
+            a = keep(device.zeros((domain.size, 4), np.uint64))
+            b, c = (secret(device.zeros((domain.size, 4), np.uint64)) for _ in range(2))
+            for matrix, out in zip(self._resident.rows, (a, b, c), strict=True):
+                matrix.multiply(self._z, out[: matrix.rows])
+            row = first_unsatisfied(a[:count], b[:count], c[:count])
+            if row is not None:
+                raise self._statement.unsatisfied(row)
+            self._report("constraints", 1.0)
+            domain.quotient(a, b, c)
+        self._report("quotient", 1.0)
         return a
 
     def _sum(self, name: str) -> WordArray:

@@ -13,7 +13,6 @@ import gpu
 from gpu import device
 from zenerrors import ResourceError
 
-
 MIB = 1 << 17  # words
 
 

@@ -170,6 +170,7 @@ ZEN_FN void product(limb* out, const limb* a, const limb* b) {
 // Both products in the same rows, and one reduction for both.
 template <class P>
 ZEN_FN void sum_of_products(limb* out, const limb* a, const limb* b) {
+  static_assert(P::modulus[P::words - 1] >> 62 == 0, "rows would not fit");
   constexpr int n = limb_count<P>;
   limb even[n], odd[n];
   ptx::multiply<n>(odd, a + 1, b[0]);
