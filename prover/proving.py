@@ -55,8 +55,8 @@ def prove(
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
     missing or open to other values, ``statement.answer`` where ``answer`` changes more than it may,
-    ``statement.unsatisfied`` (the message names the first row that fails);
-    ``ResourceError`` (``resource.*``) as ``prover.backends`` does; and what ``answer`` and ``progress`` raise.
+    ``statement.unsatisfied`` (the message names the first row that fails); ``ResourceError`` as
+    ``prover.backends`` has it; and what ``answer`` and ``progress`` raise.
     """
     report = progress or silent
     if proving_key.statement_digest != statement.digest:
