@@ -3,6 +3,8 @@
 // & keeps what the first one writes apart from what the second one reads.
 #pragma once
 
+#include "safegcd.hpp"
+
 #define ZEN_FN __forceinline__
 #define ZEN_UNROLL _Pragma("unroll")
 
@@ -232,19 +234,9 @@ ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
 }
 #endif
 
-// Fermat: a^(p-2). In Montgomery products the powers of R cancel but for R^2, which two products by one remove.
 template <class P>
 __noinline__ void invert(limb* out, const limb* a) {
-  constexpr int n = limb_count<P>;
-  limb power[n], unit[n] = {1};
-  ZEN_UNROLL for (int i = 0; i < n; i++) power[i] = a[i];
-  for (int bit = P::bits - 2; bit >= 0; bit--) {
-    mont_mul<P>(power, power, power);
-    const u64 word = P::modulus[bit / 64] - (bit < 64 ? 2 : 0);  // no borrow leaves either modulus' lowest word
-    if (word >> (bit % 64) & 1) mont_mul<P>(power, power, a);
-  }
-  mont_mul<P>(power, power, unit);
-  mont_mul<P>(out, power, unit);
+  safegcd::invert<P>(out, a);
 }
 
 }  // namespace zen

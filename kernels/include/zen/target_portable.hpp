@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "safegcd.hpp"
 
@@ -25,6 +24,8 @@ using wide = u64;
 #endif
 
 inline constexpr int limb_bits = ZEN_LIMB_BITS;
+
+using safegcd::invert;
 
 template <class P>
 inline constexpr int limb_count = P::words * 64 / limb_bits;
@@ -126,14 +127,6 @@ inline void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
     t[n] = 0;
   }
   reduce_once<P>(out, t);
-}
-
-template <class P>
-inline void invert(limb* out, const limb* a) {
-  u64 words[P::words];
-  std::memcpy(words, a, sizeof words);
-  safegcd::invert<P>(words, words);
-  std::memcpy(out, words, sizeof words);
 }
 
 }  // namespace zen
