@@ -16,7 +16,9 @@ THREADS: Final = 128
 PIECE: Final = 1 << 17
 """Points that are worked on at a time: they fill the card, and scratch memory stays small."""
 
-_GROUP: Final = 16
+_CHAINS: Final = 132 * 256
+"""Threads among which divisions are shared out: they fill the card."""
+
 _FIELDS: Final = {(2, 6): "Fp", (2, 2, 6): "Fp2"}
 
 
@@ -45,9 +47,8 @@ def empty_sums(count: int, points: Array) -> Array:
 
 def to_affine(sums: Array, out: Array) -> None:
     """out[i] = sums[i], XYZZ sums as affine points."""
-    stride = -(-len(out) // _GROUP)
     module(field_of(out.shape[1:], "out")).launch(
-        "to_affine", blocks(stride), THREADS, sums, np.int64(len(out)), np.int64(stride), out
+        "to_affine", blocks(min(len(out), _CHAINS)), THREADS, sums, np.int64(len(out)), out
     )
 
 

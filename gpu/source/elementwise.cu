@@ -33,7 +33,7 @@ __global__ void from_canonical(const Element* a, Element* out, long n) {
 
 // `out` must not be `a`.
 __global__ void __launch_bounds__(256) inverse(const Element* a, Element* out, long n) {
-  invert_each<Element>(
+  invert_each<256, Element>(
       n, [=](long i) { return load(a + i); }, [=](long i) { return out + i; },
       [=](long i, const Element& inverse) { store(out + i, inverse); });
 }

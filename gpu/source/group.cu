@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(128) subgroup(const Point* p, unsigned char* o
 
 // out[i] = p[i] + q[stride i]; `out` must be neither p nor q. Until the slopes are known, it holds the prefix products.
 __global__ void __launch_bounds__(128) add(const Point* p, const Point* q, long stride, Point* out, long n) {
-  invert_each<F>(
+  invert_each<128, F>(
       n, [=](long i) { return slope_denominator(load(p + i), load(q + stride * i)); }, [=](long i) { return &out[i].x; },
       [=](long i, const F& inverse) { store(out + i, add_by_slope(load(p + i), load(q + stride * i), inverse)); });
 }

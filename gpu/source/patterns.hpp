@@ -3,6 +3,7 @@
 // so that a reduction takes up the maps and zips before it. Operations and monoids are those of zen/operations.hpp.
 #pragma once
 
+#include "zen/field.hpp"
 #include "memory.hpp"
 
 namespace zen {
@@ -127,26 +128,50 @@ ZEN_FN void scan(long n, long share, const T* totals, Get get, Put put) {
   }
 }
 
-// Montgomery's trick for the elements that fall to a thread, one inversion for all: finish(i, 1 / denominator(i)), which
-// is zero where the denominator is. prefix(i) is a place for an element, which `finish` may overwrite.
-template <class F, class Denominator, class Prefix, class Finish>
-ZEN_FN void invert_each(long n, Denominator denominator, Prefix prefix, Finish finish) {
+// 1 / a for every thread of a block, which call together; zero for zero. One warp inverts, each lane for several threads:
+// an inversion has the instructions of some 30 products, which the other warps do without.
+template <int threads, class F>
+F inverse_in_block(const F& a) {
+  constexpr int share = threads / 32;
+  __shared__ F values[threads];
+  values[threadIdx.x] = a;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    F own[share], scratch[share];
+    for (int k = 0; k < share; k++) own[k] = values[threadIdx.x + 32 * k];
+    batch_inverse(own, scratch, share);
+    for (int k = 0; k < share; k++) values[threadIdx.x + 32 * k] = own[k];
+  }
+  __syncthreads();
+  return values[threadIdx.x];
+}
+
+// Montgomery's trick for the elements that fall to the threads of a block, one inversion for all: finish(i, 1 /
+// denominator(i)), which is zero where the denominator is. prefix(i) is a place for an element, which `finish` may
+// overwrite. On the way back again(i) gives the denominator, perhaps from what denominator(i) left somewhere.
+template <int threads, class F, class Denominator, class Again, class Prefix, class Finish>
+ZEN_FN void invert_each(long n, Denominator denominator, Again again, Prefix prefix, Finish finish) {
   const long first = thread_index(), step = all_threads();
-  if (first >= n) return;
   F product = F::one();
   for (long i = first; i < n; i += step) {
     const F d = denominator(i);
     store(prefix(i), product);
     if (!d.is_zero()) product = product * d;
   }
-  F inverse = product.inverse();
+  F inverse = inverse_in_block<threads>(product);
+  if (first >= n) return;
   for (long i = first + (n - 1 - first) / step * step; i >= 0; i -= step) {
-    const F d = denominator(i);
+    const F d = again(i);
     const bool regular = !d.is_zero();
     const F own = regular ? inverse * load(prefix(i)) : F::zero();
     if (regular) inverse = inverse * d;
     finish(i, own);
   }
+}
+
+template <int threads, class F, class Denominator, class Prefix, class Finish>
+ZEN_FN void invert_each(long n, Denominator denominator, Prefix prefix, Finish finish) {
+  invert_each<threads, F>(n, denominator, denominator, prefix, finish);
 }
 
 }  // namespace zen

@@ -3,6 +3,8 @@
 #include "zen/curve.hpp"
 #include "zen/signed_scalar.hpp"
 #include "memory.hpp"
+#include "patterns.hpp"
+#include "xyzz_lanes.hpp"
 
 using namespace zen;
 
@@ -10,19 +12,10 @@ using F = ZEN_F;
 using Point = Affine<F>;
 using Sum = Xyzz<F>;
 
-constexpr int group = 16;  // points that share an inversion, `stride` apart
-
-extern "C" __global__ void __launch_bounds__(128) to_affine(const Sum* sums, long n, long stride, Point* out) {
-  const long first = thread_index();
-  if (first >= stride) return;
-  F inverses[group], scratch[group];
-  for (int k = 0; k < group; k++) inverses[k] = first + k * stride < n ? load(&sums[first + k * stride].zzz) : F::zero();
-  batch_inverse(inverses, scratch, group);
-  for (int k = 0; k < group && first + k * stride < n; k++) {
-    const Sum sum = load(sums + first + k * stride);
-    const F inverse_z = inverses[k] * sum.zz;
-    store(out + first + k * stride, Point{sum.x * inverse_z.square(), sum.y * inverses[k]});
-  }
+extern "C" __global__ void __launch_bounds__(128) to_affine(const Sum* sums, long n, Point* out) {
+  invert_each<128, F>(
+      n, [=](long i) { return load(&sums[i].zzz); }, [=](long i) { return &out[i].x; },
+      [=](long i, const F& inverse_zzz) { store(out + i, load(sums + i).to_affine(inverse_zzz)); });
 }
 
 // out[i] = 2^times points[i].
@@ -34,13 +27,15 @@ extern "C" __global__ void __launch_bounds__(128) double_points(const Point* poi
   store(out + i, sum);
 }
 
-// out[window] = 2^(width window) base.
+// out[window] = 2^(width window) base, by one warp.
 extern "C" __global__ void __launch_bounds__(32) powers_of_two(const Point* base, int width, int windows, Sum* out) {
-  if (thread_index()) return;
-  Sum power = Sum::from(load(base));
-  for (int window = 0; window < windows; window++) {
-    store(out + window, power);
-    for (int k = 0; k < width; k++) power = power.doubled();
+  using Lanes = XyzzLanes<F>;
+  if (threadIdx.x == 0) store(out, Sum::from(load(base)));
+  __syncwarp();
+  F power = Lanes::get(out);
+  for (int window = 1; window < windows; window++) {
+    for (int k = 0; k < width; k++) power = Lanes::doubled(power);
+    if (threadIdx.x < Lanes::threads) Lanes::put(out + window, power);
   }
 }
 
