@@ -26,6 +26,8 @@ LONGEST_SCALAR: Final = 254
 _LANES: Final = 4
 _G1_BYTES: Final = 96
 _THREADS: Final = 128
+_PAIR_BLOCKS: Final = {"Fp": 132 * 4, "Fp2": 132 * 2}
+_NO_DIGIT: Final = 0xFFFFFFFF
 _DIGIT_THREADS: Final = 256
 _WIDEST: Final = 22
 _MOST_ENTRIES: Final = 1 << 31
@@ -38,12 +40,16 @@ def window_count(width: int) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """How scalars are cut into digits, and which multiples of ``count`` bases of ``point_bytes`` are kept."""
+    """How scalars are cut into digits, and which multiples of ``count`` bases of ``point_bytes`` are kept.
+
+    Before buckets are summed, their points are added in pairs ``levels`` times.
+    """
 
     count: int
     point_bytes: int
     width: int
     sets: int = 1
+    levels: int = 0
 
     @property
     def windows(self) -> int:
@@ -57,6 +63,16 @@ class Plan:
     @property
     def buckets(self) -> int:
         return self.sets << (self.width - 1)
+
+    @property
+    def digits(self) -> int:
+        """Digits of all scalars, at most: some are zero."""
+        return self.windows * self.count
+
+    @property
+    def groups(self) -> int:
+        """Groups of 2^levels digits, at most: each bucket's last one may not be full."""
+        return (self.digits + min(self.buckets, self.digits) * ((1 << self.levels) - 1)) >> self.levels
 
     @property
     def table_bytes(self) -> int:
@@ -148,41 +164,49 @@ def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
     if not layout.count:
         return device.zeros((4, *bases.shape[1:]), np.uint64)
     starts, digits = _sorted_digits(layout, scalars, indices)
+    listed, order = bases.table, digits
+    for shift in reversed(range(layout.levels)):
+        listed, order = _halved(bases, listed, order, starts, shift), None
     kernels = modules.load("msm", f"ZEN_F={bases.field}")
     sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
-    workers = workers_for(len(digits))
+    workers = workers_for(layout.groups)
     carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
-    arguments = (
-        bases.table,
-        digits,
-        starts,
-        np.uint32(layout.buckets),
-        np.uint32(workers),
-        sums,
-        carries,
-        segments,
-    )
+    sizes = np.uint32(layout.buckets), np.uint32(workers)
+    arguments = listed, order, starts, *sizes, sums, carries, segments
     kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
+    digits.fill(0)
     add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
     return _weighted_sum(kernels, sums, layout)
 
 
 def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple[Array, Array]:
-    """Where the digits of each bucket start, and all digits in this order."""
+    """Where the groups of each bucket start, and all digits in this order. They tell the scalars."""
     kernels, blocks = modules.load("digits"), -(-layout.count // _DIGIT_THREADS)
-    cut = (
-        scalars,
-        indices,
-        np.int64(layout.count),
-        *map(np.int32, (layout.width, layout.windows, layout.sets)),
-    )
+    sizes = map(np.int32, (layout.width, layout.windows, layout.sets))
+    cut = scalars, indices, np.int64(layout.count), *sizes
     counts = device.zeros(layout.buckets, np.uint32)
-    ranks = device.empty(layout.windows * layout.count, np.uint32)
+    ranks = device.empty(layout.digits, np.uint32)
     kernels.launch("count_digits", blocks, _DIGIT_THREADS, *cut, counts, ranks)
+    levels = np.int32(layout.levels)
+    groups = counts, np.int64(layout.buckets), levels
+    kernels.launch("count_groups", -(-layout.buckets // _DIGIT_THREADS), _DIGIT_THREADS, *groups)
     starts = starts_of(counts)
-    digits = device.empty(layout.windows * layout.count, np.uint32)
-    kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, starts, ranks, digits)
+    digits = device.empty(layout.groups << layout.levels, np.uint32)
+    digits.fill(_NO_DIGIT)
+    kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, starts, levels, ranks, digits)
+    ranks.fill(0)
     return starts, digits
+
+
+def _halved(bases: Bases, listed: Array, digits: Array | None, starts: Array, shift: int) -> Array:
+    """Sums of neighbours among the points that ``digits`` name, or ``listed`` as they are."""
+    kernels, layout = modules.load("pairs", f"ZEN_F={bases.field}"), bases.plan
+    halves = device.empty((layout.groups << shift, *bases.shape), np.uint64)
+    listing = (listed,) if digits is None else (listed, digits)
+    arguments = *listing, starts[layout.buckets :], np.int32(shift), halves
+    grid = min(_PAIR_BLOCKS[bases.field], -(-len(halves) // _THREADS))
+    kernels.launch("add_point_pairs" if digits is None else "add_digit_pairs", grid, _THREADS, *arguments)
+    return halves
 
 
 def _weighted_sum(kernels: modules.Module, sums: Array, layout: Plan) -> Array:

@@ -37,12 +37,19 @@ extern "C" __global__ void count_digits(const Fr* scalars, const u32* indices, l
   });
 }
 
-// sorted[starts[bucket] + rank] = the digit.
+// Entries of a bucket become groups of 2^levels, the last one perhaps not full.
+extern "C" __global__ void count_groups(u32* counts, long buckets, int levels) {
+  const long bucket = thread_index();
+  if (bucket < buckets) counts[bucket] = (counts[bucket] + (1u << levels) - 1) >> levels;
+}
+
+// sorted[(starts[bucket] << levels) + rank] = the digit.
 extern "C" __global__ void place_digits(const Fr* scalars, const u32* indices, long n, int width, int windows, int sets,
-                                        const u32* starts, const u32* ranks, u32* sorted) {
+                                        const u32* starts, int levels, const u32* ranks, u32* sorted) {
   visit_digits(scalars, indices, n, width, windows, sets, [&](int window, u32 bucket, SignedScalar::Digit digit) {
     if (!digit.magnitude) return;
     const u32 point = u32(window / sets * n + thread_index());
-    sorted[starts[bucket] + ranks[window * n + thread_index()]] = point | (digit.negative ? negative_digit : 0);
+    const u32 place = (starts[bucket] << levels) + ranks[window * n + thread_index()];
+    sorted[place] = point | (digit.negative ? negative_digit : 0);
   });
 }

@@ -16,23 +16,18 @@ using Lanes = XyzzLanes<F>;
 #define ZEN_BLOCKS 2
 #endif
 
-struct TableEntries {
-  const Affine<F>* table;
-  const u32* sorted;
+struct BucketPoints {
+  DigitPoints<F> digits;
 
-  ZEN_FN void add_to(Sum& sum, u32 i) const {
-    const u32 entry = sorted[i];
-    Affine<F> point = load(table + (entry & ~negative_digit));
-    if (entry & negative_digit) point = -point;
-    sum = sum + point;
-  }
+  ZEN_FN void add_to(Sum& sum, u32 i) const { sum = sum + (digits.sorted ? digits.get(i) : load(digits.table + i)); }
 };
 
-// sums[b] = the sum of bucket b's entries, sorted[starts[b]] and on, but for what is carried.
+// sums[b] = the sum of bucket b's entries, starts[b] and on, but for what is carried: the points of the table that
+// `sorted` names, or points[i] itself where there is no `sorted`.
 extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
-    sum_buckets(const Affine<F>* table, const u32* sorted, const u32* starts, u32 buckets, u32 workers, Sum* sums,
+    sum_buckets(const Affine<F>* points, const u32* sorted, const u32* starts, u32 buckets, u32 workers, Sum* sums,
                 Sum* carries, u32* carry_segments) {
-  sum_shares(TableEntries{table, sorted}, starts, buckets, workers, sums, carries, carry_segments);
+  sum_shares(BucketPoints{{points, sorted}}, starts, buckets, workers, sums, carries, carry_segments);
 }
 
 extern "C" __global__ void __launch_bounds__(128)

@@ -34,8 +34,8 @@ def group(request: pytest.FixtureRequest) -> Group:
     return chosen
 
 
-def layout(group: Group, count: int, width: int, sets: int = 1) -> Plan:
-    return Plan(count, 8 * int(np.prod(group.shape)), width, sets)
+def layout(group: Group, count: int, width: int, sets: int = 1, levels: int = 0) -> Plan:
+    return Plan(count, 8 * int(np.prod(group.shape)), width, sets, levels)
 
 
 def on_device(values: list[int]) -> Array:
@@ -51,12 +51,13 @@ def weighted(logarithms: list[int], values: list[int]) -> int:
     return sum(each * value for each, value in zip(logarithms, values, strict=True))
 
 
+@pytest.mark.parametrize("levels", [0, 1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, 2, 33, 600])
-def test_all_kinds_of_scalars(group: Group, kind: str, count: int) -> None:
+def test_all_kinds_of_scalars(group: Group, kind: str, count: int, levels: int) -> None:
     rng = random.Random(kind)
     values = [KINDS[kind](rng) for _ in range(count)]
-    bases = Bases(device.upload(known_points(group)[:count]), layout(group, count, 7))
+    bases = Bases(device.upload(known_points(group)[:count]), layout(group, count, 7, levels=levels))
     expected = multiples(group, [weighted(LOGARITHMS[:count], values)])[0]
     np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
 
@@ -71,14 +72,15 @@ def test_any_width_and_any_rows_of_multiples(width: int, sets: int) -> None:
     np.testing.assert_array_equal(result(kernels.g1, bases, on_device(values)), expected)
 
 
+@pytest.mark.parametrize("levels", [0, 2])
 @pytest.mark.parametrize("factors", [[0], [1], [1, R - 1], [0, 1, R - 1, 2]], ids=str)
 @pytest.mark.parametrize("kind", ["bits", "all equal", "mixed"])
-def test_many_points_that_are_few(group: Group, factors: list[int], kind: str) -> None:
-    """Sums that meet infinity, doublings and cancellations, in one thread and in four."""
+def test_many_points_that_are_few(group: Group, factors: list[int], kind: str, levels: int) -> None:
+    """Sums that meet infinity, doublings and cancellations, in pairs, in one thread and in four."""
     rng = random.Random(kind)
     chosen = [factors[rng.randrange(len(factors))] for _ in range(300)]
     values = [KINDS[kind](rng) for _ in chosen]
-    bases = Bases(device.upload(multiples(group, chosen)), layout(group, len(chosen), 6))
+    bases = Bases(device.upload(multiples(group, chosen)), layout(group, len(chosen), 6, levels=levels))
     expected = multiples(group, [weighted(chosen, values)])[0]
     np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
 

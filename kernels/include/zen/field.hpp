@@ -114,9 +114,15 @@ struct Fp2 {
   ZEN_FN bool is_zero() const { return c0.is_zero() && c1.is_zero(); }
   ZEN_FN const limb* words() const { return reinterpret_cast<const limb*>(this); }
 
+  ZEN_FN Fp norm() const {
+    Fp r;
+    mont_sum_of_products<FpParameters>(r.v, words(), words());
+    return r;
+  }
+
   Fp2 inverse() const {
-    const Fp norm = (c0.square() + c1.square()).inverse();
-    return {c0 * norm, -(c1 * norm)};
+    const Fp inverse_norm = norm().inverse();
+    return {c0 * inverse_norm, -(c1 * inverse_norm)};
   }
 };
 
