@@ -18,7 +18,7 @@ from gpu import device, modules, points
 from gpu.device import Array
 from gpu.points import empty_sums, field_of
 from gpu.scan import starts_of
-from gpu.segmented import add_carries, workers_for
+from gpu.segmented import WORKERS, add_carries, workers_for
 
 LONGEST_SCALAR: Final = 254
 """Bits of a scalar's magnitude, its sign apart."""
@@ -212,10 +212,11 @@ def _halved(bases: Bases, listed: Array, digits: Array | None, starts: Array, sh
 def _weighted_sum(kernels: modules.Module, sums: Array, layout: Plan) -> Array:
     half = layout.buckets // layout.sets // 2
     for rows in range(1, layout.width):
-        workers = layout.sets * (rows + 1) * half
-        halves = device.empty((workers, *sums.shape[1:]), np.uint64)
+        count = layout.sets * (rows + 1) * half
+        halves = device.empty((count, *sums.shape[1:]), np.uint64)
+        kernel, lanes = ("halve_many", 1) if count >= WORKERS else ("halve_few", _LANES)
         sizes = np.int64(layout.sets), np.int64(rows), np.int64(half)
-        kernels.launch("halve", -(-workers * _LANES // _THREADS), _THREADS, sums, *sizes, halves)
+        kernels.launch(kernel, -(-count * lanes // _THREADS), _THREADS, sums, *sizes, halves)
         sums, half = halves, half // 2
     count = layout.sets * layout.width
     threads = min(_THREADS, -(-count * _LANES // 2 // 32) * 32)

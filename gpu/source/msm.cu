@@ -38,18 +38,28 @@ extern "C" __global__ void __launch_bounds__(128)
 // With 2^k buckets of weights b + 1, the weighted sum is 2^k times the sum of all less 2^j times the sum of those
 // where bit j of b is clear. in[set][row][2 half]: row j < rows - 1 is on the way to the latter, the last row to the
 // former. Each level halves all rows, and what is clear in the lowest bit of the last row becomes another.
-extern "C" __global__ void __launch_bounds__(128) halve(const Sum* in, long sets, long rows, long half, Sum* out) {
-  const long worker = thread_index() / Lanes::threads, set = worker / ((rows + 1) * half);
+template <class Worker>
+ZEN_FN void halve_rows(const Sum* in, long sets, long rows, long half, Sum* out) {
+  using Part = typename Worker::Part;
+  const long worker = thread_index() / Worker::threads, set = worker / ((rows + 1) * half);
   const long row = worker / half % (rows + 1), i = worker % half;
   const bool present = set < sets, is_new = row == rows - 1;
-  F left{}, right{};
+  Part left{}, right{};
   if (present) {
     const Sum* pair = in + (set * rows + (row < rows ? row : rows - 1)) * 2 * half + 2 * i;
-    left = Lanes::get(pair);
-    if (!is_new) right = Lanes::get(pair + 1);
+    left = Worker::get(pair);
+    if (!is_new) right = Worker::get(pair + 1);
   }
-  const F sum = select(is_new, Lanes::negated(left), Lanes::add(left, right));
-  if (present) Lanes::put(out + (set * (rows + 1) + row) * half + i, sum);
+  Part sum = Worker::negated(left);
+  if (__any_sync(whole_warp, present && !is_new)) sum = select(is_new, sum, Worker::add(left, right));
+  if (present) Worker::put(out + (set * (rows + 1) + row) * half + i, sum);
+}
+
+extern "C" __global__ void __launch_bounds__(128) halve_many(const Sum* in, long sets, long rows, long half, Sum* out) {
+  halve_rows<SingleThread<Sum>>(in, sets, rows, half, out);
+}
+extern "C" __global__ void __launch_bounds__(128) halve_few(const Sum* in, long sets, long rows, long half, Sum* out) {
+  halve_rows<Lanes>(in, sets, rows, half, out);
 }
 
 // powers[0] = the sum of 2^e powers[e], e < count, by one block: neighbours first, then neighbours of those.

@@ -59,6 +59,7 @@ struct SingleThread {
 
   static ZEN_FN T get(const T* from) { return load(from); }
   static ZEN_FN void put(T* to, const T& value) { store(to, value); }
+  static ZEN_FN T negated(const T& a) { return -a; }
   static ZEN_FN T add(const T& a, const T& b) { return a + b; }
 };
 

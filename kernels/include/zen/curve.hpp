@@ -33,6 +33,8 @@ struct Xyzz {
   }
   ZEN_FN bool is_infinity() const { return zz.is_zero(); }
 
+  ZEN_FN Xyzz operator-() const { return {x, -y, zz, zzz}; }
+
   Affine<F> to_affine() const {
     return is_infinity() ? Affine<F>::infinity() : to_affine(zzz.inverse());
   }
@@ -47,7 +49,7 @@ struct Xyzz {
     const F u = y.doubled(), v = u.square(), w = u * v, s = x * v;
     const F m = tripled(x.square());
     const F x3 = m.square() - s.doubled();
-    return {x3, m * (s - x3) - w * y, v * zz, w * zzz};
+    return {x3, difference_of_products(m, s - x3, w, y), v * zz, w * zzz};
   }
 
   Xyzz operator+(const Affine<F>& q) const {
@@ -72,7 +74,7 @@ struct Xyzz {
   static ZEN_FN Xyzz finish(const F& p, const F& r, const F& u, const F& s, const F& zz, const F& zzz) {
     const F pp = p.square(), ppp = p * pp, q = u * pp;
     const F x3 = r.square() - ppp - q.doubled();
-    return {x3, r * (q - x3) - s * ppp, zz * pp, zzz * ppp};
+    return {x3, difference_of_products(r, q - x3, s, ppp), zz * pp, zzz * ppp};
   }
 };
 

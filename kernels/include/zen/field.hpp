@@ -126,6 +126,18 @@ struct Fp2 {
   }
 };
 
+// a b - c d; in Fp with one reduction.
+template <class F>
+ZEN_FN F difference_of_products(const F& a, const F& b, const F& c, const F& d) {
+  return a * b - c * d;
+}
+ZEN_FN Fp difference_of_products(const Fp& a, const Fp& b, const Fp& c, const Fp& d) {
+  const Fp2 left = {a, -c}, right = {b, d};
+  Fp r;
+  mont_sum_of_products<FpParameters>(r.v, left.words(), right.words());
+  return r;
+}
+
 // Montgomery's trick: values[i] = 1 / values[i], one inversion and 3 n products; zeros stay zero.
 // `scratch` holds n elements.
 template <class F>
