@@ -28,6 +28,7 @@ _G1_BYTES: Final = 96
 _THREADS: Final = 128
 _PAIR_BLOCKS: Final = {"Fp": 132 * 4, "Fp2": 132 * 2}
 _NO_DIGIT: Final = 0xFFFFFFFF
+_PLACED_BYTES: Final = 16 << 20
 _DIGIT_THREADS: Final = 256
 _WIDEST: Final = 22
 _MOST_ENTRIES: Final = 1 << 31
@@ -193,7 +194,10 @@ def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple
     starts = starts_of(counts)
     digits = device.empty(layout.groups << layout.levels, np.uint32)
     digits.fill(_NO_DIGIT)
-    kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, starts, levels, ranks, digits)
+    count = -(-layout.buckets // -(-digits.nbytes // _PLACED_BYTES))
+    for first in range(0, layout.buckets, count):
+        part = np.uint32(first), np.uint32(count)
+        kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, *part, starts, levels, ranks, digits)
     ranks.fill(0)
     return starts, digits
 
