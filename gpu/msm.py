@@ -82,13 +82,13 @@ class Plan:
 
     @property
     def scratch_bytes(self) -> int:
-        """What ``msm`` takes at most while it works: 8 bytes a digit, and the buckets' sums and halves."""
-        sum_bytes = 2 * self.point_bytes
-        return (
-            8 * self.windows * self.count
-            + 8 * self.buckets
-            + sum_bytes * (2 * self.buckets + 2 * workers_for(self.windows * self.count))
-        )
+        """What ``msm`` takes at most while it works."""
+        sorting = 4 * (self.digits + (self.groups << self.levels) + 2 * self.buckets)
+        halves = self.point_bytes * (self.groups << self.levels) * (0, 2, 3)[min(self.levels, 2)] // 4
+        sums = 2 * self.point_bytes * (self.buckets + 8 * workers_for(self.groups) // 7)
+        listed = self.point_bytes * self.groups if self.levels else 0
+        weighing = 4 * self.point_bytes * self.buckets
+        return max(sorting, (4 * self.groups << self.levels) + max(halves, listed + sums), weighing)
 
     def microseconds(self, full: int) -> float:
         """A rough estimate of ``msm`` on an H200: ``full`` scalars of full length, the others bytes.
@@ -141,7 +141,8 @@ class Bases:
             raise ValueError(
                 f"{len(given)} bases are too many: with their multiples there must be fewer than 2^31"
             )
-        device.require(self.plan.table_bytes, "a table of multiples of the bases")
+        needed = self.plan.table_bytes + self.plan.scratch_bytes
+        device.require(needed, "a table of multiples of the bases, with what its use needs,")
         self.table = device.empty((self.plan.rows, *given.shape), np.uint64)
         if not len(given):
             return
@@ -164,20 +165,9 @@ def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
         )
     if not layout.count:
         return device.zeros((4, *bases.shape[1:]), np.uint64)
-    starts, digits = _sorted_digits(layout, scalars, indices)
-    listed, order = bases.table, digits
-    for shift in reversed(range(layout.levels)):
-        listed, order = _halved(bases, listed, order, starts, shift), None
     kernels = modules.load("msm", f"ZEN_F={bases.field}")
-    sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
-    workers = workers_for(layout.groups)
-    carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
-    sizes = np.uint32(layout.buckets), np.uint32(workers)
-    arguments = listed, order, starts, *sizes, sums, carries, segments
-    kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
-    digits.fill(0)
-    add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
-    return _weighted_sum(kernels, sums, layout)
+    starts, digits = _sorted_digits(layout, scalars, indices)
+    return _weighted_sum(kernels, _bucket_sums(kernels, bases, starts, digits), layout)
 
 
 def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple[Array, Array]:
@@ -200,6 +190,22 @@ def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple
         kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, *part, starts, levels, ranks, digits)
     ranks.fill(0)
     return starts, digits
+
+
+def _bucket_sums(kernels: modules.Module, bases: Bases, starts: Array, digits: Array) -> Array:
+    """The sum of each bucket. ``digits`` are cleared."""
+    layout, listed, order = bases.plan, bases.table, digits
+    for shift in reversed(range(layout.levels)):
+        listed, order = _halved(bases, listed, order, starts, shift), None
+    sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
+    workers = workers_for(layout.groups)
+    carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
+    sizes = np.uint32(layout.buckets), np.uint32(workers)
+    arguments = listed, order, starts, *sizes, sums, carries, segments
+    kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
+    digits.fill(0)
+    add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
+    return sums
 
 
 def _halved(bases: Bases, listed: Array, digits: Array | None, starts: Array, shift: int) -> Array:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import DTypeLike
 
 import kernels
 from gpu import device
 from gpu.device import Array
 from gpu.msm import Bases, Plan, msm, plan
 from kernels import Group, WordArray
+from tests.gpu.emulator.place import EMULATED
 from tests.gpu.known import LOGARITHMS, affine, known_points, multiples
 from tests.kernels.strategies import R, edge_values
 from zenerrors import ResourceError
@@ -119,6 +122,51 @@ def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ResourceError) as refusal:
         Bases(device.upload(known_points(kernels.g1)[:3]))
     assert refusal.value.code == "resource.gpu_memory"
+
+
+@pytest.mark.skipif(not EMULATED, reason="the device's pool hides what is in use")
+@pytest.mark.parametrize("levels", range(4))
+@pytest.mark.parametrize(("count", "width"), [(600, 5), (600, 11), (30, 9)])
+def test_scratch_memory_is_what_the_plan_says(
+    group: Group, count: int, width: int, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, most, allocate = 0, 0, device.empty
+
+    def change(size: int) -> None:
+        nonlocal held, most
+        held += size
+        most = max(most, held)
+
+    def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        array = allocate(shape, dtype)
+        change(array.nbytes)
+        weakref.finalize(array, change, -array.nbytes)
+        return array
+
+    values = [random.Random(i).randrange(R) for i in range(count)]
+    bases = Bases(device.upload(known_points(group)[:count]), layout(group, count, width, levels=levels))
+    scalars = on_device(values)
+    monkeypatch.setattr(device, "empty", empty)
+    msm(bases, scalars)
+    assert 0.8 * bases.plan.scratch_bytes < most < 1.05 * bases.plan.scratch_bytes
+
+
+@pytest.mark.parametrize("levels", [0, 2])
+def test_digits_are_cleared(levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They tell the scalars."""
+    bases = Bases(device.upload(known_points(kernels.g1)), layout(kernels.g1, 600, 8, levels=levels))
+    scalars, secret, allocate = on_device(LOGARITHMS), [], device.empty
+
+    def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        array = allocate(shape, dtype)
+        if shape in (bases.plan.digits, bases.plan.groups << levels):
+            secret.append(array)
+        return array
+
+    monkeypatch.setattr(device, "empty", empty)
+    msm(bases, scalars)
+    assert len(secret) == 2
+    assert not any(device.download(array).any() for array in secret)
 
 
 def test_plans_keep_to_their_budget() -> None:
