@@ -62,15 +62,16 @@ extern "C" __global__ void __launch_bounds__(128) halve_few(const Sum* in, long 
   halve_rows<Lanes>(in, sets, rows, half, out);
 }
 
-// powers[0] = the sum of 2^e powers[e], e < count, by one block: neighbours first, then neighbours of those.
+// powers[0] = the sum of 2^e powers[e], e < count, by one block: the upper half, doubled as often as it is above the
+// lower one, is added to it, until one is left.
 extern "C" __global__ void __launch_bounds__(128) combine(Sum* powers, int count) {
-  for (int distance = 1; distance < count; distance *= 2) {
-    for (int first = 0; first < count; first += 2 * distance * int(blockDim.x / Lanes::threads)) {
-      const int low = first + 2 * distance * int(threadIdx.x / Lanes::threads), high = low + distance;
+  for (int half = (count + 1) / 2; count > 1; count = half, half = (count + 1) / 2) {
+    for (int first = 0; first < count - half; first += int(blockDim.x / Lanes::threads)) {
+      const int low = first + int(threadIdx.x / Lanes::threads), high = low + half;
       const bool active = high < count;
       if (!__any_sync(whole_warp, active)) continue;
       F part = active ? Lanes::get(powers + high) : F{};
-      for (int i = 0; i < distance; i++) part = Lanes::doubled(part);
+      for (int i = 0; i < half; i++) part = Lanes::doubled(part);
       part = Lanes::add(active ? Lanes::get(powers + low) : F{}, part);
       if (active) Lanes::put(powers + low, part);
     }
