@@ -28,7 +28,7 @@ _G1_BYTES: Final = 96
 _THREADS: Final = 128
 _PAIR_BLOCKS: Final = {"Fp": 132 * 4, "Fp2": 132 * 2}
 _NO_DIGIT: Final = 0xFFFFFFFF
-_PLACED_BYTES: Final = 16 << 20
+_PLACED_BYTES: Final = 64 << 20
 _DIGIT_THREADS: Final = 256
 _WIDEST: Final = 22
 _MOST_ENTRIES: Final = 1 << 31
@@ -186,8 +186,8 @@ def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple
     digits.fill(_NO_DIGIT)
     count = -(-layout.buckets // -(-digits.nbytes // _PLACED_BYTES))
     for first in range(0, layout.buckets, count):
-        part = np.uint32(first), np.uint32(count)
-        kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, *part, starts, levels, ranks, digits)
+        part = np.uint32(first), np.uint32(count), starts, starts[layout.buckets :], levels
+        kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, *part, ranks, digits)
     ranks.fill(0)
     return starts, digits
 
@@ -196,7 +196,7 @@ def _bucket_sums(kernels: modules.Module, bases: Bases, starts: Array, digits: A
     """The sum of each bucket. ``digits`` are cleared."""
     layout, listed, order = bases.plan, bases.table, digits
     for shift in reversed(range(layout.levels)):
-        listed, order = _halved(bases, listed, order, starts, shift), None
+        listed, order = _halved(bases, listed, order, starts[layout.buckets :], shift), None
     sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
     workers = workers_for(layout.groups)
     carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
@@ -208,14 +208,20 @@ def _bucket_sums(kernels: modules.Module, bases: Bases, starts: Array, digits: A
     return sums
 
 
-def _halved(bases: Bases, listed: Array, digits: Array | None, starts: Array, shift: int) -> Array:
-    """Sums of neighbours among the points that ``digits`` name, or ``listed`` as they are."""
-    kernels, layout = modules.load("pairs", f"ZEN_F={bases.field}"), bases.plan
-    halves = device.empty((layout.groups << shift, *bases.shape), np.uint64)
-    listing = (listed,) if digits is None else (listed, digits)
-    arguments = *listing, starts[layout.buckets :], np.int32(shift), halves
-    grid = min(_PAIR_BLOCKS[bases.field], -(-len(halves) // _THREADS))
-    kernels.launch("add_point_pairs" if digits is None else "add_digit_pairs", grid, _THREADS, *arguments)
+def _halved(bases: Bases, listed: Array, digits: Array | None, groups: Array, shift: int) -> Array:
+    """Sums of pairs among the points that ``digits`` name, or else among ``listed``.
+
+    The last list has points one after the other, those before have their 16 bytes apart, uint64[words / 2, n, 2].
+    """
+    count = bases.plan.groups << shift
+    quads = bases.plan.point_bytes // 16
+    halves = device.empty((quads, count, 2) if shift else (count, *bases.shape), np.uint64)
+    listing = (listed, np.int64(listed.shape[1])) if digits is None else (listed, digits)
+    strides = (1, count) if shift else (quads, 1)
+    arguments = *listing, groups, np.int32(shift), halves, *map(np.int64, strides)
+    kernel = "add_point_pairs" if digits is None else "add_digit_pairs"
+    grid = min(_PAIR_BLOCKS[bases.field], -(-count // _THREADS))
+    modules.load("pairs", f"ZEN_F={bases.field}").launch(kernel, grid, _THREADS, *arguments)
     return halves
 
 

@@ -43,15 +43,16 @@ extern "C" __global__ void count_groups(u32* counts, long buckets, int levels) {
   if (bucket < buckets) counts[bucket] = (counts[bucket] + (1u << levels) - 1) >> levels;
 }
 
-// sorted[(starts[bucket] << levels) + rank] = the digit, for `count` buckets from `first` on: one launch for all would
-// write everywhere at a time, and bring every line of memory into the cache once for each of its digits.
+// Digits in their groups: sorted[k][group] = digit k of a group. For `count` buckets from `first` on: one launch for all
+// would write everywhere at a time, and bring every line of memory into the cache once for each of its digits.
 extern "C" __global__ void place_digits(const Fr* scalars, const u32* indices, long n, int width, int windows, int sets,
-                                        u32 first, u32 count, const u32* starts, int levels, const u32* ranks,
-                                        u32* sorted) {
+                                        u32 first, u32 count, const u32* starts, const u32* groups, int levels,
+                                        const u32* ranks, u32* sorted) {
+  const u32 all = *groups, last = (1u << levels) - 1;
   visit_digits(scalars, indices, n, width, windows, sets, [&](int window, u32 bucket, SignedScalar::Digit digit) {
     if (!digit.magnitude || bucket - first >= count) return;
     const u32 point = u32(window / sets * n + thread_index());
-    const u32 place = (starts[bucket] << levels) + ranks[window * n + thread_index()];
-    sorted[place] = point | (digit.negative ? negative_digit : 0);
+    const u32 rank = ranks[window * n + thread_index()];
+    sorted[(rank & last) * all + starts[bucket] + (rank >> levels)] = point | (digit.negative ? negative_digit : 0);
   });
 }

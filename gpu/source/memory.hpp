@@ -29,6 +29,25 @@ ZEN_FN void store(T* to, const T& value) {
   }
 }
 
+// The same where an element's 16 bytes lie `stride` apart, so that neighbouring threads read and write neighbours.
+template <class T>
+ZEN_FN T load_apart(const uint4* from, long stride) {
+  union {
+    uint4 quads[sizeof(T) / 16];
+    T value;
+  } r;
+  ZEN_UNROLL for (int i = 0; i < int(sizeof(T) / 16); i++) r.quads[i] = from[i * stride];
+  return r.value;
+}
+
+template <class T>
+ZEN_FN void store_apart(uint4* to, long stride, const T& value) {
+  ZEN_UNROLL for (int i = 0; i < int(sizeof(T) / 16); i++) {
+    const limb* v = reinterpret_cast<const limb*>(&value) + 4 * i;
+    to[i * stride] = make_uint4(v[0], v[1], v[2], v[3]);
+  }
+}
+
 ZEN_FN long thread_index() { return long(blockIdx.x) * blockDim.x + threadIdx.x; }
 
 // The block's dynamic shared memory.

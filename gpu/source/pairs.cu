@@ -1,6 +1,7 @@
-// Halves of a list of points: neighbours are added in affine coordinates, for six products where an XYZZ sum takes ten
-// (Montgomery's trick; inversions are few). Buckets begin at multiples of 2^levels, filled up with infinity, so that
-// after as many halves no point has met one of another bucket.
+// Halves of a list of points: pairs are added in affine coordinates, for six products where an XYZZ sum takes ten
+// (Montgomery's trick; inversions are few). Buckets are filled up with infinity to whole groups of 2^levels points, and
+// the list has the first point of all groups, then the second of all, and so on: the partner of a point is always half
+// a list away, after `levels` halves a point is left for each group, and threads read what lies side by side.
 #include "digits.hpp"
 #include "patterns.hpp"
 
@@ -13,12 +14,19 @@ using Point = Affine<F>;
 #define ZEN_BLOCKS (sizeof(ZEN_F) == 48 ? 4 : 2)
 #endif
 
-template <class F>
+// 16 bytes k of point i are quads[k apart + i next].
 struct ListedPoints {
-  const Affine<F>* points;
+  uint4* quads;
+  long next, apart;
 
-  ZEN_FN Affine<F> get(long i) const { return load(points + i); }
-  ZEN_FN F x(long i) const { return load(&points[i].x); }
+  ZEN_FN Point get(long i) const { return load_apart<Point>(quads + i * next, apart); }
+  ZEN_FN F x(long i) const { return load_apart<F>(quads + i * next, apart); }
+  ZEN_FN void put(long i, const Point& point) const { store_apart(quads + i * next, apart, point); }
+
+  // Until point i is known, its place has elements 0 and 1 of Fp.
+  ZEN_FN uint4* place(long i, int element) const { return quads + i * next + 3 * element * apart; }
+  ZEN_FN Fp kept(long i, int element) const { return load_apart<Fp>(place(i, element), apart); }
+  ZEN_FN void keep(long i, int element, const Fp& value) const { store_apart(place(i, element), apart, value); }
 };
 
 // In Fp2 only norms are inverted: 1 / a = conjugate(a) / norm(a).
@@ -27,39 +35,41 @@ ZEN_FN Fp norm(const Fp2& a) { return a.norm(); }
 ZEN_FN Fp inverse_by_norm(const Fp&, const Fp& inverse_norm) { return inverse_norm; }
 ZEN_FN Fp2 inverse_by_norm(const Fp2& a, const Fp& inverse_norm) { return {a.c0 * inverse_norm, -(a.c1 * inverse_norm)}; }
 
-// Of points 2 i and 2 i + 1; y is read where x does not decide. Points with x = 0 are of order 3, in neither subgroup.
+// Of points i and j; y is read where x does not decide. Points with x = 0 are of order 3, in neither subgroup.
 template <class Points>
-ZEN_FN F pair_denominator(const Points& points, long i) {
-  const F x1 = points.x(2 * i), x2 = points.x(2 * i + 1), difference = x2 - x1;
+ZEN_FN F pair_denominator(const Points& points, long i, long j) {
+  const F x1 = points.x(i), x2 = points.x(j), difference = x2 - x1;
   if (x1.is_zero() || x2.is_zero() || !difference.is_zero())
     return x1.is_zero() || x2.is_zero() ? F::zero() : difference;
-  return slope_denominator(points.get(2 * i), points.get(2 * i + 1));
+  return slope_denominator(points.get(i), points.get(j));
 }
 
-// out[i] = points[2 i] + points[2 i + 1], i < n. Until then out[i] has what the inversion needs.
+// out[i] = points[i] + points[n + i], i < n.
 template <class Points>
-ZEN_FN void add_pairs(const Points& points, long n, Point* out) {
+ZEN_FN void add_pairs(const Points& points, long n, const ListedPoints& out) {
   constexpr bool keeps_norm = sizeof(F) > sizeof(Fp);
-  const auto prefix = [=](long i) { return reinterpret_cast<Fp*>(out + i); };
   const auto denominator = [=](long i) {
-    const Fp d = norm(pair_denominator(points, i));
-    if (keeps_norm) store(prefix(i) + 1, d);
+    const Fp d = norm(pair_denominator(points, i, n + i));
+    if (keeps_norm) out.keep(i, 1, d);
     return d;
   };
-  const auto again = [=](long i) { return keeps_norm ? load(prefix(i) + 1) : norm(pair_denominator(points, i)); };
-  invert_each<128, Fp>(n, denominator, again, prefix, [=](long i, const Fp& inverse_norm) {
-    const Point p = points.get(2 * i), q = points.get(2 * i + 1);
-    store(out + i, add_by_slope(p, q, inverse_by_norm(slope_denominator(p, q), inverse_norm)));
-  });
+  const auto again = [=](long i) { return keeps_norm ? out.kept(i, 1) : norm(pair_denominator(points, i, n + i)); };
+  invert_each<128, Fp>(
+      n, denominator, again, [=](long i, const Fp& product) { out.keep(i, 0, product); },
+      [=](long i) { return out.kept(i, 0); },
+      [=](long i, const Fp& inverse_norm) {
+        const Point p = points.get(i), q = points.get(n + i);
+        out.put(i, add_by_slope(p, q, inverse_by_norm(slope_denominator(p, q), inverse_norm)));
+      });
 }
 
-// The list has *groups << (shift + 1) entries.
+// The list has *groups << (shift + 1) points, what is written half as many.
 extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
-    add_digit_pairs(const Point* table, const u32* sorted, const u32* groups, int shift, Point* out) {
-  add_pairs(DigitPoints<F>{table, sorted}, long(*groups) << shift, out);
+    add_digit_pairs(const Point* table, const u32* sorted, const u32* groups, int shift, uint4* out, long next, long apart) {
+  add_pairs(DigitPoints<F>{table, sorted}, long(*groups) << shift, {out, next, apart});
 }
 
 extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
-    add_point_pairs(const Point* points, const u32* groups, int shift, Point* out) {
-  add_pairs(ListedPoints<F>{points}, long(*groups) << shift, out);
+    add_point_pairs(uint4* points, long points_apart, const u32* groups, int shift, uint4* out, long next, long apart) {
+  add_pairs(ListedPoints{points, 1, points_apart}, long(*groups) << shift, {out, next, apart});
 }

@@ -147,15 +147,15 @@ F inverse_in_block(const F& a) {
 }
 
 // Montgomery's trick for the elements that fall to the threads of a block, one inversion for all: finish(i, 1 /
-// denominator(i)), which is zero where the denominator is. prefix(i) is a place for an element, which `finish` may
-// overwrite. On the way back again(i) gives the denominator, perhaps from what denominator(i) left somewhere.
-template <int threads, class F, class Denominator, class Again, class Prefix, class Finish>
-ZEN_FN void invert_each(long n, Denominator denominator, Again again, Prefix prefix, Finish finish) {
+// denominator(i)), which is zero where the denominator is. Until then keep(i, product) has stored what kept(i) reads.
+// On the way back again(i) gives the denominator, perhaps from what denominator(i) left somewhere.
+template <int threads, class F, class Denominator, class Again, class Keep, class Kept, class Finish>
+ZEN_FN void invert_each(long n, Denominator denominator, Again again, Keep keep, Kept kept, Finish finish) {
   const long first = thread_index(), step = all_threads();
   F product = F::one();
   for (long i = first; i < n; i += step) {
     const F d = denominator(i);
-    store(prefix(i), product);
+    keep(i, product);
     if (!d.is_zero()) product = product * d;
   }
   F inverse = inverse_in_block<threads>(product);
@@ -163,15 +163,18 @@ ZEN_FN void invert_each(long n, Denominator denominator, Again again, Prefix pre
   for (long i = first + (n - 1 - first) / step * step; i >= 0; i -= step) {
     const F d = again(i);
     const bool regular = !d.is_zero();
-    const F own = regular ? inverse * load(prefix(i)) : F::zero();
+    const F own = regular ? inverse * kept(i) : F::zero();
     if (regular) inverse = inverse * d;
     finish(i, own);
   }
 }
 
+// The same with prefix(i), a place for an element, which `finish` may overwrite.
 template <int threads, class F, class Denominator, class Prefix, class Finish>
 ZEN_FN void invert_each(long n, Denominator denominator, Prefix prefix, Finish finish) {
-  invert_each<threads, F>(n, denominator, denominator, prefix, finish);
+  invert_each<threads, F>(
+      n, denominator, denominator, [=](long i, const F& product) { store(prefix(i), product); },
+      [=](long i) { return load(prefix(i)); }, finish);
 }
 
 }  // namespace zen
