@@ -7,7 +7,7 @@ import numpy as np
 from gpu import device
 from gpu.device import Array
 from gpu.msm import window_count
-from gpu.points import PIECE, THREADS, blocks, empty_sums, field_of, module, to_affine
+from gpu.points import CHAINS, PIECE, THREADS, blocks, empty_sums, field_of, module, to_affine
 
 _EACH_MULTIPLES = 8
 _WIDEST = 16
@@ -73,9 +73,14 @@ def multiply_each(points: Array, scalars: Array) -> Array:
 
 
 def choose_width(count: int) -> int:
-    """The width of digits with the fewest products: 10 for an addition, 20 for each bit of an entry."""
+    """The width of digits with the fewest products: 10 for an addition, 20 for each bit of an entry.
+
+    Fewer than fill the card take as long.
+    """
 
     def products(width: int) -> int:
-        return window_count(width) * (10 * count + (1 << (width - 1)) * 20 * width)
+        windows = window_count(width)
+        entries = windows << (width - 1)
+        return 10 * windows * max(count, CHAINS) + 20 * width * max(entries, CHAINS)
 
     return min(range(2, _WIDEST + 1), key=products)

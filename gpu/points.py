@@ -16,8 +16,8 @@ THREADS: Final = 128
 PIECE: Final = 1 << 17
 """Points that are worked on at a time: they fill the card, and scratch memory stays small."""
 
-_CHAINS: Final = 132 * 256
-"""Threads among which divisions are shared out: they fill the card."""
+CHAINS: Final = 132 * 256
+"""Threads that fill the card."""
 
 _FIELDS: Final = {(2, 6): "Fp", (2, 2, 6): "Fp2"}
 
@@ -48,7 +48,7 @@ def empty_sums(count: int, points: Array) -> Array:
 def to_affine(sums: Array, out: Array) -> None:
     """out[i] = sums[i], XYZZ sums as affine points."""
     module(field_of(out.shape[1:], "out")).launch(
-        "to_affine", blocks(min(len(out), _CHAINS)), THREADS, sums, np.int64(len(out)), out
+        "to_affine", blocks(min(len(out), CHAINS)), THREADS, sums, np.int64(len(out)), out
     )
 
 

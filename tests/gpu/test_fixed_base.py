@@ -22,6 +22,12 @@ def group(request: pytest.FixtureRequest) -> Group:
     return chosen
 
 
+@pytest.fixture(autouse=True)
+def small_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that narrow digits pay, and tables are small."""
+    monkeypatch.setattr(fixed_base, "CHAINS", 32)
+
+
 def test_multiples_of_a_base(group: Group) -> None:
     base = known_points(group)[7]
     actual = device.download(multiply_base(device.upload(base), device.upload(SCALARS)))
@@ -34,6 +40,13 @@ def test_a_table_for_many_products() -> None:
     assert fixed_base.choose_width(2000) > fixed_base.choose_width(len(SCALARS))
     FixedBase(device.upload(base), 2000).multiply(device.upload(SCALARS), out)
     np.testing.assert_array_equal(device.download(out), kernels.g1.fixed_base(base, SCALARS))
+
+
+def test_few_products_have_wide_digits_where_a_card_would_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = fixed_base.choose_width(16)
+    monkeypatch.setattr(fixed_base, "CHAINS", 1 << 15)
+    assert fixed_base.choose_width(16) > narrow
+    assert fixed_base.choose_width(1 << 20) > fixed_base.choose_width(16)
 
 
 def test_multiples_of_infinity_and_of_nothing(group: Group) -> None:

@@ -50,7 +50,11 @@ struct Prime {
     return difference == 0;
   }
   ZEN_FN Prime operator-() const { return zero() - *this; }
-  ZEN_FN Prime square() const { return *this * *this; }
+  ZEN_FN Prime square() const {
+    Prime r;
+    mont_square<P>(r.v, v);
+    return r;
+  }
   ZEN_FN Prime doubled() const { return *this + *this; }
   ZEN_FN bool is_zero() const {
     limb any = 0;

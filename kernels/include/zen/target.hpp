@@ -9,6 +9,7 @@
 //   sub_mod<P>(out, a, b)       out = a - b mod P::modulus
 //   invert<P>(out, a)           out = 1 / a mod P::modulus for plain integers; zero goes to zero
 //   mont_mul<P>(out, a, b)      out = a b / R mod P::modulus, R = 2^(64 P::words)
+//   mont_square<P>(out, a)      out = a a / R mod P::modulus
 //   mont_sum_of_products<P>(out, a, b)
 //                               out = (a_0 b_0 + a_1 b_1) / R mod P::modulus for two elements side by side at `a` and
 //                               two at `b`; needs a modulus below R / 4, as Fp's is

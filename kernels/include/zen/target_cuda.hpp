@@ -99,6 +99,36 @@ ZEN_FN void reduce_row(limb* even, limb* odd) {
   }
 }
 
+// The same after a division by 2^32.
+template <class P>
+ZEN_FN void shift_reduce_row(limb* even, limb* odd) {
+  constexpr int n = limb_count<P>;
+  limb modulus[n];
+  ZEN_UNROLL for (int i = 0; i < n; i++) modulus[i] = modulus_limb<P>(i);
+  asm volatile("add.cc.u32 %0, %0, %1;" : "+r"(even[0]) : "r"(odd[1]));
+  const limb m = even[0] * limb(P::negative_inverse);
+  shift_multiply_add<n>(odd, modulus + 1, m);
+  multiply_add<n>(even, modulus, m);
+  add_carry(odd[n - 1]);
+}
+
+// acc += a[0], a[2], .. a[count - 1 or 2] times b; acc has no more above but earlier carries.
+ZEN_FN void add_upper_row(limb* acc, const limb* a, int count, limb b) {
+  if (count <= 0) return;
+  asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+r"(acc[0]), "+r"(acc[1]) : "r"(a[0]), "r"(b));
+  ZEN_UNROLL for (int j = 2; j < count; j += 2)
+    asm volatile("madc.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+r"(acc[j]), "+r"(acc[j + 1]) : "r"(a[j]), "r"(b));
+  add_carry(acc[count + count % 2]);
+}
+
+// acc += the sum of a[i]^2 2^(64 i).
+template <int n>
+ZEN_FN void add_squares(limb* acc, const limb* a) {
+  asm volatile("mad.lo.cc.u32 %0, %2, %2, %0; madc.hi.cc.u32 %1, %2, %2, %1;" : "+r"(acc[0]), "+r"(acc[1]) : "r"(a[0]));
+  ZEN_UNROLL for (int i = 1; i < n; i++)
+    asm volatile("madc.lo.cc.u32 %0, %2, %2, %0; madc.hi.cc.u32 %1, %2, %2, %1;" : "+r"(acc[2 * i]), "+r"(acc[2 * i + 1]) : "r"(a[i]));
+}
+
 template <int n>
 ZEN_FN void add(limb* out, const limb* a, const limb* b) {
   asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(out[0]) : "r"(a[0]), "r"(b[0]));
@@ -169,6 +199,32 @@ ZEN_FN void product(limb* out, const limb* a, const limb* b) {
   finish<P>(out, even, odd);
 }
 
+// A square has each product of two different limbs twice: rows multiply what lies above the diagonal by 2, then the
+// squares of limbs are added, then all is reduced: 234 multiplications in Fp where a product takes 300.
+template <class P>
+ZEN_FN void square(limb* out, const limb* a) {
+  constexpr int n = limb_count<P>;
+  limb even[2 * n] = {}, odd[2 * n] = {};
+  ZEN_UNROLL for (int i = 0; i < n - 1; i++) {
+    limb twice[n];
+    ZEN_UNROLL for (int j = i + 1; j < n; j++) twice[j] = a[j] << 1 | (j > i + 1 ? a[j - 1] >> 31 : 0);
+    ptx::add_upper_row(odd + 2 * i, twice + i + 1, n - i - 1, a[i]);
+    ptx::add_upper_row(even + 2 * i + 2, twice + i + 2, n - i - 2, a[i]);
+  }
+  ptx::add<2 * n - 1>(even + 1, even + 1, odd);
+  ptx::add_squares<n>(even, a);
+
+  limb low[n], high[n] = {};
+  ZEN_UNROLL for (int i = 0; i < n; i++) low[i] = even[i];
+  ptx::reduce_row<P>(low, high);
+  ZEN_UNROLL for (int i = 1; i < n; i++)
+    i % 2 ? ptx::shift_reduce_row<P>(high, low) : ptx::shift_reduce_row<P>(low, high);
+  ptx::add<n - 1>(low, low, high + 1);
+  ptx::add_carry(low[n - 1]);
+  ptx::add<n>(low, low, even + n);
+  reduce_once<P>(out, low);
+}
+
 // Both products in the same rows, and one reduction for both.
 template <class P>
 ZEN_FN void sum_of_products(limb* out, const limb* a, const limb* b) {
@@ -210,6 +266,12 @@ __noinline__ Limbs<P, 1> called_product(Limbs<P, 1> a, Limbs<P, 1> b) {
   return r;
 }
 template <class P>
+__noinline__ Limbs<P, 1> called_square(Limbs<P, 1> a) {
+  Limbs<P, 1> r;
+  square<P>(r.v, a.v);
+  return r;
+}
+template <class P>
 __noinline__ Limbs<P, 1> called_sum_of_products(Limbs<P, 2> a, Limbs<P, 2> b) {
   Limbs<P, 1> r;
   sum_of_products<P>(r.v, a.v, b.v);
@@ -220,6 +282,10 @@ ZEN_FN void mont_mul(limb* out, const limb* a, const limb* b) {
   called_product<P>(Limbs<P, 1>::from(a), Limbs<P, 1>::from(b)).to(out);
 }
 template <class P>
+ZEN_FN void mont_square(limb* out, const limb* a) {
+  called_square<P>(Limbs<P, 1>::from(a)).to(out);
+}
+template <class P>
 ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
   called_sum_of_products<P>(Limbs<P, 2>::from(a), Limbs<P, 2>::from(b)).to(out);
 }
@@ -227,6 +293,10 @@ ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
 template <class P>
 ZEN_FN void mont_mul(limb* out, const limb* a, const limb* b) {
   product<P>(out, a, b);
+}
+template <class P>
+ZEN_FN void mont_square(limb* out, const limb* a) {
+  square<P>(out, a);
 }
 template <class P>
 ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {

@@ -105,6 +105,11 @@ inline void mont_mul(limb* out, const limb* a, const limb* b) {
 }
 
 template <class P>
+inline void mont_square(limb* out, const limb* a) {
+  mont_mul<P>(out, a, a);
+}
+
+template <class P>
 inline void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
   constexpr int n = limb_count<P>;
   limb t[n + 1] = {};

@@ -177,6 +177,11 @@ ZEN_FN void mont_mul(limb* out, const limb* a, const limb* b) {
 }
 
 template <class P>
+ZEN_FN void mont_square(limb* out, const limb* a) {
+  mont_mul<P>(out, a, a);
+}
+
+template <class P>
 ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
   static_assert(P::words == 6);
   struct words {
