@@ -17,7 +17,7 @@ _BLOCKS: Final = 132 * 4
 
 _CHAINS: Final = 132 * 512
 _POINT_CHAINS: Final = 132 * 128
-"""Threads that invert, each once for its elements."""
+"""Threads among which inversions are shared out."""
 
 
 class Field:

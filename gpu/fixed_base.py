@@ -7,7 +7,8 @@ import numpy as np
 from gpu import device
 from gpu.device import Array
 from gpu.msm import window_count
-from gpu.points import CHAINS, PIECE, THREADS, blocks, empty_sums, field_of, module, to_affine
+from gpu.points import PIECE, THREADS, blocks, empty_sums, field_of, module, to_affine
+from gpu.segmented import WORKERS
 
 _EACH_MULTIPLES = 8
 _WIDEST = 16
@@ -81,6 +82,6 @@ def choose_width(count: int) -> int:
     def products(width: int) -> int:
         windows = window_count(width)
         entries = windows << (width - 1)
-        return 10 * windows * max(count, CHAINS) + 20 * width * max(entries, CHAINS)
+        return 10 * windows * max(count, WORKERS) + 20 * width * max(entries, WORKERS)
 
     return min(range(2, _WIDEST + 1), key=products)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -24,14 +25,15 @@ LONGEST_SCALAR: Final = 254
 """Bits of a scalar's magnitude, its sign apart."""
 
 _LANES: Final = 4
-_G1_BYTES: Final = 96
+_MICROSECONDS: Final = {96: (3.2e-4, 4.2e-4, 1.6e-3, 9.0), 192: (7.5e-4, 1.25e-3, 4e-3, 25.0)}
+"""By the bytes of a point: a pair, a point of a bucket's sum, a bucket of the weighted sum, a step of few."""
+
 _THREADS: Final = 128
 _PAIR_BLOCKS: Final = {"Fp": 132 * 4, "Fp2": 132 * 2}
-_NO_DIGIT: Final = 0xFFFFFFFF
-_PLACED_BYTES: Final = 64 << 20
+_PLACED_BYTES: Final = 32 << 20
 _DIGIT_THREADS: Final = 256
 _WIDEST: Final = 22
-_MOST_ENTRIES: Final = 1 << 31
+_MOST_LEVELS: Final = 4
 
 
 def window_count(width: int) -> int:
@@ -83,24 +85,30 @@ class Plan:
     @property
     def scratch_bytes(self) -> int:
         """What ``msm`` takes at most while it works."""
-        sorting = 4 * (self.digits + (self.groups << self.levels) + 2 * self.buckets)
+        sorting = 4 * (self.digits + (self.groups << self.levels) + 3 * self.buckets)
         halves = self.point_bytes * (self.groups << self.levels) * (0, 2, 3)[min(self.levels, 2)] // 4
         sums = 2 * self.point_bytes * (self.buckets + 8 * workers_for(self.groups) // 7)
         listed = self.point_bytes * self.groups if self.levels else 0
         weighing = 4 * self.point_bytes * self.buckets
-        return max(sorting, (4 * self.groups << self.levels) + max(halves, listed + sums), weighing)
+        return max(sorting + max(halves, listed + sums), weighing)
 
     def microseconds(self, full: int) -> float:
         """A rough estimate of ``msm`` on an H200: ``full`` scalars of full length, the others bytes.
 
-        Fitted to measurements from 2^16 to 2^22 points. Halves of buckets are a launch a bit of the width;
-        where shares are many a bucket, their carries take a few additions a level.
+        Fitted to measurements from 2^16 to 2^22 points.
         """
-        entries = full * self.windows + self.count - full
-        levels = math.log(max(1.0, workers_for(entries) / self.buckets), 8)
-        depth = 6 * self.width * self.sets + 25 * levels
-        fields = 1 if self.point_bytes == _G1_BYTES else 3
-        return fields * (5.1e-4 * entries + 2.3e-3 * self.buckets + depth) + 7 * self.width
+        digits = full * self.windows + (self.count - full) * (8 // self.width + 1)
+        groups = (digits + min(self.buckets, digits) * ((1 << self.levels) - 1) / 2) / (1 << self.levels)
+        carries = math.log(max(1, workers_for(int(groups)) / self.buckets), 8)
+        pair, point, bucket, step = _MICROSECONDS[self.point_bytes]
+        return (
+            5e-5 * digits
+            + pair * groups * ((1 << self.levels) - 1)
+            + point * groups
+            + bucket * self.buckets
+            + step * (10 + self.width * self.sets + 5 * self.levels + 3 * carries)
+            + 7 * self.width
+        )
 
 
 def plan(
@@ -116,11 +124,11 @@ def plan(
             f"budget_bytes must be {least} at least, which the bases themselves take, not {budget_bytes}"
         )
     plans = []
-    for width in range(2, _WIDEST + 1):
+    for width, levels in product(range(2, _WIDEST + 1), range(_MOST_LEVELS + 1)):
         rows = window_count(width)
         if budget_bytes is not None and least:
             rows = min(rows, budget_bytes // least)
-        plans.append(Plan(count, point_bytes, width, -(-window_count(width) // rows)))
+        plans.append(Plan(count, point_bytes, width, -(-window_count(width) // rows), levels))
     full = count if expected is None else min(expected, count)
     return min(plans, key=lambda each: each.microseconds(full))
 
@@ -129,17 +137,19 @@ class Bases:
     """Points with their multiples, resident on the device.
 
     ``given`` is uint64[n, 2, 6] or uint64[n, 2, 2, 6] on the device, affine points of the subgroups in
-    Montgomery form, infinity allowed; it is copied. ``ResourceError`` (``resource.gpu_memory``) if the
-    multiples do not fit.
+    Montgomery form, infinity allowed; it is copied. Points outside the subgroups are not refused, but sums
+    of them may be wrong. ``ResourceError`` (``resource.gpu_memory``) if the multiples do not fit.
     """
 
     def __init__(self, given: Array, layout: Plan | None = None) -> None:
         self.field = field_of(given.shape[1:], "bases")
         self.shape = given.shape[1:]
         self.plan = layout or plan(len(given), 8 * int(np.prod(self.shape)))
-        if self.plan.rows * len(given) >= _MOST_ENTRIES:
+        sorted_digits = self.plan.digits + self.plan.buckets * ((1 << self.plan.levels) - 1)
+        if self.plan.rows * self.plan.count >= 1 << 31 or sorted_digits >= 1 << 32:
             raise ValueError(
-                f"{len(given)} bases are too many: with their multiples there must be fewer than 2^31"
+                f"{self.plan.count} bases are too many: there must be fewer than 2^31 with their multiples, "
+                "and fewer than 2^32 digits of their scalars"
             )
         needed = self.plan.table_bytes + self.plan.scratch_bytes
         device.require(needed, "a table of multiples of the bases, with what its use needs,")
@@ -165,63 +175,71 @@ def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
         )
     if not layout.count:
         return device.zeros((4, *bases.shape[1:]), np.uint64)
-    kernels = modules.load("msm", f"ZEN_F={bases.field}")
-    starts, digits = _sorted_digits(layout, scalars, indices)
-    return _weighted_sum(kernels, _bucket_sums(kernels, bases, starts, digits), layout)
+    kernels = bucket_kernels(bases.field)
+    return _weighted_sum(kernels, _bucket_sums(kernels, bases, scalars, indices), layout)
 
 
-def _sorted_digits(layout: Plan, scalars: Array, indices: Array | None) -> tuple[Array, Array]:
-    """Where the groups of each bucket start, and all digits in this order. They tell the scalars."""
+def bucket_kernels(field: str) -> modules.Module:
+    """source/msm.cu for a coordinate field. Calls cost little there, and compile in a third of the time."""
+    return modules.load("msm", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS")
+
+
+def _bucket_sums(kernels: modules.Module, bases: Bases, scalars: Array, indices: Array | None) -> Array:
+    layout, listed = bases.plan, bases.table
+    secret = device.empty(layout.digits + (layout.groups << layout.levels), np.uint32)
+    try:
+        order: Array | None = secret[layout.digits :]
+        starts = _sort_digits(layout, scalars, indices, secret[: layout.digits], order)
+        for shift in reversed(range(layout.levels)):
+            listed, order = _halved(bases, listed, order, starts[layout.buckets :], shift), None
+        sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
+        workers = workers_for(layout.groups)
+        carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
+        sizes = np.uint32(layout.buckets), np.uint32(workers)
+        arguments = listed, order, starts, *sizes, sums, carries, segments
+        kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
+    finally:
+        secret.fill(0)
+    add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
+    return sums
+
+
+def _sort_digits(
+    layout: Plan, scalars: Array, indices: Array | None, ranks: Array, digits: Array | None
+) -> Array:
+    """Where the groups of each bucket start; all ``digits`` in this order. ``ranks`` has room for theirs."""
     kernels, blocks = modules.load("digits"), -(-layout.count // _DIGIT_THREADS)
     sizes = map(np.int32, (layout.width, layout.windows, layout.sets))
     cut = scalars, indices, np.int64(layout.count), *sizes
-    counts = device.zeros(layout.buckets, np.uint32)
-    ranks = device.empty(layout.digits, np.uint32)
+    counts, groups = device.zeros(layout.buckets, np.uint32), device.empty(layout.buckets, np.uint32)
     kernels.launch("count_digits", blocks, _DIGIT_THREADS, *cut, counts, ranks)
-    levels = np.int32(layout.levels)
-    groups = counts, np.int64(layout.buckets), levels
-    kernels.launch("count_groups", -(-layout.buckets // _DIGIT_THREADS), _DIGIT_THREADS, *groups)
-    starts = starts_of(counts)
-    digits = device.empty(layout.groups << layout.levels, np.uint32)
-    digits.fill(_NO_DIGIT)
-    count = -(-layout.buckets // -(-digits.nbytes // _PLACED_BYTES))
-    for first in range(0, layout.buckets, count):
-        part = np.uint32(first), np.uint32(count), starts, starts[layout.buckets :], levels
-        kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, *part, ranks, digits)
-    ranks.fill(0)
-    return starts, digits
-
-
-def _bucket_sums(kernels: modules.Module, bases: Bases, starts: Array, digits: Array) -> Array:
-    """The sum of each bucket. ``digits`` are cleared."""
-    layout, listed, order = bases.plan, bases.table, digits
-    for shift in reversed(range(layout.levels)):
-        listed, order = _halved(bases, listed, order, starts[layout.buckets :], shift), None
-    sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
-    workers = workers_for(layout.groups)
-    carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
-    sizes = np.uint32(layout.buckets), np.uint32(workers)
-    arguments = listed, order, starts, *sizes, sums, carries, segments
-    kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
-    digits.fill(0)
-    add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
-    return sums
+    every, levels = (-(-layout.buckets // _DIGIT_THREADS), _DIGIT_THREADS), np.int32(layout.levels)
+    kernels.launch("count_groups", *every, counts, np.int64(layout.buckets), levels, groups)
+    starts = starts_of(groups)
+    some = -(-layout.buckets // -(-4 * layout.digits // _PLACED_BYTES))
+    for first in range(0, layout.buckets, some):
+        part = np.uint32(first), np.uint32(some)
+        kernels.launch("place_digits", blocks, _DIGIT_THREADS, *cut, *part, starts, levels, ranks, digits)
+    kernels.launch("fill_groups", *every, counts, np.int64(layout.buckets), starts, levels, digits)
+    return starts
 
 
 def _halved(bases: Bases, listed: Array, digits: Array | None, groups: Array, shift: int) -> Array:
     """Sums of pairs among the points that ``digits`` name, or else among ``listed``.
 
-    The last list has points one after the other, those before have their 16 bytes apart, uint64[words / 2, n, 2].
+    The last list has points one after the other; before, their 16 bytes lie apart: uint64[words / 2, n, 2].
     """
-    count = bases.plan.groups << shift
-    quads = bases.plan.point_bytes // 16
+    calls = () if bases.field == "Fp" else ("ZEN_CALL_PRODUCTS",)
+    kernels = modules.load("pairs", f"ZEN_F={bases.field}", *calls)
+    count, quads = bases.plan.groups << shift, bases.plan.point_bytes // 16
     halves = device.empty((quads, count, 2) if shift else (count, *bases.shape), np.uint64)
-    listing = (listed, np.int64(listed.shape[1])) if digits is None else (listed, digits)
     strides = (1, count) if shift else (quads, 1)
-    arguments = *listing, groups, np.int32(shift), halves, *map(np.int64, strides)
-    kernel = "add_point_pairs" if digits is None else "add_digit_pairs"
     grid = min(_PAIR_BLOCKS[bases.field], -(-count // _THREADS))
-    modules.load("pairs", f"ZEN_F={bases.field}").launch(kernel, grid, _THREADS, *arguments)
+    arguments = groups, np.int32(shift), halves, *map(np.int64, strides)
+    if digits is None:
+        kernels.launch("add_point_pairs", grid, _THREADS, listed, np.int64(listed.shape[1]), *arguments)
+    else:
+        kernels.launch("add_digit_pairs", grid, _THREADS, listed, digits, *arguments)
     return halves
 
 

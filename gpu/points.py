@@ -10,14 +10,12 @@ import numpy as np
 from gpu import device, modules
 from gpu.device import Array
 from gpu.modules import Module
+from gpu.segmented import WORKERS
 
 THREADS: Final = 128
 
 PIECE: Final = 1 << 17
 """Points that are worked on at a time: they fill the card, and scratch memory stays small."""
-
-CHAINS: Final = 132 * 256
-"""Threads that fill the card."""
 
 _FIELDS: Final = {(2, 6): "Fp", (2, 2, 6): "Fp2"}
 
@@ -48,7 +46,7 @@ def empty_sums(count: int, points: Array) -> Array:
 def to_affine(sums: Array, out: Array) -> None:
     """out[i] = sums[i], XYZZ sums as affine points."""
     module(field_of(out.shape[1:], "out")).launch(
-        "to_affine", blocks(min(len(out), CHAINS)), THREADS, sums, np.int64(len(out)), out
+        "to_affine", blocks(min(len(out), WORKERS)), THREADS, sums, np.int64(len(out)), out
     )
 
 

@@ -37,22 +37,28 @@ extern "C" __global__ void count_digits(const Fr* scalars, const u32* indices, l
   });
 }
 
-// Entries of a bucket become groups of 2^levels, the last one perhaps not full.
-extern "C" __global__ void count_groups(u32* counts, long buckets, int levels) {
+// groups[b] = how many groups of 2^levels digits bucket b has, the last one perhaps not full.
+extern "C" __global__ void count_groups(const u32* counts, long buckets, int levels, u32* groups) {
   const long bucket = thread_index();
-  if (bucket < buckets) counts[bucket] = (counts[bucket] + (1u << levels) - 1) >> levels;
+  if (bucket < buckets) groups[bucket] = (counts[bucket] + (1u << levels) - 1) >> levels;
 }
 
-// Digits in their groups: sorted[k][group] = digit k of a group. For `count` buckets from `first` on: one launch for all
-// would write everywhere at a time, and bring every line of memory into the cache once for each of its digits.
+// sorted[(starts[bucket] << levels) + rank] = the digit, for `some` buckets from `first` on: one launch for all would
+// write everywhere at a time, and bring every line of memory into the cache once for each of its digits.
 extern "C" __global__ void place_digits(const Fr* scalars, const u32* indices, long n, int width, int windows, int sets,
-                                        u32 first, u32 count, const u32* starts, const u32* groups, int levels,
-                                        const u32* ranks, u32* sorted) {
-  const u32 all = *groups, last = (1u << levels) - 1;
+                                        u32 first, u32 some, const u32* starts, int levels, const u32* ranks,
+                                        u32* sorted) {
   visit_digits(scalars, indices, n, width, windows, sets, [&](int window, u32 bucket, SignedScalar::Digit digit) {
-    if (!digit.magnitude || bucket - first >= count) return;
+    if (!digit.magnitude || bucket - first >= some) return;
     const u32 point = u32(window / sets * n + thread_index());
-    const u32 rank = ranks[window * n + thread_index()];
-    sorted[(rank & last) * all + starts[bucket] + (rank >> levels)] = point | (digit.negative ? negative_digit : 0);
+    const u32 place = (starts[bucket] << levels) + ranks[window * n + thread_index()];
+    sorted[place] = point | (digit.negative ? negative_digit : 0);
   });
+}
+
+extern "C" __global__ void fill_groups(const u32* counts, long buckets, const u32* starts, int levels, u32* sorted) {
+  const long bucket = thread_index();
+  if (bucket >= buckets) return;
+  const u32 begin = (starts[bucket] << levels) + counts[bucket], end = starts[bucket + 1] << levels;
+  for (u32 place = begin; place < end; place++) sorted[place] = no_digit;
 }

@@ -12,9 +12,7 @@ using F = ZEN_F;
 using Sum = Xyzz<F>;
 using Lanes = XyzzLanes<F>;
 
-#if !defined(ZEN_BLOCKS)
-#define ZEN_BLOCKS 2
-#endif
+constexpr int blocks = sizeof(F) > sizeof(Fp) ? 2 : 3;  // a multiprocessor
 
 struct BucketPoints {
   DigitPoints<F> digits;
@@ -24,7 +22,7 @@ struct BucketPoints {
 
 // sums[b] = the sum of bucket b's entries, starts[b] and on, but for what is carried: the points of the table that
 // `sorted` names, or points[i] itself where there is no `sorted`.
-extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
+extern "C" __global__ void __launch_bounds__(128, blocks)
     sum_buckets(const Affine<F>* points, const u32* sorted, const u32* starts, u32 buckets, u32 workers, Sum* sums,
                 Sum* carries, u32* carry_segments) {
   sum_shares(BucketPoints{{points, sorted}}, starts, buckets, workers, sums, carries, carry_segments);

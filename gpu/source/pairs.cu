@@ -1,7 +1,7 @@
 // Halves of a list of points: pairs are added in affine coordinates, for six products where an XYZZ sum takes ten
-// (Montgomery's trick; inversions are few). Buckets are filled up with infinity to whole groups of 2^levels points, and
-// the list has the first point of all groups, then the second of all, and so on: the partner of a point is always half
-// a list away, after `levels` halves a point is left for each group, and threads read what lies side by side.
+// (Montgomery's trick; inversions are few). Buckets are filled up with infinity to whole groups of 2^levels points, of
+// which `levels` halves leave one. Lists have the first points of all groups, then the second ones, and so on: partners
+// are half a list apart, and threads read and write what lies side by side.
 #include "digits.hpp"
 #include "patterns.hpp"
 
@@ -10,9 +10,7 @@ using namespace zen;
 using F = ZEN_F;
 using Point = Affine<F>;
 
-#if !defined(ZEN_BLOCKS)
-#define ZEN_BLOCKS (sizeof(ZEN_F) == 48 ? 4 : 2)
-#endif
+constexpr int blocks = sizeof(F) > sizeof(Fp) ? 2 : 4;  // a multiprocessor: gpu/msm.py knows
 
 // 16 bytes k of point i are quads[k apart + i next].
 struct ListedPoints {
@@ -44,32 +42,48 @@ ZEN_FN F pair_denominator(const Points& points, long i, long j) {
   return slope_denominator(points.get(i), points.get(j));
 }
 
-// out[i] = points[i] + points[n + i], i < n.
-template <class Points>
-ZEN_FN void add_pairs(const Points& points, long n, const ListedPoints& out) {
+struct Pair {
+  long first, second, sum;  // places in the list and the next
+};
+
+// out[pair.sum] = points[pair.first] + points[pair.second] for pair_of(i), i < n.
+template <class Points, class PairOf>
+ZEN_FN void add_pairs(const Points& points, long n, PairOf pair_of, const ListedPoints& out) {
   constexpr bool keeps_norm = sizeof(F) > sizeof(Fp);
   const auto denominator = [=](long i) {
-    const Fp d = norm(pair_denominator(points, i, n + i));
-    if (keeps_norm) out.keep(i, 1, d);
+    const Pair pair = pair_of(i);
+    const Fp d = norm(pair_denominator(points, pair.first, pair.second));
+    if (keeps_norm) out.keep(pair.sum, 1, d);
     return d;
   };
-  const auto again = [=](long i) { return keeps_norm ? out.kept(i, 1) : norm(pair_denominator(points, i, n + i)); };
+  const auto again = [=](long i) {
+    const Pair pair = pair_of(i);
+    return keeps_norm ? out.kept(pair.sum, 1) : norm(pair_denominator(points, pair.first, pair.second));
+  };
   invert_each<128, Fp>(
-      n, denominator, again, [=](long i, const Fp& product) { out.keep(i, 0, product); },
-      [=](long i) { return out.kept(i, 0); },
+      n, denominator, again, [=](long i, const Fp& product) { out.keep(pair_of(i).sum, 0, product); },
+      [=](long i) { return out.kept(pair_of(i).sum, 0); },
       [=](long i, const Fp& inverse_norm) {
-        const Point p = points.get(i), q = points.get(n + i);
-        out.put(i, add_by_slope(p, q, inverse_by_norm(slope_denominator(p, q), inverse_norm)));
+        const Pair pair = pair_of(i);
+        const Point p = points.get(pair.first), q = points.get(pair.second);
+        out.put(pair.sum, add_by_slope(p, q, inverse_by_norm(slope_denominator(p, q), inverse_norm)));
       });
 }
 
-// The list has *groups << (shift + 1) points, what is written half as many.
-extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
+// Of each group's 2^(shift + 1) digits, side by side in `sorted`, point k is added to point k + 2^shift.
+extern "C" __global__ void __launch_bounds__(128, blocks)
     add_digit_pairs(const Point* table, const u32* sorted, const u32* groups, int shift, uint4* out, long next, long apart) {
-  add_pairs(DigitPoints<F>{table, sorted}, long(*groups) << shift, {out, next, apart});
+  const long all = *groups, half = 1l << shift;
+  const auto pair_of = [=](long i) {
+    const long group = i >> shift, k = i & (half - 1), first = 2 * half * group + k;
+    return Pair{first, first + half, k * all + group};
+  };
+  add_pairs(DigitPoints<F>{table, sorted}, all << shift, pair_of, {out, next, apart});
 }
 
-extern "C" __global__ void __launch_bounds__(128, ZEN_BLOCKS)
+extern "C" __global__ void __launch_bounds__(128, blocks)
     add_point_pairs(uint4* points, long points_apart, const u32* groups, int shift, uint4* out, long next, long apart) {
-  add_pairs(ListedPoints{points, 1, points_apart}, long(*groups) << shift, {out, next, apart});
+  const long n = long(*groups) << shift;
+  const auto pair_of = [=](long i) { return Pair{i, n + i, i}; };
+  add_pairs(ListedPoints{points, 1, points_apart}, n, pair_of, {out, next, apart});
 }

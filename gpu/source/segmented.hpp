@@ -63,10 +63,7 @@ struct SingleThread {
   static ZEN_FN T add(const T& a, const T& b) { return a + b; }
 };
 
-#if !defined(ZEN_FAN_IN)
-#define ZEN_FAN_IN 8
-#endif
-constexpr long fan_in = ZEN_FAN_IN;
+constexpr long fan_in = 8;
 
 // Carries of equal segments lie side by side, in runs. A worker adds those of its block, and those that the block
 // before left, to their segments' sums, but for a run that goes on after its block: if it fills the block, their sum is

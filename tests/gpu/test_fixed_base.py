@@ -25,7 +25,7 @@ def group(request: pytest.FixtureRequest) -> Group:
 @pytest.fixture(autouse=True)
 def small_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that narrow digits pay, and tables are small."""
-    monkeypatch.setattr(fixed_base, "CHAINS", 32)
+    monkeypatch.setattr(fixed_base, "WORKERS", 32)
 
 
 def test_multiples_of_a_base(group: Group) -> None:
@@ -44,7 +44,7 @@ def test_a_table_for_many_products() -> None:
 
 def test_few_products_have_wide_digits_where_a_card_would_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = fixed_base.choose_width(16)
-    monkeypatch.setattr(fixed_base, "CHAINS", 1 << 15)
+    monkeypatch.setattr(fixed_base, "WORKERS", 1 << 15)
     assert fixed_base.choose_width(16) > narrow
     assert fixed_base.choose_width(1 << 20) > fixed_base.choose_width(16)
 

@@ -54,9 +54,9 @@ def weighted(logarithms: list[int], values: list[int]) -> int:
     return sum(each * value for each, value in zip(logarithms, values, strict=True))
 
 
-@pytest.mark.parametrize("levels", [0, 1, 3])
+@pytest.mark.parametrize("levels", [0, 3])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [1, 2, 33, 600])
+@pytest.mark.parametrize("count", [1, 33, 400])
 def test_all_kinds_of_scalars(group: Group, kind: str, count: int, levels: int) -> None:
     rng = random.Random(kind)
     values = [KINDS[kind](rng) for _ in range(count)]
@@ -112,6 +112,14 @@ def test_bases_and_scalars_must_pair_up(group: Group) -> None:
         msm(bases, on_device([1, 2, 3]), device.upload(np.zeros(4, dtype=np.uint32)))
 
 
+@pytest.mark.parametrize(
+    "layout", [Plan(1 << 24, 96, 2), Plan(1 << 26, 96, 2, sets=64), Plan(9, 96, 30, levels=3)]
+)
+def test_too_many_bases_are_refused(layout: Plan) -> None:
+    with pytest.raises(ValueError, match=f"{layout.count} bases are too many"):
+        Bases(device.upload(known_points(kernels.g1)[:9]), layout)
+
+
 def test_bases_must_be_points() -> None:
     with pytest.raises(ValueError, match="bases must be points"):
         Bases(device.zeros((3, 4), np.uint64))
@@ -126,7 +134,7 @@ def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.skipif(not EMULATED, reason="the device's pool hides what is in use")
 @pytest.mark.parametrize("levels", range(4))
-@pytest.mark.parametrize(("count", "width"), [(600, 5), (600, 11), (30, 9)])
+@pytest.mark.parametrize(("count", "width"), [(200, 5), (100, 10)])
 def test_scratch_memory_is_what_the_plan_says(
     group: Group, count: int, width: int, levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,14 +167,14 @@ def test_digits_are_cleared(levels: int, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         array = allocate(shape, dtype)
-        if shape in (bases.plan.digits, bases.plan.groups << levels):
+        if shape == bases.plan.digits + (bases.plan.groups << levels):
             secret.append(array)
         return array
 
     monkeypatch.setattr(device, "empty", empty)
     msm(bases, scalars)
-    assert len(secret) == 2
-    assert not any(device.download(array).any() for array in secret)
+    assert len(secret) == 1
+    assert not device.download(secret[0]).any()
 
 
 def test_plans_keep_to_their_budget() -> None:

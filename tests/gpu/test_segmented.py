@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import kernels
-from gpu import device, modules, points
+from gpu import device, points
+from gpu.msm import bucket_kernels
 from gpu.segmented import add_carries
 from kernels import Group
 from tests.gpu.known import LOGARITHMS, known_points, multiples
@@ -43,7 +44,7 @@ def test_sums_of_segments(group: Group, lengths: list[int], workers: int) -> Non
     entries = np.array([i | sign << 31 for i, sign in zip(chosen, turned, strict=True)], dtype=np.uint32)
     sums = device.zeros((len(lengths), 4, *group.shape[1:]), np.uint64)
     carries, segments = points.empty_sums(workers, table), device.empty(workers, np.uint32)
-    module = modules.load("msm", f"ZEN_F={points.field_of(group.shape, 'table')}")
+    module = bucket_kernels(points.field_of(group.shape, "table"))
     counts = np.uint32(len(lengths)), np.uint32(workers)
     arguments = table, device.upload(entries), device.upload(starts), *counts, sums, carries, segments
     module.launch("sum_buckets", -(-workers // 128), 128, *arguments)

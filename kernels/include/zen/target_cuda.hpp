@@ -115,18 +115,18 @@ ZEN_FN void shift_reduce_row(limb* even, limb* odd) {
 // acc += a[0], a[2], .. a[count - 1 or 2] times b; acc has no more above but earlier carries.
 ZEN_FN void add_upper_row(limb* acc, const limb* a, int count, limb b) {
   if (count <= 0) return;
-  asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+r"(acc[0]), "+r"(acc[1]) : "r"(a[0]), "r"(b));
+  asm volatile("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+&r"(acc[0]), "+&r"(acc[1]) : "r"(a[0]), "r"(b));
   ZEN_UNROLL for (int j = 2; j < count; j += 2)
-    asm volatile("madc.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+r"(acc[j]), "+r"(acc[j + 1]) : "r"(a[j]), "r"(b));
+    asm volatile("madc.lo.cc.u32 %0, %2, %3, %0; madc.hi.cc.u32 %1, %2, %3, %1;" : "+&r"(acc[j]), "+&r"(acc[j + 1]) : "r"(a[j]), "r"(b));
   add_carry(acc[count + count % 2]);
 }
 
 // acc += the sum of a[i]^2 2^(64 i).
 template <int n>
 ZEN_FN void add_squares(limb* acc, const limb* a) {
-  asm volatile("mad.lo.cc.u32 %0, %2, %2, %0; madc.hi.cc.u32 %1, %2, %2, %1;" : "+r"(acc[0]), "+r"(acc[1]) : "r"(a[0]));
+  asm volatile("mad.lo.cc.u32 %0, %2, %2, %0; madc.hi.cc.u32 %1, %2, %2, %1;" : "+&r"(acc[0]), "+&r"(acc[1]) : "r"(a[0]));
   ZEN_UNROLL for (int i = 1; i < n; i++)
-    asm volatile("madc.lo.cc.u32 %0, %2, %2, %0; madc.hi.cc.u32 %1, %2, %2, %1;" : "+r"(acc[2 * i]), "+r"(acc[2 * i + 1]) : "r"(a[i]));
+    asm volatile("madc.lo.cc.u32 %0, %2, %2, %0; madc.hi.cc.u32 %1, %2, %2, %1;" : "+&r"(acc[2 * i]), "+&r"(acc[2 * i + 1]) : "r"(a[i]));
 }
 
 template <int n>
