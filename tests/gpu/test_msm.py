@@ -113,7 +113,7 @@ def test_bases_and_scalars_must_pair_up(group: Group) -> None:
 
 
 @pytest.mark.parametrize(
-    "layout", [Plan(1 << 24, 96, 2), Plan(1 << 26, 96, 2, sets=64), Plan(9, 96, 30, levels=3)]
+    "layout", [Plan(1 << 24, 96, 2), Plan(1 << 26, 96, 2, sets=64), Plan(9, 96, 30, levels=4)]
 )
 def test_too_many_bases_are_refused(layout: Plan) -> None:
     with pytest.raises(ValueError, match=f"{layout.count} bases are too many"):
