@@ -25,12 +25,13 @@ LONGEST_SCALAR: Final = 254
 """Bits of a scalar's magnitude, its sign apart."""
 
 _LANES: Final = 4
-_MICROSECONDS: Final = {96: (3.2e-4, 4.2e-4, 1.6e-3, 9.0), 192: (7.5e-4, 1.25e-3, 4e-3, 25.0)}
-"""By the bytes of a point: a pair, a point of a bucket's sum, a bucket of the weighted sum, a step of few."""
+_MICROSECONDS: Final = {96: (3.0e-4, 4.1e-4, 1.6e-3, 9, 65), 192: (7.2e-4, 1.25e-3, 4e-3, 25, 90)}
+"""By the bytes of a point: a pair, a point of a bucket's sum, a bucket of the weighted sum, a step of few,
+and what a level of pairs takes at least."""
 
 _THREADS: Final = 128
 _PAIR_BLOCKS: Final = {"Fp": 132 * 4, "Fp2": 132 * 2}
-_PLACED_BYTES: Final = 32 << 20
+_PLACED_BYTES: Final = 64 << 20
 _DIGIT_THREADS: Final = 256
 _WIDEST: Final = 22
 _MOST_LEVELS: Final = 4
@@ -100,13 +101,14 @@ class Plan:
         digits = full * self.windows + (self.count - full) * (8 // self.width + 1)
         groups = (digits + min(self.buckets, digits) * ((1 << self.levels) - 1) / 2) / (1 << self.levels)
         carries = math.log(max(1, workers_for(int(groups)) / self.buckets), 8)
-        pair, point, bucket, step = _MICROSECONDS[self.point_bytes]
+        pair, point, bucket, step, level = _MICROSECONDS[self.point_bytes]
         return (
             5e-5 * digits
             + pair * groups * ((1 << self.levels) - 1)
             + point * groups
             + bucket * self.buckets
-            + step * (10 + self.width * self.sets + 5 * self.levels + 3 * carries)
+            + step * (10 + self.width * self.sets + 4 * carries)
+            + level * self.levels
             + 7 * self.width
         )
 
