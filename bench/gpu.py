@@ -48,7 +48,10 @@ PRIMES = {30: 2**30 - 2 * 2**17 + 1, 62: 2**62 - 12 * 2**17 + 1}
 
 SCALARS = {"random": random_elements, "network": network_elements, "equal": equal_elements}
 
-PAIR_ADDITION, MIXED_ADDITION, ADDITION = 6, 10, 14
+PAIR_ADDITION, _LARGE = 1 << 17
+"""From so many equal scalars on peers are not asked: sppark takes seconds, and more with each."""
+
+MIXED_ADDITION, ADDITION = 6, 10, 14
 """Products of an affine point added to an XYZZ sum, and of two sums added (EFD: madd-2008-s, add-2008-s)."""
 
 
@@ -187,7 +190,8 @@ def _msm(
                     cost=msm_cost(bases, field, kind),
                     scalars=kind,
                     peers={
-                        p.name: partial(peer_msm, p, group, size, group.compress(result)) for p in competitors
+                        peer.name: partial(peer_msm, peer, group, size, group.compress(result))
+                        for peer in (competitors if kind != "equal" or size < _LARGE else ())
                     },
                 )
 
