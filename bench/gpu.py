@@ -48,11 +48,12 @@ PRIMES = {30: 2**30 - 2 * 2**17 + 1, 62: 2**62 - 12 * 2**17 + 1}
 
 SCALARS = {"random": random_elements, "network": network_elements, "equal": equal_elements}
 
-PAIR_ADDITION, _LARGE = 1 << 17
+_LARGE = 1 << 17
 """From so many equal scalars on peers are not asked: sppark takes seconds, and more with each."""
 
-MIXED_ADDITION, ADDITION = 6, 10, 14
-"""Products of an affine point added to an XYZZ sum, and of two sums added (EFD: madd-2008-s, add-2008-s)."""
+PAIR_ADDITION, MIXED_ADDITION, ADDITION = 6, 10, 14
+"""Products of a pair of affine points, of an affine point and an XYZZ sum, and of two sums (EFD: madd-2008-s,
+add-2008-s)."""
 
 
 @dataclass(frozen=True)
