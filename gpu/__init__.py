@@ -3,6 +3,6 @@
 Arrays live on the device: uint64 words in Montgomery form, as ``kernels`` has them on the host. Everything
 runs on the current stream; nothing waits for the device but ``device.download``. The rooms: ``device``
 (memory and transfers) and ``modules`` (compilation and launches) are all that knows CuPy; ``elementwise``,
-``ntt``, ``msm``, ``fixed_base``, ``sparse`` and ``negacyclic`` have a source in source/ each. docs/gpu.md
+``ntt``, ``msm``, ``fixed_base``, ``sparse`` and ``negacyclic`` have sources in source/. docs/gpu.md
 says how they work and how far from the card's limits they are.
 """

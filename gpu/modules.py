@@ -6,6 +6,8 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +19,9 @@ from cupy.cuda import nvrtc
 from zenerrors import ZenError
 
 SOURCES: Final = Path(__file__).parent / "source"
+
+Source = tuple[str, ...]
+"""A name, and the defines that it is compiled with: what ``load`` takes."""
 
 
 def _headers() -> Path:
@@ -101,8 +106,7 @@ def _with_lines(log: str) -> str:
 @cache
 def load(name: str, *defines: str) -> Module:
     """The module of ``source/{name}.cu`` on the current device, from the cache or newly compiled."""
-    architecture = f"sm_{cupy.cuda.Device().compute_capability}"
-    return Module(cupy.RawModule(path=str(machine_code(name, architecture, *defines))))
+    return Module(cupy.RawModule(path=str(machine_code(name, _architecture(), *defines))))
 
 
 def machine_code(name: str, architecture: str, *defines: str) -> Path:
@@ -114,6 +118,18 @@ def machine_code(name: str, architecture: str, *defines: str) -> Path:
             file.write(code)
         os.replace(file.name, path)  # whole or not there, whoever else compiles
     return path
+
+
+def prepare(sources: Iterable[Source]) -> None:
+    """Compile those that are not there yet side by side: one takes seconds."""
+    architecture = _architecture()
+    with ThreadPoolExecutor() as pool:
+        for _ in pool.map(lambda source: machine_code(source[0], architecture, *source[1:]), sources):
+            pass
+
+
+def _architecture() -> str:
+    return f"sm_{cupy.cuda.Device().compute_capability}"
 
 
 def _cache_directory() -> Path:

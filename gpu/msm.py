@@ -181,9 +181,28 @@ def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
     return _weighted_sum(kernels, _bucket_sums(kernels, bases, scalars, indices), layout)
 
 
+def sources() -> list[modules.Source]:
+    """All that multiplications load, in both groups."""
+    both = ("Fp", "Fp2")
+    return [_DIGITS, *map(_buckets, both), *map(_pairs, both)]
+
+
+_DIGITS: Final[modules.Source] = ("digits",)
+
+
+def _buckets(field: str) -> modules.Source:
+    """Calls cost little there, and compile in a third of the time."""
+    return "msm", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS"
+
+
+def _pairs(field: str) -> modules.Source:
+    """Calls cost pairs 4 to 11 % in G1."""
+    return ("pairs", f"ZEN_F={field}", *(() if field == "Fp" else ("ZEN_CALL_PRODUCTS",)))
+
+
 def bucket_kernels(field: str) -> modules.Module:
-    """source/msm.cu for a coordinate field. Calls cost little there, and compile in a third of the time."""
-    return modules.load("msm", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS")
+    """source/msm.cu for a coordinate field."""
+    return modules.load(*_buckets(field))
 
 
 def _bucket_sums(kernels: modules.Module, bases: Bases, scalars: Array, indices: Array | None) -> Array:
@@ -210,7 +229,7 @@ def _sort_digits(
     layout: Plan, scalars: Array, indices: Array | None, ranks: Array, digits: Array | None
 ) -> Array:
     """Where the groups of each bucket start; all ``digits`` in this order. ``ranks`` has room for theirs."""
-    kernels, blocks = modules.load("digits"), -(-layout.count // _DIGIT_THREADS)
+    kernels, blocks = modules.load(*_DIGITS), -(-layout.count // _DIGIT_THREADS)
     sizes = map(np.int32, (layout.width, layout.windows, layout.sets))
     cut = scalars, indices, np.int64(layout.count), *sizes
     counts, groups = device.zeros(layout.buckets, np.uint32), device.empty(layout.buckets, np.uint32)
@@ -231,8 +250,7 @@ def _halved(bases: Bases, listed: Array, digits: Array | None, groups: Array, sh
 
     The last list has points one after the other; before, their 16 bytes lie apart: uint64[words / 2, n, 2].
     """
-    calls = () if bases.field == "Fp" else ("ZEN_CALL_PRODUCTS",)
-    kernels = modules.load("pairs", f"ZEN_F={bases.field}", *calls)
+    kernels = modules.load(*_pairs(bases.field))
     count, quads = bases.plan.groups << shift, bases.plan.point_bytes // 16
     halves = device.empty((quads, count, 2) if shift else (count, *bases.shape), np.uint64)
     strides = (1, count) if shift else (quads, 1)

@@ -59,7 +59,7 @@ class Ring:
         psi = _root_of_minus_one(self.size, modulus)
         self.bits = 32 if modulus < 1 << 30 else 64
         self.dtype = np.dtype(np.uint32 if self.bits == 32 else np.uint64)
-        self._module = modules.load("negacyclic", *defines(log_size, self.bits))
+        self._module = modules.load(*source(log_size, self.bits))
         self._forward = self._twiddles(psi, 1)
         self._inverse = self._twiddles(pow(psi, -1, modulus), pow(self.size, -1, modulus))
         device.synchronize()  # any stream may use them
@@ -119,9 +119,9 @@ class Ring:
         return device.upload(table)
 
 
-def defines(log_size: int, bits: int) -> tuple[str, ...]:
-    """What source/negacyclic.cu is compiled with: for N = 2^log_size and words of 32 or 64 bits."""
-    return f"ZEN_LOG_SIZE={log_size}", f"ZEN_WORD_BITS={bits}"
+def source(log_size: int, bits: int) -> modules.Source:
+    """For N = 2^log_size and words of 32 or 64 bits."""
+    return "negacyclic", f"ZEN_LOG_SIZE={log_size}", f"ZEN_WORD_BITS={bits}"
 
 
 _ring = lru_cache(maxsize=16)(Ring)

@@ -48,7 +48,7 @@ class Domain:
             raise ValueError(f"log_size must be from 0 to {MAX_LOG_SIZE}, not {log_size}")
         self.log_size = log_size
         self.size = 1 << log_size
-        self._module = modules.load("ntt", *defines())
+        self._module = modules.load(*source())
         root = _root_of_unity(log_size)
         self.omega = _montgomery(root)
         device.require(32 * self.size, f"a domain of 2^{log_size} elements")
@@ -207,9 +207,8 @@ def passes(log_size: int) -> list[Pass]:
     return [*result, Pass(depth, rows, 0)]
 
 
-def defines() -> tuple[str, ...]:
-    """What source/ntt.cu is compiled with."""
-    return f"ZEN_RADIX_LOG={RADIX_LOG}", f"ZEN_TILE_LOG={TILE_LOG}", f"ZEN_BLOCKS={BLOCKS}"
+def source() -> modules.Source:
+    return "ntt", f"ZEN_RADIX_LOG={RADIX_LOG}", f"ZEN_TILE_LOG={TILE_LOG}", f"ZEN_BLOCKS={BLOCKS}"
 
 
 def _root_of_unity(log_order: int) -> int:

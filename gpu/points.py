@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu import device, modules
 from gpu.device import Array
-from gpu.modules import Module
+from gpu.modules import Module, Source
 from gpu.segmented import WORKERS
 
 THREADS: Final = 128
@@ -29,9 +29,13 @@ def field_of(shape: tuple[int, ...], name: str) -> str:
     return _FIELDS[shape]
 
 
+def source(field: str) -> Source:
+    return "points", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS"
+
+
 @cache
 def module(field: str) -> Module:
-    return modules.load("points", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS")
+    return modules.load(*source(field))
 
 
 def blocks(threads: int) -> int:

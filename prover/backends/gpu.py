@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpu import device
+from gpu import device, modules, msm, ntt, points
 from gpu.device import Array
 from gpu.fixed_base import FixedBase, multiply_each
 from gpu.sparse import first_unsatisfied
@@ -32,7 +32,8 @@ class GpuBackend:
     """``prover.backends.Backend`` on the current device, which has each key for as long as the caller.
 
     Threads may prove at once, with one key or several: what one waits for, another one computes. There is
-    memory for ``PROOFS_AT_ONCE``, each with a stream of its own; others wait until one is done.
+    memory for ``PROOFS_AT_ONCE``, each with a stream of its own; others wait until one is done. Made when a
+    GPU is first used, which compiles for some seconds what this machine has not compiled before.
     """
 
     name = "gpu"
@@ -43,6 +44,8 @@ class GpuBackend:
         self._streams: SimpleQueue[device.Stream] = SimpleQueue()
         for _ in range(PROOFS_AT_ONCE):
             self._streams.put(device.Stream())
+        both = map(points.source, ("Fp", "Fp2"))
+        modules.prepare([*msm.sources(), *both, ntt.source(), ("scan",), ("sparse",)])
 
     def prove(
         self, key: ProvingKey, statement: Statement, z: FrArray, threads: int, report: Progress

@@ -57,6 +57,11 @@ class Sum:
         return self._plan(len(self._points))
 
     @property
+    def barest(self) -> Plan:
+        """The points alone."""
+        return self._plan(len(self._points), bare=True)
+
+    @property
     def piece(self) -> Plan:
         """What a sum brings at a time."""
         return self._plan(min(_PIECE, len(self._points)), bare=True)
@@ -152,7 +157,8 @@ class Resident:
 
     @property
     def _scratch_bytes(self) -> int:
-        return max(each.fastest.scratch_bytes for each in self.sums)
+        """Of a sum, with the most multiples or none."""
+        return max(max(each.fastest.scratch_bytes, each.barest.scratch_bytes) for each in self.sums)
 
 
 def _other_bytes(statement: Statement, scratch: int) -> int:

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,13 @@ def _word(argument: Any) -> int:
     if isinstance(argument, (np.int64, np.uint64)):
         return int(argument) & 0xFFFFFFFFFFFFFFFF
     raise TypeError(f"kernels take arrays of the device, None and numpy's sized integers, not {argument!r}")
+
+
+Source = tuple[str, ...]
+
+
+def prepare(sources: Iterable[Source]) -> None:
+    """Sources are compiled when they are loaded."""
 
 
 @cache
