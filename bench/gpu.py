@@ -26,7 +26,7 @@ from bench import peers
 from bench.elements import equal_elements, network_elements, random_elements
 from bench.measure import argument_parser
 from bench.peers import Peer
-from bench.roofline import Cost, Field, Roofline, machine, on_device, replayed
+from bench.roofline import Cost, Field, Roofline, listed, machine, on_device, profile, replayed
 from gpu import device, fixed_base, modules, negacyclic, ntt
 from gpu.device import Array
 from gpu.msm import Bases, msm, window_count
@@ -184,6 +184,7 @@ def _msm(
                 result = affine(group, call())
                 if log_size == min(sizes):
                     check_sum(group, result, logarithms[:size], elements[:size])
+                kernels = profile(call)
                 bench.measure(
                     f"msm_{group.name}",
                     size,
@@ -194,7 +195,9 @@ def _msm(
                         peer.name: partial(peer_msm, peer, group, size, group.compress(result))
                         for peer in (competitors if kind != "equal" or size < _LARGE else ())
                     },
+                    kernels=kernels,
                 )
+                print("    " + listed(kernels))
 
 
 def load_peers(group: Group, points: Array, path: Path, competitors: Sequence[Peer]) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import prover
 from bench.measure import seconds, usable_cores
-from bench.roofline import Roofline, Row, duration
+from bench.roofline import Roofline, Row, duration, listed, profile
 from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
 from gpu import device
 from kernels import FrArray
@@ -42,12 +42,14 @@ def measure_size(bench: Roofline, log_size: int) -> None:
         (max(times) - min(times)) / median,
         "network",
         stages=shares[times.index(median)],
+        kernels=profile(lambda: prover.prove(key, statement, z)),
         memory_mb=resident_mb,
         peak_mb=device.held_bytes() / 2**20,
     )
     bench.add(row)
     print(f"    {resident_mb:.0f} MB stay on the device, {row.peak_mb:.0f} MB at most")
     print("    " + ", ".join(f"{name} {share:.0%}" for name, share in (row.stages or {}).items()))
+    print("    " + listed(row.kernels or {}))
     _pipelined(bench, rows, key, statement, z)
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bench.measure import in_turn
 from gpu import device
+from gpu.modules import Module
 
 Field = Literal["fr", "fp", "fp2"]
 
@@ -39,7 +42,8 @@ class Row:
 
     ``spread`` is (slowest - fastest) / median. A peer has rows of its own, where ``ratio`` is its time over
     ours in the same run, or a published time over ours: above 1, ours is faster. ``stages`` are shares of the
-    time; ``memory_mb`` is what stays on the device, ``peak_mb`` the most that this process ever held.
+    time as the host sees it, ``kernels`` seconds of each kernel by itself; ``memory_mb`` is what stays on the
+    device, ``peak_mb`` the most that this process ever held.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Row:
     peer: str | None = None
     ratio: float | None = None
     stages: dict[str, float] | None = None
+    kernels: dict[str, float] | None = None
     memory_mb: float | None = None
     peak_mb: float | None = None
 
@@ -78,10 +83,11 @@ class Roofline:
         cost: Cost | None = None,
         scalars: str | None = None,
         peers: Mapping[str, Callable[[], float]] | None = None,
+        kernels: dict[str, float] | None = None,
     ) -> Row:
         """Medians of the seconds that ``ours`` and the peers return, asked in turn. The row that is ours."""
         timings = in_turn({"": ours, **(peers or {})}, repetitions=self.repetitions)
-        row = Row(name, size, timings[""].median, timings[""].spread, scalars)
+        row = Row(name, size, timings[""].median, timings[""].spread, scalars, kernels=kernels)
         if cost is not None:
             row = replace(row, bytes=cost.bytes, floor_s=self.floor(cost))
         if cost is not None and cost.field:
@@ -141,6 +147,29 @@ def machine() -> dict[str, str]:
 def _driver(path: Path) -> str:
     found = re.search(r"\s(\d+\.\d+[.\d]*)\s", path.read_text()) if path.exists() else None
     return found[1] if found else "unknown"
+
+
+def profile(call: Callable[[], object]) -> dict[str, float]:
+    """Seconds of each kernel that ``call`` launches, one at a time, the longest first."""
+    taken: dict[str, float] = defaultdict(float)
+    launch = Module.launch
+
+    def measured(module: Module, kernel: str, *arguments: Any, **options: Any) -> None:
+        run = partial(launch, module, kernel, *arguments, **options)
+        taken[kernel] += device.milliseconds(run) / 1000
+
+    Module.launch = measured  # type: ignore[method-assign, assignment]
+    try:
+        call()
+    finally:
+        Module.launch = launch  # type: ignore[method-assign]
+    return dict(sorted(taken.items(), key=lambda item: -item[1]))
+
+
+def listed(kernels: Mapping[str, float]) -> str:
+    """The kernels that take the most, for a line."""
+    whole, largest = sum(kernels.values()), list(kernels.items())[:8]
+    return f"{duration(whole)} in kernels: " + ", ".join(f"{name} {duration(s)}" for name, s in largest)
 
 
 def on_device(call: Callable[[], object], count: int = 1) -> Callable[[], float]:
