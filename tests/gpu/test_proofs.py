@@ -221,7 +221,7 @@ def test_keys_make_do_with_the_memory_there_is(
     parts = resident.Resident(key, case.statement)
     points = sum(part.least_bytes for part in parts.sums)
     others = parts.wanted_bytes - parts.table_bytes
-    monkeypatch.setattr(resident, "_PIECE", 8)
+    monkeypatch.setattr(resident, "_PIECE", 64)
     allocated = []
     for tables in (parts.table_bytes, (points + parts.table_bytes) // 2, points, 0):
         free = others + tables

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kernels
 from kernels import Group, Kernels, WordArray
 from tests.kernels.strategies import P, R, edge_values, scalars
+from tests.kernels.targets import FEW
 from tests.kernels.test_group import GENERATORS, coordinates, reference_coordinates
 from zenerrors import Cancelled
 
@@ -66,7 +67,7 @@ def test_all_points_times_one_scalar(k: Kernels, group: Group, scalar: int) -> N
 
 
 def test_products_of_any_scalar(k: Kernels, group: Group) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=3 if k.target in FEW else 20)
     @given(scalars, scalars)
     def check(x: int, y: int) -> None:
         out = group.mul(points(k, group, [x]), k.fr.from_ints([y]))
