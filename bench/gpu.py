@@ -108,7 +108,7 @@ def transforms(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> No
         bench.measure(
             "ntt",
             domain.size,
-            _timed(log_size, partial(domain.scatter, values)),
+            _timed(log_size, partial(domain.ntt, values, order="to_bit_reversed")),
             cost=transform_cost(log_size),
             peers={peer.name: partial(peer.ntt, log_size, 1) for peer in with_ntt},
         )

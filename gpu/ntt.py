@@ -56,16 +56,6 @@ class Domain:
         self._backward = self._powers(1, pow(root, -1, _R), max(log_size - 1, 0), reverse=True)
         device.synchronize()
 
-    def scatter(self, values: Array) -> None:
-        """Coefficients in natural order become evaluations at omega^i in bit-reversed order."""
-        self._check(values, "values")
-        self._scatter(values, self._forward)
-
-    def gather(self, values: Array) -> None:
-        """The inverse: evaluations in bit-reversed order become coefficients in natural order."""
-        self._check(values, "values")
-        self._gather(values, self._backward, halvings=self.log_size)
-
     def ntt(
         self, values: Array, *, coset: NDArray[np.uint64] | None = None, order: Order = "natural"
     ) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kernels import FrArray, fr, g1, g2
 from prover import backends, qap
+from prover.backends import Backend
 from prover.commitment import CommitmentBasis, blinding_point
 from prover.parallel import in_chunks
 from prover.progress import Progress, part, silent
@@ -222,7 +223,7 @@ def _key(
     points = {name: in_g1[place] for name, place in logarithms.places.items()}
     b_g2, singles = in_g2[: len(of_b)], in_g2[len(of_b) :]
     if basis is not None:
-        _link(statement, trapdoor, points["links"], basis, threads, report)
+        _link(statement, trapdoor, points["links"], basis, backend, threads, report)
 
     alpha_g1, beta_g1, delta_g1 = points["alpha_beta_delta"]
     beta_g2, gamma_g2, delta_g2, *others = (g2.compress(point[None]) for point in singles)
@@ -261,6 +262,7 @@ def _link(
     trapdoor: _Trapdoor,
     links: Points,
     basis: CommitmentBasis,
+    backend: Backend,
     threads: int,
     report: Progress,
 ) -> None:
@@ -274,7 +276,7 @@ def _link(
             with Secrets() as secret:
                 outside = np.concatenate([basis.first(segment.size), _INFINITY, blinding_point()])
                 done = part(report, "key_links", index, len(linked))
-                outside = secret(backends.chosen().multiply(g1, outside, k_2, threads, done))
+                outside = secret(backend.multiply(g1, outside, k_2, threads, done))
                 here = slice(start, start + len(outside))
                 links[here] = g1.add(links[here], outside, threads=threads)
             start = here.stop

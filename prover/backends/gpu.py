@@ -186,10 +186,11 @@ class GpuSession:
         self._report("constraints", 0.0)
         domain, count = self._resident.domain, self._statement.constraints
         with Secrets() as secret:
-            a = keep(device.zeros((domain.size, 4), np.uint64))
-            b, c = (secret(device.zeros((domain.size, 4), np.uint64)) for _ in range(2))
+            a = keep(device.empty((domain.size, 4), np.uint64))
+            b, c = (secret(device.empty((domain.size, 4), np.uint64)) for _ in range(2))
             for matrix, out in zip(self._resident.rows, (a, b, c), strict=True):
                 matrix.multiply(self._z, out[: matrix.rows])
+                out[matrix.rows :].fill(0)
             row = first_unsatisfied(a[:count], b[:count], c[:count])
             if row is not None:
                 raise self._statement.unsatisfied(row)

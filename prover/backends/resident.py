@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -51,12 +52,12 @@ class Sum:
         """Of the points alone."""
         return self._points.nbytes
 
-    @property
+    @cached_property
     def fastest(self) -> Plan:
         """The points with the multiples that make sums fastest."""
         return self._plan(len(self._points))
 
-    @property
+    @cached_property
     def barest(self) -> Plan:
         """The points alone."""
         return self._plan(len(self._points), bare=True)

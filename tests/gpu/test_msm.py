@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import weakref
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,18 +16,8 @@ from gpu.msm import Bases, Plan, msm, plan
 from kernels import Group, WordArray
 from tests.gpu.emulator.place import EMULATED
 from tests.gpu.known import LOGARITHMS, affine, known_points, multiples
-from tests.kernels.strategies import R, edge_values
+from tests.kernels.strategies import KINDS, R, edge_values
 from zenerrors import ResourceError
-
-KINDS: dict[str, Callable[[random.Random], int]] = {
-    "random": lambda rng: rng.randrange(R),
-    "bytes": lambda rng: rng.randrange(256),
-    "bits": lambda rng: rng.randrange(2),
-    "zero": lambda rng: 0,
-    "all equal": lambda rng: R // 3,
-    "small negatives": lambda rng: -rng.randrange(1 << 20),
-    "mixed": lambda rng: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
-}
 
 
 @pytest.fixture(params=[kernels.g1, kernels.g2], ids=["g1", "g2"])

@@ -60,12 +60,12 @@ def test_batches_are_transformed_row_by_row(k: Kernels, log_size: int) -> None:
     reference, domain = k.domain(log_size), ntt.Domain(log_size)
     start = random_elements(log_size, 2, 3, domain.size)
     values = device.upload(start)
-    domain.scatter(values)
+    domain.ntt(values, order="to_bit_reversed")
     expected = start.copy()
     for row in expected.reshape(6, domain.size, 4):
         reference.ntt(row, order="to_bit_reversed")
     np.testing.assert_array_equal(device.download(values), expected)
-    domain.gather(values)
+    domain.intt(values, order="from_bit_reversed")
     np.testing.assert_array_equal(device.download(values), start)
     coset = k.fr.from_ints([3])[0]
     domain.ntt(values, coset=coset)
@@ -80,10 +80,10 @@ def test_three_passes(k: Kernels) -> None:
     reference, domain = k.domain(log_size), ntt.Domain(log_size)
     start = random_elements(1, domain.size)
     values, expected = device.upload(start), start.copy()
-    domain.scatter(values)
+    domain.ntt(values, order="to_bit_reversed")
     reference.ntt(expected, order="to_bit_reversed", threads=2)
     np.testing.assert_array_equal(device.download(values), expected)
-    domain.gather(values)
+    domain.intt(values, order="from_bit_reversed")
     np.testing.assert_array_equal(device.download(values), start)
 
 
@@ -123,9 +123,9 @@ def test_bad_arguments_are_named() -> None:
         ntt.Domain(28)
     domain = ntt.Domain(3)
     with pytest.raises(ValueError, match=r"uint64\[..., 8, 4\], not uint64\(4, 4\)"):
-        domain.scatter(device.empty((4, 4), np.uint64))
+        domain.ntt(device.empty((4, 4), np.uint64), order="to_bit_reversed")
     with pytest.raises(ValueError, match="not int64"):
-        domain.gather(device.empty((8, 4), np.int64))
+        domain.intt(device.empty((8, 4), np.int64), order="from_bit_reversed")
     with pytest.raises(ValueError, match="c must be C-contiguous"):
         domain.quotient(*(device.empty((size, 4), np.uint64) for size in (8, 8, 16)))
     with pytest.raises(ValueError, match="one shape"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 from hypothesis import strategies as st
 
 import kernels
@@ -27,3 +30,14 @@ def vectors(modulus: int, size: int) -> st.SearchStrategy[list[int]]:
 
 
 scalars = elements(R)
+
+KINDS: dict[str, Callable[[random.Random], int]] = {
+    "random": lambda rng: rng.randrange(R),
+    "bytes": lambda rng: rng.randrange(256),
+    "bits": lambda rng: rng.randrange(2),
+    "zero": lambda rng: 0,
+    "all equal": lambda rng: R // 3,
+    "small negatives": lambda rng: -rng.randrange(1 << 20),
+    "mixed": lambda rng: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
+}
+"""What scalars of a multi-scalar multiplication may be like."""

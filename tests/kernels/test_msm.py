@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import Group, Kernels, WordArray
-from tests.kernels.strategies import R, edge_values, scalars
+from tests.kernels.strategies import KINDS, R, edge_values, scalars
 from tests.kernels.targets import FEW, TARGETS, load
 
 
@@ -63,17 +62,6 @@ def test_duplicates_opposites_and_infinity(pairs: list[tuple[int, int]]) -> None
         total = sum(multiples[choice] * value for choice, value in pairs) % R
         result = k.g1.msm(bases, k.fr.from_ints(value for _, value in pairs))
         np.testing.assert_array_equal(result, k.g1.mul(k.g1.generator[None], k.fr.from_ints([total]))[0])
-
-
-KINDS: dict[str, Callable[[random.Random], int]] = {
-    "random": lambda rng: rng.randrange(R),
-    "bytes": lambda rng: rng.randrange(256),
-    "bits": lambda rng: rng.randrange(2),
-    "zero": lambda rng: 0,
-    "all equal": lambda rng: R // 3,
-    "small negatives": lambda rng: -rng.randrange(1 << 20),
-    "mixed": lambda rng: rng.choice([0, 1, rng.randrange(256), rng.randrange(R), -rng.randrange(1 << 60)]),
-}
 
 
 LOGARITHMS = [random.Random(1).randrange(R) for _ in range(2100)]  # more than a block of scalars
