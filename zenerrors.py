@@ -11,8 +11,9 @@
     │   └── RequestError        an API request that cannot be served                request.*
     ├── NotFoundError           no such resource                                    not_found
     ├── ConflictError           the resource's state does not allow it              conflict.*
+    ├── AccessError             the caller is not known, or may not do it           auth.*
     ├── Cancelled               the caller's progress callback asked to stop        cancelled
-    └── ResourceError           memory, time or size limits would be exceeded       resource.*
+    └── ResourceError           memory, time, size or number would be exceeded      resource.*, quota.*
 
 A refused proof is not an error: ``prover.verify`` answers with a ``Verdict`` (see ``prover.verify``).
 """
@@ -77,6 +78,10 @@ class ConflictError(ZenError):
     """The resource's present state does not allow the operation."""
 
 
+class AccessError(ZenError):
+    """The caller is not known, or may not do what it asks for."""
+
+
 class Cancelled(ZenError):  # noqa: N818 - an outcome that was asked for
     """Raised by a progress callback to stop a long computation at its next stage."""
 
@@ -87,4 +92,4 @@ class Cancelled(ZenError):  # noqa: N818 - an outcome that was asked for
 
 
 class ResourceError(ZenError):
-    """The work would exceed a memory, time or size limit."""
+    """The work would exceed a limit: of memory, time or size, or of what one tenant or caller may have."""

@@ -86,7 +86,7 @@ def verify_batch(
         claim if isinstance(claim, Verdict) else _equations(curve, verifying_key, claim) for claim in decoded
     ]
     formed = [claim for claim in judged if not isinstance(claim, Verdict)]
-    together = bool(formed) and _hold(curve, chain.from_iterable(formed))
+    together = len(formed) > 1 and _hold(curve, chain.from_iterable(formed))
     return [
         claim if isinstance(claim, Verdict) else Verdict.of(OK) if together else _judge(curve, claim)
         for claim in judged
@@ -162,7 +162,9 @@ def _judge(curve: Curve[G1, G2], equations: Sequence[_Equation[G1, G2]]) -> Verd
     if _hold(curve, equations):
         return Verdict.of(OK)
     groth16, *others = equations
-    return next((each.otherwise for each in others if not _hold(curve, [each])), groth16.otherwise)
+    if not others or _hold(curve, others):
+        return groth16.otherwise
+    return next(each.otherwise for each in others if not _hold(curve, [each]))
 
 
 def _hold(curve: Curve[G1, G2], equations: Iterable[_Equation[G1, G2]]) -> bool:

@@ -130,6 +130,7 @@ class GroupKernels(Partial):
     def __init__(self, group: elementwise.Group, processor: Group) -> None:
         self._group = group
         self._processor = processor
+        self._tables: dict[tuple[bytes, int], fixed_base.FixedBase] = {}
 
     def generator(self, out: WordArray) -> None:
         out[...] = self._processor.generator
@@ -149,8 +150,14 @@ class GroupKernels(Partial):
     def fixed_base(
         self, base: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
     ) -> None:
+        """A base's table is kept: emulated, it takes longer than the products."""
         require_no_progress(progress)
-        out[...] = device.download(fixed_base.multiply_base(device.upload(base), device.upload(scalars)))
+        key = base.tobytes(), fixed_base.choose_width(len(scalars))
+        if key not in self._tables:
+            self._tables[key] = fixed_base.FixedBase(device.upload(base), len(scalars))
+        products = device.empty(out.shape, np.uint64)
+        self._tables[key].multiply(device.upload(scalars), products)
+        out[...] = device.download(products)
 
     def msm(
         self, bases: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
