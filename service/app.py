@@ -9,10 +9,27 @@ from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 from starlette.formparsers import MultiPartParser
 
-from service import problems
+from service import dashboard, problems
 from service.body_limit import BodyLimit
-from service.routes import commitments, datasets, health, models, proofs, verification
+from service.door import Door
+from service.metrics import Requests
+from service.observation import Observation
+from service.rates import Buckets
+from service.routes import (
+    accounts,
+    commitments,
+    datasets,
+    health,
+    metrics,
+    models,
+    pages,
+    proofs,
+    uploads,
+    verification,
+    webhooks,
+)
 from service.runtime import Runtime
+from service.verifier import Verifier
 
 _DESCRIPTION = """\
 Proofs, in zero knowledge, of what a neural network computed. Register a network, prove what it makes of an
@@ -35,24 +52,36 @@ id: 9
 
 def create_app(runtime: Runtime) -> FastAPI:
     """The application over an open runtime. It starts no threads and no processes."""
-    # No telemetry: spans and logs of requests could carry what callers want kept secret.
+    # Not FastAPI's telemetry, whose spans and logs could carry what callers want kept secret, but our own:
+    # service.observation.
     app = FastAPIOffline(  # /docs without a CDN: it works on any network, and tells nobody who reads it
         redoc_url=None,
         title="ZenServe",
         version="1",
         description=_DESCRIPTION,
+        webhooks=webhooks.messages,
         telemetry={"tracing": False, "metrics": False, "logs": False},
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         redirect_slashes=False,
     )
     app.state.runtime = runtime
+    app.state.verifier = Verifier(runtime)
     # Larger parts would be spooled to a temporary file in the clear.
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
+    app.state.verifications = Buckets("verify", runtime.settings.verify_per_minute)
+    app.add_middleware(Door, runtime=runtime, verifications=app.state.verifications)
+    app.state.requests = Requests()
+    app.add_middleware(Observation, requests=app.state.requests)  # the last one added is the outermost
     problems.install(app)
-    for room in (models, commitments, datasets, proofs, verification):
-        app.include_router(room.router, prefix="/v1", responses=problems.responses(413, 422, 500))
-    app.include_router(health.router)
+    everywhere = problems.responses(413, 422, 429, 500, 503)
+    for room in (models, commitments, datasets, proofs, uploads, accounts, webhooks):
+        shut = problems.responses(401, 403)
+        app.include_router(room.router, prefix="/v1", responses=everywhere | shut)
+    app.include_router(verification.router, prefix="/v1", responses=everywhere)
+    for room in (health, metrics, pages):
+        app.include_router(room.router)
+    dashboard.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -65,11 +94,13 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             description=app.description,
             license_info=app.license_info,
             routes=app.routes,
+            webhooks=app.webhooks.routes,
         )
         schema["components"]["schemas"]["Problem"] = problems.Problem.model_json_schema()
         # FastAPI describes event streams in words of OpenAPI 3.2, under the heading of 3.1. Without a schema
         # it is right by both: 3.1 applies one to the stream, 3.2 to each event.
-        stream = schema["paths"]["/v1/proofs/{proof_id}/events"]["get"]["responses"]["200"]["content"]
-        stream["text/event-stream"] = {"example": _EVENTS}
+        for path in (path for path in schema["paths"] if path.endswith("/events")):
+            stream = schema["paths"][path]["get"]["responses"]["200"]["content"]
+            stream["text/event-stream"] = {"example": _EVENTS}
         app.openapi_schema = schema
     return app.openapi_schema

@@ -1,50 +1,93 @@
 """The commitment basis of this service, and the commitments made over it.
 
-The file ``basis`` in the data directory is made once, for the first commitment: a development basis, whose τ
-this one party knew for a moment. Whoever has powers of tau of several parties puts a basis of theirs there
-before (``CommitmentBasis.of``). It never changes afterwards: all commitments are over it.
+It is an artifact, the one that goes by the name ``basis``, and is made once, for the first commitment: a
+development basis, whose τ this one party knew for a moment. Whoever has powers of tau of several parties
+imports a basis of theirs before. It never changes afterwards: all commitments are over it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
+import shutil
 from functools import lru_cache
 from pathlib import Path
 
 from kernels import fr
 from prover import CommitmentBasis, Opening, Progress, Revealed
+from service.repositories import Artifacts
+from service.runtime import Runtime
 from service.sealed import Integers, Secret
-from service.settings import Settings
+from zenerrors import ConflictError
+
+_NAME = "basis"
 
 
-def require_basis(settings: Settings, progress: Progress | None = None) -> CommitmentBasis:
+def require_basis(runtime: Runtime, progress: Progress | None = None) -> CommitmentBasis:
     """The basis, made if it is not there yet. Stage: "basis"."""
-    path = _path(settings)
-    if not path.exists():
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        try:
-            basis = CommitmentBasis.generate(
-                settings.basis_points, threads=settings.threads, progress=progress
+    if find_basis(runtime) is None:
+        settings = runtime.settings
+        with runtime.store.scratch() as scratch:
+            CommitmentBasis.generate(settings.basis_points, threads=settings.threads, progress=progress).save(
+                scratch
             )
-            basis.save(fresh)
-            # link, not rename: of several processes that do this at once the first one's basis stays.
-            with contextlib.suppress(FileExistsError):
-                os.link(fresh, path)
-        finally:
-            fresh.unlink(missing_ok=True)
-    return load_basis(settings)
+            _adopt(runtime, scratch)
+    return load_basis(runtime)
 
 
-def load_basis(settings: Settings) -> CommitmentBasis:
+def load_basis(runtime: Runtime) -> CommitmentBasis:
     """The basis of a service that has committed to something."""
-    return _load(_path(settings))
+    path = find_basis(runtime)
+    assert path is not None  # noqa: S101  what was committed was over it
+    return _load(path)
 
 
-def basis_length(settings: Settings) -> int:
+def basis_length(runtime: Runtime) -> int:
     """How many values a commitment can be to."""
-    path = _path(settings)
-    return len(_load(path).points) if path.exists() else settings.basis_points
+    path = find_basis(runtime)
+    return runtime.settings.basis_points if path is None else len(_load(path).points)
+
+
+def import_basis(runtime: Runtime, basis: CommitmentBasis) -> None:
+    """Make this the basis of the service. Raises ``ConflictError`` (``conflict.basis``) where it has
+    another.
+    """
+    with runtime.store.scratch() as scratch:
+        basis.save(scratch)
+        path = find_basis(runtime) or _adopt(runtime, scratch)
+    kept = _load(path)
+    if (kept.identity, len(kept.points)) != (basis.identity, len(basis.points)):
+        raise ConflictError(
+            "conflict.basis",
+            f"this service has another basis of {len(kept.points)} points, and what it committed to is over"
+            " that one: import a basis into a service that has none yet",
+        )
+
+
+def find_basis(runtime: Runtime) -> Path | None:
+    """Where the basis is, if there is one."""
+    with runtime.database.read() as session:
+        digest = Artifacts(session).find(_NAME)
+    if digest is None and (earlier := runtime.settings.data_dir / "basis").exists():
+        return _take_over(runtime, earlier)
+    return None if digest is None else runtime.store.path(digest)
+
+
+def _take_over(runtime: Runtime, earlier: Path) -> Path:
+    """The file ``basis`` of services that had no store for it. It goes only once the database has it."""
+    with runtime.store.scratch() as scratch:
+        shutil.copyfile(earlier, scratch)
+        path = _adopt(runtime, scratch)
+    earlier.unlink(missing_ok=True)
+    return path
+
+
+def _adopt(runtime: Runtime, scratch: Path) -> Path:
+    """The file as the basis, unless another process was first: then that one's."""
+    digest = runtime.store.adopt(scratch)
+    with runtime.database.write() as session:
+        kept = Artifacts(session).add(_NAME, digest)
+    if kept != digest:
+        runtime.store.delete(digest)
+    return runtime.store.path(kept)
 
 
 def commit(basis: CommitmentBasis, values: Integers, threads: int, *, hiding: bool = True) -> Opening:
@@ -56,10 +99,6 @@ def reveal(basis: CommitmentBasis, secret: Secret, threads: int) -> Revealed:
     """What shows a commitment to be to the values."""
     assert secret.opening is not None  # noqa: S101  there is one for whatever was committed
     return basis.reveal(secret.opening, fr.from_int64(secret.values.ravel()), threads=threads)
-
-
-def _path(settings: Settings) -> Path:
-    return settings.data_dir / "basis"
 
 
 @lru_cache(maxsize=1)

@@ -1,63 +1,145 @@
-"""The database: connections, short transactions, migrations."""
+"""The database: connections, short transactions, its clock, migrations."""
 
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.orm import Session
 
 import migrations
+from service.settings import Settings
 
 BUSY_TIMEOUT_SECONDS = 10
+_POSTGRESQL_OPTIONS = (
+    "-c timezone=UTC -c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s"
+)
+_MIGRATION_LOCK = 0x5A454E01
+_CLOCK = "clock"
 
 
 class Database:
-    """SQLite in WAL mode. Reads never block; writers queue up at ``BEGIN IMMEDIATE``."""
+    """SQLite in WAL mode, where reads never block and writers queue up at ``BEGIN IMMEDIATE``; or PostgreSQL,
+    where reads see one snapshot and writers lock the rows that they decide by.
+    """
 
-    def __init__(self, path: Path) -> None:
-        self.engine = create_engine(
-            f"sqlite:///{path}", connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False}
-        )
-        event.listen(self.engine, "connect", _configure_connection)
-        event.listen(self.engine, "begin", _begin)
+    def __init__(self, url: str) -> None:
+        self._turn: AbstractContextManager[object] = nullcontext()
+        self._thread = threading.local()
+        if url.startswith("sqlite"):
+            self.engine, self._reading, self._writing = _sqlite(url)
+            # SQLite has writers look again after a sleep; those of one process can do better.
+            self._turn = threading.Lock()
+        else:
+            self.engine, self._reading, self._writing = _postgresql(url)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Database:
+        if settings.database_url is not None:
+            return cls(settings.database_url.get_secret_value())
+        return cls(f"sqlite:///{settings.data_dir / 'zenserve.sqlite'}")
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A snapshot to read from."""
-        with Session(self.engine) as session:
+        with Session(self._reading) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A transaction, committed on leaving the block and rolled back on an exception."""
-        with Session(_writing(self.engine), expire_on_commit=False) as session, session.begin():
-            yield session
+        """A transaction, committed on leaving the block and rolled back on an exception.
 
-    def migrate(self) -> None:
-        """Bring the schema to the newest revision."""
-        with _writing(self.engine).begin() as connection:
-            command.upgrade(_alembic(connection), "head")
+        Raises ``RuntimeError`` within another of the same thread: it would wait for itself.
+        """
+        if getattr(self._thread, "writes", False):
+            raise RuntimeError("this thread is within a transaction: give its session on")
+        self._thread.writes = True
+        try:
+            with self._turn, Session(self._writing, expire_on_commit=False) as session, session.begin():
+                yield session
+        finally:
+            self._thread.writes = False
+
+    def migrate(self, revision: str = "head") -> None:
+        """Bring the schema to the newest revision, or back to an older one."""
+        with self._writing.begin() as connection:
+            if connection.dialect.name == "postgresql":  # of several that start at once, one migrates
+                connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            config = _alembic(connection)
+            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+            current = MigrationContext.configure(connection).get_current_revision()
+            older = revision in known and current is not None and revision < current
+            (command.downgrade if older else command.upgrade)(config, revision)
+
+    def revision(self) -> str | None:
+        """The schema's revision; None where there is no schema."""
+        with self.engine.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
 
     def at_head(self) -> bool:
         """Whether the schema is the one this code was written for."""
-        with self.engine.connect() as connection:
-            current = MigrationContext.configure(connection).get_current_heads()
-        return set(current) == set(ScriptDirectory.from_config(_alembic()).get_heads())
+        return self.revision() == _newest()
 
     def close(self) -> None:
         self.engine.dispose()
 
 
-def _writing(engine: Engine) -> Engine:
-    return engine.execution_options(zenserve_writes=True)
+def clock(session: Session) -> datetime:
+    """The database's time, the one clock that all hosts share: the same throughout a session."""
+    moment = session.info.get(_CLOCK)
+    if moment is None:
+        shared = (
+            session.scalar(select(func.clock_timestamp())) if is_postgresql(session) else datetime.now(UTC)
+        )
+        assert isinstance(shared, datetime)  # noqa: S101  narrows the type
+        moment = session.info[_CLOCK] = shared.astimezone(UTC)
+    return moment
+
+
+def is_postgresql(session: Session) -> bool:
+    return session.get_bind().dialect.name == "postgresql"
+
+
+@cache
+def _newest() -> str | None:
+    """The revision that this code was written for. Strangers may ask, and each time it would be compiled."""
+    return ScriptDirectory.from_config(_alembic()).get_current_head()
+
+
+def _postgresql(url: str) -> tuple[Engine, Engine, Engine]:
+    engine = create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://", 1),
+        pool_size=8,
+        max_overflow=32,
+        pool_timeout=10,
+        # After a restart of the server the first use of each connection finds out, not the caller.
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 5, "options": _POSTGRESQL_OPTIONS},
+        hide_parameters=True,
+    )
+    reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return engine, reading, engine
+
+
+def _sqlite(url: str) -> tuple[Engine, Engine, Engine]:
+    engine = create_engine(
+        url,
+        connect_args={"timeout": BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
+        hide_parameters=True,  # errors would quote them, and others' logs quote errors
+    )
+    event.listen(engine, "connect", _configure_connection)
+    event.listen(engine, "begin", _begin)
+    return engine, engine, engine.execution_options(zenserve_writes=True)
 
 
 def _configure_connection(connection: sqlite3.Connection, _record: object) -> None:

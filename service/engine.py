@@ -1,7 +1,7 @@
 """Circuits, keys and proofs: every call that jobs make into ``circuits`` and ``prover`` for them.
 
 What callers hand in is read in ``service.intake``, commitments are made in ``service.basis``, and ceremonies
-run in the command line alone (``service.ceremony_cli``).
+run in the command line alone (``service.cli.ceremony``).
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from zenerrors import ModelError
 _KEPT_BYTES: Final = 256 << 20
 # What it holds for an entry of a matrix, its row's share included.
 _ENTRY_BYTES: Final = 16
+
+# Of a proof, on one processor: coarse, to choose a queue by. What proofs took is kept with their circuit.
+_SECONDS_PER_ROW: Final = 20e-6
 
 _COMPILERS: Final[Mapping[str, str]] = {
     scheme: f"compile_{scheme}" for scheme in ("registration", "inference", "recognition", "accuracy")
@@ -63,6 +66,16 @@ def require_memory(circuit: Circuit, threads: int) -> None:
             f"{free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network, fewer bits or "
             "public weights would take; of a dataset, what a smaller shard_size",
         )
+
+
+def estimate(circuit: Circuit, threads: int) -> dict[str, Any]:
+    """What a proof takes: ``constraints``, bytes of ``memory``, and seconds on one processor as ``cost``."""
+    size = Size.of(circuit.statement)
+    return {
+        "constraints": circuit.statement.constraints,
+        "memory": _memory(size, threads),
+        "cost": round(_SECONDS_PER_ROW * size.rows, 3),
+    }
 
 
 def largest_batch(quantised: bytes, weight_privacy: Privacy, most: int, threads: int) -> int:

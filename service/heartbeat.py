@@ -2,7 +2,8 @@
 
 Why a thread: the main thread may be inside a kernel for seconds at a time, and a lease that depended on it
 would expire under honest work. It renews the lease, writes the progress that the work last reported, and
-brings back whether to stop; the work itself never touches the database while it computes.
+brings back whether to stop; the work itself never touches the database while it computes. Work that is to
+stop and does not is killed, with its process: its supervisor starts another.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from sqlalchemy.exc import OperationalError
+from typing import Literal
 
 from service import log
-from service.jobs import Claim, Jobs, Workers
+from service.abilities import Abilities
+from service.jobs import Claim, Jobs, late
+from service.repositories.workers import Workers
 from service.runtime import Runtime
+from service.telemetry import JobSpan
 from zenerrors import Cancelled
 
 TICK_SECONDS = 0.25
@@ -28,21 +31,39 @@ BEAT_SECONDS = 2.0
 class Hold:
     """A claimed job as its work sees it: a progress callback that raises once the work must stop."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, backend: str = "cpu", span: JobSpan | None = None) -> None:
         self.claim = claim
+        self._span = span or JobSpan()
+        self.backend = backend
         self.stage = "starting"
         self.percent = 0.0
-        self.stop: str | None = None
-        """Why to stop: ``cancel`` (the caller asked), ``lost`` (another has the job), ``shutdown``."""
         self._timings: dict[str, float] = {}
         self._since = time.monotonic()
+        self._stop: Literal["cancel", "deadline", "lost", "shutdown"] | None = None
+        self._stopped_at = 0.0
+
+    @property
+    def stop(self) -> Literal["cancel", "deadline", "lost", "shutdown"] | None:
+        """Why to stop: the caller asked, it is too late, another has the job, or the worker goes."""
+        return self._stop
+
+    @stop.setter
+    def stop(self, why: Literal["cancel", "deadline", "lost", "shutdown"]) -> None:
+        if self._stop is None:
+            self._stop, self._stopped_at = why, time.monotonic()
+
+    @property
+    def overdue(self) -> float:
+        """Seconds since it was to stop."""
+        return time.monotonic() - self._stopped_at if self._stop else 0.0
 
     def progress(self, stage: str, fraction: float) -> None:
         """Note where the work is. Raises ``Cancelled``."""
-        if self.stop:
+        if self._stop:
             raise Cancelled
         if stage != self.stage:
             self._close_stage()
+            self._span.stage(stage)
             self.stage = stage
         self.percent = round(100 * min(max(fraction, 0.0), 1.0), 1)
 
@@ -60,15 +81,24 @@ class Hold:
 class Heartbeat(threading.Thread):
     """Beats for the process, and for the job it holds."""
 
-    def __init__(self, runtime: Runtime, worker: str) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        worker: str,
+        abilities: Abilities | None = None,
+        *,
+        supervisor: int | None = None,
+    ) -> None:
         super().__init__(name="heartbeat", daemon=True)
         self.worker = worker
+        self.abilities = abilities or Abilities.of(runtime.settings)
         self.shutting_down = False
         self._runtime = runtime
-        self._parent = os.getppid()
+        self._parent = supervisor or os.getppid()
         self._hold: Hold | None = None
         self._quit = threading.Event()
         self._next_beat = 0.0
+        self._give_up_at = float("inf")
 
     @contextmanager
     def holding(self, hold: Hold) -> Iterator[None]:
@@ -80,10 +110,12 @@ class Heartbeat(threading.Thread):
             self._hold = None
 
     def shut_down(self) -> None:
-        """Ask the running work, if any, to stop so that its job can be given back."""
-        self.shutting_down = True
-        if hold := self._hold:
-            hold.stop = "shutdown"
+        """Let the running work, if any, end within ``drain_seconds``; then ask it to stop, so that its job
+        can be given back.
+        """
+        if not self.shutting_down:  # a signal that comes again gives no more time
+            self._give_up_at = time.monotonic() + self._runtime.settings.drain_seconds
+            self.shutting_down = True
 
     def run(self) -> None:
         while not self._quit.wait(TICK_SECONDS):
@@ -91,26 +123,48 @@ class Heartbeat(threading.Thread):
                 os.kill(os.getpid(), signal.SIGTERM)
             try:
                 self.tick()
-            except OperationalError:  # a busy or briefly absent database; the lease outlasts many ticks
+            except Exception:  # a busy or absent database, no memory: the lease outlasts many ticks
                 log.event("heartbeat.missed", level=30, worker=self.worker, failed=True)
         with self._runtime.database.write() as session:
             Workers(session).remove(self.worker)
 
     def tick(self) -> None:
         hold, moment = self._hold, time.monotonic()
+        if hold is not None and moment >= self._give_up_at:
+            hold.stop = "shutdown"
         if hold is None and moment < self._next_beat:
             return
+        why = None
         with self._runtime.database.write() as session:
             if moment >= self._next_beat:
-                Workers(session).beat(self.worker, os.getpid())
+                Workers(session).beat(self.worker, os.getpid(), self.abilities.columns())
                 self._next_beat = moment + BEAT_SECONDS
             if hold is not None:
-                cancel = Jobs(session).renew(
-                    hold.claim, hold.stage, hold.percent, self._runtime.settings.lease_seconds
-                )
-        if hold is not None and hold.stop is None and cancel is not False:
-            hold.stop = "lost" if cancel is None else "cancel"
+                lease = self._runtime.settings.lease_seconds
+                why = Jobs(session).renew(hold.claim, hold.stage, hold.percent, lease)
+        if hold is not None and why is not None:
+            hold.stop = why
+        if hold is not None and hold.overdue > self._runtime.settings.kill_seconds:
+            self._kill(hold)
 
     def finish(self) -> None:
         self._quit.set()
         self.join()
+
+    def _kill(self, hold: Hold) -> None:
+        """End the process with work that does not heed: what becomes of its job is written before."""
+        log.event("worker.kills_itself", level=40, worker=self.worker, id=hold.claim.id, why=hold.stop)
+        with self._runtime.database.write() as session:
+            end_stopped(Jobs(session), hold)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_stopped(jobs: Jobs, hold: Hold) -> None:
+    """Write what becomes of a job whose work was told to stop."""
+    match hold.stop:
+        case "cancel":
+            jobs.canceled(hold.claim)
+        case "deadline":
+            jobs.fail(hold.claim, late())
+        case "shutdown":
+            jobs.give_back(hold.claim, None, 1)

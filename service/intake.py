@@ -10,7 +10,8 @@ import io
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from service.sealed import Integers, Secret, pack
 from zenerrors import TensorError
 
 Floats = NDArray[np.float64]
+_KEPT_BYTES: Final = 1 << 20
 
 
 def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
@@ -88,30 +90,30 @@ def parameter_count(quantised: bytes) -> int:
     """How many values a commitment to the network takes. Raises ``StatementError`` for one without
     weights.
     """
-    return len(circuits.parameters(QuantGraph.from_bytes(quantised)))
+    return len(circuits.parameters(_graph(quantised)))
 
 
 def sample_values(quantised: bytes) -> int:
     """How many values a sample and its label take in a commitment."""
-    return math.prod(QuantGraph.from_bytes(quantised).input_shape) + 1
+    return math.prod(_graph(quantised).input_shape) + 1
 
 
 def class_count(quantised: bytes) -> int:
-    return QuantGraph.from_bytes(quantised).classes
+    return _graph(quantised).classes
 
 
 def read_input(quantised: bytes, values: Any, field: str) -> Integers:
     """The network's input in its integers. Raises ``TensorError`` for a wrong shape, a NaN (which index) or a
     value out of range.
     """
-    return _quantised(QuantGraph.from_bytes(quantised), numbers(values, field), field)
+    return _quantised(_graph(quantised), numbers(values, field), field)
 
 
 def read_reference(quantised: bytes, image: Any, field: str) -> Integers:
     """The embedding of an image, int64[n]. Raises ``TensorError``, and ``StatementError`` for a network that
     makes none.
     """
-    graph = QuantGraph.from_bytes(quantised)
+    graph = _graph(quantised)
     embedding_type(graph)
     return graph.execute(_quantised(graph, numbers(image, field), field)).logits
 
@@ -120,7 +122,7 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
     """Raises ``TensorError`` for more than the largest squared distance, ``StatementError`` for a network
     that makes no embedding.
     """
-    graph = QuantGraph.from_bytes(quantised)
+    graph = _graph(quantised)
     most = graph.classes * embedding_type(graph).top ** 2
     if not 0 <= threshold <= most:
         raise TensorError(
@@ -132,14 +134,14 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
 
 def check_top(quantised: bytes, top: int) -> None:
     """Raises ``TensorError`` for more labels than a proof can show."""
-    most = most_labels(QuantGraph.from_bytes(quantised))
+    most = most_labels(_graph(quantised))
     if not 1 <= top <= most:
         raise TensorError("input.out_of_range", f"top must be from 1 to {most}", field="top")
 
 
 def architecture(quantised: bytes) -> bytes:
     """The network with weights and biases blanked."""
-    return QuantGraph.from_bytes(quantised).architecture.to_bytes()
+    return _graph(quantised).architecture.to_bytes()
 
 
 def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None = None) -> Integers:
@@ -164,3 +166,11 @@ def _labels(data: bytes, classes: int) -> Integers:
             field="labels",
         )
     return labels
+
+
+def _graph(quantised: bytes) -> QuantGraph:
+    """Read once for requests that come together; not kept where it is large."""
+    return _kept(quantised) if len(quantised) <= _KEPT_BYTES else QuantGraph.from_bytes(quantised)
+
+
+_kept = lru_cache(maxsize=4)(QuantGraph.from_bytes)

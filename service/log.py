@@ -1,4 +1,4 @@
-"""Quiet structured logs: one line per event, ``time level event key=value …``, on standard error.
+"""Quiet structured logs: one line per event, ``time level event key=value …`` or JSON, on standard error.
 
 Events carry ids, states and durations. Inputs, weights, keys and exception messages (which may quote
 them) are never passed to a logger.
@@ -9,17 +9,39 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_context: ContextVar[dict[str, object]] = ContextVar("log", default={})  # noqa: B039  never changed
 
 
 class _LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         fields: dict[str, object] = getattr(record, "fields", {})
         pairs = "".join(f" {key}={_plain(value)}" for key, value in fields.items())
-        line = f"{moment}Z {record.levelname.lower()} {record.getMessage()}{pairs}"
-        if record.exc_info and (trace := _frames(record)):
-            line += f"\n{trace}"
-        return line
+        line = f"{_moment(record)} {record.levelname.lower()} {record.getMessage()}{pairs}"
+        return "\n    ".join([line, *_frames(record)])
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if frames := _frames(record):
+            line["frames"] = frames
+        return json.dumps(line, default=str, ensure_ascii=False, separators=(",", ":"))
+
+
+_FORMATTERS = {"text": _LineFormatter, "json": _JsonFormatter}
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
 
 
 def _plain(value: object) -> str:
@@ -27,27 +49,47 @@ def _plain(value: object) -> str:
     return json.dumps(text, ensure_ascii=False) if any(c in text for c in ' "=\n') else text
 
 
-def _frames(record: logging.LogRecord) -> str:
+def _frames(record: logging.LogRecord) -> list[str]:
     """Where it happened and the exception's class, without its message."""
     if not record.exc_info or record.exc_info[0] is None:
-        return ""
-    lines = []
+        return []
+    frames = []
     trace = record.exc_info[2]
     while trace is not None:
         code = trace.tb_frame.f_code
-        lines.append(f"    {code.co_filename}:{trace.tb_lineno} {code.co_name}")
+        frames.append(f"{code.co_filename}:{trace.tb_lineno} {code.co_name}")
         trace = trace.tb_next
-    return "\n".join([*lines, f"    {record.exc_info[0].__name__}"])
+    return [*frames, record.exc_info[0].__name__]
 
 
-def configure(level: str) -> None:
-    """Send this process's logs to standard error; libraries only from warnings upwards."""
+def configure(level: str, form: str = "text") -> None:
+    """Send this process's logs to standard error, as ``text`` or ``json``; libraries only from warnings
+    upwards.
+    """
     handler = logging.StreamHandler()
-    handler.setFormatter(_LineFormatter())
+    handler.setFormatter(_FORMATTERS[form]())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("zenserve").setLevel(level)
 
 
+@contextmanager
+def context(**fields: object) -> Iterator[None]:
+    """Put these fields into every event within the block, in what it calls, awaits and starts."""
+    token = _context.set({**_context.get(), **fields})
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def request_id() -> str | None:
+    """Of the request that is being answered here."""
+    found = _context.get().get("request_id")
+    return found if isinstance(found, str) else None
+
+
 def event(name: str, *, level: int = logging.INFO, failed: bool = False, **fields: object) -> None:
     """Log one event. ``failed`` adds the frames of the exception being handled."""
-    logging.getLogger("zenserve").log(level, name, extra={"fields": fields}, exc_info=failed)
+    logger = logging.getLogger("zenserve")
+    if logger.isEnabledFor(level):
+        logger.log(level, name, extra={"fields": {**_context.get(), **fields}}, exc_info=failed)

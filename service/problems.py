@@ -2,43 +2,70 @@
 
 from __future__ import annotations
 
-import secrets
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
+from sqlalchemy import exc
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from service import log
-from zenerrors import ConflictError, InputError, NotFoundError, RequestError, ResourceError, ZenError
+from zenerrors import (
+    AccessError,
+    ConflictError,
+    InputError,
+    NotFoundError,
+    RequestError,
+    ResourceError,
+    ZenError,
+)
 
+NO_DATABASE: Final = (exc.OperationalError, exc.TimeoutError)
+"""What asking the database raises where it does not answer."""
 MEDIA_TYPE = "application/problem+json"
 _LONGEST = 500
 
 _TITLES = {
     400: "The request is malformed",
+    401: "The caller is not known",
+    403: "The caller may not do this",
     404: "No such resource",
     405: "The method does not fit the resource",
     409: "The resource's state does not allow it",
     413: "The request is too large",
     415: "The content type is not supported",
     422: "The input cannot be used",
+    429: "Too much at once",
     500: "The service failed",
-    503: "The service is not ready",
+    503: "The service is busy, or not ready",
+    507: "There is no room for it",
 }
 _FORMS = ("/v1/models", "/v1/datasets")
+_RETRY_SECONDS = {429: 10, 503: 1}
 _BY_CODE = {
+    "auth.required": 401,
+    "auth.invalid": 401,
+    "quota.queued": 429,
+    "quota.rate": 429,
+    "quota.uploads": 507,
+    "resource.storage": 507,
     "request.invalid_json": 400,
     "request.malformed": 400,
     "request.method": 405,
     "request.too_large": 413,
     "request.media_type": 415,
+    "resource.database": 503,
+    "resource.busy": 503,
 }
 _BY_KIND: list[tuple[type[ZenError], int]] = [
     (NotFoundError, 404),
     (ConflictError, 409),
+    (AccessError, 403),
     (InputError, 422),
     (ResourceError, 422),
 ]
@@ -72,11 +99,31 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ZenError, _on_zen_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
+    for absent in NO_DATABASE:
+        app.add_exception_handler(absent, _on_no_database)
     app.add_exception_handler(Exception, _on_bug)
 
 
-def respond(status: int, error: ZenError, headers: dict[str, str] | None = None) -> JSONResponse:
-    problem = Problem(
+def answer(error: ZenError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer to an error, with the status that goes with its code."""
+    status = _status(error)
+    return respond(status, error, _usual_headers(status) | dict(headers or {}))
+
+
+def _status(error: ZenError) -> int:
+    return _BY_CODE.get(error.code) or next((s for kind, s in _BY_KIND if isinstance(error, kind)), 500)
+
+
+def _usual_headers(status: int) -> dict[str, str]:
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": str(_RETRY_SECONDS[status])} if status in _RETRY_SECONDS else {}
+
+
+def problem(error: ZenError, status: int | None = None) -> Problem:
+    """What a caller is told of an error; ``status`` unless it goes by the error."""
+    status = status or _status(error)
+    return Problem(
         type=f"urn:zenserve:problem:{error.code}",
         title=_TITLES.get(status, _TITLES[400]),
         status=status,
@@ -84,49 +131,55 @@ def respond(status: int, error: ZenError, headers: dict[str, str] | None = None)
         # Messages quote names, never values; a caller's name may still be of any length.
         detail=_cut(error.message),
         field=error.field and _cut(error.field),
-        request_id=error.request_id if isinstance(error, _BugError) else None,
+        request_id=log.request_id(),
     )
+
+
+def respond(status: int, error: ZenError, headers: dict[str, str] | None = None) -> JSONResponse:
     return JSONResponse(
-        problem.model_dump(exclude_none=True), status_code=status, media_type=MEDIA_TYPE, headers=headers
+        problem(error, status).model_dump(exclude_none=True),
+        status_code=status,
+        media_type=MEDIA_TYPE,
+        headers=headers,
     )
+
+
+def invalid(complaints: Sequence[Any]) -> RequestError:
+    """The error for what pydantic complains about: the first complaint names field and reason; the offending
+    value is never echoed.
+    """
+    first = complaints[0]
+    place = ".".join(map(str, first["loc"])) or "body"
+    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else first["msg"]
+    return RequestError("request.invalid", f"{place}: {message}", field=place)
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-class _BugError(ZenError):
-    """An error nobody foresaw: the caller learns an id, the log has the rest."""
-
-    def __init__(self) -> None:
-        self.request_id = f"req_{secrets.token_hex(6)}"
-        super().__init__("internal", f"an unexpected error; quote {self.request_id} to the operator")
-
-
 async def _on_zen_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ZenError)  # noqa: S101  registered for nothing else
-    status = _BY_CODE.get(error.code) or next((s for kind, s in _BY_KIND if isinstance(error, kind)), 500)
-    return respond(status, error)
+    return answer(error)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    # The first complaint names field and reason; the offending value is never echoed.
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         reason = f"the body is not valid JSON: {first['ctx']['error']}"
         return respond(400, RequestError("request.invalid_json", reason, field="body"))
-    if wrong := _wrong_media_type(request):
+    if wrong := wrong_media_type(request):
         return respond(415, wrong)
-    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else first["msg"]
-    return respond(422, RequestError("request.invalid", f"{place}: {message}", field=place))
+    where = first["loc"][1:] or first["loc"][:1]  # without saying that it is of the body
+    return respond(422, invalid([{**first, "loc": where}]))
 
 
-def _wrong_media_type(request: Request) -> RequestError | None:
+def wrong_media_type(request: Request) -> RequestError | None:
+    """What is wrong with the request's content type, if anything."""
     expected = "multipart/form-data" if request.url.path in _FORMS else "application/json"
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.method != "POST" or given == expected:
+    if request.method not in ("POST", "PATCH") or given == expected:
         return None
     return RequestError(
         "request.media_type",
@@ -141,21 +194,45 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     known: dict[int, ZenError] = {
         404: NotFoundError("not_found", f"there is nothing at {path}; see /docs"),
         405: RequestError("request.method", f"{request.method} does not work on {path}; see /docs"),
-        413: too_large(request.app.state.runtime.settings.max_body_bytes),
+        413: too_large(getattr(error, "limit", request.app.state.runtime.settings.max_body_bytes)),
     }
     malformed = RequestError("request.malformed", "the body could not be read", field="body")
     if error.status_code >= 500:
         return await _on_bug(request, error)
-    return respond(
-        error.status_code, known.get(error.status_code, malformed), headers=dict(error.headers or {})
-    )
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    return respond(error.status_code, known.get(error.status_code, malformed), headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Those of all routes at this path: the router tells those of the first alone."""
+    methods: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.path and route.methods and compile_path(route.path)[0].match(request.url.path):
+            methods |= route.methods
+    return sorted(methods)
+
+
+def no_database(error: Exception) -> JSONResponse:
+    """The answer where the database is down, starts, or has too much to do."""
+    log.event("database.absent", level=30, error=type(error).__name__)
+    return answer(ResourceError("resource.database", "the database does not answer; try again in a moment"))
 
 
 def too_large(limit: int) -> RequestError:
     return RequestError("request.too_large", f"the body is larger than {limit} bytes", field="body")
 
 
-async def _on_bug(_request: Request, error: Exception) -> JSONResponse:
-    bug = _BugError()
-    log.event("request.failed", level=40, request_id=bug.request_id, error=type(error).__name__, failed=True)
-    return respond(500, bug)
+async def _on_no_database(_request: Request, error: Exception) -> JSONResponse:
+    return no_database(error)
+
+
+async def _on_bug(request: Request, error: Exception) -> JSONResponse:
+    """An error nobody foresaw: the caller learns the request's id, the log has the rest."""
+    request_id: str = request.state.request_id
+    # This is called from outside of everything else, where the log knows of no request.
+    with log.context(request_id=request_id):
+        log.event("request.failed", level=40, error=type(error).__name__, failed=True)
+        bug = ZenError("internal", f"an unexpected error; quote {request_id} to the operator")
+        return respond(500, bug, {"X-Request-ID": request_id})

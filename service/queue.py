@@ -1,40 +1,42 @@
-"""The queue: Celery over files in the data directory, carrying job ids and nothing else.
+"""The queues: Celery over Redis, or over files in the data directory, carrying job ids and nothing else.
 
-A message is a hint that a job may be waiting. Losing one costs a moment (the reaper sends another), and
-one too many costs nothing (the second claim finds no queued job). So there is no result backend, and the
-broker need not be durable.
+A message is a hint that its queue holds work; which job a worker then takes is ``service.scheduling``'s
+choice. Losing a message costs a moment (the reaper sends another), and one too many costs nothing (the claim
+that it leads to finds no queued job). So there is no result backend, and the broker need not be durable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
 
-TASK = "zenserve.run_job"
-QUEUE = "zenserve"
+from service.settings import Settings
+from service.tables import QueueName
+
+TASK: Final = "zenserve.run_job"
+_PREFIX: Final = "zenserve."
 
 
 class Queue:
     """Sends job ids to the workers."""
 
-    def __init__(self, folder: Path) -> None:
-        for name in ("messages", "control"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+    def __init__(self, settings: Settings) -> None:
+        if settings.broker_url is not None:
+            broker = _redis(settings.broker_url.get_secret_value())
+        else:
+            broker = _files(settings.data_dir / "broker")
         self.celery = Celery("zenserve", set_as_current=False)
         self.celery.conf.update(
-            broker_url="filesystem://localhost",
-            broker_transport_options={
-                "data_folder_in": str(folder / "messages"),
-                "data_folder_out": str(folder / "messages"),
-                "control_folder": str(folder / "control"),
-                "polling_interval": 0.1,
-            },
+            **broker,
             broker_connection_retry_on_startup=True,
-            task_default_queue=QUEUE,
+            broker_connection_max_retries=None,
             task_ignore_result=True,
             # One message at a time, given up only when its job is done: a worker that stops in good
-            # order puts it back, and none waits behind a long proof in a worker's memory.
+            # order puts it back, and none waits behind a long proof in a worker's memory. One that the broker
+            # delivers again, after hours, finds its job taken.
             task_acks_late=True,
             worker_prefetch_multiplier=1,
             worker_enable_remote_control=False,
@@ -42,13 +44,50 @@ class Queue:
             worker_redirect_stdouts=False,
         )
 
-    def send(self, job_id: str) -> None:
+    def send(self, job_id: str, queue: QueueName = "cpu") -> None:
         """Call this after the commit that made the job: a worker may read the database at once."""
-        self.celery.send_task(TASK, args=[job_id])
+        self.celery.send_task(TASK, args=[job_id], queue=_PREFIX + queue, retry=False)
 
-    def is_empty(self) -> bool:
+    def is_empty(self, queue: QueueName = "cpu") -> bool:
+        """Whether no message waits for a worker."""
         with self.celery.connection_for_read() as connection, connection.channel() as channel:
-            return int(channel._size(QUEUE)) == 0
+            return int(channel._size(_PREFIX + queue)) == 0
+
+    def ping(self) -> None:
+        """Raises what the broker's library raises where it does not answer."""
+        with self.celery.connection_for_read() as connection:
+            connection.ensure_connection(max_retries=1, timeout=3)
 
     def close(self) -> None:
         self.celery.close()
+
+
+def names(queues: Sequence[QueueName]) -> list[str]:
+    """The queues as the broker knows them."""
+    return [_PREFIX + queue for queue in queues]
+
+
+def _redis(url: str) -> dict[str, Any]:
+    return {
+        "broker_url": url,
+        "broker_transport_options": {
+            "socket_timeout": 10,
+            "socket_connect_timeout": 3,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        },
+    }
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    for name in ("messages", "control"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return {
+        "broker_url": "filesystem://localhost",
+        "broker_transport_options": {
+            "data_folder_in": str(folder / "messages"),
+            "data_folder_out": str(folder / "messages"),
+            "control_folder": str(folder / "control"),
+            "polling_interval": 0.1,
+        },
+    }

@@ -23,7 +23,7 @@ _TAKES: Final = {
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id",),
 }
-_ALL: Final = ("model_id", "scheme", "challenge")
+_ALL: Final = ("model_id", "scheme", "challenge", "priority", "deadline_seconds", "expires_in_days")
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,22 @@ def fingerprint(runtime: Runtime, body: ProofRequest) -> bytes:
     return runtime.vault.mac(b"proof", rest, *parts)
 
 
-def order(runtime: Runtime, session: Session, body: ProofRequest, model: Model) -> Order:
-    """What the request comes to for this model, all of it checked. No circuit is compiled.
+def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:
+    """What the tenant's request comes to for this model, all of it checked. No circuit is compiled.
 
     Raises ``TensorError``, ``StatementError``, ``RequestError``, ``NotFoundError``, ``ConflictError``.
     """
     said = {"challenge": body.challenge} if body.challenge else {}
     if body.scheme == "accuracy":
-        dataset = Datasets(session).ready(str(body.dataset_id))
+        dataset = Datasets(session, tenant_id).ready(str(body.dataset_id))
         if dataset.model_id != model.id:
             raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
         return Order(said, dataset_id=dataset.id)
     quantised = open_network(runtime, model)
     if body.input_id is not None:
-        secrets = {"input": _committed(runtime, session, model, "input", body.input_id)}
+        secrets = {
+            "input": _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)
+        }
     else:
         secrets = {"input": Secret(intake.read_input(quantised, body.input, "input"))}
     privacy = "committed" if body.input_id else body.input_privacy or "private"
@@ -90,7 +92,9 @@ def order(runtime: Runtime, session: Session, body: ProofRequest, model: Model) 
         return Order(request | {"reveal": body.reveal or "label", "top": body.top or 1}, secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
-        secrets["reference"] = _committed(runtime, session, model, "reference", body.reference_id)
+        secrets["reference"] = _committed(
+            runtime, Commitments(session, tenant_id), model, "reference", body.reference_id
+        )
     else:
         secrets["reference"] = Secret(intake.read_reference(quantised, body.reference, "reference"))
     request |= {
@@ -102,10 +106,10 @@ def order(runtime: Runtime, session: Session, body: ProofRequest, model: Model) 
 
 
 def _committed(
-    runtime: Runtime, session: Session, model: Model, kind: CommitmentKind, commitment_id: str
+    runtime: Runtime, commitments: Commitments, model: Model, kind: CommitmentKind, commitment_id: str
 ) -> Secret:
     name = f"{kind}_id"
-    row = Commitments(session).get(commitment_id, name)
+    row = commitments.get(commitment_id, name)
     if row.kind != kind:
         raise _invalid(name, f"the commitment is to a value of kind {row.kind}, not {kind}")
     if row.model_id != model.id:

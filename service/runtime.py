@@ -9,6 +9,7 @@ from service.database import Database
 from service.queue import Queue
 from service.settings import Settings
 from service.store import Store
+from service.tables import QueueName
 from service.vault import Vault
 
 
@@ -26,19 +27,19 @@ class Runtime:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(
             settings,
-            Database(settings.data_dir / "zenserve.sqlite"),
-            Store(settings.data_dir / "artifacts"),
+            Database.from_settings(settings),
+            Store.from_settings(settings),
             Vault.from_settings(settings),
-            Queue(settings.data_dir / "broker"),
+            Queue(settings),
         )
 
-    def enqueue(self, job_id: str) -> None:
+    def enqueue(self, job_id: str, queue: QueueName = "cpu") -> None:
         """Tell the workers, after the commit that queued the job.
 
         A broker that is down costs time, not the job: the reaper tells them later.
         """
         try:
-            self.queue.send(job_id)
+            self.queue.send(job_id, queue)
         except Exception:
             log.event("queue.unreachable", level=30, id=job_id, failed=True)
 

@@ -20,17 +20,29 @@ MEMORY_BYTES = 4 << 30
 CPU_SECONDS = 60
 WALL_SECONDS = 120
 AT_ONCE = 2
+MOST_WAITING = 14
+"""Callers that wait for others' files to be read. Each keeps a thread of the API from all other requests."""
 
 _places = threading.BoundedSemaphore(AT_ONCE)
+_queue = threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
+_PASSED_ON = ("PYTHON", "LC_", "LD_")
 
 
 def run(operation: str, *parts: bytes) -> bytes:
     """The answer of ``service.intake``'s untrusted operation to these byte strings.
 
-    Raises what the operation raises, ``ResourceError`` where a limit was hit, and ``ModelError``
-    (``model.unreadable``) where the parser died.
+    Raises what the operation raises, ``ResourceError`` where a limit was hit or too many wait
+    (``resource.busy``), and ``ModelError`` (``model.unreadable``) where the parser died.
     """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ZENSERVE_")}
+    if not _queue.acquire(blocking=False):
+        raise ResourceError("resource.busy", "too many files wait to be read; try again soon")
+    try:
+        return _run(operation, parts)
+    finally:
+        _queue.release()
+
+
+def _run(operation: str, parts: tuple[bytes, ...]) -> bytes:
     try:
         with _places:
             child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
@@ -38,7 +50,7 @@ def run(operation: str, *parts: bytes) -> bytes:
                 input=_pack(parts),
                 capture_output=True,
                 timeout=WALL_SECONDS,
-                env=environment | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
                 check=False,
             )
     except subprocess.TimeoutExpired:
@@ -52,6 +64,15 @@ def run(operation: str, *parts: bytes) -> bytes:
     if error:
         raise _error_from(json.loads(error))
     return result
+
+
+def _environment() -> dict[str, str]:
+    """What an interpreter needs: the store's credentials are in the environment, too."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "HOME", "LANG", "TMPDIR") or name.startswith(_PASSED_ON)
+    }
 
 
 def _too_slow() -> ResourceError:

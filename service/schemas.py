@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from client.documents import Challenge, Expected, KeyFile, Opening, ProofDocument
+from service import progress
+from service.jobs import now
+from service.paging import Page, Row
 from service.tables import (
     Commitment,
     CommitmentKind,
@@ -16,10 +20,18 @@ from service.tables import (
     Model,
     Privacy,
     Proof,
+    QueueName,
     Scheme,
+    Upload,
     WeightPrivacy,
 )
 
+Item = TypeVar("Item")
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
+ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
+MOST = 1_000_000
+MOST_DAYS = 3650
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
 
 
@@ -38,16 +50,35 @@ class Failure(Cause):
     at: datetime
 
 
+class Listing(BaseModel, Generic[Item]):
+    """One page of a list, newest first."""
+
+    items: list[Item]
+    next_cursor: str | None = Field(description="Give it as `cursor` for the next page; null on the last.")
+
+
+def listing(page: Page[Row], view: Callable[[Row], Item]) -> Listing[Item]:
+    """A page as it is answered, each of its rows as ``view`` shows it."""
+    return Listing(items=[view(row) for row in page.rows], next_cursor=page.next_cursor)
+
+
 class JobView(BaseModel):
     """How a job is doing."""
 
     id: str
+    tenant_id: str
     state: State
     revision: int = Field(description="Grows with every change.")
     stage: str | None = Field(
         description="What is being done; `shards` while a proof waits for those.", examples=["msm_b_g2"]
     )
     percent: float = Field(description="How much of this stage is done.", examples=[62.5])
+    overall_percent: float | None = Field(description="How much of the whole work is done, once it is known.")
+    eta_seconds: float | None = Field(description="How long it will still take, once it is known.")
+    priority: int = Field(description="Among the jobs of its tenant; more is sooner.")
+    queue: QueueName
+    deadline_at: datetime | None = Field(description="It fails if it is not over by then.")
+    expires_at: datetime | None = Field(description="It is deleted then.")
     attempt: int = Field(description="Grows when a job is taken up again after a worker was lost.")
     cancel_requested: bool
     created_at: datetime
@@ -58,8 +89,21 @@ class JobView(BaseModel):
     failures: list[Failure] = Field(description="The cause of every attempt that did not end well.")
 
 
-class ModelView(JobView):
-    """A registered model."""
+class Milestone(BaseModel):
+    """A change of a job's state or stage, as it was then."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    job_id: str
+    revision: int
+    at: datetime
+    state: State
+    stage: str | None
+    attempt: int
+
+
+class ModelSummary(JobView):
+    """A registered model, as lists show it."""
 
     name: str
     weight_privacy: WeightPrivacy
@@ -74,6 +118,11 @@ class ModelView(JobView):
         description="Who made the keys: one party, which could have kept the power to forge proofs.",
     )
     verification_key_id: str | None = Field(description="Of proofs of a private input's label.")
+
+
+class ModelView(ModelSummary):
+    """A registered model."""
+
     registration_key_id: str | None = Field(description="Of the registration's proof.")
     description: dict[str, Any] | None = Field(
         description="Architecture, quantisation and constraint counts per layer, once it is registered."
@@ -85,7 +134,7 @@ class CommitmentRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model_id: str = Field(max_length=40)
+    model_id: ResourceId
     kind: CommitmentKind
     values: list[Any] = Field(
         description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
@@ -110,8 +159,8 @@ class ShardView(BaseModel):
     opening: Opening | None
 
 
-class DatasetView(JobView):
-    """Labelled samples, committed in shards."""
+class DatasetSummary(JobView):
+    """Labelled samples, as lists show them."""
 
     model_id: str
     name: str
@@ -120,6 +169,11 @@ class DatasetView(JobView):
     sha256: str | None = Field(description="Of the content; null where it is private.")
     picked_for: str | None = Field(description="The model's commitment, which was there before.")
     shard_size: int | None = Field(description="Samples in one proof.")
+
+
+class DatasetView(DatasetSummary):
+    """Labelled samples, committed in shards."""
+
     shards: list[ShardView] | None
 
 
@@ -138,7 +192,7 @@ class ProofRequest(BaseModel):
         },
     )
 
-    model_id: str = Field(max_length=40)
+    model_id: ResourceId
     scheme: Scheme = "inference"
     challenge: Challenge | None = Field(
         default=None, description="A text of whoever asks for the proof: it ends up in the statement."
@@ -147,7 +201,7 @@ class ProofRequest(BaseModel):
         default=None, description="Numbers, nested to the shape of the model's input."
     )
     input_privacy: Privacy | None = Field(default=None, description="Whether the proof shows it. private")
-    input_id: str | None = Field(default=None, max_length=40, description="A commitment to the input.")
+    input_id: ResourceId | None = Field(default=None, description="A commitment to the input.")
     reveal: Literal["label", "logits", "top"] | None = Field(
         default=None, description="Inference: what the proof shows of the output. label"
     )
@@ -157,13 +211,23 @@ class ProofRequest(BaseModel):
     reference: list[Any] | None = Field(
         default=None, description="Recognition: an image; the proof shows its embedding."
     )
-    reference_id: str | None = Field(
-        default=None, max_length=40, description="Recognition: a commitment to a reference."
+    reference_id: ResourceId | None = Field(
+        default=None, description="Recognition: a commitment to a reference."
     )
     threshold: int | None = Field(
         default=None, ge=0, description="Recognition: the largest squared distance of a match."
     )
-    dataset_id: str | None = Field(default=None, max_length=40, description="Accuracy: what it is about.")
+    dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
+    priority: int = Field(default=0, ge=-10, le=10, description="Among your own jobs; more is sooner.")
+    deadline_seconds: int | None = Field(
+        default=None, ge=1, le=MOST, description="The proof fails if it is not done by then."
+    )
+    expires_in_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_DAYS,
+        description="When it is to be deleted; else the tenant's rule.",
+    )
 
 
 class ProofView(JobView):
@@ -184,34 +248,39 @@ class VerifyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     proof: ProofDocument
-    verification_key_id: str | None = Field(default=None, max_length=64)
+    verification_key_id: ResourceId | None = None
     verification_key: KeyFile | None = Field(default=None, description="A key file, as it is handed on.")
     expected: Expected = Field(
         default=Expected(), description="What you know from elsewhere, to be found in the statement."
     )
 
 
+class UploadView(BaseModel):
+    """A file that was brought ahead of the request that names it."""
+
+    sha256: str
+    size: int
+    expires_at: datetime
+
+
 def job_fields(job: Job) -> dict[str, Any]:
-    names = JobView.model_fields
-    return {name: getattr(job, name) for name in names}
+    seen = progress.overall(job, now())
+    names = JobView.model_fields.keys() - {"overall_percent", "eta_seconds"}
+    return {name: getattr(job, name) for name in names} | {
+        "overall_percent": seen.percent,
+        "eta_seconds": seen.eta_seconds,
+    }
+
+
+def model_summary(model: Model) -> ModelSummary:
+    return ModelSummary(**_model_fields(model))
 
 
 def model_view(model: Model) -> ModelView:
-    names = (
-        "name",
-        "weight_privacy",
-        "bits",
-        "parent_id",
-        "network",
-        "commitment",
-        "verification_key_id",
-    )
+    key = model.registration["statement"]["verification_key"]["id"] if model.registration else None
     return ModelView(
-        **job_fields(model.job),
-        **{name: getattr(model, name) for name in names},
-        registration_key_id=model.registration["statement"]["verification_key"]["id"]
-        if model.registration
-        else None,
+        **_model_fields(model),
+        registration_key_id=key,
         description=model.verification_key.circuit if model.verification_key else None,
     )
 
@@ -220,25 +289,28 @@ def commitment_view(commitment: Commitment) -> CommitmentView:
     return CommitmentView(**{name: getattr(commitment, name) for name in CommitmentView.model_fields})
 
 
+def dataset_summary(dataset: Dataset) -> DatasetSummary:
+    return DatasetSummary(**_dataset_fields(dataset))
+
+
 def dataset_view(dataset: Dataset, openings: list[Opening] | None) -> DatasetView:
     """``openings``: one for each shard, where they are for all to see."""
-    names = ("model_id", "name", "privacy", "size", "picked_for", "shard_size")
     shown = [
         ShardView(**shard, opening=openings[index] if openings else None)
         for index, shard in enumerate(dataset.shards or [])
     ]
-    return DatasetView(
-        **job_fields(dataset.job),
-        **{name: getattr(dataset, name) for name in names},
-        sha256=dataset.sha256 if dataset.privacy == "public" else None,
-        shards=shown if dataset.shards else None,
-    )
+    return DatasetView(**_dataset_fields(dataset), shards=shown if dataset.shards else None)
 
 
 def proof_view(proof: Proof) -> ProofView:
+    document = proof.document or {}
+    return proof_summary(proof, document.get("statement", {}).get("values"))
+
+
+def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
+    """``values``: what its document shows, if there is one."""
     # While the shards are at work, what they are to show is nobody's to see: they may still fail.
-    done = proof.document if proof.job.state == "succeeded" else None
-    values = done["statement"]["values"] if done else None
+    shown = values if proof.job.state == "succeeded" else None
     return ProofView(
         **job_fields(proof.job),
         model_id=proof.model_id,
@@ -246,6 +318,21 @@ def proof_view(proof: Proof) -> ProofView:
         dataset_id=proof.dataset_id,
         challenge=proof.request.get("challenge"),
         verification_key_id=proof.verification_key_id,
-        label=values.get("label") if values else None,
-        values=values,
+        label=shown.get("label") if shown else None,
+        values=shown,
     )
+
+
+def upload_view(upload: Upload) -> UploadView:
+    return UploadView(sha256=upload.sha256, size=upload.size, expires_at=upload.expires_at)
+
+
+def _model_fields(model: Model) -> dict[str, Any]:
+    names = ("name", "weight_privacy", "bits", "parent_id", "network", "commitment", "verification_key_id")
+    return job_fields(model.job) | {name: getattr(model, name) for name in names}
+
+
+def _dataset_fields(dataset: Dataset) -> dict[str, Any]:
+    names = ("model_id", "name", "privacy", "size", "picked_for", "shard_size")
+    fields = job_fields(dataset.job) | {name: getattr(dataset, name) for name in names}
+    return fields | {"sha256": dataset.sha256 if dataset.privacy == "public" else None}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prover import Opening
-from service.runtime import Runtime
+
+if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
+    from service.runtime import Runtime
 
 Integers = NDArray[np.int64]
 

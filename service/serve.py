@@ -1,8 +1,13 @@
-"""``zenserve serve``: the API, the reaper, and a supervised worker process, started and stopped together."""
+"""The processes of the service, each until SIGINT or SIGTERM: the API, workers, the beat, or all in one.
+
+- ``serve``: the embedded shape, API, beat and one worker, started and stopped together.
+- ``serve_api``, ``serve_worker``, ``serve_beat``: the same parts, each for itself, as many as are wanted.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import resource
 import secrets
@@ -13,21 +18,31 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 import uvicorn
+from uvicorn.supervisors import Multiprocess
 
-from service import log
-from service.app import create_app
+from service import log, telemetry
 from service.jobs import Jobs
-from service.reaper import Reaper, sweep
+from service.reaper import Reaper
 from service.runtime import Runtime
 from service.settings import Settings
-from zenerrors import ConflictError
+from service.webhooks import Courier
+from zenerrors import ConflictError, ResourceError
 
 STOP_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 10.0
+
+
+class Helper(Protocol):
+    """A thread that runs beside the others until it is finished."""
+
+    def start(self) -> None: ...
+
+    def finish(self) -> None: ...
 
 
 class Supervisor(threading.Thread):
@@ -45,8 +60,7 @@ class Supervisor(threading.Thread):
         while not self._stopping.is_set():
             name, started = f"worker_{secrets.token_hex(6)}", time.monotonic()
             status = self._run_worker(name)
-            with self._runtime.database.write() as session:
-                Jobs(session).expire(name)
+            self._free_jobs(name)
             if self._stopping.is_set():
                 return
             log.event("worker.died", level=30, worker=name, status=status)
@@ -56,31 +70,33 @@ class Supervisor(threading.Thread):
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     def finish(self) -> None:
-        """Ask the worker to give its job back and stop; kill it if it does not."""
+        """Ask the worker to end its job or give it back, and to stop; kill it if it does not."""
         with self._lock:
             self._stopping.set()
             process = self._process
         if process is not None:
             process.terminate()
             try:
-                process.wait(STOP_SECONDS)
+                process.wait(STOP_SECONDS + self._runtime.settings.drain_seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
         self.join()
 
+    def _free_jobs(self, name: str) -> None:
+        try:
+            with self._runtime.database.write() as session:
+                Jobs(session).expire(name)
+        except Exception:  # without it the leases run out by themselves
+            log.event("worker.not_freed", level=30, worker=name, failed=True)
+
     def _run_worker(self, name: str) -> int:
-        settings = self._runtime.settings
-        environment = os.environ | {
-            f"ZENSERVE_{field.upper()}": str(getattr(settings, field))
-            for field in ("data_dir", "threads", "basis_points", "max_attempts", "lease_seconds", "log_level")
-        }
         with self._lock:
             if self._stopping.is_set():
                 return 0
             # Its own session: Ctrl-C reaches this process alone, which then stops the worker in order.
             self._process = subprocess.Popen(  # noqa: S603  a fixed command
-                [sys.executable, "-m", "service.worker", name],
-                env=environment,
+                [sys.executable, "-m", "service.worker", name, str(os.getpid())],
+                env=os.environ | self._runtime.settings.environment(),
                 stdout=subprocess.DEVNULL,  # Celery's farewell; logs go to standard error
                 start_new_session=True,
             )
@@ -88,39 +104,53 @@ class Supervisor(threading.Thread):
 
 
 def serve(settings: Settings) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """API, beat and a worker.
 
     Raises ``ConflictError`` where the data directory is in use, and ``OSError`` where it cannot be made or
     the address cannot be listened on.
     """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold inputs in the clear
-    log.configure(settings.log_level)
-    runtime = Runtime.open(settings)
-    # The server raises the signal that stopped it once more when it is down, and what follows it here
-    # must still run.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    with _only_one(settings.data_dir), listen(settings.host, settings.port) as listener:
+    with (
+        _process(settings) as runtime,
+        _only_one(settings.data_dir),
+        listen(settings.host, settings.port) as listener,
+    ):
         runtime.database.migrate()
-        sweep(runtime)
-        helpers = (Reaper(runtime), Supervisor(runtime))
-        for helper in helpers:
-            helper.start()
-        log.event("service.started", url=f"http://{settings.host}:{settings.port}", data=settings.data_dir)
-        try:
-            config = uvicorn.Config(
-                create_app(runtime),
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=2,
-            )
-            uvicorn.Server(config).run(sockets=[listener])
-        finally:
-            for helper in reversed(helpers):
-                helper.finish()
-            runtime.close()
-            log.event("service.stopped")
+        with _running(Reaper(runtime), Courier(runtime), Supervisor(runtime)):
+            log.event("service.started", url=settings.url, data=settings.data_dir)
+            run_api(runtime, listener)
+    log.event("service.stopped")
+
+
+def serve_api(settings: Settings) -> None:
+    """The API alone, ``processes`` of it at one address. Raises ``OSError``, ``ResourceError``."""
+    with _process(settings) as runtime, listen(settings.host, settings.port) as listener:
+        _require_schema(runtime)
+        log.event("api.started", url=settings.url, processes=settings.processes)
+        if settings.processes == 1:
+            run_api(runtime, listener)
+        else:
+            config = _server("service.serve:another_api", factory=True, workers=settings.processes)
+            Multiprocess(config, [listener]).run()
+
+
+def serve_worker(settings: Settings) -> None:
+    """One worker, started again when it dies. Raises ``ResourceError``."""
+    with _process(settings) as runtime:
+        _require_schema(runtime)
+        with _running(Supervisor(runtime)):
+            _until_stopped()
+
+
+def serve_beat(settings: Settings) -> None:
+    """What has to be done again and again: the reaper, and the courier.
+
+    Raises ``ResourceError``.
+    """
+    with _process(settings) as runtime:
+        _require_schema(runtime)
+        with _running(Reaper(runtime), Courier(runtime)):
+            log.event("beat.started")
+            _until_stopped()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -131,6 +161,76 @@ def listen(host: str, port: int) -> socket.socket:
     # asyncio sets it only for sockets that say IPPROTO_TCP, which create_server's do not.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def run_api(runtime: Runtime, listener: socket.socket) -> None:
+    """The API in this process, until a signal stops it."""
+    telemetry.configure("api")
+    uvicorn.Server(_server(_application(runtime))).run(sockets=[listener])
+
+
+def another_api() -> object:
+    """The API's application, in a process of its own."""
+    settings = Settings.read()
+    log.configure(settings.log_level, settings.log_format)
+    telemetry.configure("api")
+    return _application(Runtime.open(settings))
+
+
+def _application(runtime: Runtime) -> Any:
+    from service.app import create_app  # slow to load: workers and the beat do without
+
+    app = create_app(runtime)
+    # All that was loaded stays. To look through it for garbage would keep every caller waiting for 50 ms.
+    gc.collect()
+    gc.freeze()
+    return app
+
+
+def _server(app: Any, **options: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2, **options
+    )
+
+
+@contextmanager
+def _process(settings: Settings) -> Iterator[Runtime]:
+    """A process of the service, with what it works with."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold inputs in the clear
+    log.configure(settings.log_level, settings.log_format)
+    os.environ.update(settings.environment())
+    # The server raises the signal that stopped it once more when it is down, and what follows it here
+    # must still run.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    runtime = Runtime.open(settings)
+    try:
+        yield runtime
+    finally:
+        runtime.close()
+
+
+@contextmanager
+def _running(*helpers: Helper) -> Iterator[None]:
+    with ExitStack() as stack:
+        for helper in helpers:
+            helper.start()
+            stack.callback(helper.finish)
+        yield
+
+
+def _until_stopped() -> None:
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    stopped.wait()
+
+
+def _require_schema(runtime: Runtime) -> None:
+    if not runtime.database.at_head():
+        raise ResourceError(
+            "resource.schema", "the schema is not the one of this version: run `zenserve migrate`"
+        )
 
 
 @contextmanager

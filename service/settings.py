@@ -2,27 +2,167 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from service.tables import QueueName
+from zenerrors import RequestError
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _listed(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _spelled(value: object) -> str:
+    """A setting as its variable has it."""
+    if isinstance(value, list):
+        return ",".join(str(part) for part in value)
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
+Listed = BeforeValidator(_listed)
 
 
 class Settings(BaseSettings):
-    """Defaults are the embedded shape: one directory, one worker, this host only."""
+    """Defaults are the embedded shape: one directory, one worker, this host only, nobody asked for a key.
+
+    Production names a database, a broker and a store; then the secret, too, has to come from outside, since
+    several hosts share it.
+    """
 
     model_config = SettingsConfigDict(env_prefix="ZENSERVE_")
 
     data_dir: Path = Path("zenserve-data")
+    """Database, broker and store of the embedded shape; in production, copies of artifacts."""
+    database_url: SecretStr | None = None
+    """``postgresql://user:password@host/name``; a file in the data directory unless given."""
+    broker_url: SecretStr | None = None
+    """``redis://:password@host:6379/0``; files in the data directory unless given."""
+    store_url: str | None = None
+    """``s3://bucket/prefix``; credentials and endpoint as all S3 clients read them (``AWS_*``). Files in the
+    data directory unless given: several hosts must then share it.
+    """
+    store_cache_bytes: int = Field(default=32 << 30, ge=1)
+    """How much of a remote store is kept on this host."""
+    secret_key: SecretStr | None = None
+
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
+    processes: int = Field(default=1, ge=1, le=64)
+    """Of the API on this host."""
+    auth: Literal["keys", "off"] = "off"
+    """``off``: whoever reaches this host's loopback address may do everything."""
+    rate_per_minute: int = Field(default=600, ge=1)
+    """Requests of one key, and of one address that shows none."""
+    verify_per_minute: int = Field(default=6000, ge=1)
+    """Verifications of one address."""
+    max_body_bytes: int = Field(default=64 << 20, ge=1)
+    max_uploads_bytes: int = Field(default=4 << 30, ge=1)
+    """What one tenant may have uploaded and not yet used."""
+    webhook_networks: Annotated[list[ipaddress.IPv4Network | ipaddress.IPv6Network], NoDecode, Listed] = []
+    """Private networks that webhooks may be in all the same."""
+    max_queued: int = Field(default=10_000, ge=1)
+    """Jobs of one tenant that wait or run, unless the tenant has a limit of its own."""
+    retention_days: int | None = Field(default=None, ge=1, le=3650)
+    """Proofs that are over are deleted after as many days, unless the tenant says otherwise."""
+    retry_seconds: float = Field(default=3600.0, ge=0)
+    """How long the input of a failed proof is kept, so that it can be retried."""
+
     backend: Literal["auto", "cpu", "gpu"] = "auto"
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    secret_key: SecretStr | None = None
-    max_body_bytes: int = Field(default=64 << 20, ge=1)
+    queues: Annotated[list[QueueName], NoDecode, Listed] = ["cpu", "gpu"]
+    """What workers on this host take from."""
+    worker_memory_bytes: int | None = Field(default=None, ge=1)
+    """What a job may take on this host; all that is free unless given."""
+    gpu_from_seconds: float = Field(default=1.0, ge=0)
+    """Jobs that would take a processor longer go to a GPU, if a worker has one."""
     basis_points: int = Field(default=1 << 19, ge=2)
     max_attempts: int = Field(default=3, ge=1)
     lease_seconds: float = Field(default=15.0, gt=0)
+    kill_seconds: float = Field(default=20.0, gt=0)
+    """A worker whose job does not stop when it is to is killed after as long."""
+    drain_seconds: float = Field(default=0.0, ge=0)
+    """How long a worker that is to stop may go on with its job before it gives it back."""
+
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"
+    log_format: Literal["text", "json"] = "text"
+    commit: str | None = None
+    """Of the source that this was built from, for ``/version``."""
+
+    @classmethod
+    def read(cls, **given: object) -> Self:
+        """The environment's settings, and these in place of them. Raises ``RequestError``
+        (``request.settings``), which names the variable.
+        """
+        try:
+            return cls(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = str(first["msg"]).removeprefix("Value error, ")
+            if not first["loc"]:
+                raise RequestError("request.settings", reason) from None
+            name = f"ZENSERVE_{str(first['loc'][0]).upper()}"
+            raise RequestError("request.settings", f"{name}: {reason}", field=name) from None
+
+    @property
+    def url(self) -> str:
+        """Where the API listens."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def environment(self) -> dict[str, str]:
+        """What gives another process these settings."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return {
+            f"ZENSERVE_{name.upper()}": _spelled(value) for name, value in given.items() if value is not None
+        }
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it listens to this host alone."""
+        return self.host in _LOOPBACK
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(("postgresql://", "sqlite:///")):
+            raise ValueError("give postgresql://user:password@host:5432/name, or sqlite:///FILE")
+        return url
+
+    @field_validator("broker_url")
+    @classmethod
+    def _known_broker(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(("redis://", "rediss://")):
+            raise ValueError("give redis://:password@host:6379/0")
+        return url
+
+    @field_validator("store_url")
+    @classmethod
+    def _known_store(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith("s3://"):
+            raise ValueError("give s3://bucket/prefix, and AWS_ENDPOINT_URL for a store that is not Amazon's")
+        return url
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        shared = self.database_url is not None
+        if shared != (self.broker_url is not None) or (self.store_url and not shared):
+            raise ValueError(
+                "set ZENSERVE_DATABASE_URL and ZENSERVE_BROKER_URL together; ZENSERVE_STORE_URL needs both"
+            )
+        if shared and self.secret_key is None:
+            raise ValueError(
+                "set ZENSERVE_SECRET_KEY, the same on all hosts:"
+                " python3 -c 'import secrets; print(secrets.token_hex(32))'"
+            )
+        if self.auth == "off" and not self.is_local:
+            raise ValueError(
+                f"set ZENSERVE_AUTH=keys to listen on {self.host}: with off, whoever reaches it is let in"
+            )
+        return self

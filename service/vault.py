@@ -10,7 +10,10 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import GCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -20,11 +23,30 @@ from zenerrors import FileFormatError
 _NONCE_BYTES = 12
 
 
+class Sealing:
+    """Seals piece by piece; all that it returns, in order, is what ``Vault.seal`` returns."""
+
+    def __init__(self, key: bytes, place: str) -> None:
+        self._nonce = os.urandom(_NONCE_BYTES)
+        self._encryptor = Cipher(AES(key), GCM(self._nonce)).encryptor()
+        self._encryptor.authenticate_additional_data(place.encode())
+
+    def start(self) -> bytes:
+        return self._nonce
+
+    def update(self, piece: bytes) -> bytes:
+        return self._encryptor.update(piece)
+
+    def finish(self) -> bytes:
+        return self._encryptor.finalize() + self._encryptor.tag
+
+
 class Vault:
     """Seals byte strings for one named place each, so that a sealed blob moved elsewhere does not open."""
 
     def __init__(self, secret: bytes) -> None:
-        self._cipher = AESGCM(_derive(secret, b"zenserve seal"))
+        self._seal_key = _derive(secret, b"zenserve seal")
+        self._cipher = AESGCM(self._seal_key)
         self._mac_key = _derive(secret, b"zenserve mac")
         self._signing_key = Ed25519PrivateKey.from_private_bytes(_derive(secret, b"zenserve receipts"))
 
@@ -38,6 +60,10 @@ class Vault:
     def seal(self, plaintext: bytes, place: str) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, plaintext, place.encode())
+
+    def sealing(self, place: str) -> Sealing:
+        """``seal`` for what is too large to be held at once."""
+        return Sealing(self._seal_key, place)
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """Raises ``FileFormatError`` (``file.sealed``) for another key, another place or changed bytes."""

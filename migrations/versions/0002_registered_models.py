@@ -92,3 +92,37 @@ def _create_tables() -> None:
         sa.Column("proof", sa.LargeBinary()),
     )
     op.create_index("ix_shards_proof_id", "shards", ["proof_id"])
+
+
+def downgrade() -> None:
+    """Back to models and nothing else: what the older schema has no place for goes, and models are registered
+    anew.
+    """
+    op.drop_index("ix_shards_proof_id", "shards")
+    for table in ("shards", "proofs", "datasets", "commitments", "circuits"):
+        op.drop_table(table)
+    op.execute("UPDATE models SET verification_key_id = NULL, parent_id = NULL")
+    op.execute("DELETE FROM verification_keys")
+    op.execute("UPDATE jobs SET parent_id = NULL")
+    op.execute("DELETE FROM jobs WHERE kind <> 'model'")
+    for column in ("receipt", "registration", "blinding", "commitment", "network", "parent_id"):
+        op.drop_column("models", column)
+    op.drop_index("jobs_by_parent", "jobs")
+    op.drop_column("jobs", "parent_id")
+    op.add_column("models", sa.Column("proving_key", sa.String(64)))
+    op.add_column(
+        "models", sa.Column("input_privacy", sa.String(16), nullable=False, server_default="private")
+    )
+    op.execute("UPDATE models SET weight_privacy = 'private' WHERE weight_privacy = 'committed'")
+    op.create_table(
+        "proofs",
+        sa.Column("id", sa.String(40), sa.ForeignKey("jobs.id"), primary_key=True),
+        sa.Column("model_id", sa.String(40), sa.ForeignKey("models.id"), nullable=False),
+        sa.Column("input", sa.String(64)),
+        sa.Column("proof", sa.LargeBinary(192)),
+        sa.Column("public_inputs", sa.JSON()),
+        sa.Column("label", sa.Integer()),
+    )
+    op.execute(
+        "UPDATE jobs SET state = 'queued', attempt = 0, stage = NULL, percent = 0 WHERE state = 'succeeded'"
+    )

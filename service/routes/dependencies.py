@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import AwareDatetime, Field
 from pydantic_core import from_json
-from starlette.concurrency import run_in_threadpool
 
+from service.access import Principal, needs
+from service.paging import LONGEST, Place, Window
+from service.repositories.lists import Filters
 from service.runtime import Runtime
-from service.schemas import JobView
-from service.tables import TERMINAL
+from service.schemas import PRINTABLE, ResourceId, State
+from service.tables import Scheme
 
-POLL_SECONDS = 0.1
 LONGEST_WAIT_SECONDS = 60
-
-View = TypeVar("View", bound=JobView)
 
 
 class JsonRoute(APIRoute):
@@ -47,7 +46,7 @@ class _JsonRequest(Request):
             raise json.JSONDecodeError(str(error), "", 0) from None
 
 
-def _runtime(request: Request) -> Runtime:
+async def _runtime(request: Request) -> Runtime:
     return cast(Runtime, request.app.state.runtime)
 
 
@@ -57,8 +56,31 @@ def _wait_seconds(prefer: Annotated[str | None, Header(description="`wait=N` sec
     return min(int(wanted[1]), LONGEST_WAIT_SECONDS) if wanted else 0
 
 
+def _window(
+    limit: Annotated[int, Query(ge=1, le=LONGEST)] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=200, description="The `next_cursor` of the page before.")
+    ] = None,
+) -> Window:
+    return Window(limit, Place.read(cursor) if cursor is not None else None)
+
+
+# Far enough from the ends of the calendar for any time zone.
+_Moment = Annotated[AwareDatetime, Field(ge="1970-01-02T00:00:00Z", le="9000-01-01T00:00:00Z")]
+
+
+def _created(created_after: _Moment | None = None, created_before: _Moment | None = None) -> Filters:
+    return Filters(created_after=created_after, created_before=created_before)
+
+
 RuntimeDep = Annotated[Runtime, Depends(_runtime)]
 WaitDep = Annotated[int, Depends(_wait_seconds)]
+WindowDep = Annotated[Window, Depends(_window)]
+CreatedDep = Annotated[Filters, Depends(_created)]
+StateFilter = Annotated[State | None, Query()]
+ModelFilter = Annotated[ResourceId | None, Query()]
+SchemeFilter = Annotated[Scheme | None, Query()]
+Id = Annotated[str, Path(max_length=64, pattern=PRINTABLE)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -68,13 +90,13 @@ IdempotencyKey = Annotated[
         description="The same key with the same request gives the same resource, once.",
     ),
 ]
-
-
-async def settled(view: Callable[[], View], seconds: int) -> View:
-    """What ``view`` shows once the job is over, or after ``seconds``."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while True:
-        seen = await run_in_threadpool(view)
-        if seen.state in TERMINAL or asyncio.get_running_loop().time() >= deadline:
-            return seen
-        await asyncio.sleep(POLL_SECONDS)
+Known = Annotated[Principal, Depends(needs())]
+Reader = Annotated[Principal, Depends(needs("read", "admin"))]
+Prover = Annotated[Principal, Depends(needs("prove"))]
+Registrar = Annotated[Principal, Depends(needs("register"))]
+Revealer = Annotated[Principal, Depends(needs("reveal"))]
+Uploader = Annotated[Principal, Depends(needs("prove", "register"))]
+Manager = Annotated[Principal, Depends(needs("manage", "admin"))]
+Admin = Annotated[Principal, Depends(needs("admin"))]
+ProofKeeper = Annotated[Principal, Depends(needs("prove", "admin"))]
+ModelKeeper = Annotated[Principal, Depends(needs("register", "admin"))]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Form, Request
 
+from service import problems
 from zenerrors import RequestError
 
-PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+SHA256 = r"^[0-9a-f]{64}$"
+Hash = Annotated[str | None, Form(pattern=SHA256, description="SHA-256 of an upload, in the file's place")]
 
 
 def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:
@@ -17,6 +20,8 @@ def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:
     """
 
     async def check(request: Request) -> None:
+        if wrong := problems.wrong_media_type(request):
+            raise wrong
         seen: set[str] = set()
         for name, value in (await request.form()).multi_items():
             if name not in fields:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Literal
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.jobs import Workers, now
+from service.repositories.workers import Workers
 from service.routes.dependencies import RuntimeDep
 from service.runtime import Runtime
-
-WORKER_SILENCE = timedelta(seconds=10)
 
 router = APIRouter(tags=["health"])
 
@@ -48,11 +45,10 @@ def _failing(runtime: Runtime) -> dict[str, str]:
         if not runtime.database.at_head():
             return {"migrations": "the schema is not the one this version needs; restart zenserve serve"}
         with runtime.database.read() as session:
-            last = Workers(session).last_heartbeat()
+            lives, last = Workers(session).live(), Workers(session).last_heartbeat()
     except SQLAlchemyError as error:
         return {"database": f"the database does not answer ({type(error).__name__})"}
-    if last is None:
-        return {"worker": "no worker has shown life"}
-    if now() - last > WORKER_SILENCE:
-        return {"worker": f"no worker has shown life since {last.isoformat(timespec='seconds')}"}
-    return {}
+    if lives:
+        return {}
+    since = f" since {last.isoformat(timespec='seconds')}" if last else ""
+    return {"worker": f"no worker has shown life{since}"}

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Annotated
 
-import anyio
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from client.documents import ProofDocument
-from service import problems, requests, sealed
-from service.jobs import Jobs, new_id
+from service import audit, problems, requests, sealed
+from service.access import Principal
+from service.jobs import Jobs, Terms, new_id
 from service.repositories import Datasets, Models, Proofs
-from service.routes.dependencies import POLL_SECONDS, IdempotencyKey, JsonRoute, RuntimeDep, WaitDep, settled
+from service.repositories.lists import Lists
+from service.routes import submission
+from service.routes.dependencies import (
+    CreatedDep,
+    Id,
+    IdempotencyKey,
+    JsonRoute,
+    ModelFilter,
+    ProofKeeper,
+    Prover,
+    Reader,
+    RuntimeDep,
+    SchemeFilter,
+    StateFilter,
+    WaitDep,
+    WindowDep,
+)
+from service.routes.following import LastEventId, follow, settled
 from service.runtime import Runtime
-from service.schemas import ProofRequest, ProofView, proof_view
-from service.tables import TERMINAL, Proof
+from service.schemas import Listing, ProofRequest, ProofView, listing, proof_summary, proof_view
+from service.tables import Proof
 from zenerrors import ConflictError
 
 router = APIRouter(tags=["proofs"], route_class=JsonRoute)
@@ -31,40 +52,53 @@ router = APIRouter(tags=["proofs"], route_class=JsonRoute)
 )
 async def create_proof(
     runtime: RuntimeDep,
+    principal: Prover,
     body: ProofRequest,
+    request: Request,
     response: Response,
     wait: WaitDep,
     idempotency_key: IdempotencyKey = None,
 ) -> ProofView:
     """Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
     (`recognition`), or how much of a dataset it gets right (`accuracy`). The input is checked at once, stored
-    encrypted, and deleted when the proof is done, failed or canceled.
+    encrypted, and deleted when the proof is done or canceled, or too long ago for it to be tried again.
 
     With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
-    either way.
+    either way. `deadline_seconds` says when it is to be given up.
     """
-    proof_id = await run_in_threadpool(_submit, runtime, body, idempotency_key)
+    proof_id = await run_in_threadpool(_submit, runtime, principal, request, body, idempotency_key)
     response.headers["Location"] = f"/v1/proofs/{proof_id}"
-    if wait:
-        response.headers["Preference-Applied"] = f"wait={wait}"
-    proof = await settled(lambda: get_proof(runtime, proof_id), wait)
-    if proof.state in TERMINAL:
-        response.status_code = 201
-    return proof
+    return await settled(lambda: _view(runtime, principal, proof_id), wait, response)
+
+
+@router.get("/proofs", responses=problems.responses())
+def list_proofs(
+    runtime: RuntimeDep,
+    principal: Reader,
+    window: WindowDep,
+    created: CreatedDep,
+    state: StateFilter = None,
+    model_id: ModelFilter = None,
+    scheme: SchemeFilter = None,
+) -> Listing[ProofView]:
+    """The proofs, newest first."""
+    filters = replace(created, state=state, model_id=model_id, scheme=scheme)
+    with runtime.database.read() as session:
+        page = Lists(session, principal.sight).proofs(filters, window)
+        return listing(page, lambda row: proof_summary(*row))
 
 
 @router.get("/proofs/{proof_id}", responses=problems.responses(404))
-def get_proof(runtime: RuntimeDep, proof_id: str) -> ProofView:
+def get_proof(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofView:
     """A proof, and how far it is."""
-    with runtime.database.read() as session:
-        return proof_view(Proofs(session).get(proof_id))
+    return _view(runtime, principal, proof_id)
 
 
 @router.get("/proofs/{proof_id}/proof", responses=problems.responses(404, 409))
-def get_proof_document(runtime: RuntimeDep, proof_id: str) -> ProofDocument:
+def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofDocument:
     """The portable proof: hand it on together with the verification key it names."""
     with runtime.database.read() as session:
-        proof = Proofs(session).get(proof_id)
+        proof = Proofs(session, principal.sight).get(proof_id)
     if proof.job.state != "succeeded":
         raise ConflictError(
             "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
@@ -73,14 +107,30 @@ def get_proof_document(runtime: RuntimeDep, proof_id: str) -> ProofDocument:
 
 
 @router.post("/proofs/{proof_id}/cancel", responses=problems.responses(404, 409))
-def cancel_proof(runtime: RuntimeDep, proof_id: str) -> ProofView:
+def cancel_proof(runtime: RuntimeDep, principal: ProofKeeper, request: Request, proof_id: Id) -> ProofView:
     """Cancel a proof: at once while it is queued or waits for shards, which are canceled with it; at its next
     stage or progress report while it runs.
     Canceling again is no error; canceling what is over is a conflict."""
+    submission.cancel(runtime, principal, request, "proof", proof_id)
+    return _view(runtime, principal, proof_id)
+
+
+@router.post("/proofs/{proof_id}/retry", responses=problems.responses(404, 409))
+def retry_proof(runtime: RuntimeDep, principal: ProofKeeper, request: Request, proof_id: Id) -> ProofView:
+    """Try a proof that failed once more, while its input is still there; of a proof of accuracy, the shards
+    that did not succeed.
+    """
+    submission.retry(runtime, principal, request, "proof", proof_id)
+    return _view(runtime, principal, proof_id)
+
+
+@router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))
+def delete_proof(runtime: RuntimeDep, principal: Prover, request: Request, proof_id: Id) -> None:
+    """Forget a proof that is over. Copies that were handed on stay as good as they are."""
     with runtime.database.write() as session:
-        Proofs(session).get(proof_id)
-        Jobs(session).cancel(proof_id)
-    return get_proof(runtime, proof_id)
+        proof = Proofs(session, principal.tenant_id).delete(proof_id)
+        audit.note(session, principal, "proof.delete", proof_id, request)
+    submission.delete(runtime, [proof.input])
 
 
 @router.get(
@@ -88,31 +138,45 @@ def cancel_proof(runtime: RuntimeDep, proof_id: str) -> ProofView:
 )
 async def proof_events(
     runtime: RuntimeDep,
+    principal: Reader,
     seen: Annotated[ProofView, Depends(get_proof)],
-    request: Request,
-    last_event_id: Annotated[str | None, Header()] = None,
+    last_event_id: LastEventId = None,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events: `progress` with the proof's state whenever it changes, and `end` when it is over.
+    """Server-sent events: `progress` with the proof's state whenever it changes, and `end` when it is over;
+    the `id` of each is the revision.
 
-    Every stream begins with the present state, so nothing is missed by connecting late or again.
+    Every stream begins with the present state. With `Last-Event-ID` it tells first what was missed: each
+    change of state or stage since that revision, as a `milestone`.
     """
-    while seen.state not in TERMINAL:
-        yield ServerSentEvent(event="progress", data=seen, id=str(seen.revision))
-        while (now := await run_in_threadpool(get_proof, runtime, seen.id)).revision == seen.revision:
-            await anyio.sleep(POLL_SECONDS)
-        seen = now
-    yield ServerSentEvent(event="end", data=seen, id=str(seen.revision))
+    view = partial(_view, runtime, principal, seen.id)
+    async for event in follow(runtime, principal, seen, view, last_event_id):
+        yield event
 
 
-def _submit(runtime: Runtime, body: ProofRequest, idempotency_key: str | None) -> str:
+def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
+    with runtime.database.read() as session:
+        return proof_view(Proofs(session, principal.sight).get(proof_id))
+
+
+def _submit(
+    runtime: Runtime,
+    principal: Principal,
+    request: Request,
+    body: ProofRequest,
+    idempotency_key: str | None,
+) -> str:
     """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made."""
     requests.check_fields(body)
-    mac = requests.fingerprint(runtime, body)
+    mac, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
+    terms = Terms(
+        tenant_id=tenant_id, priority=body.priority, idempotency_key=idempotency_key, request_mac=mac
+    )
     with runtime.database.read() as session:
-        if earlier := Jobs(session).earlier(idempotency_key, mac):
+        if earlier := Jobs(session).earlier(terms):
             return earlier
-        model = Models(session).ready(body.model_id)
-        order = requests.order(runtime, session, body, model)
+        model = Models(session, tenant_id).ready(body.model_id)
+        order = requests.order(runtime, session, tenant_id, body, model)
+        terms = _timed(Jobs(session), terms, body)
     row = Proof(
         id=new_id("prf"),
         model_id=model.id,
@@ -120,16 +184,32 @@ def _submit(runtime: Runtime, body: ProofRequest, idempotency_key: str | None) -
         request=order.request,
         dataset_id=order.dataset_id,
     )
-    with runtime.database.write() as session:
-        if earlier := Jobs(session).earlier(idempotency_key, mac):
-            return earlier
+    if order.secrets:
+        row.input = sealed.put_secrets(runtime, f"input:{row.id}", order.secrets)
+
+    def check(session: Session) -> None:
         if order.dataset_id is not None:  # it may have been deleted since
-            Datasets(session).ready(order.dataset_id)
-        Jobs(session).create(
-            row.id, "accuracy" if body.scheme == "accuracy" else "proof", idempotency_key, mac
-        )
-        if order.secrets:
-            row.input = sealed.put_secrets(runtime, f"input:{row.id}", order.secrets)
-        Proofs(session).add(row)
-    runtime.enqueue(row.id)
-    return row.id
+            Datasets(session, tenant_id).ready(order.dataset_id)
+
+    kind = "accuracy" if body.scheme == "accuracy" else "proof"
+    return submission.submit(
+        runtime,
+        principal,
+        request,
+        kind,
+        row,
+        terms,
+        stored=[row.input],
+        estimate=model.estimate,
+        check=check,
+    )
+
+
+def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:
+    """Counted from now, by the database's clock."""
+    moment = jobs.now()
+    if body.deadline_seconds is not None:
+        terms = replace(terms, deadline_at=moment + timedelta(seconds=body.deadline_seconds))
+    if body.expires_in_days is not None:
+        terms = replace(terms, expires_at=moment + timedelta(days=body.expires_in_days))
+    return terms

@@ -60,7 +60,9 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
     witness = partial(circuit.witness, batch.samples, batch.labels, statement=scalar)
     made = steps.prove(runtime, hold, circuit, keys, witness, openings)
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings()):
+        timings = hold.timings()
+        if Jobs(session).succeed(hold.claim, timings):
+            steps.learn(session, hold, keys, timings)
             Shards(session).get(shard.id).proof = made
 
 
@@ -69,7 +71,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     with runtime.database.read() as session:
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset)
-    basis = bases.load_basis(runtime.settings)
+    basis = bases.load_basis(runtime)
     keys = steps.require_keys(runtime, hold, circuit)
     counts, openings = [], []
     for index, batch in enumerate(batches):
@@ -93,12 +95,12 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         proof = Proofs(session).get(proof.id)
         proof.verification_key_id = keys.file.id
         proof.document = {"statement": statement.model_dump(mode="json")}
+        jobs.create_children(proof.id, "shard", ids)
         for position, (shard_id, opening) in enumerate(zip(ids, openings, strict=True)):
-            jobs.create(shard_id, "shard", parent_id=proof.id)
             secret = runtime.vault.seal(opening.to_bytes(), f"count:{shard_id}")
             Shards(session).add(Shard(id=shard_id, proof_id=proof.id, position=position, opening=secret))
     for shard_id in ids:
-        runtime.enqueue(shard_id)
+        runtime.enqueue(shard_id, proof.job.queue)
 
 
 def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:

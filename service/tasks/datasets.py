@@ -24,7 +24,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     with runtime.database.read() as session:
         dataset = Datasets(session).get(hold.claim.id)
     quantised = steps.open_network(runtime, dataset.model)
-    basis = bases.require_basis(runtime.settings, hold.progress)
+    basis = bases.require_basis(runtime, hold.progress)
     hold.progress("size", 0.0)
     batch = dataset.shard_size or _shard_size(runtime, dataset, quantised)
     batches = open_batches(runtime, dataset, batch, quantised)
@@ -80,7 +80,7 @@ def _refuse_equal(parts: list[OpeningPart]) -> None:
 
 def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes) -> int:
     """As many samples in one proof as fit the memory and the basis."""
-    in_basis = bases.basis_length(runtime.settings) // intake.sample_values(quantised)
+    in_basis = bases.basis_length(runtime) // intake.sample_values(quantised)
     most = min(dataset.size, in_basis)
     privacy = dataset.model.weight_privacy
     return even(dataset.size, engine.largest_batch(quantised, privacy, most, runtime.settings.threads))

@@ -52,7 +52,9 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     made = steps.prove(runtime, hold, task.circuit, keys, witness, openings)
     document = steps.checked(hold, statement, [made], keys.file)
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings()):
+        timings = hold.timings()
+        if Jobs(session).succeed(hold.claim, timings):
+            steps.learn(session, hold, keys, timings)
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
             proof.document = document.model_dump(mode="json")

@@ -38,6 +38,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
         if Jobs(session).succeed(hold.claim, hold.timings()):
             model = Models(session).get(model.id)
             model.network = circuit.network.hex()
+            model.estimate = engine.estimate(circuit, runtime.settings.threads)
             model.verification_key_id = keys.file.id
             if committed is not None:
                 opening, registration = committed
@@ -51,7 +52,7 @@ def _commit(
     runtime: Runtime, hold: Hold, quantised: bytes, parent: Model | None
 ) -> tuple[Opening, ProofDocument]:
     """A commitment to the network, and the proof of its registration."""
-    basis = bases.require_basis(runtime.settings, hold.progress)
+    basis = bases.require_basis(runtime, hold.progress)
     hold.progress("commit", 0.0)
     parameters = circuits.parameters(QuantGraph.from_bytes(quantised))
     opening = bases.commit(basis, parameters, runtime.settings.threads)

@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy.orm import Session
+
 from circuits import Circuit
 from client.documents import KeyFile, ProofDocument, Statement
 from client.verification import judge
 from kernels import FrArray
 from prover import Opening
-from service import engine, sealed
+from service import engine, sealed, tables
 from service.basis import load_basis
 from service.heartbeat import Hold
+from service.jobs import Jobs
 from service.repositories import Circuits, key_file
 from service.runtime import Runtime
 from service.tables import Model
@@ -25,6 +28,12 @@ class Keys:
 
     proving: Path
     file: KeyFile
+    digest: str
+    """Of the circuit."""
+    expected: dict[str, float] | None
+    """Seconds per stage that its proofs took before, with this backend."""
+    fresh: bool
+    """Made by this job."""
 
 
 def open_network(runtime: Runtime, model: Model) -> bytes:
@@ -43,22 +52,20 @@ def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
 def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit) -> Keys:
     """The keys of a circuit, made where there are none yet. Stages: those of ``prover.setup``, "store"."""
     # What the circuit links to was committed over the basis: so it is there.
-    basis = load_basis(runtime.settings) if circuit.commitments else None
+    basis = load_basis(runtime) if circuit.commitments else None
     digest, store = engine.circuit_digest(circuit, basis), runtime.store
     with runtime.database.read() as session:
         if known := Circuits(session).find(digest):
-            return Keys(store.path(known.proving_key), key_file(known.verification_key))
+            return _keys(runtime, known, hold.backend, fresh=False)
     engine.require_memory(circuit, runtime.settings.threads)
-    scratch = store.scratch()
-    try:
+    with store.scratch() as scratch:
         key = engine.setup(circuit, basis, scratch, runtime.settings.threads, hold.progress)
         hold.progress("store", 0.0)
+        size = scratch.stat().st_size
         proving_key = store.adopt(scratch)
-    finally:
-        scratch.unlink(missing_ok=True)
     with runtime.database.write() as session:
-        kept = Circuits(session).add(digest, proving_key, key)
-        keys = Keys(store.path(kept.proving_key), key_file(kept.verification_key))
+        kept = Circuits(session).add(digest, proving_key, key, circuit.statement.constraints, size)
+    keys = _keys(runtime, kept, hold.backend, fresh=True)
     if kept.proving_key != proving_key:  # another worker was faster
         store.delete(proving_key)
     return keys
@@ -73,7 +80,25 @@ def prove(
     openings: Mapping[str, Opening],
 ) -> bytes:
     """One proof."""
+    if keys.expected:
+        with runtime.database.write() as session:
+            Jobs(session).expect(hold.claim, keys.expected)
     return engine.prove(circuit, keys.proving, witness, openings, runtime.settings.threads, hold.progress)
+
+
+def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -> None:
+    """Note with the circuit that a proof succeeded, and how long it took; not of one that made its keys."""
+    Circuits(session).used(keys.digest, hold.backend, None if keys.fresh else timings)
+
+
+def _keys(runtime: Runtime, circuit: tables.Circuit, backend: str, *, fresh: bool) -> Keys:
+    return Keys(
+        proving=runtime.store.path(circuit.proving_key),
+        file=key_file(circuit.verification_key),
+        digest=circuit.digest,
+        expected=(circuit.seconds or {}).get(backend),
+        fresh=fresh,
+    )
 
 
 def checked(hold: Hold, statement: Statement, proofs: list[bytes], key: KeyFile) -> ProofDocument:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from service import terminal
+from service.cli import terminal
 
 if TYPE_CHECKING:
     from circuits.papers.render import Table

@@ -16,8 +16,9 @@ from prover.ceremony.initial import required_power
 from prover.iden3.ptau import read_ptau, write_ptau
 from prover.powers_of_tau import MAX_POWER, PowersOfTau
 from prover.statement_file import load_statement, save_statement
-from service import intake, terminal
-from service.terminal import REFUSED
+from service import intake
+from service.cli import terminal
+from service.cli.terminal import REFUSED
 from zenerrors import CeremonyError
 
 app = typer.Typer()

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape as escape_markup
 
-from client.resources import Commitment, Dataset, Job, Model, Proof
+from client.resources import Dataset, Delivery, Job, Model, Proof, Webhook
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
 
-    from client.api import JobKind
+    from client.resources import JobKind
     from prover import Progress as StageProgress
 
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
+
+_COLUMNS: dict[type, list[str]] = {
+    Model: ["id", "state", "created_at", "weight_privacy", "name"],
+    Dataset: ["id", "state", "created_at", "model_id", "size", "name"],
+    Proof: ["id", "state", "created_at", "model_id", "scheme", "label"],
+    Webhook: ["id", "created_at", "disabled_at", "url", "events"],
+    Delivery: ["id", "state", "created_at", "event", "job_id", "attempts"],
+}
 
 
 def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> JobKind:
@@ -26,11 +35,17 @@ def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> Jo
     bar = _bar(console)
     seen: JobKind | None = None
     with bar:
-        task = bar.add_task(what, total=100)
+        task = bar.add_task(what, total=None, left="")
         for job in changes:
             if not console.is_terminal and (seen is None or _where(seen) != _where(job)):
                 console.print(f"{what}: {_where(job)}", highlight=False)
-            bar.update(task, description=f"{what}  [dim]{_where(job)}[/]", completed=job.percent)
+            bar.update(
+                task,
+                description=f"{what}  [dim]{_where(job)}[/]",
+                total=None if job.overall_percent is None else 100,
+                completed=job.overall_percent or 0,
+                left=_left(job),
+            )
             seen = job
     if seen is None:
         raise ValueError("a job that was never seen")
@@ -41,7 +56,7 @@ def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> Jo
 def show_stages(console: Console, what: str) -> Iterator[StageProgress]:
     """A live bar for a computation here and now; nothing where nobody watches."""
     with _bar(console) as bar:
-        task = bar.add_task(what, total=1)
+        task = bar.add_task(what, total=1, left="")
         yield lambda stage, done: bar.update(task, description=f"{what}  [dim]{stage}[/]", completed=done)
 
 
@@ -61,18 +76,53 @@ def _bar(console: Console) -> Progress:
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
+        TextColumn("[dim]{task.fields[left]}[/]"),
         console=console,
         disable=not console.is_terminal,
         transient=True,
     )
 
 
-def print_job(console: Console, job: Model | Dataset | Proof) -> None:
-    """What a person wants to know of a job."""
+def print_resource(console: Console, thing: Any) -> None:
+    """What a person wants to know of it."""
+    rows = _of_job(thing) if isinstance(thing, Job) else _as_they_are(thing)
+    for name, value in rows.items():
+        console.print(f"[dim]{name:>12}[/]  {value}", highlight=False, soft_wrap=True)
+
+
+def print_list(console: Console, things: Sequence[Any]) -> None:
+    """A line for each."""
+    if not things:
+        console.print("[dim]none[/]")
+        return
+    names = _COLUMNS[type(things[0])]
+    lines = [names, *([_cell(thing, name) for name in names] for thing in things)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for index, line in enumerate(lines):
+        text = escape("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        console.print(text if index else f"[dim]{text}[/]", highlight=False, soft_wrap=True)
+
+
+def _cell(thing: Any, name: str) -> str:
+    value = getattr(thing, name)
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    if name == "attempts":
+        return str(len(value))
+    return "" if value is None else ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _as_they_are(thing: Any) -> dict[str, str]:
+    return {name: escape(_cell(thing, name)) for name, value in vars(thing).items() if value is not None}
+
+
+def _of_job(job: Job) -> dict[str, str]:
     colour = {"succeeded": "green", "failed": "red", "canceled": "yellow"}.get(job.state, "cyan")
     rows = {"id": job.id, "state": f"[{colour}]{job.state}[/]"}
     if not job.is_over and job.stage:
         rows["stage"] = f"{job.stage} ({job.percent:.0f} %)"
+    if not job.is_over and job.overall_percent is not None:
+        rows["in all"] = f"{job.overall_percent:.0f} %  {_left(job)}"
     rows |= _about(job)
     if job.timings:
         rows["seconds"] = f"{sum(job.timings.values()):.2f}"
@@ -80,18 +130,15 @@ def print_job(console: Console, job: Model | Dataset | Proof) -> None:
         rows["problem"] = _cause(job.problem)
     for failure in job.failures:
         rows[f"attempt {failure['attempt']}"] = _cause(failure)
-    _print_rows(console, rows)
+    return rows
 
 
-def print_commitment(console: Console, commitment: Commitment) -> None:
-    _print_rows(console, {name: str(value) for name, value in vars(commitment).items()})
-
-
-def _about(job: Model | Dataset | Proof) -> dict[str, str]:
+def _about(job: Job) -> dict[str, str]:
     """What is worth telling of each kind."""
+    rows: dict[str, Any] = {}
     match job:
         case Model():
-            rows: dict[str, Any] = {
+            rows = {
                 "name": escape(job.name),
                 "weights": job.weight_privacy,
                 "network": job.network,
@@ -123,11 +170,6 @@ def _about(job: Model | Dataset | Proof) -> dict[str, str]:
     return {name: str(value) for name, value in rows.items() if value is not None}
 
 
-def _print_rows(console: Console, rows: dict[str, str]) -> None:
-    for name, value in rows.items():
-        console.print(f"[dim]{name:>12}[/]  {value}", highlight=False, soft_wrap=True)
-
-
 def escape(text: str) -> str:
     """Text from elsewhere, fit to print: its markup is not taken as ours, its control codes do nothing."""
     return escape_markup("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
@@ -135,6 +177,16 @@ def escape(text: str) -> str:
 
 def _cause(problem: dict[str, Any]) -> str:
     return escape(f"{problem['detail']} [{problem['code']}]")
+
+
+def _left(job: Job) -> str:
+    """The time that it will still take, as a person says it."""
+    seconds = job.eta_seconds
+    if seconds is None or job.is_over:
+        return ""
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s left"
+    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"
 
 
 def _where(job: Job) -> str:

@@ -26,10 +26,10 @@ def audit_key(
     from circuits import QuantGraph
     from circuits.audit import audit
     from client.documents import KeyFile, read
-    from client.verification import opened
+    from client.keys import opened
 
     described = read(KeyFile, key_file.read_bytes())
-    key, _ = opened(described)
+    key = opened(described).verifying
     circuit = audit(QuantGraph.from_bytes(network.read_bytes()), described.circuit, key.statement_digest)
     print(
         f"The key {described.id} is for the {circuit.scheme} circuit of this network:"

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from circuits import cache
-from service import terminal
+from service.cli import terminal
 
 if TYPE_CHECKING:
     from circuits import Circuit, Graph

@@ -1,0 +1,122 @@
+"""The ``zenserve`` command: one module per resource, and here where they and others' commands are mounted.
+
+Commands import what is slow to load where they need it, so that each starts as fast as it can.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from client.errors import ClientError
+from service.cli import audit, compile, datasets, doctor, models, proofs, serving, tables, webhooks  # noqa: A004
+from service.cli.shared import Output, asking, complain, show, write
+from service.cli.terminal import TROUBLE
+from zenerrors import ZenError
+
+if TYPE_CHECKING:
+    from client import Client
+
+app = typer.Typer(
+    help="Prove, in zero knowledge, what a neural network computed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+key = typer.Typer(help="Fetch verification keys.", no_args_is_help=True)
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 a proof or job that is no good, 2 anything else."""
+    try:
+        app()
+    except ZenError as error:
+        complain(f"{error.message} [{error.code}]")
+        sys.exit(TROUBLE)
+    except (ClientError, OSError) as error:
+        complain(str(error))
+        sys.exit(TROUBLE)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+@key.command("get")
+@asking
+def get_key(
+    service: Client,
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
+    output: Output = None,
+) -> None:
+    """Fetch a verification key, and the description of what it proves."""
+    write(service.get_verification_key(key_id), output)
+
+
+@asking
+def whoami(service: Client) -> None:
+    """Show whose key you have, and what it may do."""
+    show(service.whoami())
+
+
+def verify(context: typer.Context) -> None:
+    """Verify a proof or a receipt, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
+    from client import command
+
+    raise typer.Exit(command.main(context.args, prog="zenserve verify"))
+
+
+def _later(module: str, attribute: str) -> type[TyperGroup]:
+    """A group whose commands, and all that they import, are loaded when one of them is asked for."""
+
+    class Later(TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            return self._loaded().list_commands(ctx)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            return self._loaded().get_command(ctx, cmd_name)
+
+        def _loaded(self) -> TyperGroup:
+            return typer.main.get_group(getattr(import_module(module), attribute))
+
+    return Later
+
+
+for name, command in (
+    ("prove", proofs.prove),
+    ("commit", proofs.commit),
+    ("cancel", proofs.cancel),
+    ("whoami", whoami),
+    ("compile", compile.compile_network),
+    ("audit", audit.audit_key),
+    ("tables", tables.make_tables),
+    ("serve", serving.serve),
+    ("api", serving.serve_api),
+    ("worker", serving.serve_worker),
+    ("beat", serving.serve_beat),
+    ("migrate", serving.migrate),
+    ("doctor", doctor.doctor),
+):
+    app.command(name)(command)
+app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False
+)(verify)
+
+for name, room in (
+    ("models", models.app),
+    ("datasets", datasets.app),
+    ("proofs", proofs.app),
+    ("webhooks", webhooks.app),
+    ("key", key),
+):
+    app.add_typer(room, name=name)
+app.add_typer(proofs.app, name="proof", hidden=True)
+
+for name, module, attribute, help_ in (
+    ("ceremony", "service.cli.ceremony", "app", "Make keys together, so that nobody can forge proofs."),
+    ("basis", "service.cli.basis", "app", "The points that all commitments are over."),
+    ("tenants", "service.cli.accounts", "tenants", "Add tenants and set their limits."),
+    ("keys", "service.cli.accounts", "keys", "Make and revoke API keys."),
+):
+    app.add_typer(typer.Typer(cls=_later(module, attribute), help=help_, no_args_is_help=True), name=name)

@@ -1,0 +1,70 @@
+"""The commands that run the service itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.shared import err
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Database, keys and artifacts.", show_default="zenserve-data")
+    ] = None,
+) -> None:
+    """Run the service: the API and a worker. Ctrl-C stops both."""
+    from service.serve import serve as serve_forever
+    from service.settings import Settings
+
+    settings = Settings.read(host=host, port=port, data_dir=data_dir)
+    err.print(f"[bold]ZenServe[/] on {settings.url}  (try /docs; Ctrl-C stops)")
+    serve_forever(settings)
+
+
+def serve_api(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000")] = None,
+    processes: Annotated[int | None, typer.Option(help="How many of it.", show_default="1")] = None,
+) -> None:
+    """Run the API alone, beside workers and a beat of their own. Settings: docs/operations.md."""
+    from service import serve
+    from service.settings import Settings
+
+    serve.serve_api(Settings.read(host=host, port=port, processes=processes))
+
+
+def serve_worker(
+    queues: Annotated[
+        str | None, typer.Option(help="Which queues to take from: cpu, gpu or both.", show_default="cpu,gpu")
+    ] = None,
+) -> None:
+    """Run a worker alone."""
+    from service import serve
+    from service.settings import Settings
+
+    serve.serve_worker(Settings.read(queues=queues))
+
+
+def serve_beat() -> None:
+    """Run what has to be done again and again: take jobs back from dead workers, delete what is old."""
+    from service import serve
+    from service.settings import Settings
+
+    serve.serve_beat(Settings.read())
+
+
+def migrate(
+    revision: Annotated[str, typer.Argument(help="The schema's revision.")] = "head",
+) -> None:
+    """Bring the database's schema to this version's, or back to an older one's."""
+    from service.runtime import Runtime
+    from service.settings import Settings
+
+    runtime = Runtime.open(Settings.read())
+    runtime.database.migrate(revision)
+    err.print(f"the schema is at {runtime.database.revision()}")

@@ -1,0 +1,30 @@
+"""The operators' pages under ``/admin``: rendered here, from the database, with a little script to keep them
+fresh. Its style and script are among ``service.pages``.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, FastAPI
+
+from service.dashboard.pages import PageRoute, compile_templates
+from service.dashboard.routes import accounts, audit, catalogue, jobs, overview, visits, webhooks
+from service.dashboard.visitors import ATTEMPTS_PER_MINUTE
+from service.rates import Buckets
+from zenerrors import NotFoundError
+
+
+def install(app: FastAPI) -> None:
+    """Add the pages to the application. They are no part of the API and of its description."""
+    compile_templates()
+    app.state.login_attempts = Buckets("login", ATTEMPTS_PER_MINUTE)
+    for room in (visits, overview, jobs, catalogue, accounts, webhooks, audit):
+        app.include_router(room.router, prefix="/admin", include_in_schema=False)
+    app.include_router(_rest, prefix="/admin", include_in_schema=False)
+
+
+_rest = APIRouter(route_class=PageRoute)
+
+
+@_rest.get("/{rest:path}")
+def nothing(rest: str) -> None:
+    raise NotFoundError("not_found", f"there is no page /admin/{rest}")

@@ -1,0 +1,138 @@
+"""Jobs: the list, each one's page, and what can be done to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from service import progress
+from service.access import Scope
+from service.dashboard.pages import PageRoute, page, see
+from service.dashboard.timeline import timeline
+from service.dashboard.visitors import Reader, SendingKeeper, Visitor
+from service.jobs import Jobs, now
+from service.paging import Window
+from service.repositories.browsing import KINDS, Browsing, Wanted
+from service.repositories.webhooks import SUBJECTS
+from service.routes import submission
+from service.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.runtime import Runtime
+from service.schemas import PRINTABLE
+from service.tables import TERMINAL, Proof
+from zenerrors import ConflictError
+
+router = APIRouter(prefix="/jobs", route_class=PageRoute)
+
+_CHOICES = 50
+_KINDS = {kind: kind for kind in KINDS} | {"proof": "inference, recognition"}
+
+_PROVERS: tuple[Scope, ...] = ("prove", "admin")
+_KEEPERS: dict[str, tuple[Scope, ...]] = {"model": ("register", "admin")}
+"""Who may cancel and retry, by kind."""
+
+
+_Text = Annotated[str, Query(max_length=64, pattern=PRINTABLE)]
+
+
+def _wanted(
+    state: _Text = "",
+    kind: _Text = "",
+    model: _Text = "",
+    tenant: _Text = "",
+    cause: _Text = "",
+    text: _Text = "",
+) -> Wanted:
+    return Wanted(state, kind, model, tenant, cause, text.strip())
+
+
+@router.get("")
+def list_jobs(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: Reader,
+    window: WindowDep,
+    wanted: Annotated[Wanted, Depends(_wanted)],
+) -> Response:
+    moment = now()
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        return page(
+            request,
+            visitor,
+            "jobs.html",
+            jobs=browsing.jobs(wanted, window),
+            overall=lambda job: progress.overall(job, moment),
+            wanted=wanted,
+            window=window,
+            states=("queued", "running", *TERMINAL),
+            kinds=_KINDS,
+            models=browsing.model_names(Window(_CHOICES, None)),
+            tenants=browsing.tenant_names(),
+        )
+
+
+@router.get("/{job_id}")
+def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
+    moment = now()
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        listed = browsing.job(job_id)
+        return page(
+            request,
+            visitor,
+            "job.html",
+            listed=listed,
+            job=listed.job,
+            keeps=listed.job.kind in SUBJECTS
+            and not visitor.principal.scopes.isdisjoint(_KEEPERS.get(listed.job.kind, _PROVERS)),
+            made=browsing.made_by(job_id),
+            overall=lambda job: progress.overall(job, moment),
+            timeline=timeline(listed.job, Jobs(session).events(job_id), moment),
+            shards=browsing.shards(job_id),
+            tenants=browsing.tenant_names(),
+        )
+
+
+@router.get("/{job_id}/proof")
+def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        job, made = browsing.job(job_id).job, browsing.made_by(job_id)
+        if not isinstance(made, Proof) or job.state != "succeeded":
+            raise ConflictError(
+                "conflict.proof_not_ready", f"{job_id} has made no proof, so there is nothing to fetch"
+            )
+        document = made.document
+    return Response(
+        json.dumps(document, indent=1),
+        media_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="{job.id}.json"', "Cache-Control": "no-store"},
+    )
+
+
+@router.post("/{job_id}/cancel")
+def cancel_job(request: Request, runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
+    kind = _kept(runtime, visitor, job_id)
+    submission.cancel(runtime, visitor.principal, request, kind, job_id)
+    return see(f"/admin/jobs/{job_id}")
+
+
+@router.post("/{job_id}/retry")
+def retry_job(request: Request, runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
+    kind = _kept(runtime, visitor, job_id)
+    submission.retry(runtime, visitor.principal, request, kind, job_id)
+    return see(f"/admin/jobs/{job_id}")
+
+
+def _kept(runtime: Runtime, visitor: Visitor, job_id: str) -> str:
+    """What the job makes. Raises ``NotFoundError``, ``AccessError`` (``auth.scope``) where it is not for the
+    visitor to stop or try again, and ``ConflictError`` for a shard: those are a matter of their proof's.
+    """
+    with runtime.database.read() as session:
+        job = Browsing(session, visitor.principal.sight).job(job_id).job
+    if job.kind not in SUBJECTS:
+        raise ConflictError("conflict.shard", f"{job_id} is a part of {job.parent_id}: cancel or retry that")
+    visitor.principal.require(*_KEEPERS.get(job.kind, _PROVERS))
+    return SUBJECTS[job.kind]

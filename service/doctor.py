@@ -1,0 +1,226 @@
+"""Whether a deployment can do its work, seen from this host: one finding for each thing that can be wrong.
+
+What one check finds does not keep the others from looking, except that the schema's needs the database and
+those that read it need the schema.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from kernels.target import available_targets
+from service import engine, sealed
+from service.abilities import Abilities
+from service.basis import find_basis
+from service.database import clock
+from service.repositories.deployment import Deployment
+from service.repositories.workers import Workers
+from service.runtime import Runtime
+from zenerrors import FileFormatError, ZenError
+
+Verdict = Literal["ok", "warn", "fail"]
+
+_SKEW_SECONDS: Final = 2.0
+_LARGEST_SKEW_SECONDS: Final = 300.0
+"""S3 refuses callers whose clock is off by a quarter of an hour; orphans of the store are told by age."""
+_DISK_BYTES: Final = (1 << 30, 10 << 30)
+_MEMORY_BYTES: Final = 2 << 30
+_CGROUP: Final = Path("/sys/fs/cgroup/memory.max")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``detail`` says what there is; of what is not well, ``remedy`` says what to do."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    remedy: str | None = None
+
+
+def examine(runtime: Runtime) -> Iterator[Finding]:
+    """All findings, each as soon as it is there."""
+    yield _checked("database", _database, runtime)
+    schema = _checked("schema", _schema, runtime)
+    yield schema
+    yield _checked("broker", _broker, runtime)
+    yield _checked("store", _store, runtime)
+    if schema.verdict == "ok":
+        yield _checked("secret", _secret, runtime)
+        yield _checked("basis", _basis, runtime)
+        yield _checked("clock", _clock, runtime)
+        yield _checked("workers", _workers, runtime)
+    yield _checked("disk", _disk, runtime)
+    yield _checked("memory", _memory, runtime)
+    yield _checked("processor", _processor, runtime)
+    yield _checked("backend", _backend, runtime)
+
+
+def _checked(name: str, check: Callable[[Runtime], Finding], runtime: Runtime) -> Finding:
+    try:
+        return check(runtime)
+    except Exception as error:  # whatever a driver raises is what is to be found out here
+        is_remote = isinstance(error, ZenError) and error.code == "resource.storage"
+        cause = error.__cause__ if is_remote and error.__cause__ else error
+        lines = str(cause).strip().splitlines()
+        return Finding(name, "fail", lines[0] if lines else type(cause).__name__, _REMEDIES.get(name))
+
+
+_REMEDIES: Final = {
+    "database": "see that it runs, and that ZENSERVE_DATABASE_URL is right",
+    "schema": "run `zenserve migrate`",
+    "broker": "see that it runs, and that ZENSERVE_BROKER_URL is right",
+    "store": "see that it runs, and that ZENSERVE_STORE_URL and AWS_* are right",
+    "backend": "set ZENSERVE_BACKEND=cpu, or install the extra `gpu` and give this host the driver",
+}
+
+
+def _database(runtime: Runtime) -> Finding:
+    start = time.monotonic()
+    revision = runtime.database.revision()
+    milliseconds = 1000 * (time.monotonic() - start)
+    kind = runtime.database.engine.dialect.name
+    return Finding("database", "ok", f"{kind} answers in {milliseconds:.0f} ms, schema {revision}")
+
+
+def _schema(runtime: Runtime) -> Finding:
+    if runtime.database.at_head():
+        return Finding("schema", "ok", "is this version's")
+    return Finding("schema", "fail", "is not this version's", _REMEDIES["schema"])
+
+
+def _broker(runtime: Runtime) -> Finding:
+    runtime.queue.ping()
+    kind = "Redis" if runtime.settings.broker_url else "files in the data directory"
+    return Finding("broker", "ok", f"{kind} answers")
+
+
+def _store(runtime: Runtime) -> Finding:
+    store, data = runtime.store, b"zenserve doctor " + secrets.token_bytes(16)
+    digest = store.put(data)
+    try:
+        same = store.get(digest) == data
+    finally:
+        store.delete(digest)
+    where = runtime.settings.store_url or f"files in {runtime.settings.data_dir}"
+    if not same:
+        return Finding("store", "fail", f"{where}: what was written reads otherwise", "mend the store")
+    return Finding("store", "ok", f"{where}: written, read and deleted")
+
+
+def _secret(runtime: Runtime) -> Finding:
+    """Whether the newest network opens: everything is sealed with the same secret."""
+    with runtime.database.read() as session:
+        model = Deployment(session).newest_model()
+    if model is None:
+        return Finding("secret", "ok", "nothing is sealed yet")
+    try:
+        sealed.get(runtime, f"model:{model.id}", model.quantised)
+    except FileFormatError as error:
+        of = {
+            "file.sealed": "give all hosts the ZENSERVE_SECRET_KEY that the service began with",
+            "file.missing": "bring back the store's backup that goes with the database's, or mount it",
+        }
+        detail = f"the network of {model.id}: {error.message}"
+        return Finding("secret", "fail", detail, of.get(error.code, "bring back the store's backup"))
+    return Finding("secret", "ok", f"opens the network of {model.id}")
+
+
+def _basis(runtime: Runtime) -> Finding:
+    if find_basis(runtime) is None:
+        return Finding(
+            "basis",
+            "warn",
+            "there is none yet: the first commitment makes one, for development",
+            "before anything is committed: `zenserve basis import POWERS`, of several parties",
+        )
+    return Finding("basis", "ok", "is there")
+
+
+def _clock(runtime: Runtime) -> Finding:
+    with runtime.database.read() as session:
+        session.connection()  # so that connecting takes no part in what follows
+        before = time.time()
+        theirs = clock(session).timestamp()
+        skew = abs(theirs - (before + time.time()) / 2)
+    verdict: Verdict = "ok" if skew < _SKEW_SECONDS else "warn" if skew < _LARGEST_SKEW_SECONDS else "fail"
+    return Finding(
+        "clock",
+        verdict,
+        f"{skew:.1f} s from the database's",
+        None if verdict == "ok" else "let all hosts keep time by NTP",
+    )
+
+
+def _workers(runtime: Runtime) -> Finding:
+    with runtime.database.read() as session:
+        waiting, live = Deployment(session).waiting(), Workers(session).live()
+    start = "start one: `zenserve worker`"
+    for queue, count, memory in waiting:
+        there = [worker.memory for worker in live if queue in (worker.queues or ())]
+        if not there:
+            detail = f"none takes from the queue {queue}, where jobs wait: {count}"
+            return Finding("workers", "fail", detail, start)
+        if max(there) < memory:
+            detail = (
+                f"a job in the queue {queue} takes {memory / 1e9:.1f} GB, and none has more than "
+                f"{max(there) / 1e9:.1f}"
+            )
+            return Finding("workers", "warn", detail, "start a larger worker, or cancel the job")
+    if not live:
+        return Finding("workers", "warn", "none is alive", start)
+    shown = ", ".join(f"{worker.host} ({'+'.join(worker.queues or ())})" for worker in live)
+    return Finding("workers", "ok", f"{len(live)} alive: {shown}")
+
+
+def _disk(runtime: Runtime) -> Finding:
+    free, (least, little) = shutil.disk_usage(runtime.settings.data_dir).free, _DISK_BYTES
+    verdict: Verdict = "fail" if free < least else "warn" if free < little else "ok"
+    remedy = None if verdict == "ok" else "make room, or give ZENSERVE_DATA_DIR a larger disk"
+    return Finding("disk", verdict, f"{free / 1e9:.1f} GB free in {runtime.settings.data_dir}", remedy)
+
+
+def _memory(runtime: Runtime) -> Finding:
+    free, limit = engine.free_memory(), _memory_limit()
+    taken = min(free, runtime.settings.worker_memory_bytes or free)
+    if limit is not None and limit < taken:
+        return Finding(
+            "memory",
+            "warn",
+            f"this container may have {limit / 1e9:.1f} GB, and jobs would take up to {taken / 1e9:.1f}",
+            "set ZENSERVE_WORKER_MEMORY_BYTES below the container's limit: jobs beyond it are killed",
+        )
+    if free < _MEMORY_BYTES:
+        return Finding(
+            "memory", "warn", f"{free / 1e9:.1f} GB free", "proofs of larger networks wait or fail"
+        )
+    return Finding("memory", "ok", f"{free / 1e9:.1f} GB free")
+
+
+def _memory_limit() -> int | None:
+    try:
+        text = _CGROUP.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None
+
+
+def _processor(runtime: Runtime) -> Finding:
+    target, *_ = available_targets()
+    if target == "portable":
+        return Finding(
+            "processor", "warn", "kernels: portable", "a processor with AVX-512 IFMA proves faster"
+        )
+    return Finding("processor", "ok", f"kernels: {target}, {runtime.settings.threads} threads")
+
+
+def _backend(runtime: Runtime) -> Finding:
+    columns = Abilities.of(runtime.settings).columns()
+    devices = ", ".join(device["name"] for device in columns["devices"] or ())
+    return Finding("backend", "ok", f"{columns['backend']}{f': {devices}' if devices else ''}")
