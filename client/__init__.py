@@ -6,6 +6,8 @@ with Client("http://127.0.0.1:8000") as zenserve:
     document = zenserve.get_proof_document(proof.id)
     assert zenserve.verify(document).valid
 
+``AsyncClient`` has the same methods, to be awaited. Receivers of webhooks: ``client.webhooks``.
+
 Names are loaded when they are first used: a command that asks no service does without the HTTP library.
 """
 
@@ -15,13 +17,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from client.api import Client
-    from client.errors import ApiError, JobError, UnreachableError
+    from client.api import AsyncClient, Client
+    from client.errors import ApiError, ClientError, JobError, SignatureError, UnreachableError
     from client.resources import Commitment, Dataset, Model, Proof, Verification
 
 _HOMES = {
-    "api": ("Client",),
-    "errors": ("ApiError", "JobError", "UnreachableError"),
+    "api": ("AsyncClient", "Client"),
+    "errors": ("ApiError", "ClientError", "JobError", "SignatureError", "UnreachableError"),
     "resources": ("Commitment", "Dataset", "Model", "Proof", "Verification"),
 }
 
@@ -36,12 +38,15 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ApiError",
+    "AsyncClient",
     "Client",
+    "ClientError",
     "Commitment",
     "Dataset",
     "JobError",
     "Model",
     "Proof",
+    "SignatureError",
     "UnreachableError",
     "Verification",
 ]

@@ -1,31 +1,51 @@
-"""The client proper: one method per endpoint, errors as exceptions."""
+"""The clients proper: one blocks, one awaits. What they can do: ``proving``, ``verifying``, ``managing``."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import os
+import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
+from functools import partial
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 
-from client.errors import ApiError, JobError, UnreachableError
-from client.resources import Commitment, Dataset, Job, Model, Proof, Verification, read
+from client.errors import ClientError, JobError, UnreachableError
+from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream, once
+from client.managing import Managing
+from client.proving import Proving
+from client.resources import JobKind
+from client.verifying import Verifying
 
-JobKind = TypeVar("JobKind", bound=Job)
+T = TypeVar("T")
 
-_POLL_SECONDS = 0.2
-_PATHS: dict[type[Job], str] = {Model: "models", Dataset: "datasets", Proof: "proofs"}
+HERE = "http://127.0.0.1:8000"
+_KEY_VARIABLE = "ZENSERVE_API_KEY"
 
 
-class Client:
-    """Talks to the service at ``base_url``. Raises ``ApiError`` and ``UnreachableError`` throughout."""
+class Client(Proving, Verifying, Managing):
+    """Talks to the service at ``base_url``, and waits for its answers.
 
-    def __init__(self, base_url: str = "http://127.0.0.1:8000", timeout: float = 60.0) -> None:
+    Raises ``ApiError`` and ``UnreachableError`` throughout. ``api_key`` is taken from ``ZENSERVE_API_KEY``
+    unless given. While the service is away or busy, requests that may be repeated are, for up to
+    ``retry_seconds``; those that make something carry an ``Idempotency-Key``, so that it is made once.
+    """
+
+    def __init__(
+        self,
+        base_url: str = HERE,
+        timeout: float = 60.0,
+        *,
+        api_key: str | None = None,
+        retry_seconds: float = 10.0,
+    ) -> None:
+        self._retry_seconds = retry_seconds
         with _reaching():
-            self._http = httpx.Client(base_url=base_url, timeout=timeout)
+            self._http = httpx.Client(base_url=_address(base_url), timeout=timeout, headers=_headers(api_key))
 
     def __enter__(self) -> Self:
         return self
@@ -33,212 +53,167 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
         self._http.close()
 
-    def create_model(
-        self,
-        onnx: bytes,
-        calibration: bytes,
-        *,
-        name: str = "unnamed",
-        weight_privacy: str = "public",
-        bits: int = 8,
-        parent_id: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Model:
-        """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
-        ``parent_id``: the model that this is a new version of.
+    def wait(
+        self, job: JobKind, timeout: float = 600.0, *, on_progress: Callable[[JobKind], object] | None = None
+    ) -> JobKind:
+        """The model, dataset or proof once it is over. ``on_progress`` is called with it whenever it changes.
+        Raises ``JobError``, ``TimeoutError``; the job goes on.
         """
-        fields = {"name": name, "weight_privacy": weight_privacy, "bits": bits, "parent_id": parent_id}
-        files = {"model": onnx, "calibration": calibration}
-        return read(Model, self._post_form("/v1/models", files, fields, idempotency_key))
+        for seen in self.follow(job, timeout):
+            job = seen
+            if on_progress is not None:
+                on_progress(job)
+        return succeeded(job)
 
-    def get_model(self, model_id: str) -> Model:
-        return read(Model, self._send("GET", f"/v1/models/{model_id}"))
+    def follow(self, job: JobKind, timeout: float = float("inf")) -> Iterator[JobKind]:
+        """The model, dataset or proof as it changes, until it is over. Raises ``TimeoutError``."""
+        return self.each(self._follow(job, timeout))
 
-    def get_receipt(self, model_id: str) -> dict[str, Any]:
-        """What the service signed about the registration."""
-        return self._send("GET", f"/v1/models/{model_id}/receipt")
+    def run(self, flow: Flow[T]) -> T:
+        """The result of a flow."""
+        with closing(self.each(once(flow))) as results:
+            return next(results)
 
-    def get_registration(self, model_id: str) -> dict[str, Any]:
-        """The proof document of the registration of a model with committed weights."""
-        return self._send("GET", f"/v1/models/{model_id}/registration")
-
-    def get_architecture(self, model_id: str) -> bytes:
-        """What the model's circuits are compiled from: the network, committed weights and biases blanked."""
-        with _reaching():
-            response = self._http.get(f"/v1/models/{model_id}/architecture")
-        return response.content if response.is_success else _refused(response)
-
-    def create_commitment(self, model_id: str, kind: str, values: Any) -> Commitment:
-        """Commit to ``values``, an input of the model; for kind ``reference``, to the embedding of it."""
-        body = {"model_id": model_id, "kind": kind, "values": values}
-        return read(Commitment, self._post_json("/v1/commitments", body))
-
-    def get_commitment(self, commitment_id: str) -> Commitment:
-        return read(Commitment, self._send("GET", f"/v1/commitments/{commitment_id}"))
-
-    def get_commitment_opening(self, commitment_id: str) -> dict[str, Any]:
-        """What opens the commitment to those who know the values. As secret as they are."""
-        return self._send("GET", f"/v1/commitments/{commitment_id}/opening")
-
-    def delete_commitment(self, commitment_id: str) -> None:
-        self._delete(f"/v1/commitments/{commitment_id}")
-
-    def create_dataset(
-        self,
-        model_id: str,
-        samples: bytes,
-        labels: bytes,
-        *,
-        privacy: str,
-        name: str = "unnamed",
-        shard_size: int | None = None,
-        idempotency_key: str | None = None,
-    ) -> Dataset:
-        """Add labelled samples for a model: ``.npy`` files or JSON arrays. ``shard_size``: samples in one
-        proof, by default as many as fit the service's memory.
-        """
-        fields = {"model_id": model_id, "privacy": privacy, "name": name, "shard_size": shard_size}
-        files = {"samples": samples, "labels": labels}
-        return read(Dataset, self._post_form("/v1/datasets", files, fields, idempotency_key))
-
-    def get_dataset(self, dataset_id: str) -> Dataset:
-        return read(Dataset, self._send("GET", f"/v1/datasets/{dataset_id}"))
-
-    def get_dataset_opening(self, dataset_id: str) -> dict[str, Any]:
-        """What opens the shards' commitments to those who hold the dataset. As secret as it is."""
-        return self._send("GET", f"/v1/datasets/{dataset_id}/opening")
-
-    def delete_dataset(self, dataset_id: str) -> None:
-        self._delete(f"/v1/datasets/{dataset_id}")
-
-    def create_proof(
-        self,
-        model_id: str,
-        values: Any = None,
-        *,
-        scheme: str = "inference",
-        idempotency_key: str | None = None,
-        **fields: Any,
-    ) -> Proof:
-        """Ask for a proof about ``values``, a nested list of numbers, or about what other ``fields`` name.
-
-        All schemes take ``challenge``; inference and recognition ``input_privacy``, or ``input_id`` in place
-        of ``values``; inference ``reveal`` and ``top``; recognition ``threshold`` and ``reference`` or
-        ``reference_id``; accuracy ``dataset_id`` (docs/api.md). Fields that are None are left out.
-        """
-        body = {"model_id": model_id, "scheme": scheme, "input": values, **fields}
-        given = {name: value for name, value in body.items() if value is not None}
-        return read(Proof, self._post_json("/v1/proofs", given, idempotency_key))
-
-    def get_proof(self, proof_id: str) -> Proof:
-        return read(Proof, self._send("GET", f"/v1/proofs/{proof_id}"))
-
-    def get_proof_document(self, proof_id: str) -> dict[str, Any]:
-        """The portable proof."""
-        return self._send("GET", f"/v1/proofs/{proof_id}/proof")
-
-    def get_verification_key(self, key_id: str) -> dict[str, Any]:
-        """The key file: the key, and what it proves."""
-        return self._send("GET", f"/v1/verification-keys/{key_id}")
-
-    def cancel(self, proof_id: str) -> Proof:
-        return read(Proof, self._send("POST", f"/v1/proofs/{proof_id}/cancel"))
-
-    def verify(
-        self,
-        document: dict[str, Any],
-        key: dict[str, Any] | None = None,
-        *,
-        expected: dict[str, str] | None = None,
-    ) -> Verification:
-        """The service's verdict on a proof document, under the key file ``key`` or the key that it names.
-
-        ``expected``: commitments of ``model``, ``input`` and ``reference`` in hex and the ``challenge``, as
-        you know them from elsewhere. Who does not trust the service judges alone: ``client.verification``.
-        """
-        body = {"proof": document, "verification_key": key, "expected": expected}
-        given = {name: value for name, value in body.items() if value is not None}
-        return read(Verification, self._send("POST", "/v1/verify", json=given))
-
-    def is_ready(self) -> bool:
-        """Whether the service answers and can do its work."""
-        try:
-            return self._http.get("/readyz").status_code == httpx.codes.OK
-        except httpx.TransportError:
-            return False
-
-    def events(self, proof_id: str) -> Iterator[Proof]:
-        """The proof as it changes, until it is over; picks the stream up again where it breaks."""
-        while True:
-            for seen in self._stream(f"/v1/proofs/{proof_id}/events"):
-                yield seen
-                if seen.is_over:
+    def each(self, stream: Stream[T]) -> Generator[T, None, None]:
+        """The results of a stream, as they come."""
+        with ExitStack() as listening:
+            hands = _Hands(self._http, listening)
+            move = partial(next, stream)
+            while True:
+                try:
+                    step = move()
+                except StopIteration:
                     return
-            time.sleep(_POLL_SECONDS)
+                if isinstance(step, Item):
+                    yield step.value
+                    move = partial(next, stream)
+                    continue
+                try:
+                    move = partial(stream.send, hands.do(step))
+                except UnreachableError as error:
+                    move = partial(stream.throw, error)
 
-    def wait(self, job: JobKind, timeout: float = 600.0) -> JobKind:
-        """The model, dataset or proof once it is over. Raises ``JobError``, ``TimeoutError``; the job goes
-        on.
-        """
-        deadline = time.monotonic() + timeout
-        for seen in self.follow(job):
-            if seen.is_over:
-                return succeeded(seen)
-            if time.monotonic() > deadline:
-                break
-        raise TimeoutError(f"{job.id} is still not over after {timeout:g} seconds")
 
-    def follow(self, job: JobKind) -> Iterator[JobKind]:
-        """The model, dataset or proof, asked for again and again until it is over."""
-        path = _PATHS[type(job)]
-        while True:
-            yield job
-            if job.is_over:
-                return
-            time.sleep(_POLL_SECONDS)
-            job = read(type(job), self._send("GET", f"/v1/{path}/{job.id}"))
+class AsyncClient(Proving, Verifying, Managing):
+    """``Client`` for programs that await: the same methods, and ``async for`` over what comes in numbers."""
 
-    def _stream(self, path: str) -> Iterator[Proof]:
-        """The events of one connection, until it ends or breaks."""
-        breaks = suppress(httpx.RemoteProtocolError, httpx.ReadError)
-        with _reaching(), breaks, self._http.stream("GET", path) as response:
-            if response.is_error:
-                response.read()
-                _document(response)
-            for line in response.iter_lines():
-                if line.startswith("data:"):
-                    yield read(Proof, json.loads(line[5:]))
-
-    def _post_json(
-        self, path: str, body: dict[str, Any], idempotency_key: str | None = None
-    ) -> dict[str, Any]:
-        # Not httpx's own JSON: it refuses NaN, which the service answers with the place.
-        headers = {"Content-Type": "application/json"} | _idempotent(idempotency_key)
-        return self._send("POST", path, content=json.dumps(body), headers=headers)
-
-    def _post_form(
-        self, path: str, files: dict[str, bytes], fields: dict[str, Any], idempotency_key: str | None
-    ) -> dict[str, Any]:
-        return self._send(
-            "POST",
-            path,
-            files={name: (name, content) for name, content in files.items()},
-            data={name: str(value) for name, value in fields.items() if value is not None},
-            headers=_idempotent(idempotency_key),
-        )
-
-    def _delete(self, path: str) -> None:
+    def __init__(
+        self,
+        base_url: str = HERE,
+        timeout: float = 60.0,
+        *,
+        api_key: str | None = None,
+        retry_seconds: float = 10.0,
+    ) -> None:
+        self._retry_seconds = retry_seconds
         with _reaching():
-            response = self._http.delete(path)
-        if not response.is_success:
-            _refused(response)
+            self._http = httpx.AsyncClient(
+                base_url=_address(base_url), timeout=timeout, headers=_headers(api_key)
+            )
 
-    def _send(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._http.aclose()
+
+    async def wait(
+        self, job: JobKind, timeout: float = 600.0, *, on_progress: Callable[[JobKind], object] | None = None
+    ) -> JobKind:
+        """As ``Client.wait``."""
+        async for seen in self.follow(job, timeout):
+            job = seen
+            if on_progress is not None:
+                on_progress(job)
+        return succeeded(job)
+
+    def follow(self, job: JobKind, timeout: float = float("inf")) -> AsyncIterator[JobKind]:
+        """As ``Client.follow``."""
+        return self.each(self._follow(job, timeout))
+
+    async def run(self, flow: Flow[T]) -> T:
+        """The result of a flow."""
+        async with aclosing(self.each(once(flow))) as results:
+            return await anext(results)
+
+    async def each(self, stream: Stream[T]) -> AsyncGenerator[T, None]:
+        """The results of a stream, as they come."""
+        async with AsyncExitStack() as listening:
+            hands = _AsyncHands(self._http, listening)
+            move = partial(next, stream)
+            while True:
+                try:
+                    step = move()
+                except StopIteration:
+                    return
+                if isinstance(step, Item):
+                    yield step.value
+                    move = partial(next, stream)
+                    continue
+                try:
+                    move = partial(stream.send, await hands.do(step))
+                except UnreachableError as error:
+                    move = partial(stream.throw, error)
+
+
+class _Hands:
+    """Does what a flow needs done."""
+
+    def __init__(self, http: httpx.Client, listening: ExitStack) -> None:
+        self._http = http
+        self._listening = listening
+        self._lines: Iterator[str] = iter(())
+
+    def do(self, effect: Effect) -> Any:
         with _reaching():
-            response = self._http.request(method, path, **options)
-        return _document(response)
+            match effect:
+                case Request():
+                    return self._http.request(**_sent(effect))
+                case Pause():
+                    return time.sleep(effect.seconds)
+                case Listen():
+                    self._listening.close()
+                    response = self._listening.enter_context(self._http.stream(**_heard(effect)))
+                    self._lines = response.iter_lines()
+                    return _is_stream(response)
+                case NextLine():
+                    return next(self._lines, None)
+
+
+class _AsyncHands:
+    """``_Hands`` for ``AsyncClient``."""
+
+    def __init__(self, http: httpx.AsyncClient, listening: AsyncExitStack) -> None:
+        self._http = http
+        self._listening = listening
+        self._lines: AsyncIterator[str]
+
+    async def do(self, effect: Effect) -> Any:
+        with _reaching():
+            match effect:
+                case Request():
+                    return await self._http.request(**_sent(effect))
+                case Pause():
+                    return await asyncio.sleep(effect.seconds)
+                case Listen():
+                    await self._listening.aclose()
+                    response = await self._listening.enter_async_context(self._http.stream(**_heard(effect)))
+                    self._lines = response.aiter_lines()
+                    return _is_stream(response)
+                case NextLine():
+                    return await anext(self._lines, None)
 
 
 def succeeded(job: JobKind) -> JobKind:
@@ -248,37 +223,43 @@ def succeeded(job: JobKind) -> JobKind:
     return job
 
 
+def _sent(request: Request) -> dict[str, Any]:
+    options = {"method": request.method, "url": request.path, "headers": request.headers}
+    return options | dict(request.options)
+
+
+def _heard(listen: Listen) -> dict[str, Any]:
+    return _sent(listen.request) | {"timeout": listen.silence}
+
+
+def _is_stream(response: httpx.Response) -> bool:
+    return response.is_success and response.headers.get("Content-Type", "").startswith("text/event-stream")
+
+
+def _address(base_url: str) -> httpx.URL:
+    """Raises ``UnreachableError``, at once: to ask again and again would not help."""
+    url = httpx.URL(base_url)
+    if url.scheme not in ("http", "https") or not url.host:
+        raise UnreachableError("the service cannot be reached: its address is http:// or https:// and a host")
+    return url
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    """Raises ``ClientError`` for what cannot be a key: sent as it is, it would turn up in an error."""
+    key = api_key or os.environ.get(_KEY_VARIABLE)
+    if not key:
+        return {}
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise ClientError(f"the API key (api_key, {_KEY_VARIABLE}) has spaces or signs that no key has")
+    return {"Authorization": f"Bearer {key}"}
+
+
 @contextmanager
 def _reaching() -> Iterator[None]:
     try:
         yield
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-        raise UnreachableError(
-            f"no service answers at {error.request.url.copy_with(raw_path=b'/')}"
-        ) from None
-    except (httpx.TransportError, httpx.InvalidURL) as error:
+        where = error.request.url.copy_with(raw_path=b"/", userinfo=b"")
+        raise UnreachableError(f"no service answers at {where}") from None
+    except (httpx.RequestError, httpx.InvalidURL) as error:
         raise UnreachableError(f"the service cannot be reached: {error}") from None
-
-
-def _document(response: httpx.Response) -> dict[str, Any]:
-    """The JSON object of a good answer. Raises ``ApiError`` for any other."""
-    document = _json(response)
-    if response.is_success and document is not None:
-        return document
-    return _refused(response)
-
-
-def _refused(response: httpx.Response) -> NoReturn:
-    raise ApiError(response.status_code, _json(response) or {})
-
-
-def _json(response: httpx.Response) -> dict[str, Any] | None:
-    try:
-        document = response.json()
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _idempotent(key: str | None) -> dict[str, str]:
-    return {"Idempotency-Key": key} if key else {}

@@ -10,8 +10,9 @@ from typing import Final
 
 from client import receipts
 from client.documents import Expected, KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
+from client.keys import opened
 from client.receipts import ReceiptVerification
-from client.verification import Known, Verification, judge, opened
+from client.verification import Known, Verification, judge
 from zenerrors import RequestError, ZenError
 
 REFUSED, TROUBLE = 1, 2
@@ -93,7 +94,7 @@ def _known(options: Namespace, key_file: KeyFile) -> Known:
     # numpy is slow to load, and of use here only.
     from client import datasets
 
-    _, circuit = opened(key_file)
+    circuit = opened(key_file).circuit
     kind = circuit.quantisation.input
     return Known(
         input=datasets.quantise(datasets.load_array(options.input), kind) if options.input else None,

@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
+from typing import Any, Literal, TypedDict, TypeVar
 
 Resource = TypeVar("Resource")
+JobKind = TypeVar("JobKind", bound="Job")
+
+State = Literal["queued", "running", "succeeded", "failed", "canceled"]
+Scheme = Literal["inference", "recognition", "accuracy"]
+Privacy = Literal["public", "private"]
+WeightPrivacy = Literal["public", "committed"]
+CommitmentKind = Literal["input", "reference"]
+Reveal = Literal["label", "logits", "top"]
+Scope = Literal["read", "prove", "register", "reveal", "manage", "admin"]
+Event = Literal[
+    "proof.succeeded",
+    "proof.failed",
+    "proof.canceled",
+    "model.succeeded",
+    "model.failed",
+    "model.canceled",
+    "dataset.succeeded",
+    "dataset.failed",
+    "dataset.canceled",
+]
 
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """How a job is doing. ``percent`` is of the present ``stage``; ``timings`` are seconds per stage."""
+    """How a job is doing. ``percent`` is of the present ``stage``; ``overall_percent`` and ``eta_seconds`` of
+    all of it, None while nobody can say; ``timings`` are seconds per stage.
+    """
 
     id: str
-    state: str
+    state: State
+    revision: int
     stage: str | None
     percent: float
+    overall_percent: float | None = None
+    eta_seconds: float | None = None
     attempt: int
     cancel_requested: bool
+    priority: int = 0
+    queue: str = "cpu"
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    deadline_at: datetime | None = None
+    expires_at: datetime | None = None
     timings: dict[str, float]
     problem: dict[str, Any] | None
     failures: list[dict[str, Any]]
@@ -31,32 +64,36 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Job):
-    """A registered network. ``commitment`` is there where the weights are committed."""
+    """A registered network. ``commitment`` is there where the weights are committed. Lists leave out the
+    ``description`` and ``registration_key_id``.
+    """
 
     name: str
-    weight_privacy: str
+    weight_privacy: WeightPrivacy
     bits: int
     parent_id: str | None
     network: str | None
     commitment: str | None
     setup: str
     verification_key_id: str | None
-    registration_key_id: str | None
-    description: dict[str, Any] | None
+    registration_key_id: str | None = None
+    description: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset(Job):
-    """Labelled samples, committed in shards. ``sha256`` is there where they are public."""
+    """Labelled samples, committed in shards. ``sha256`` is there where they are public. Lists leave out the
+    ``shards``.
+    """
 
     model_id: str
     name: str
-    privacy: str
+    privacy: Privacy
     size: int
     sha256: str | None
     picked_for: str | None
     shard_size: int | None
-    shards: list[dict[str, Any]] | None
+    shards: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +101,7 @@ class Proof(Job):
     """A proof, from the request to the result. ``values``: all that it shows, by name."""
 
     model_id: str
-    scheme: str
+    scheme: Scheme
     dataset_id: str | None
     challenge: str | None
     verification_key_id: str | None
@@ -78,8 +115,9 @@ class Commitment:
 
     id: str
     model_id: str
-    kind: str
+    kind: CommitmentKind
     commitment: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +135,116 @@ class Verification:
     statement: dict[str, Any] | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Principal:
+    """Who asks: ``actor`` is the id of the key, or ``local``."""
+
+    tenant_id: str
+    actor: str
+    scopes: list[Scope]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenant:
+    """Whose things are whose, and how much of the service they may have. None: the service's own limit."""
+
+    id: str
+    name: str
+    max_queued: int | None
+    max_running: int | None
+    retention_days: int | None
+    created_at: datetime
+
+
+class TenantChange(TypedDict, total=False):
+    """What is to change of a tenant. None: no limit of its own."""
+
+    name: str
+    max_queued: int | None
+    max_running: int | None
+    retention_days: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """An API key, without what its holder shows."""
+
+    id: str
+    tenant_id: str
+    name: str
+    scopes: list[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewKey(Key):
+    """A key that was made just now. ``key`` is what its holder shows: keep it, it cannot be shown again."""
+
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook:
+    """An address that is told when jobs are over."""
+
+    id: str
+    url: str
+    events: list[Event]
+    created_at: datetime
+    disabled_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewWebhook(Webhook):
+    """A webhook that was made just now. ``secret`` signs its messages (``client.webhooks``): keep it."""
+
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """A message to a webhook. ``state`` is ``waiting``, ``delivered`` or ``given up``; ``attempts`` has of
+    each ``at``, ``status`` or ``error``, and ``seconds``.
+    """
+
+    id: str
+    event: str
+    job_id: str
+    body: str
+    state: str
+    attempts: list[dict[str, Any]]
+    next_at: datetime
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEntry:
+    """Who did what, and to what."""
+
+    id: int
+    at: datetime
+    tenant_id: str
+    actor: str
+    action: str
+    target: str | None
+    request_id: str | None
+    address: str | None
+
+
 def read(kind: type[Resource], document: dict[str, Any]) -> Resource:
-    """A resource from the JSON of an answer."""
-    return kind(**{field.name: document[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+    """A resource from the JSON of an answer. Raises ``KeyError``, ``TypeError``, ``ValueError``."""
+    return kind(
+        **{
+            each.name: _value(each.name, document[each.name])
+            for each in fields(kind)  # type: ignore[arg-type]
+            if each.name in document or each.default is MISSING  # what older services do not say
+        }
+    )
+
+
+def _value(name: str, value: Any) -> Any:
+    is_time = name == "at" or name.endswith("_at")
+    return datetime.fromisoformat(value) if is_time and value is not None else value

@@ -1,0 +1,229 @@
+"""How endpoints ask: with patience, page by page, and until a job is over."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx
+
+from client.errors import ApiError, UnreachableError
+from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream
+from client.resources import Dataset, Job, JobKind, Model, Proof, read
+
+T = TypeVar("T")
+
+_BUSY = frozenset({429, 502, 503, 504})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_POLL_SECONDS = 0.2
+_SLOWEST_POLL_SECONDS = 2.0
+# The service sends a comment every 15 seconds where there is nothing else to say.
+_SILENCE_SECONDS = 20.0
+_AS_JSON = {"Content-Type": "application/json"}
+_PATHS: dict[type[Job], str] = {Model: "models", Dataset: "datasets", Proof: "proofs"}
+
+
+def get(*parts: str, **params: Any) -> Request:
+    """Parameters that are None are left out."""
+    return Request("GET", path(*parts), options={"params": _given(params)}, repeatable=True)
+
+
+def delete(*parts: str) -> Request:
+    return Request("DELETE", path(*parts), repeatable=True)
+
+
+def post(
+    *parts: str,
+    body: Mapping[str, Any] | None = None,
+    idempotency_key: str | None = None,
+    repeatable: bool = False,
+) -> Request:
+    """Fields that are None are left out. With an ``Idempotency-Key`` it may be sent again."""
+    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    repeatable = repeatable or bool(idempotency_key)
+    if body is None:
+        return Request("POST", path(*parts), headers, repeatable=repeatable)
+    return Request("POST", path(*parts), headers | _AS_JSON, _written(_given(body)), repeatable)
+
+
+def patch(*parts: str, body: Mapping[str, Any]) -> Request:
+    return Request("PATCH", path(*parts), _AS_JSON, _written(body))
+
+
+def post_form(
+    place: str, files: Mapping[str, bytes], fields: Mapping[str, Any], idempotency_key: str
+) -> Request:
+    # Fields as parts, too: without a file the form would be of another type.
+    parts = {name: (None, str(value)) for name, value in _given(fields).items()}
+    options = {"files": parts | {name: (name, content) for name, content in files.items()}}
+    return Request("POST", path(place), {"Idempotency-Key": idempotency_key}, options, repeatable=True)
+
+
+def path(*parts: str) -> str:
+    """Ids come from elsewhere: none of them leads to another place."""
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def new_key() -> str:
+    """An ``Idempotency-Key`` for one request, however often it is sent."""
+    return uuid4().hex
+
+
+class Calls:
+    """What all endpoints build on."""
+
+    _retry_seconds: float
+
+    def _ask(self, request: Request) -> Flow[httpx.Response]:
+        """The answer. While the service is away or busy, what is repeatable is sent again; not longer than
+        the client's patience. Raises ``UnreachableError``.
+        """
+        deadline = time.monotonic() + (self._retry_seconds if request.repeatable else 0.0)
+        pause = _FIRST_PAUSE
+        while True:
+            wanted = pause * random.uniform(0.5, 1.0)  # noqa: S311  so that not all come back at once
+            try:
+                response: httpx.Response = yield request
+            except UnreachableError:
+                if time.monotonic() + wanted > deadline:
+                    raise
+            else:
+                wanted = max(wanted, _retry_after(response) or 0.0)
+                if response.status_code not in _BUSY or time.monotonic() + wanted > deadline:
+                    return response
+            yield Pause(wanted)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _good(self, request: Request) -> Flow[httpx.Response]:
+        """Raises ``ApiError`` for an answer that is a refusal."""
+        response = yield from self._ask(request)
+        if not response.is_success:
+            raise refused(response)
+        return response
+
+    def _json(self, request: Request) -> Flow[dict[str, Any]]:
+        response = yield from self._good(request)
+        document = _object(response)
+        if document is None:
+            raise refused(response)
+        return document
+
+    def _read(self, kind: type[T], request: Request) -> Flow[T]:
+        response = yield from self._good(request)
+        try:
+            return read(kind, response.json())
+        except (KeyError, TypeError, ValueError):
+            raise refused(response) from None
+
+    def _done(self, request: Request) -> Flow[None]:
+        """For answers without content."""
+        yield from self._good(request)
+
+    def _pages(self, kind: type[T], *parts: str, **filters: Any) -> Stream[T]:
+        """The items of all pages. One page is asked for at a time, when it is needed."""
+        cursor: str | None = None
+        while True:
+            items, cursor = yield from self._page(kind, get(*parts, **filters, cursor=cursor))
+            for item in items:
+                yield Item(item)
+            if cursor is None:
+                return
+
+    def _page(self, kind: type[T], request: Request) -> Flow[tuple[list[T], str | None]]:
+        response = yield from self._good(request)
+        try:
+            page = response.json()
+            return [read(kind, item) for item in page["items"]], page["next_cursor"]
+        except (KeyError, TypeError, ValueError):
+            raise refused(response) from None
+
+    def _follow(self, job: JobKind, timeout: float) -> Stream[JobKind]:
+        """The job as it changes, until it is over. Raises ``TimeoutError``; the job goes on.
+
+        The service tells of changes as they happen. Where it does not, or something between breaks the
+        stream, it is asked again and again.
+        """
+        deadline = time.monotonic() + timeout
+        where, streams, pause = (_PATHS[type(job)], job.id), True, _POLL_SECONDS
+        yield Item(job)
+        while not job.is_over:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"{job.id} is still not over after {timeout:g} seconds")
+            # A stream may be silent for as long, and only then is the deadline looked at.
+            if streams and left > _SILENCE_SECONDS:
+                streams, job = yield from _listen(job, get(*where, "events"), deadline)
+                if job.is_over:
+                    return
+            yield Pause(min(pause, left))
+            pause = min(1.2 * pause, _SLOWEST_POLL_SECONDS)
+            seen = yield from self._read(type(job), get(*where))
+            if seen != job:
+                job = seen
+                yield Item(job)
+
+
+def _listen(
+    job: JobKind, request: Request, deadline: float
+) -> Generator[Effect | Item[JobKind], Any, tuple[bool, JobKind]]:
+    """What one connection tells: whether to listen again, and the job as it was last seen."""
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(job.revision)}
+    try:
+        is_stream: bool = yield Listen(replace(request, headers=headers), _SILENCE_SECONDS)
+        event = ""
+        while is_stream and time.monotonic() < deadline:
+            line: str | None = yield NextLine()
+            if line is None:
+                break
+            name, _, value = line.partition(":")
+            if name == "event":
+                event = value.strip()
+            elif name == "data" and event in ("progress", "end"):
+                seen = read(type(job), json.loads(value))
+                if seen != job:
+                    job = seen
+                    yield Item(job)
+                if job.is_over:
+                    break
+    except UnreachableError:
+        return True, job
+    except (KeyError, TypeError, ValueError):  # events of something else
+        return False, job
+    return is_stream, job
+
+
+def refused(response: httpx.Response) -> ApiError:
+    return ApiError(response.status_code, _object(response) or {}, _retry_after(response))
+
+
+def _object(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        document = response.json()
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None
+
+
+def _written(body: Mapping[str, Any]) -> dict[str, str]:
+    # Not httpx's own JSON: it refuses NaN, which the service answers with the place.
+    return {"content": json.dumps(body)}
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in values.items()
+        if value is not None
+    }

@@ -1,0 +1,52 @@
+"""Verification keys from files, found to be what their ids say."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from client.documents import Description, KeyFile, KeyReference, canonical, checked, key_id
+from prover.verifying_key import VerifyingKey
+from zenerrors import FileFormatError
+
+
+class OpenedKey(NamedTuple):
+    """A key file that was read, and is what its id says."""
+
+    verifying: VerifyingKey
+    circuit: Description
+    reference: KeyReference
+
+
+def opened(key_file: KeyFile) -> OpenedKey:
+    """The key and its circuit. Raises ``FileFormatError``: ``file.hash`` where the id is another's."""
+    try:
+        key_text, circuit = canonical(key_file.key), checked(Description, key_file.circuit)
+        key = _read_small_key(key_text) if len(key_text) <= _SMALL_BYTES else _read_key(key_text)
+        right = key_file.id == key_id(key.digest, key_file.circuit)
+    except (ValueError, RecursionError):
+        raise FileFormatError("file.json", "the key file holds text or numbers that no JSON has") from None
+    if not right:
+        raise FileFormatError("file.hash", "the id is not that of this key and circuit", field="id")
+    if key_file.setup != key.setup:
+        raise FileFormatError("file.setup_label", "setup is not that of the key", field="setup")
+    count = sum(group.count for group in circuit.public_inputs)
+    links = sum(segment.link_g2 is not None for segment in key.segments)
+    if (count, len(circuit.commitments)) != (key.public, links):
+        raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
+    return OpenedKey(key, circuit, key_file.reference)
+
+
+def _read_key(text: bytes) -> VerifyingKey:
+    key = VerifyingKey.from_json(json.loads(text))
+    if canonical(key.to_json()) != text:
+        raise FileFormatError("file.json", "the key has fields that mean nothing, or lacks one", field="key")
+    return key
+
+
+# To decode a key takes longer than to verify a proof. Kept by all of its text, not by the digest that it
+# claims, so that nobody can pass a key off as another; and only small ones, so that strangers' keys cannot
+# fill a service's memory.
+_SMALL_BYTES: Final = 1 << 16
+_read_small_key = lru_cache(maxsize=64)(_read_key)

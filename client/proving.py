@@ -1,0 +1,350 @@
+"""Endpoints of models, commitments, datasets, proofs and uploads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from client.calls import Calls, delete, get, new_key, path, post, post_form
+from client.errors import UnreachableError
+from client.flows import Flow, Request, Stream, endpoint, listing
+from client.resources import (
+    Commitment,
+    CommitmentKind,
+    Dataset,
+    Model,
+    Privacy,
+    Proof,
+    Reveal,
+    Scheme,
+    State,
+    WeightPrivacy,
+)
+
+T = TypeVar("T")
+
+LARGE_FILE_BYTES: Final = 8 << 20
+"""Larger files are uploaded ahead of the request, under their hash: none of them twice."""
+
+
+class Proving(Calls):
+    """What is registered, committed to and proven."""
+
+    @endpoint
+    def create_model(
+        self,
+        onnx: bytes,
+        calibration: bytes,
+        *,
+        name: str = "unnamed",
+        weight_privacy: WeightPrivacy = "public",
+        bits: int = 8,
+        parent_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[Model]:
+        """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
+        ``parent_id``: the model that this is a new version of.
+        """
+        fields = {"name": name, "weight_privacy": weight_privacy, "bits": bits, "parent_id": parent_id}
+        files = {"model": onnx, "calibration": calibration}
+        return self._submit_files(Model, "models", files, fields, idempotency_key)
+
+    @endpoint
+    def get_model(self, model_id: str) -> Flow[Model]:
+        """A model, and how far its registration is."""
+        return self._read(Model, get("models", model_id))
+
+    @listing
+    def models(
+        self,
+        *,
+        state: State | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Stream[Model]:
+        """The tenant's models, the newest first."""
+        return self._pages(
+            Model, "models", state=state, created_after=created_after, created_before=created_before
+        )
+
+    @endpoint
+    def get_receipt(self, model_id: str) -> Flow[dict[str, Any]]:
+        """What the service signed about the registration."""
+        return self._json(get("models", model_id, "receipt"))
+
+    @endpoint
+    def get_registration(self, model_id: str) -> Flow[dict[str, Any]]:
+        """The proof document of the registration of a model with committed weights."""
+        return self._json(get("models", model_id, "registration"))
+
+    @endpoint
+    def get_architecture(self, model_id: str) -> Flow[bytes]:
+        """What the model's circuits are compiled from: the network, committed weights and biases blanked."""
+        response = yield from self._good(get("models", model_id, "architecture"))
+        return response.content
+
+    @endpoint
+    def cancel_model(self, model_id: str) -> Flow[Model]:
+        """Stop a registration that is queued or running."""
+        return self._read(Model, post("models", model_id, "cancel", repeatable=True))
+
+    @endpoint
+    def retry_model(self, model_id: str) -> Flow[Model]:
+        """Take a registration up again that failed."""
+        return self._read(Model, post("models", model_id, "retry"))
+
+    @endpoint
+    def delete_model(self, model_id: str) -> Flow[None]:
+        """Forget a network. Proofs of it that are done stay valid."""
+        return self._done(delete("models", model_id))
+
+    @endpoint
+    def create_commitment(
+        self, model_id: str, kind: CommitmentKind, values: Any, *, idempotency_key: str | None = None
+    ) -> Flow[Commitment]:
+        """Commit to ``values``, an input of the model; for kind ``reference``, to the embedding of it."""
+        body = {"model_id": model_id, "kind": kind, "values": values}
+        key = idempotency_key or new_key()
+        return self._read(Commitment, post("commitments", body=body, idempotency_key=key))
+
+    @endpoint
+    def get_commitment(self, commitment_id: str) -> Flow[Commitment]:
+        """A commitment, without what it is to."""
+        return self._read(Commitment, get("commitments", commitment_id))
+
+    @listing
+    def commitments(
+        self,
+        *,
+        model_id: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Stream[Commitment]:
+        """The tenant's commitments, the newest first."""
+        return self._pages(
+            Commitment,
+            "commitments",
+            model_id=model_id,
+            created_after=created_after,
+            created_before=created_before,
+        )
+
+    @endpoint
+    def get_commitment_opening(self, commitment_id: str) -> Flow[dict[str, Any]]:
+        """What opens the commitment to those who know the values. As secret as they are."""
+        return self._json(get("commitments", commitment_id, "opening"))
+
+    @endpoint
+    def delete_commitment(self, commitment_id: str) -> Flow[None]:
+        """Forget the values and what opens the commitment."""
+        return self._done(delete("commitments", commitment_id))
+
+    @endpoint
+    def create_dataset(
+        self,
+        model_id: str,
+        samples: bytes,
+        labels: bytes,
+        *,
+        privacy: Privacy,
+        name: str = "unnamed",
+        shard_size: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[Dataset]:
+        """Add labelled samples for a model: ``.npy`` files or JSON arrays. ``shard_size``: samples in one
+        proof, by default as many as fit the service's memory.
+        """
+        fields = {"model_id": model_id, "privacy": privacy, "name": name, "shard_size": shard_size}
+        files = {"samples": samples, "labels": labels}
+        return self._submit_files(Dataset, "datasets", files, fields, idempotency_key)
+
+    @endpoint
+    def get_dataset(self, dataset_id: str) -> Flow[Dataset]:
+        """A dataset: its size and its shards' commitments."""
+        return self._read(Dataset, get("datasets", dataset_id))
+
+    @listing
+    def datasets(
+        self,
+        *,
+        state: State | None = None,
+        model_id: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Stream[Dataset]:
+        """The tenant's datasets, the newest first."""
+        return self._pages(
+            Dataset,
+            "datasets",
+            state=state,
+            model_id=model_id,
+            created_after=created_after,
+            created_before=created_before,
+        )
+
+    @endpoint
+    def get_dataset_opening(self, dataset_id: str) -> Flow[dict[str, Any]]:
+        """What opens the shards' commitments to those who hold the dataset. As secret as it is."""
+        return self._json(get("datasets", dataset_id, "opening"))
+
+    @endpoint
+    def cancel_dataset(self, dataset_id: str) -> Flow[Dataset]:
+        """Stop committing to a dataset."""
+        return self._read(Dataset, post("datasets", dataset_id, "cancel", repeatable=True))
+
+    @endpoint
+    def retry_dataset(self, dataset_id: str) -> Flow[Dataset]:
+        """Take a dataset up again that failed."""
+        return self._read(Dataset, post("datasets", dataset_id, "retry"))
+
+    @endpoint
+    def delete_dataset(self, dataset_id: str) -> Flow[None]:
+        """Forget the samples and what opens their commitments. Refused while a job needs them."""
+        return self._done(delete("datasets", dataset_id))
+
+    @endpoint
+    def create_proof(
+        self,
+        model_id: str,
+        values: Any = None,
+        *,
+        scheme: Scheme = "inference",
+        input_id: str | None = None,
+        input_privacy: Privacy | None = None,
+        reveal: Reveal | None = None,
+        top: int | None = None,
+        reference: Any = None,
+        reference_id: str | None = None,
+        threshold: int | None = None,
+        dataset_id: str | None = None,
+        challenge: str | None = None,
+        priority: int | None = None,
+        deadline_seconds: float | None = None,
+        expires_in_days: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[Proof]:
+        """Ask for a proof about ``values``, a nested list of numbers, or about what other fields name.
+
+        Inference takes ``values`` with ``input_privacy``, or ``input_id``; ``reveal`` and ``top``.
+        Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``. Accuracy takes
+        ``dataset_id``. All take ``challenge``, a text to appear in the statement; ``priority``, -10 to 10;
+        ``deadline_seconds``, after which the job is given up; ``expires_in_days``, after which the proof is
+        deleted (docs/api.md).
+        """
+        body = {
+            "model_id": model_id,
+            "scheme": scheme,
+            "input": values,
+            "input_id": input_id,
+            "input_privacy": input_privacy,
+            "reveal": reveal,
+            "top": top,
+            "reference": reference,
+            "reference_id": reference_id,
+            "threshold": threshold,
+            "dataset_id": dataset_id,
+            "challenge": challenge,
+            "priority": priority,
+            "deadline_seconds": deadline_seconds,
+            "expires_in_days": expires_in_days,
+        }
+        return self._read(Proof, post("proofs", body=body, idempotency_key=idempotency_key or new_key()))
+
+    @endpoint
+    def get_proof(self, proof_id: str) -> Flow[Proof]:
+        """A proof, and how far it is."""
+        return self._read(Proof, get("proofs", proof_id))
+
+    @listing
+    def proofs(
+        self,
+        *,
+        state: State | None = None,
+        model_id: str | None = None,
+        scheme: Scheme | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Stream[Proof]:
+        """The tenant's proofs, the newest first."""
+        return self._pages(
+            Proof,
+            "proofs",
+            state=state,
+            model_id=model_id,
+            scheme=scheme,
+            created_after=created_after,
+            created_before=created_before,
+        )
+
+    @listing
+    def events(self, proof_id: str) -> Stream[Proof]:
+        """The proof as it changes, until it is over, however long that takes."""
+        proof = yield from self._read(Proof, get("proofs", proof_id))
+        yield from self._follow(proof, float("inf"))
+
+    @endpoint
+    def get_proof_document(self, proof_id: str) -> Flow[dict[str, Any]]:
+        """The portable proof."""
+        return self._json(get("proofs", proof_id, "proof"))
+
+    @endpoint
+    def cancel(self, proof_id: str) -> Flow[Proof]:
+        """Stop a proof that is queued or running. Canceling again is no error."""
+        return self._read(Proof, post("proofs", proof_id, "cancel", repeatable=True))
+
+    @endpoint
+    def retry(self, proof_id: str) -> Flow[Proof]:
+        """Take a proof up again that failed, while its input is still kept."""
+        return self._read(Proof, post("proofs", proof_id, "retry"))
+
+    @endpoint
+    def delete_proof(self, proof_id: str) -> Flow[None]:
+        """Delete a proof that is over, and its document with it."""
+        return self._done(delete("proofs", proof_id))
+
+    @endpoint
+    def upload(self, content: bytes) -> Flow[str]:
+        """Bring a file, unless the service has it: its SHA-256, by which later requests may name it."""
+        return self._upload(content)
+
+    @endpoint
+    def delete_upload(self, sha256: str) -> Flow[None]:
+        """Forget a file that was brought and not used."""
+        return self._done(delete("uploads", sha256))
+
+    @endpoint
+    def is_ready(self) -> Flow[bool]:
+        """Whether the service answers and can do its work. It is asked once."""
+        try:
+            response = yield Request("GET", "/readyz")
+        except UnreachableError:
+            return False
+        return bool(response.is_success)
+
+    def _upload(self, content: bytes) -> Flow[str]:
+        sha256 = hashlib.sha256(content).hexdigest()
+        there = yield from self._ask(Request("HEAD", path("uploads", sha256), repeatable=True))
+        if not there.is_success:
+            request = Request("PUT", path("uploads", sha256), options={"content": content}, repeatable=True)
+            yield from self._good(request)
+        return sha256
+
+    def _submit_files(
+        self,
+        kind: type[T],
+        place: str,
+        files: Mapping[str, bytes],
+        fields: Mapping[str, Any],
+        idempotency_key: str | None,
+    ) -> Flow[T]:
+        small: dict[str, bytes] = {}
+        named: dict[str, str] = {}
+        for name, content in files.items():
+            if len(content) > LARGE_FILE_BYTES:
+                named[f"{name}_sha256"] = yield from self._upload(content)
+            else:
+                small[name] = content
+        form = post_form(place, small, {**fields, **named}, idempotency_key or new_key())
+        return (yield from self._read(kind, form))

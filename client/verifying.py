@@ -1,0 +1,69 @@
+"""Endpoints of verification, and verification without any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from client.calls import Calls, get, post
+from client.errors import ApiError
+from client.flows import Flow, endpoint
+from client.resources import Verification, read
+
+if TYPE_CHECKING:
+    from client import verification
+
+
+class Verifying(Calls):
+    """Whether proofs are valid: the service's word, or your own."""
+
+    @endpoint
+    def get_verification_key(self, key_id: str) -> Flow[dict[str, Any]]:
+        """The key file: the key, and what it proves."""
+        return self._json(get("verification-keys", key_id))
+
+    @endpoint
+    def verify(
+        self,
+        document: dict[str, Any],
+        key: dict[str, Any] | None = None,
+        *,
+        expected: dict[str, str] | None = None,
+    ) -> Flow[Verification]:
+        """The service's verdict on a proof document, under the key file ``key`` or the key that it names.
+
+        ``expected``: commitments of ``model``, ``input`` and ``reference`` in hex and the ``challenge``, as
+        you know them from elsewhere. Who does not trust the service uses ``verify_locally``.
+        """
+        body = {"proof": document, "verification_key": key, "expected": expected}
+        return self._read(Verification, post("verify", body=body, repeatable=True))
+
+    @endpoint
+    def verify_batch(
+        self, documents: Sequence[dict[str, Any]], key: dict[str, Any] | None = None
+    ) -> Flow[list[Verification | ApiError]]:
+        """The service's verdicts on up to 64 proof documents, in order, as ``verify`` would give them; for
+        one that is malformed, the error that ``verify`` would raise. Many under one key take less time.
+        """
+        items = [{"proof": document} | ({"verification_key": key} if key else {}) for document in documents]
+        answer = yield from self._json(post("verify", "batch", body={"proofs": items}, repeatable=True))
+        return [
+            read(Verification, each) if "valid" in each else ApiError(each["status"], each)
+            for each in answer["verdicts"]
+        ]
+
+    def verify_locally(
+        self, document: dict[str, Any], key: dict[str, Any], *, expected: dict[str, str] | None = None
+    ) -> verification.Verification:
+        """Your own verdict, here and now, under a key file that you trust: ``client.verification.judge``.
+
+        No service is asked. Raises ``FileFormatError`` for what is no proof or no key.
+        """
+        from client.documents import Expected, KeyFile, ProofDocument, checked
+        from client.verification import judge
+
+        return judge(
+            checked(ProofDocument, document),
+            checked(KeyFile, key),
+            expected=checked(Expected, expected or {}),
+        )
