@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.digits.demo
 
 test: $(VENV)/.installed-dev check
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -27,6 +27,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl
 	$(BIN)/python -m bench.schemes
+	$(BIN)/python -m bench.service
 
 # Address, undefined behaviour and races, in the scalar and in the vector source: a few minutes.
 SANITIZE := build/sanitize
@@ -53,6 +54,6 @@ $(VENV)/.installed: $(BIN)/python $(SOURCES)
 
 $(VENV)/.installed-dev: $(BIN)/python $(SOURCES)
 	@echo 'Installing, and building the kernels: two minutes or three, once.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]' \
 		--config-settings=cmake.define.ZEN_EMULATED=ON
 	@touch $(VENV)/.installed $@

@@ -3,3 +3,5 @@
 import os
 
 os.environ.setdefault("ZENSERVE_BACKEND", "cpu")
+
+pytest_plugins = ["tests.servers"]

@@ -11,6 +11,7 @@ import pytest
 from client import Client, Model
 from service.runtime import Runtime
 from service.settings import Settings
+from tests.servers import fresh_database
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
 MAX_BODY_BYTES = 200_000
@@ -22,8 +23,10 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZENSERVE_SECRET_KEY", raising=False)
 
 
-def open_runtime(folder: Path) -> Runtime:
-    settings = Settings(data_dir=folder, threads=1, max_body_bytes=MAX_BODY_BYTES, basis_points=BASIS_POINTS)
+def open_runtime(folder: Path, **given: Any) -> Runtime:
+    settings = Settings(
+        data_dir=folder, threads=1, max_body_bytes=MAX_BODY_BYTES, basis_points=BASIS_POINTS, **given
+    )
     runtime = Runtime.open(settings)
     runtime.database.migrate()
     return runtime
@@ -33,6 +36,18 @@ def open_runtime(folder: Path) -> Runtime:
 def runtime(tmp_path: Path) -> Iterator[Runtime]:
     """An empty data directory, migrated."""
     runtime = open_runtime(tmp_path / "data")
+    yield runtime
+    runtime.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]:
+    """An empty service on each database, without a broker."""
+    given: dict[str, Any] = {}
+    if request.param == "postgresql":
+        url = fresh_database(request.getfixturevalue("postgres_url"))
+        given = {"database_url": url, "broker_url": "redis://127.0.0.1:1/0", "secret_key": "a test's"}
+    runtime = open_runtime(tmp_path / "data", **given)
     yield runtime
     runtime.close()
 

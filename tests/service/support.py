@@ -13,10 +13,11 @@ import numpy as np
 import onnx
 import uvicorn
 from onnx import helper, numpy_helper
+from sqlalchemy.orm import Session
 
 from service.app import create_app
 from service.heartbeat import Heartbeat
-from service.jobs import Jobs
+from service.jobs import Jobs, Terms
 from service.repositories import Shards
 from service.runtime import Runtime
 from service.serve import listen
@@ -125,8 +126,14 @@ def work_on_all(runtime: Runtime, proof_id: str) -> None:
     work_on(runtime, proof_id)
 
 
-def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake") -> str:
+def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake", terms: Terms | None = None) -> str:
     """A queued job without model or proof."""
     with runtime.database.write() as session:
-        Jobs(session).create(job_id, kind)
+        Jobs(session).create(job_id, kind, terms)
     return job_id
+
+
+def take_back(session: Session, max_attempts: int = 3) -> list[str]:
+    """Take lost jobs back from their workers. The ids of those that are queued again."""
+    jobs = Jobs(session)
+    return [lost.id for lost in jobs.lost() if jobs.release(lost, max_attempts)]

@@ -12,10 +12,18 @@ from client import ApiError, Client, Dataset, Model
 from service import engine
 from service.jobs import Jobs
 from service.reaper import reap
-from service.routes.dependencies import POLL_SECONDS
+from service.routes.following import POLL_SECONDS
 from service.runtime import Runtime
 from service.tables import Job, Shard
-from tests.service.support import labelled, shards_of, tiny_calibration, tiny_onnx, work_on, work_on_all
+from tests.service.support import (
+    labelled,
+    shards_of,
+    take_back,
+    tiny_calibration,
+    tiny_onnx,
+    work_on,
+    work_on_all,
+)
 from zenerrors import ModelError
 
 SAMPLES, LABELS = labelled()
@@ -117,7 +125,7 @@ def test_a_plan_whose_worker_dies_leaves_nothing_and_is_made_anew(
         """Just before the plan is written, its worker is given up for dead, and another takes over."""
         monkeypatch.undo()
         jobs.expire("worker_test")
-        jobs.release_lost(3)
+        take_back(jobs._session)
         return jobs.wait(*arguments)
 
     monkeypatch.setattr(Jobs, "wait", lost)

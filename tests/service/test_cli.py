@@ -20,6 +20,7 @@ from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
 def run(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Run a command: its exit code, standard output and standard error."""
     monkeypatch.setenv("ZENSERVE_URL", url)
+    monkeypatch.setattr("service.cli.shared.PATIENCE_SECONDS", 0.0)
 
     def command(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["zenserve", *map(str, arguments)])
@@ -199,7 +200,7 @@ def test_serve_refuses_settings_in_one_line(
         assert "Traceback" not in err
         return str(err)
 
-    monkeypatch.setattr("service.log.configure", lambda level: None)  # these are this process's, too
+    monkeypatch.setattr("service.log.configure", lambda *_: None)  # these are this process's, too
     monkeypatch.setattr("signal.signal", lambda *_: None)
     data = ("--data-dir", tmp_path / "new")
     assert "PORT" in complaint(*data, "--port", "65536")
@@ -214,7 +215,8 @@ def test_serve_refuses_settings_in_one_line(
         assert str(port) in complaint(*data, "--port", port)
 
 
-def test_serving_beyond_this_host_comes_with_a_warning(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serving_beyond_this_host_takes_keys(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.serve.serve", lambda settings: None)
-    assert "asks nobody for a password" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104
-    assert "password" not in run("serve")[2]
+    assert "ZENSERVE_AUTH=keys" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104
+    monkeypatch.setenv("ZENSERVE_AUTH", "keys")
+    assert run("serve", "--host", "0.0.0.0")[0] == 0  # noqa: S104

@@ -25,7 +25,8 @@ from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx
 INPUTS, HIDDEN = 64, 256
 BASIS_POINTS = 1 << 15
 _ARTIFACTS = """SELECT quantised FROM models UNION SELECT proving_key FROM circuits
-    UNION SELECT samples FROM datasets UNION SELECT openings FROM datasets"""
+    UNION SELECT samples FROM datasets UNION SELECT openings FROM datasets
+    UNION SELECT digest FROM artifacts"""
 VALUES = [SECRET] + [round(0.1 + 0.01 * index, 6) for index in range(INPUTS - 1)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import numpy as np
@@ -53,7 +53,7 @@ def opens(api: Client, model: Model, commitment: str, opening: dict[str, Any], v
 
 @pytest.mark.parametrize("privacy", ["public", "private"])
 def test_a_dataset_is_committed_in_shards_that_open_to_it(
-    api: Client, with_model: Runtime, model: Model, privacy: str
+    api: Client, with_model: Runtime, model: Model, privacy: Literal["public", "private"]
 ) -> None:
     dataset = api.create_dataset(model.id, SAMPLES, LABELS, privacy=privacy, name="mine", shard_size=3)
     assert (dataset.state, dataset.size, dataset.shards) == ("queued", 7, None)

@@ -43,7 +43,9 @@ def problem(response: httpx.Response) -> tuple[int, str]:
     [
         ("GET", "/v1/nothing", b"", {}, (404, "not_found")),
         ("GET", "/", b"", {}, (404, "not_found")),
-        ("DELETE", "/v1/proofs/x", b"", {}, (405, "request.method")),
+        ("PUT", "/v1/proofs/x", b"", {}, (405, "request.method")),
+        ("DELETE", "/v1/proofs/x", b"", {}, (404, "not_found")),
+        ("DELETE", "/v1/models/x", b"", {}, (404, "not_found")),
         ("GET", "/v1/proofs/x/cancel", b"", {}, (405, "request.method")),
         ("POST", "/v1/proofs", b"{", JSON, (400, "request.invalid_json")),
         ("POST", "/v1/proofs", b"\xff\xfe\x00", JSON, (400, "request.invalid_json")),
@@ -108,7 +110,7 @@ def test_answers_on_a_kept_connection_do_not_wait_for_an_acknowledgement(shared_
 
 
 def test_a_wrong_method_names_the_right_ones(shared_url: str) -> None:
-    assert httpx.delete(f"{shared_url}/v1/proofs/x").headers["Allow"] == "GET"
+    assert httpx.put(f"{shared_url}/v1/proofs/x").headers["Allow"] == "DELETE, GET"
 
 
 def test_a_refusal_does_not_echo_the_input(shared_url: str) -> None:
@@ -214,7 +216,7 @@ def test_the_openapi_description_is_valid_and_tells_of_errors(runtime: Runtime) 
         for operation in item.values()
         if path.startswith("/v1/")
     ]
-    assert len(posts_and_gets) == 20
+    assert len(posts_and_gets) == 52
     for operation in posts_and_gets:
         assert operation["summary"]
         assert operation["description"]
@@ -224,3 +226,11 @@ def test_the_openapi_description_is_valid_and_tells_of_errors(runtime: Runtime) 
             assert list(answer["content"]) == ["application/problem+json"]
     assert "HTTPValidationError" not in schema["components"]["schemas"]
     assert schema["components"]["schemas"]["ProofRequest"]["examples"]
+
+
+@pytest.mark.parametrize("path", ["/v1/verification-keys/%00", "/admin/jobs/%00", "/admin/jobs?text=%00"])
+def test_characters_that_no_id_has_are_refused_before_a_database_meets_them(
+    each_runtime: Runtime, path: str
+) -> None:
+    with serving(each_runtime) as url:
+        assert httpx.get(url + path).status_code == 422

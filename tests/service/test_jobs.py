@@ -9,11 +9,17 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from service.jobs import LOST_WORKER, Claim, Jobs, now
+from service.jobs import LOST_WORKER, Claim, Jobs, Terms, now
 from service.runtime import Runtime
 from service.tables import Job
+from tests.service import support
 from tests.service.support import add_job
 from zenerrors import ConflictError, NotFoundError
+
+
+@pytest.fixture
+def runtime(each_runtime: Runtime) -> Runtime:
+    return each_runtime
 
 
 def claim(runtime: Runtime, job_id: str = "job_1", worker: str = "a", lease: float = 60.0) -> Claim | None:
@@ -41,7 +47,7 @@ def let_lease_expire(runtime: Runtime) -> None:
 
 def take_back(runtime: Runtime, max_attempts: int = 3) -> list[str]:
     with runtime.database.write() as session:
-        return Jobs(session).release_lost(max_attempts)
+        return support.take_back(session, max_attempts)
 
 
 def test_of_many_workers_one_claims_a_job(runtime: Runtime) -> None:
@@ -78,7 +84,7 @@ def test_every_write_of_a_worker_that_lost_its_job_is_refused(runtime: Runtime) 
     assert fresh.fence > stale.fence
     with runtime.database.write() as session:
         jobs = Jobs(session)
-        assert jobs.renew(stale, "late", 50.0, 60.0) is None
+        assert jobs.renew(stale, "late", 50.0, 60.0) == "lost"
         assert not jobs.succeed(stale, {})
         assert not jobs.fail(stale, {"code": "x", "detail": "x"})
         assert not jobs.canceled(stale)
@@ -137,9 +143,9 @@ def test_cancel_ends_a_queued_job_at_once(runtime: Runtime) -> None:
 def test_cancel_reaches_the_worker_with_its_next_heartbeat(runtime: Runtime) -> None:
     taken = claimed(runtime)
     with runtime.database.write() as session:
-        assert Jobs(session).renew(taken, "msm", 10.0, 60.0) is False
+        assert Jobs(session).renew(taken, "msm", 10.0, 60.0) is None
         Jobs(session).cancel("job_1")
-        assert Jobs(session).renew(taken, "msm", 20.0, 60.0) is True
+        assert Jobs(session).renew(taken, "msm", 20.0, 60.0) == "cancel"
     assert load(runtime).state == "running"
 
 
@@ -183,8 +189,7 @@ def family(runtime: Runtime) -> Claim:
     assert parent is not None
     with runtime.database.write() as session:
         assert Jobs(session).wait(parent, "shards", {"plan": 1.0})
-        for child in CHILDREN:
-            Jobs(session).create(child, "fake", parent_id=PARENT)
+        Jobs(session).create_children(PARENT, "fake", CHILDREN)
     return parent
 
 
@@ -206,7 +211,7 @@ def test_a_parent_waits_without_a_worker_until_its_last_child_succeeds(
     assert (job.state, job.worker, job.lease_expires_at, job.stage) == ("running", None, None, "shards")
     assert claim(runtime, PARENT) is None
     with runtime.database.write() as session:
-        assert Jobs(session).renew(family, "late", 50.0, 60.0) is None
+        assert Jobs(session).renew(family, "late", 50.0, 60.0) == "lost"
         assert not Jobs(session).succeed(family, {})
         assert not Jobs(session).give_back(family, None, 3)
     seen = []
@@ -214,7 +219,8 @@ def test_a_parent_waits_without_a_worker_until_its_last_child_succeeds(
         finish(runtime, child)
         seen.append((load(runtime, PARENT).state, load(runtime, PARENT).percent))
         with runtime.database.read() as session:
-            assert Jobs(session).queued_parent(child) == (PARENT if child == CHILDREN[-1] else None)
+            ready = [row.id for row in Jobs(session).ready(child)]
+            assert ready == ([PARENT] if child == CHILDREN[-1] else [])
     assert seen == [("running", 33.3), ("running", 66.7), ("queued", 0.0)]
     again = claim(runtime, PARENT)
     assert again is not None
@@ -226,7 +232,7 @@ def test_no_reaper_takes_a_parent_that_waits(runtime: Runtime, family: Claim) ->
         Jobs(session).expire("a")
     assert take_back(runtime) == []
     with runtime.database.read() as session:
-        assert PARENT not in Jobs(session).waiting(-1.0)
+        assert PARENT not in [row.id for row in Jobs(session).waiting(-1.0)]
     assert states(runtime) == ["running", "queued", "queued", "queued"]
 
 
@@ -266,7 +272,7 @@ def test_cancel_of_a_parent_that_waits_cancels_its_children(runtime: Runtime, fa
         Jobs(session).cancel(PARENT)
     assert states(runtime) == ["canceled", "succeeded", "running", "canceled"]
     with runtime.database.write() as session:
-        assert Jobs(session).renew(taken, "msm", 1.0, 60.0) is True
+        assert Jobs(session).renew(taken, "msm", 1.0, 60.0) == "cancel"
         assert Jobs(session).canceled(taken)
     assert states(runtime)[0] == "canceled"
     with runtime.database.write() as session:
@@ -286,3 +292,111 @@ def test_a_parent_that_is_to_be_canceled_or_was_lost_does_not_begin_to_wait(runt
     with runtime.database.write() as session:
         assert not Jobs(session).wait(lost, "shards", {})
     assert load(runtime, "job_2").state == "queued"
+
+
+def test_milestones_can_be_replayed_from_any_of_them(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    for stage, percent in (("msm", 0.0), ("msm", 50.0), ("ntt", 0.0)):
+        with runtime.database.write() as session:
+            Jobs(session).renew(taken, stage, percent, 60.0)
+    with runtime.database.write() as session:
+        Jobs(session).succeed(taken, {"msm": 1.0})
+    with runtime.database.read() as session:
+        events = Jobs(session).events("job_1")
+        assert [(event.state, event.stage) for event in events] == [
+            ("queued", None),
+            ("running", "starting"),
+            ("running", "msm"),
+            ("running", "ntt"),
+            ("succeeded", "done"),
+        ]
+        assert events[-1].revision == load(runtime).revision
+        assert Jobs(session).events("job_1", events[2].revision) == events[3:]
+
+
+def test_a_deadline_ends_what_waits_and_stops_what_runs(runtime: Runtime) -> None:
+    terms = Terms(deadline_at=now() - timedelta(seconds=5))
+    add_job(runtime, "job_1", terms=terms)
+    taken = claim(runtime, add_job(runtime, "job_2", terms=terms))
+    add_job(runtime, "job_3", terms=Terms(deadline_at=now() + timedelta(hours=1)))
+    assert taken is not None
+    with runtime.database.write() as session:
+        Jobs(session).end_late()
+        assert Jobs(session).renew(taken, "msm", 1.0, 60.0) == "deadline"
+    assert [load(runtime, job).state for job in ("job_1", "job_2", "job_3")] == [
+        "failed",
+        "running",
+        "queued",
+    ]
+    problem = load(runtime).problem
+    assert problem is not None
+    assert problem["code"] == "resource.deadline"
+
+
+def test_only_a_failed_job_is_retried_and_as_if_it_were_new(runtime: Runtime) -> None:
+    taken = claimed(runtime)
+    with runtime.database.write() as session, pytest.raises(ConflictError, match="running"):
+        Jobs(session).retry("job_1")
+    with runtime.database.write() as session:
+        Jobs(session).fail(taken, {"code": "x", "detail": "x"})
+        assert Jobs(session).retry("job_1") == ["job_1"]
+    job = load(runtime)
+    assert (job.state, job.attempt, job.problem, job.finished_at) == ("queued", 0, None, None)
+    assert len(job.failures) == 1
+    assert claim(runtime) is not None
+
+
+def test_a_retried_parent_proves_only_what_is_missing(runtime: Runtime, family: Claim) -> None:
+    finish(runtime, CHILDREN[0])
+    taken = claim(runtime, CHILDREN[1])
+    assert taken is not None
+    with runtime.database.write() as session:
+        Jobs(session).fail(taken, {"code": "x", "detail": "x"})
+    assert states(runtime) == ["failed", "succeeded", "failed", "canceled"]
+    with runtime.database.write() as session:
+        assert set(Jobs(session).retry(PARENT)) == set(CHILDREN[1:])
+    assert states(runtime) == ["running", "succeeded", "queued", "queued"]
+    for child in CHILDREN[1:]:
+        finish(runtime, child)
+    assert states(runtime)[0] == "queued"
+
+
+def test_the_last_children_that_end_at_once_queue_their_parent_once(runtime: Runtime, family: Claim) -> None:
+    """Side by side, each would see the others still running: the parent's lock puts them in a row."""
+    claims = [claim(runtime, child, worker=child) for child in CHILDREN]
+    start, ended = threading.Barrier(3), []
+
+    def end(taken: Claim) -> None:
+        start.wait()
+        with runtime.database.write() as session:
+            ended.append(Jobs(session).succeed(taken, {"msm": 1.0}))
+
+    threads = [threading.Thread(target=end, args=(taken,)) for taken in claims]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ended == [True] * 3
+    assert states(runtime)[0] == "queued"
+
+
+def test_a_cancel_at_the_moment_of_a_claim_is_never_lost(runtime: Runtime) -> None:
+    for number in range(20):
+        job_id = add_job(runtime, f"job_{number}")
+        start = threading.Barrier(2)
+
+        def cancel(job_id: str = job_id, start: threading.Barrier = start) -> None:
+            start.wait()
+            with runtime.database.write() as session:
+                Jobs(session).cancel(job_id)
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        start.wait()
+        taken = claim(runtime, job_id)
+        thread.join()
+        if taken is not None:
+            with runtime.database.write() as session:
+                assert Jobs(session).renew(taken, "msm", 1.0, 60.0) == "cancel"
+                Jobs(session).give_back(taken, None, 3)
+        assert load(runtime, job_id).state == "canceled"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from typing import Any
 
 import httpx
@@ -164,13 +165,25 @@ def test_a_parser_that_takes_too_long_or_too_much_or_crashes_is_cut_off(
         sandbox.run("quantise", tiny_onnx(), huge, b"8")
 
 
+def test_whom_nobody_can_serve_soon_is_sent_away_and_keeps_no_thread(
+    monkeypatch: pytest.MonkeyPatch, api: Client
+) -> None:
+    monkeypatch.setattr(sandbox, "_queue", threading.BoundedSemaphore(1))
+    with sandbox._queue, pytest.raises(ResourceError) as refusal:
+        sandbox.run("quantise")
+    assert refusal.value.code == "resource.busy"
+    assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"  # the place is free again
+    assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"
+
+
 def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {}
-    monkeypatch.setenv("ZENSERVE_SECRET_KEY", "x" * 32)
+    for name in ("ZENSERVE_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x" * 32)
     monkeypatch.setattr(subprocess, "run", lambda *_, env, **__: seen.update(env) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         sandbox.run("quantise")
-    assert not [name for name in seen if name.startswith("ZENSERVE_")]
+    assert not [name for name in seen if name.startswith(("ZENSERVE_", "AWS_"))]
 
 
 def test_an_unknown_model(shared_url: str, model: Model) -> None:

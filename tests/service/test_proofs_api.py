@@ -15,7 +15,7 @@ from service import engine
 from service.jobs import Jobs
 from service.routes.dependencies import _wait_seconds
 from service.runtime import Runtime
-from tests.service.support import heart, tiny_calibration, tiny_onnx, work_on
+from tests.service.support import heart, take_back, tiny_calibration, tiny_onnx, work_on
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 
@@ -248,7 +248,7 @@ def test_a_worker_that_comes_too_late_cannot_publish(
         if len(proofs) == 1:
             with with_model.database.write() as session:
                 Jobs(session).expire("worker_test")
-                Jobs(session).release_lost(3)
+                take_back(session)
             work_on(with_model, proof.id)
         return mine
 

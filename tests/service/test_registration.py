@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,11 +11,9 @@ from circuits import QuantGraph, compile_inference
 from client import ApiError, Client, Model
 from client.documents import Receipt, checked
 from client.receipts import is_signed
-from prover import CommitmentBasis, VerifyingKey
-from service import basis as bases
+from prover import VerifyingKey
 from service.runtime import Runtime
 from service.tables import Model as ModelRow
-from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
 
 
@@ -110,25 +107,6 @@ def test_a_network_larger_than_the_basis_is_refused_at_the_door_with_the_remedy(
         "model",
     )
     assert api.create_model(wide, tiny_calibration()).state == "queued"  # in the open it needs none
-
-
-def test_the_basis_is_made_once_and_stays(tmp_path: Path) -> None:
-    runtime = open_runtime(tmp_path / "data")
-    first = bases.require_basis(runtime.settings)
-    smaller = runtime.settings.model_copy(update={"basis_points": 8})
-    bases._load.cache_clear()
-    assert bases.require_basis(smaller).identity == first.identity
-    assert bases.basis_length(smaller) == BASIS_POINTS
-    assert [file.name for file in (tmp_path / "data").glob("basis*")] == ["basis"]
-    runtime.close()
-
-
-def test_a_basis_of_several_parties_is_taken_as_it_is(tmp_path: Path) -> None:
-    runtime = open_runtime(tmp_path / "data")
-    given = CommitmentBasis.generate(16)
-    given.save(tmp_path / "data" / "basis")
-    assert bases.require_basis(runtime.settings).identity == given.identity
-    runtime.close()
 
 
 def test_the_commitment_s_blinding_factor_is_sealed(with_model: Runtime, model: Model) -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-SLOW = ("numpy", "kernels", "onnx", "httpx", "sqlalchemy", "pydantic", "cryptography")
+import pytest
+
+SERVERS = ("sqlalchemy", "alembic", "celery", "fastapi", "httpx", "cryptography")
+SLOW = ("numpy", "kernels", "onnx", "pydantic", *SERVERS)
 
 
-def test_the_command_line_loads_nothing_slow() -> None:
-    program = f"import sys, service.cli; print([name for name in {SLOW} if name in sys.modules])"
+@pytest.mark.parametrize(("module", "needless"), [("service.cli", SLOW), ("service.intake", SERVERS)])
+def test_nothing_needless_is_loaded(module: str, needless: tuple[str, ...]) -> None:
+    """``service.intake`` is the sandbox's: it starts for every file, and has nothing to do with servers."""
+    program = f"import sys, {module}; print([name for name in {needless} if name in sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert loaded.stdout.strip() == "[]"

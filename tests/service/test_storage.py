@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
@@ -19,7 +17,7 @@ from service.jobs import Jobs, now
 from service.runtime import Runtime
 from service.settings import Settings
 from service.store import Store
-from service.tables import Base, Job, Model
+from service.tables import Job, Model
 from service.vault import Vault
 from tests.service.support import add_job
 from zenerrors import FileFormatError
@@ -74,20 +72,12 @@ def test_the_store_keeps_and_checks(tmp_path: Path) -> None:
     assert store.put(b"data") == digest
     assert not list((tmp_path / "incoming").iterdir())
     store.path(digest).write_bytes(b"date")
-    with pytest.raises(FileFormatError, match="changed on disk"):
+    with pytest.raises(FileFormatError, match="changed in the store"):
         store.get(digest)
     store.delete(digest)
     store.delete(digest)
     with pytest.raises(FileFormatError, match="not in the store"):
         store.get(digest)
-
-
-def test_the_migrations_make_the_tables_of_the_code(runtime: Runtime) -> None:
-    assert runtime.database.at_head()
-    runtime.database.migrate()
-    with runtime.database.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Base.metadata) == []
 
 
 OLD_JOB = """INSERT INTO jobs (id, kind, state, revision, attempt, fence, percent, cancel_requested, timings,
@@ -105,7 +95,7 @@ OLD_ROWS = (
 
 
 def test_models_of_the_first_schema_are_queued_to_be_registered_anew(tmp_path: Path) -> None:
-    database = Database(tmp_path / "old.sqlite")
+    database = Database(f"sqlite:///{tmp_path / 'old.sqlite'}")
     with database.engine.begin() as connection:
         command.upgrade(alembic(connection), "0001")
         for row in OLD_ROWS:
@@ -119,7 +109,7 @@ def test_models_of_the_first_schema_are_queued_to_be_registered_anew(tmp_path: P
             "mdl_2": ("failed", "public"),
         }
         assert models["mdl_1"].verification_key_id is None
-        assert Jobs(session).waiting(60.0) == ["mdl_1"]
+        assert [row.id for row in Jobs(session).waiting(60.0)] == ["mdl_1"]
         assert session.get(Job, "prf_1") is None
     with database.write() as session:
         assert Jobs(session).claim("mdl_1", "w", 60.0)
@@ -132,6 +122,24 @@ def test_foreign_keys_hold_and_the_journal_is_a_wal(runtime: Runtime) -> None:
     orphan = Model(id="mdl_1", name="x", weight_privacy="public", bits=8, quantised="0" * 64)
     with pytest.raises(IntegrityError), runtime.database.write() as session:
         session.add(orphan)
+
+
+def test_a_transaction_within_another_is_a_mistake_that_shows(runtime: Runtime) -> None:
+    with (
+        runtime.database.write(),
+        pytest.raises(RuntimeError, match="within a transaction"),
+        runtime.database.write(),
+    ):
+        pass
+    with runtime.database.write():  # and then all goes on
+        pass
+
+
+def test_errors_of_the_database_quote_no_values(each_runtime: Runtime) -> None:
+    add_job(each_runtime)
+    with pytest.raises(IntegrityError) as error:
+        add_job(each_runtime, kind="quoted nowhere")
+    assert "quoted nowhere" not in str(error.value)
 
 
 def test_a_failed_transaction_leaves_nothing(runtime: Runtime) -> None:

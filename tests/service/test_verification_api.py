@@ -210,6 +210,9 @@ def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model
     etag = response.headers["ETag"]
     again = httpx.get(response.request.url, headers={"If-None-Match": etag})
     assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", etag)
+    head = httpx.head(response.request.url)
+    assert (head.status_code, head.content, head.headers["ETag"]) == (200, b"", etag)
+    assert head.headers["Content-Length"] == response.headers["Content-Length"]
     paths = httpx.get(f"{shared_url}/openapi.json").json()["paths"]
     assert "304" in paths["/v1/verification-keys/{key_id}"]["get"]["responses"]
     assert httpx.get(response.request.url, headers={"If-None-Match": '"x"'}).status_code == 200

@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from service import tasks
-from service.heartbeat import Hold
+from service.heartbeat import Heartbeat, Hold
 from service.jobs import Jobs
 from service.reaper import reap
 from service.runtime import Runtime
 from service.tables import Job, Worker
 from service.worker import run_job
-from tests.service.support import add_job, heart, work_on
+from tests.service.support import add_job, heart, take_back, work_on
 from zenerrors import TensorError
 
 Work = Callable[[Runtime, Hold], None]
@@ -93,7 +95,9 @@ def test_bad_input_fails_at_once_with_its_code(runtime: Runtime, does: Callable[
 def test_an_accident_is_tried_again_and_every_cause_kept(
     runtime: Runtime, does: Callable[[Work], None], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    accidents = [MemoryError(), OSError("disk full at /secret/path"), None]
+    gone = OperationalError("UPDATE /secret/path", {}, Exception())
+    accidents = [MemoryError(), OSError("disk full at /secret/path"), gone, None]
+    runtime.settings.max_attempts = len(accidents)
 
     def stumble(runtime: Runtime, hold: Hold) -> None:
         if accident := accidents[hold.claim.attempt - 1]:
@@ -102,11 +106,12 @@ def test_an_accident_is_tried_again_and_every_cause_kept(
 
     does(stumble)
     add_job(runtime)
-    for _ in range(3):
+    for _ in accidents:
         work_on(runtime, "job_1")
     job = load(runtime)
-    assert (job.state, job.attempt) == ("succeeded", 3)
-    assert [failure["code"] for failure in job.failures] == ["resource.memory", "resource.internal"]
+    assert (job.state, job.attempt) == ("succeeded", 4)
+    codes = ["resource.memory", "resource.internal", "resource.database"]
+    assert [failure["code"] for failure in job.failures] == codes
     assert "OSError" in job.failures[1]["detail"]
     assert "/secret/path" not in str(job.failures) + "".join(capfd.readouterr())
 
@@ -143,7 +148,7 @@ def test_work_whose_job_was_taken_away_stops_and_writes_nothing(
     thread = in_background(runtime)
     with runtime.database.write() as session:
         Jobs(session).expire("worker_test")
-        Jobs(session).release_lost(3)
+        take_back(session)
         assert Jobs(session).claim("job_1", "other", 60.0)
     thread.join(timeout=5)
     assert not thread.is_alive()
@@ -160,6 +165,28 @@ def test_a_worker_told_to_stop_gives_its_job_back(runtime: Runtime, does: Callab
         run_job(runtime, heartbeat, "job_1")
     job = load(runtime)
     assert (job.state, job.attempt, job.worker) == ("queued", 0, None)
+
+
+def test_telling_a_worker_to_stop_again_gives_it_no_more_time(
+    runtime: Runtime, does: Callable[[Work], None]
+) -> None:
+    settings = runtime.settings.model_copy(update={"drain_seconds": 0.8})
+    runtime = replace(runtime, settings=settings)
+    does(busy_until_stopped)
+    add_job(runtime)
+    with heart(runtime) as heartbeat:
+
+        def insist() -> None:
+            for _ in range(16):
+                heartbeat.shut_down()
+                time.sleep(0.25)
+
+        signals, started = threading.Thread(target=insist), time.monotonic()
+        signals.start()
+        run_job(runtime, heartbeat, "job_1")
+        assert time.monotonic() - started < 3.0
+        signals.join()
+    assert load(runtime).state == "queued"
 
 
 def test_the_heartbeat_outlasts_work_that_reports_nothing(
@@ -186,3 +213,21 @@ def test_a_worker_shows_life_while_it_has_nothing_to_do_and_leaves_no_trace(runt
             assert session.get(Worker, "idle") is not None
     with runtime.database.read() as session:
         assert session.get(Worker, "idle") is None
+
+
+def test_a_heart_that_misses_beats_goes_on(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it was: a worker whose heart has stopped would lose every job that it takes."""
+    beats = 0
+
+    def tick(_: Heartbeat) -> None:
+        nonlocal beats
+        beats += 1
+        raise MemoryError
+
+    monkeypatch.setattr("service.heartbeat.TICK_SECONDS", 0.005)
+    monkeypatch.setattr(Heartbeat, "tick", tick)
+    with heart(runtime):
+        until = time.monotonic() + 5
+        while beats < 3 and time.monotonic() < until:
+            time.sleep(0.005)
+    assert beats >= 3

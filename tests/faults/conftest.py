@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from client import Model
+from tests.faults.cluster import Cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The service as in production; tests of a module disturb it one after the other."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), kill_seconds=2.0, webhook_networks=["127.0.0.0/8"])
+    try:
+        for name in ("api", "beat", "worker"):
+            cluster.start(name)
+        cluster.until_ready()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(scope="module")
+def model(cluster: Cluster) -> Model:
+    return cluster.model()

@@ -1,0 +1,183 @@
+"""What can befall the API, its servers and those it calls; what each scenario pins is in docs/service.md."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import psutil
+import pytest
+import redis
+from sqlalchemy import text
+
+from client import Model
+from client.webhooks import verify
+from tests.faults.cluster import Cluster, until
+
+LOST = "resource.worker_lost"
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+
+
+def test_postgresql_restarted_during_a_proof(cluster: Cluster, model: Model) -> None:
+    with cluster.holding():
+        (proof,) = cluster.prove(model)
+        cluster.until_held(proof)
+        cluster.postgres.kill()
+        time.sleep(1.0)  # heartbeats are missed
+        cluster.postgres.start()
+    cluster.ended_well(proof)
+
+
+def test_postgresql_gone_when_a_proof_is_done(cluster: Cluster, model: Model) -> None:
+    """The result is lost; the proof is made anew."""
+    with cluster.holding():
+        (proof,) = cluster.prove(model)
+        cluster.until_held(proof)
+        cluster.postgres.kill()
+    time.sleep(2.0)
+    cluster.postgres.start()
+    cluster.ended_well(proof, LOST)
+
+
+def test_the_api_without_postgresql(cluster: Cluster, model: Model) -> None:
+    """It says so in a problem document, and recovers by itself."""
+    log = cluster.folder / "log"
+    before = len(log.read_text())
+    cluster.postgres.kill()
+    try:
+        answers = [cluster.ask(model), httpx.get(f"{cluster.settings.url}/v1/models")]
+        ready = httpx.get(f"{cluster.settings.url}/readyz")
+    finally:
+        cluster.postgres.start()
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (503, "resource.database")
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert "retry-after" in answer.headers
+    assert (ready.status_code, [*ready.json()["failing"]]) == (503, ["database"])
+    assert httpx.get(f"{cluster.settings.url}/v1/models").status_code == 200
+    written = log.read_text()[before:]
+    assert "Traceback" not in written
+    assert "request.failed" not in written
+    cluster.ended_well(*cluster.prove(model))
+
+
+def test_a_full_disk_at_the_door(cluster: Cluster, model: Model) -> None:
+    api, jobs = cluster.processes["api"], cluster.jobs()
+    soft, hard = api.rlimit(psutil.RLIMIT_FSIZE)
+    api.rlimit(psutil.RLIMIT_FSIZE, (16, hard))
+    try:
+        answer = cluster.ask(model)
+    finally:
+        api.rlimit(psutil.RLIMIT_FSIZE, (soft, hard))
+    assert (answer.status_code, answer.json()["code"]) == (507, "resource.storage")
+    assert "no room is left" in answer.json()["detail"]
+    assert cluster.jobs() == jobs
+    cluster.ended_well(*cluster.prove(model))
+
+
+def test_redis_stopped_flushed_and_started_again(cluster: Cluster, model: Model) -> None:
+    with cluster.idle():
+        proofs = cluster.prove(model, 2)
+        with redis.Redis.from_url(cluster.redis.url) as client:
+            client.flushall()
+    cluster.redis.kill()
+    try:
+        proofs += cluster.prove(model, 2)  # the door stays open without the broker
+    finally:
+        cluster.redis.start()
+    for proof in proofs:
+        cluster.ended_well(proof)
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_the_api_killed_in_the_middle_of_a_submission(
+    cluster: Cluster, model: Model, *, commits: bool
+) -> None:
+    """Before its commit, or between that and its answer: who asks again with the same key gets one job."""
+    jobs, key = cluster.jobs(), f"lunch {commits}"
+    with cluster.idle(), ThreadPoolExecutor(1) as pool:
+        with redis_deaf(cluster) if commits else table_locked(cluster):
+            asked = pool.submit(cluster.ask, model, key)
+            until(
+                lambda: cluster.jobs() > jobs if commits else cluster.query(WAITING) == [(1,)],
+                "the API's wait",
+            )
+            cluster.kill("api")
+        assert isinstance(asked.exception(), httpx.TransportError)
+    until(lambda: cluster.jobs() == jobs + commits, "the transaction to be over")
+    cluster.start("api")
+    cluster.until_ready()
+    proof, again = (cluster.ask(model, key).json()["id"] for _ in range(2))
+    assert proof == again
+    assert cluster.jobs() == jobs + 1
+    cluster.ended_well(proof)
+
+
+def test_a_webhook_that_hangs(cluster: Cluster, model: Model) -> None:
+    """Others are told meanwhile."""
+    released = threading.Event()
+    came: dict[str, list[tuple[dict[str, str], bytes]]] = {"/hangs": [], "/works": []}
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            came[self.path].append(({name.lower(): value for name, value in self.headers.items()}, body))
+            if self.path == "/hangs":
+                released.wait(30)
+                return
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with listening(Receiver) as url:
+        hooks = {path: cluster.client.create_webhook(url + path) for path in came}
+        for count in (1, 2):
+            (proof,) = cluster.prove(model)
+            cluster.ended_well(proof)
+            until(lambda count=count: len(came["/works"]) == count, "the message")  # type: ignore[misc]
+        assert len(came["/hangs"]) in (1, 2)  # each once, and held since
+        released.set()
+    for headers, body in came["/works"]:
+        assert verify(hooks["/works"].secret, headers, body).type == "proof.succeeded"
+    states = "SELECT state, count(*) FROM deliveries WHERE webhook_id = :id GROUP BY state"
+    assert cluster.query(states, id=hooks["/works"].id) == [("delivered", 2)]
+    assert cluster.query(states, id=hooks["/hangs"].id) == [("waiting", 2)]
+
+
+@contextmanager
+def table_locked(cluster: Cluster) -> Iterator[None]:
+    """The API waits to write its job's row."""
+    with cluster.runtime.database.write() as session:
+        session.execute(text("LOCK TABLE jobs IN EXCLUSIVE MODE"))
+        yield
+
+
+@contextmanager
+def redis_deaf(cluster: Cluster) -> Iterator[None]:
+    """The API waits to send its job's message, which it does after the commit."""
+    cluster.redis.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        cluster.redis.process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,158 @@
+"""What can befall workers, on real servers; what each scenario pins is in docs/service.md."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from client import Model
+from service.reaper import reap
+from tests.faults.cluster import Cluster, until
+
+STAGES = ("load model", "columns", "key_g1", "store", "load key", "witness", "msm_quotient", "self-check")
+LOST = "resource.worker_lost"
+
+
+def test_a_worker_killed_in_each_stage(cluster: Cluster, model: Model) -> None:
+    """Without a supervisor that would notice, as on a host that went away: the lease runs out."""
+    with cluster.idle():
+        proofs = cluster.prove(model, len(STAGES), reveal="top", top=1)  # whose keys are not made yet
+        cluster.accidents(*(f"die@{stage}" for stage in STAGES)).wait()
+        assert [cluster.job(proof)["stage"] for proof in proofs] == list(STAGES)
+    for proof in proofs:
+        cluster.ended_well(proof, LOST)
+
+
+def test_a_worker_killed_under_its_supervisor(cluster: Cluster, model: Model) -> None:
+    """It is noticed at once: another worker has the job before the lease would have run out."""
+    with cluster.holding():
+        (proof,) = cluster.prove(model)
+        cluster.until_held(proof)
+        worker = cluster.working()
+        assert worker is not None
+        worker.kill()
+    cluster.ended_well(proof, LOST)
+    successor = cluster.working()
+    assert successor is not None
+    assert successor.pid != worker.pid
+
+
+def test_a_worker_out_of_memory_or_disk(cluster: Cluster, model: Model) -> None:
+    """Both are told apart from bugs, pass, and leave nothing half-written."""
+    incoming = cluster.settings.data_dir / "artifacts" / "incoming"
+    with cluster.idle():
+        before = set(incoming.iterdir())
+        hungry, full = cluster.prove(model, 2, reveal="logits")  # whose keys are not made yet
+        cluster.accidents("starve@columns", "fill@columns").wait()
+        assert {cluster.job(proof)["state"] for proof in (hungry, full)} == {"queued"}
+        assert set(incoming.iterdir()) == before
+    cluster.ended_well(hungry, "resource.memory")
+    cluster.ended_well(full, "resource.storage")
+
+
+def test_work_that_does_not_heed_a_cancellation(cluster: Cluster, model: Model) -> None:
+    """Its process is killed, and another is started."""
+    with cluster.holding():
+        (proof,) = cluster.prove(model)
+        cluster.until_held(proof)
+        worker = cluster.working()
+        assert worker is not None
+        cluster.client.cancel(proof)
+        job = cluster.until_over(proof)
+        assert (job["state"], job["attempt"], job["failures"]) == ("canceled", 1, [])
+        until(lambda: not worker.is_running(), "the end of the worker")
+    (another,) = cluster.prove(model)
+    cluster.ended_well(another)
+
+
+def test_messages_delivered_again_and_several_workers_with_one_job(cluster: Cluster, model: Model) -> None:
+    with cluster.idle():
+        (proof,) = cluster.prove(model)
+        for _ in range(5):
+            cluster.runtime.queue.send(proof)
+        others = [cluster.accidents("none") for _ in range(2)]
+    for other in others:
+        other.wait()
+    cluster.ended_well(proof)
+    taken = "SELECT count(*) FROM job_events WHERE job_id = :id AND stage = 'starting'"
+    assert cluster.query(taken, id=proof) == [(1,)]
+
+
+@pytest.mark.parametrize("hours", ["+1h", "-1h"])
+def test_a_host_whose_clock_is_wrong(cluster: Cluster, model: Model, tmp_path: Path, hours: str) -> None:
+    """Its beat takes nothing from others; its worker loses nothing to them, and makes a proof."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    if library is None:
+        pytest.skip("faketime is not installed")
+    skewed = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME": hours,
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",  # files are dated by their server; Python would compile every module again
+    }
+    held = tmp_path / "held"
+    held.touch()
+    # The first makes keys, which no row names yet while it is held.
+    fresh: dict[str, Any] = {"input_privacy": "public", "reveal": "label" if hours == "+1h" else "logits"}
+    with cluster.idle():
+        proofs = [*cluster.prove(model, **fresh), *cluster.prove(model)]
+        workers = []
+        for proof, stage, clock in zip(proofs, ("store", "witness"), ({}, skewed), strict=True):
+            workers.append(cluster.accidents(f"hold@{stage}={held}", **clock))
+            cluster.until_held(proof, stage)
+        cluster.accidents("reap", "sweep", **skewed).wait()
+        reap(cluster.runtime)
+        assert {cluster.job(proof)["state"] for proof in proofs} == {"running"}
+        held.unlink()
+        for worker in workers:
+            worker.wait()
+    for proof in proofs:
+        cluster.ended_well(proof)
+
+
+def test_a_worker_told_to_stop_gives_its_job_back(cluster: Cluster, model: Model) -> None:
+    with cluster.holding():
+        (proof,) = cluster.prove(model)
+        cluster.until_held(proof)
+        cluster.processes["worker"].terminate()
+        time.sleep(0.5)  # its heart has beaten, and asked the work to stop
+    cluster.stop("worker")
+    job = cluster.job(proof)
+    assert (job["state"], job["attempt"], job["failures"], job["worker"]) == ("queued", 0, [], None)
+    cluster.start("worker", ZENSERVE_DRAIN_SECONDS="30")
+    cluster.ended_well(proof)
+
+
+def test_a_worker_told_to_stop_ends_its_job_within_the_drain(cluster: Cluster, model: Model) -> None:
+    """It takes no other one."""
+    with cluster.holding():
+        proof, other = cluster.prove(model, 2)
+        cluster.until_held(proof)
+        cluster.processes["worker"].terminate()
+        time.sleep(0.5)
+    cluster.stop("worker")
+    assert (cluster.job(proof)["state"], cluster.job(other)["state"]) == ("succeeded", "queued")
+    cluster.start("worker")
+    for each in (proof, other):
+        cluster.ended_well(each)
+
+
+def test_nothing_was_left_running(cluster: Cluster) -> None:
+    """After all of the above: no worker that is gone is taken to be there, and no process is a stray."""
+    worker = cluster.working()
+    assert worker is not None
+    until(lambda: cluster.query("SELECT count(*) FROM jobs WHERE state = 'running'") == [(0,)], "all jobs")
+    here = [each for each in psutil.process_iter() if "service.worker" in _command(each)]
+    mine = [each for each in here if each.environ().get("ACCIDENT", "").endswith(str(cluster.held))]
+    assert [each.pid for each in mine] == [worker.pid]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []

@@ -1,0 +1,223 @@
+"""Real servers for tests: PostgreSQL, Redis and an S3-compatible store, one of each per test process.
+
+Those in ``ZENSERVE_TEST_POSTGRES_URL``, ``ZENSERVE_TEST_REDIS_URL`` and ``ZENSERVE_TEST_S3_URL`` are taken
+where given (the last with its ``AWS_*``); else Debian's programs are started on free ports, and die with the
+process that started them, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+from psycopg import sql
+
+START_SECONDS = 20.0
+PASSWORD = "not a secret"  # noqa: S105  of servers that live as long as a test
+
+
+class Server(ABC):
+    """A server process with its files in a directory of its own. It can be stopped and started again."""
+
+    user: str | None = None
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self._files = ExitStack()
+        self.folder = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="zenserve-test-")))
+        if as_user := self._as_user():
+            shutil.chown(self.folder, as_user)
+        self.prepare()
+        self.start()
+
+    def prepare(self) -> None:  # noqa: B027  most need nothing
+        """Make what the server needs before its first start."""
+
+    @abstractmethod
+    def command(self) -> list[str]: ...
+
+    @abstractmethod
+    def answers(self) -> bool: ...
+
+    def start(self) -> None:
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(
+                [*self._prefix(), "--pdeathsig", "QUIT", *self.command()], stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{self.command()[0]}: {(self.folder / 'log').read_text()}")
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """Without a warning. What it had on disk stays."""
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        self._files.close()
+
+    def run(self, *command: str) -> None:
+        subprocess.run([*self._prefix(), *command], check=True, stdout=subprocess.DEVNULL)
+
+    def _as_user(self) -> str | None:
+        return self.user if os.geteuid() == 0 else None
+
+    def _prefix(self) -> list[str]:
+        as_user = self._as_user()
+        switch = [f"--reuid={as_user}", f"--regid={as_user}", "--clear-groups"] if as_user else []
+        return ["setpriv", *switch]
+
+
+class Postgres(Server):
+    """PostgreSQL, which refuses to run as root."""
+
+    user = "postgres"
+
+    def prepare(self) -> None:
+        password = self.folder / "password"
+        password.write_text(PASSWORD)
+        password.chmod(0o644)
+        access = ["--username=zenserve", f"--pwfile={password}", "--auth=scram-sha-256"]
+        how = ["--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C"]
+        self.run(program("initdb"), *access, *how, str(self.folder / "data"))
+
+    def command(self) -> list[str]:
+        options = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "fsync": "off",  # of this host, not of the server: what was committed outlives a kill
+            "full_page_writes": "off",
+            "shared_buffers": "32MB",
+            "max_connections": "200",
+        }
+        given = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        return [program("postgres"), "-D", str(self.folder / "data"), *given]
+
+    def answers(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """Immediate shutdown: as a crash, but its processes go with it and leave no shared memory behind."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://zenserve:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/postgres"
+
+
+class Redis(Server):
+    """Redis with a password, which keeps on disk what it is told."""
+
+    def command(self) -> list[str]:
+        where = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
+        return [
+            program("redis-server"),
+            *where,
+            *("--requirepass", PASSWORD, "--appendonly", "yes", "--appendfsync", "always", "--save", ""),
+        ]
+
+    def answers(self) -> bool:
+        try:
+            with redis.Redis(port=self.port, password=PASSWORD) as client:
+                return bool(client.ping())
+        except redis.ConnectionError:
+            return False
+
+    @property
+    def url(self) -> str:
+        return f"redis://:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/0"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def program(name: str) -> str:
+    """Where it is, Debian's directories for PostgreSQL included. Skips the test where it is not."""
+    if found := shutil.which(name):
+        return found
+    versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: path.parts[-3])
+    if not versions:
+        pytest.skip(f"{name} is not installed: apt-get install postgresql redis-server")
+    return str(versions[-1])
+
+
+def fresh_database(url: str) -> str:
+    """The URL of a new, empty database on the server of this one."""
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return f"{url.rpartition('/')[0]}/{name}"
+
+
+def fresh_broker(url: str) -> str:
+    """The same URL, of a Redis database that is now empty."""
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server; take a ``fresh_database`` of it."""
+    if given := os.environ.get("ZENSERVE_TEST_POSTGRES_URL"):
+        yield given
+        return
+    server = Postgres()
+    yield server.url
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A Redis server; take it as a ``fresh_broker``."""
+    if given := os.environ.get("ZENSERVE_TEST_REDIS_URL"):
+        yield given
+        return
+    server = Redis()
+    yield server.url
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """``s3://BUCKET`` of an empty bucket, with ``AWS_*`` in the environment for it; take a prefix there."""
+    if given := os.environ.get("ZENSERVE_TEST_S3_URL"):
+        yield given
+        return
+    moto_server = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "zenserve")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        s3fs.S3FileSystem().mkdir("zenserve")
+        yield "s3://zenserve"
+    server.stop()

@@ -1,0 +1,410 @@
+"""A service as it looks after a busy day: rows that the dashboard shows, made without doing the work."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from service import access
+from service.jobs import late, lost_worker, now
+from service.runtime import Runtime
+from service.tables import (
+    LOCAL_TENANT,
+    AuditEntry,
+    Base,
+    Circuit,
+    Dataset,
+    Delivery,
+    Job,
+    JobEvent,
+    Model,
+    Proof,
+    Shard,
+    Tenant,
+    VerificationKey,
+    Webhook,
+    Worker,
+)
+
+HOSTILE = """<script>alert("1")</script>'" onload=alert(2) & {{ 7 * 7 }}"""
+TENANTS = {
+    LOCAL_TENANT: "local",
+    "tnt_acme": "Acme Diagnostics",
+    "tnt_north": "Northwind Labs",
+    "tnt_x": HOSTILE,
+}
+STAGES = {
+    "load model": 0.03,
+    "load key": 0.21,
+    "witness": 0.36,
+    "commit": 0.94,
+    "constraints": 0.12,
+    "quotient": 1.31,
+    "msm_quotient": 2.86,
+    "msm_private": 1.74,
+    "msm_a": 0.88,
+    "msm_b_g1": 0.61,
+    "msm_b_g2": 2.12,
+    "self-check": 0.01,
+}
+CAUSES = (
+    ("resource.worker_lost", lost_worker(3)["detail"]),
+    ("resource.memory", "the worker ran out of memory"),
+    (
+        "model.memory",
+        "1,849,672 constraints take about 22.4 GB of memory, and 16.0 GB are free: `zenserve compile` says"
+        " what a smaller network, fewer bits or public weights would take",
+    ),
+    ("resource.deadline", late()["detail"]),
+)
+NETWORKS = (
+    ("lenet5-mnist", 62_006, "public"),
+    ("resnet18-chest-xray", 1_840_312, "committed"),
+    ("shallownet", 102_411, "committed"),
+    ("mobilenet-v2-0.35 quantised to 6 bits", 911_204, "public"),
+    (HOSTILE, 51_200, "public"),
+)
+
+
+class Day:
+    """Rows, in the order in which they can be inserted."""
+
+    def __init__(self, session: Session, seed: int = 7) -> None:
+        self._session = session
+        self._random = random.Random(seed)
+        self._now = now()
+
+    def fill(self, jobs: int = 400) -> None:
+        self._tenants()
+        models = [self._model(index) for index in range(8)]
+        for _ in range(jobs):
+            self._proof(self._random.choice(models), self._ended())
+        for position, state in enumerate(("running", "running", "queued", "queued", "queued", "queued")):
+            self._proof(models[position % 4], self._unfinished(state, position))
+        self._accuracy(models[1])
+        self._workers()
+        self._webhooks()
+        self._audit()
+
+    def _add(self, *rows: Base) -> None:
+        self._session.add_all(rows)
+        self._session.flush()
+
+    def _id(self, prefix: str, length: int = 24) -> str:
+        return f"{prefix}_{self._hex(length)}"
+
+    def _hex(self, length: int) -> str:
+        return f"{self._random.getrandbits(4 * length):0{length}x}"
+
+    def _ago(self, **past: float) -> datetime:
+        return self._now - timedelta(**past)
+
+    def _tenants(self) -> None:
+        for index, (tenant_id, name) in enumerate(TENANTS.items()):
+            if tenant_id != LOCAL_TENANT:
+                self._add(
+                    Tenant(id=tenant_id, name=name, created_at=self._ago(days=40 - index), max_running=8)
+                )
+
+    def _model(self, index: int) -> Model:
+        name, constraints, privacy = NETWORKS[index % len(NETWORKS)]
+        tenant_id = list(TENANTS)[index % len(TENANTS)]
+        made = self._ago(days=20 - index, hours=index)
+        failed = index == 6
+        job = Job(
+            id=self._id("mdl"),
+            kind="model",
+            tenant_id=tenant_id,
+            state="failed" if failed else "succeeded",
+            attempt=1,
+            problem={"code": CAUSES[1][0], "detail": CAUSES[1][1], "field": None} if failed else None,
+            created_at=made,
+            enqueued_at=made,
+            started_at=made + timedelta(seconds=1),
+            finished_at=made + timedelta(seconds=90),
+            timings={} if failed else {"compile": 2.1, "lagrange": 20.5, "columns": 31.0, "key_g2": 12.1},
+        )
+        key = None if failed else self._key(constraints, made)
+        model = Model(
+            id=job.id,
+            name=name,
+            weight_privacy=privacy,
+            bits=8 if index % 3 else 6,
+            quantised=self._hex(64),
+            network=self._hex(64),
+            commitment=self._hex(96) if privacy == "committed" else None,
+            estimate={"constraints": constraints, "memory": constraints * 900, "cost": constraints / 60_000},
+            verification_key_id=key,
+        )
+        self._add(job)
+        self._add(model)
+        return model
+
+    def _key(self, constraints: int, made: datetime) -> str:
+        key = VerificationKey(
+            id=self._hex(64),
+            document={"setup": "development"},
+            circuit={"scheme": "inference"},
+            created_at=made,
+        )
+        self._add(key)
+        self._add(
+            Circuit(
+                digest=self._hex(64),
+                proving_key=self._hex(64),
+                proving_key_bytes=constraints * 420,
+                constraints=constraints,
+                uses=self._random.randrange(400),
+                seconds={"cpu": STAGES, "gpu": {name: seconds / 9 for name, seconds in STAGES.items()}},
+                verification_key_id=key.id,
+                created_at=made,
+            )
+        )
+        return key.id
+
+    def _proof(self, model: Model, job: Job) -> None:
+        job.tenant_id, job.kind = model.job.tenant_id, "proof"
+        self._add(job)
+        self._add(
+            Proof(
+                id=job.id,
+                model_id=model.id,
+                scheme=self._random.choice(("inference", "inference", "recognition")),
+                request={"input_privacy": "private", "reveal": "label", "challenge": "lunch at twelve"},
+                verification_key_id=model.verification_key_id,
+                document={"proofs": ["…"]} if job.state == "succeeded" else None,
+            )
+        )
+        self._add(*self._events(job))
+
+    def _job(self, made: datetime, **columns: Any) -> Job:
+        return Job(
+            **{
+                "id": self._id("prf"),
+                "queue": self._random.choice(("cpu", "gpu", "gpu")),
+                "memory": self._random.randrange(1 << 28, 1 << 33),
+                "cost": round(self._random.uniform(4, 40), 1),
+                "created_at": made,
+                "enqueued_at": made,
+                **columns,
+            }
+        )
+
+    def _ended(self) -> Job:
+        made = self._ago(hours=self._random.triangular(0.05, 30, 6))
+        pace = self._random.lognormvariate(0, 0.4)
+        timings = {stage: round(seconds * pace, 4) for stage, seconds in STAGES.items()}
+        started = made + timedelta(seconds=self._random.expovariate(0.2))
+        finished = started + timedelta(seconds=sum(timings.values()))
+        state = self._random.choices(("succeeded", "failed", "canceled"), (90, 7, 4))[0]
+        job = self._job(
+            made,
+            state=state,
+            stage="done",
+            percent=100.0,
+            attempt=1,
+            started_at=started,
+            finished_at=finished,
+        )
+        if state == "succeeded":
+            job.timings = timings
+        if state == "failed":
+            self._break(job, finished)
+        return job
+
+    def _break(self, job: Job, at: datetime) -> None:
+        code, detail = self._random.choices(CAUSES, (5, 2, 3, 1))[0]
+        job.attempt = 3 if code in (CAUSES[0][0], CAUSES[1][0]) else 1
+        job.problem = {"code": code, "detail": detail, "field": None}
+        job.stage = "msm_quotient"
+        job.failures = [
+            {
+                "attempt": attempt,
+                "at": (at - timedelta(seconds=9 * (job.attempt - attempt))).isoformat(),
+                **(lost_worker(attempt) if code == CAUSES[0][0] else job.problem),
+            }
+            for attempt in range(1, job.attempt + 1)
+        ]
+
+    def _unfinished(self, state: str, position: int) -> Job:
+        made = self._ago(seconds=20 + 31 * position)
+        if state == "queued":
+            return self._job(made, state=state, priority=position % 3)
+        return self._job(
+            made,
+            state=state,
+            queue="gpu" if position == 0 else "cpu",
+            worker=f"worker_{position:012x}",
+            stage="msm_quotient",
+            percent=40.0 + 20 * position,
+            attempt=1 + position,
+            started_at=self._ago(seconds=8),
+            expected=STAGES,
+            failures=[]
+            if not position
+            else [
+                {
+                    "attempt": 1,
+                    "at": self._ago(seconds=30).isoformat(),
+                    **lost_worker(1),
+                }
+            ],
+        )
+
+    def _events(self, job: Job) -> list[JobEvent]:
+        seen: list[tuple[datetime, str, str | None, int]] = [(job.created_at, "queued", None, 0)]
+        if job.started_at:
+            at = job.started_at
+            seen.append((at, "running", "starting", job.attempt))
+            stages = {"load model": 0.4, "count": 5.2, "shards": 0.0} if job.kind == "accuracy" else STAGES
+            for stage, seconds in stages.items():
+                seen.append((at, "running", stage, job.attempt))
+                at += timedelta(seconds=seconds)
+                if at > (job.finished_at or self._now) or stage == job.stage:
+                    break
+        if job.finished_at:
+            seen.append((job.finished_at, job.state, job.stage, job.attempt))
+        job.revision = len(seen)
+        return [
+            JobEvent(job_id=job.id, revision=index, at=at, state=state, stage=stage, attempt=attempt)
+            for index, (at, state, stage, attempt) in enumerate(seen)
+        ]
+
+    def _accuracy(self, model: Model) -> None:
+        made = self._ago(minutes=12)
+        common: dict[str, Any] = {"tenant_id": model.job.tenant_id, "queue": "cpu"}
+        dataset = self._job(
+            made,
+            **common,
+            id=self._id("dst"),
+            kind="dataset",
+            state="succeeded",
+            attempt=1,
+            started_at=made,
+            finished_at=made,
+        )
+        job = self._job(
+            made,
+            **common,
+            kind="accuracy",
+            state="running",
+            stage="shards",
+            percent=37.5,
+            attempt=1,
+            started_at=made,
+        )
+        self._add(dataset, job)
+        self._add(
+            Dataset(
+                id=dataset.id, model_id=model.id, name="holdout 2026-10", privacy="private", size=1000,
+                sha256=self._hex(64), samples=self._hex(64), shard_size=125,
+            )
+        )  # fmt: skip
+        self._add(
+            Proof(
+                id=job.id,
+                model_id=model.id,
+                scheme="accuracy",
+                request={},
+                dataset_id=dataset.id,
+                document={},
+            )
+        )
+        for position in range(8):
+            state = "succeeded" if position < 3 else "queued"
+            ends = {"started_at": made, "finished_at": made + timedelta(seconds=80)} if position < 3 else {}
+            shard = self._job(
+                made, **common, **ends, id=self._id("shd"), kind="shard", state=state, parent_id=job.id
+            )
+            self._add(shard)
+            self._add(Shard(id=shard.id, proof_id=job.id, position=position))
+        self._add(*self._events(job))
+
+    def _workers(self) -> None:
+        h200 = {"name": "NVIDIA H200", "memory_used": 61 << 30, "memory_total": 141 << 30, "busy": 83}
+        for index, (host, backend, silent) in enumerate(
+            (
+                ("gpu-1.prove.internal", "gpu", 1),
+                ("cpu-1.prove.internal", "cpu", 2),
+                ("cpu-2.prove.internal", "cpu", 95),
+            )
+        ):
+            self._add(
+                Worker(
+                    id=f"worker_{index:012x}",
+                    pid=100 + index,
+                    host=host,
+                    queues=["cpu", "gpu"] if backend == "gpu" else ["cpu"],
+                    backend=backend,
+                    threads=16,
+                    memory=96 << 30,
+                    devices=[h200] if backend == "gpu" else [],
+                    started_at=self._ago(hours=9),
+                    heartbeat_at=self._ago(seconds=silent),
+                )
+            )
+
+    def _webhooks(self) -> None:
+        for index, tenant_id in enumerate(("tnt_acme", "tnt_north")):
+            webhook = Webhook(
+                id=self._id("whk"),
+                tenant_id=tenant_id,
+                url=f"https://hooks.{tenant_id[4:]}.example/zenserve",
+                events=["proof.succeeded", "proof.failed"],
+                secret=b"sealed",
+                created_at=self._ago(days=9),
+                disabled_at=self._ago(hours=3) if index else None,
+            )
+            self._add(webhook)
+            for number, state in enumerate(("delivered", "delivered", "waiting", "given up", "delivered")):
+                at = self._ago(minutes=7 * number + 1)
+                tries: list[dict[str, Any]] = [
+                    {"at": at.isoformat(), "error": "timed out after 10 s", "seconds": 10.0}
+                ]
+                if state == "delivered":
+                    tries.append({"at": at.isoformat(), "status": 204, "seconds": 0.12})
+                self._add(
+                    Delivery(
+                        id=self._id("msg"), webhook_id=webhook.id, job_id=self._id("prf"),
+                        event="proof.succeeded", body="{}", state=state, attempts=tries,
+                        next_at=at, created_at=at,
+                    )
+                )  # fmt: skip
+
+    def _audit(self) -> None:
+        actions = (
+            "key.create",
+            "proof.cancel",
+            "proof.retry",
+            "login.create",
+            "key.refuse",
+            "opening.reveal",
+        )
+        for index in range(30):
+            self._add(
+                AuditEntry(
+                    at=self._ago(minutes=60 - 2 * index),
+                    tenant_id=self._random.choice(list(TENANTS)),
+                    actor=f"key_{self._hex(12)}",
+                    action=actions[index % len(actions)],
+                    target=self._id("prf") if index % 2 else None,
+                    request_id=f"req_{self._hex(12)}",
+                    address="192.0.2.17",
+                )
+            )
+
+
+def fill(runtime: Runtime, jobs: int = 400) -> None:
+    with runtime.database.write() as session:
+        Day(session).fill(jobs)
+
+
+def key_for(runtime: Runtime, tenant_id: str, *scopes: access.Scope, name: str = "a key") -> str:
+    """A key that can be shown."""
+    row, key = access.make_key(tenant_id, name, list(scopes))
+    with runtime.database.write() as session:
+        session.add(row)
+    return key

@@ -1,0 +1,553 @@
+"""The dashboard without a browser: who may see and do what, forms of other sites, names that are markup."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from service.access import SCOPES, Scope
+from service.dashboard.visitors import COOKIE, LIFETIME
+from service.database import Database
+from service.jobs import now
+from service.runtime import Runtime
+from service.settings import Settings
+from service.tables import (
+    LOCAL_TENANT,
+    ApiKey,
+    AuditEntry,
+    Delivery,
+    Job,
+    Login,
+    Model,
+    Proof,
+    Tenant,
+    Webhook,
+)
+from tests.service.busy import HOSTILE, fill, key_for
+from tests.service.support import serving
+
+ROOMS = {
+    "/admin": "read",
+    "/admin/": "read",
+    "/admin/jobs": "read",
+    "/admin/models": "read",
+    "/admin/circuits": "admin",
+    "/admin/tenants": "admin",
+    "/admin/webhooks": "manage",
+    "/admin/keys": "manage",
+    "/admin/audit": "manage",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A service that asks for keys, and where it is."""
+
+    runtime: Runtime
+    url: str
+    open: ExitStack
+
+    @property
+    def database(self) -> Database:
+        return self.runtime.database
+
+    def browser(self) -> httpx.Client:
+        """It keeps cookies, and leaves redirects to be looked at."""
+        return self.open.enter_context(httpx.Client(base_url=self.url, timeout=10))
+
+    def visitor(self, *scopes: Scope, tenant: str = LOCAL_TENANT) -> httpx.Client:
+        """A browser that is logged in, without an attempt that would count."""
+        client, cookie, moment = self.browser(), secrets.token_urlsafe(), now()
+        row = Login(
+            digest=hashlib.sha256(cookie.encode()).digest(),
+            key_id=f"key_{self.key(*scopes, tenant=tenant)[4:16]}",
+            created_at=moment,
+            expires_at=moment + LIFETIME,
+        )
+        with self.database.write() as session:
+            session.add(row)
+        client.cookies.set(COOKIE, cookie, path="/admin")
+        return client
+
+    def key(self, *scopes: Scope, tenant: str = LOCAL_TENANT) -> str:
+        return key_for(self.runtime, tenant, *scopes)
+
+
+@contextmanager
+def site(folder: Path, jobs: int = 0) -> Iterator[Site]:
+    runtime = Runtime.open(Settings.read(data_dir=folder, auth="keys", rate_per_minute=100_000))
+    runtime.database.migrate()
+    if jobs:
+        fill(runtime, jobs)
+    with serving(runtime) as url, ExitStack() as stack:
+        yield Site(runtime, url, stack)
+    runtime.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path / "data") as empty:
+        yield empty
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Before any work, for tests that change nothing."""
+    with site(tmp_path_factory.mktemp("quiet") / "data") as quiet:
+        yield quiet
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """After a day's work, for tests that change nothing of it."""
+    with site(tmp_path_factory.mktemp("busy") / "data", jobs=150) as busy:
+        yield busy
+
+
+def send(client: httpx.Client, path: str, **form: object) -> httpx.Response:
+    """A form of one of the visitor's own pages."""
+    pages = client.get("/admin/jobs").text + client.get("/admin/keys").text
+    token = re.search(r'name="token" value="([0-9a-f]{64})"', pages)
+    assert token is not None
+    return client.post(path, data={"token": token[1], **form})
+
+
+def first(site: Site, tenant: str, state: str, kind: str = "proof") -> str:
+    with site.database.read() as session:
+        query = select(Job.id).where(Job.tenant_id == tenant, Job.state == state, Job.kind == kind)
+        return session.scalars(query.order_by(Job.created_at)).first() or ""
+
+
+def state(site: Site, job_id: str) -> str:
+    with site.database.read() as session:
+        return session.get_one(Job, job_id).state
+
+
+@pytest.mark.parametrize("path", ROOMS)
+def test_every_page_of_a_service_that_has_done_nothing_says_what_to_do(quiet: Site, path: str) -> None:
+    answer = quiet.visitor(*SCOPES).get(path)
+    assert answer.status_code == 200
+    assert "<h1" in answer.text
+
+
+@pytest.mark.parametrize("path", ROOMS)
+def test_every_page_of_a_busy_service(busy: Site, path: str) -> None:
+    answer = busy.visitor(*SCOPES).get(path)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "style=" not in answer.text
+    assert not re.search(r"<script(?! src=)|<style|\son\w+=\"", answer.text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [
+        *(("proof", state) for state in ("queued", "running", "succeeded", "failed", "canceled")),
+        ("model", "succeeded"),
+        ("model", "failed"),
+        ("accuracy", "running"),
+        ("shard", "queued"),
+        ("dataset", "succeeded"),
+    ],
+)
+def test_every_kind_of_job_has_its_page(busy: Site, kind: str, state: str) -> None:
+    with busy.database.read() as session:
+        job_id = session.scalars(select(Job.id).where(Job.kind == kind, Job.state == state)).first()
+    answer = busy.visitor(*SCOPES).get(f"/admin/jobs/{job_id}")
+    assert answer.status_code == 200
+    assert state in answer.text
+
+
+def test_a_failed_job_shows_the_cause_of_every_attempt(busy: Site) -> None:
+    with busy.database.read() as session:
+        job = session.scalars(select(Job).where(Job.state == "failed", Job.attempt == 3)).first()
+    assert job is not None
+    assert job.problem is not None
+    page = busy.visitor(*SCOPES).get(f"/admin/jobs/{job.id}").text
+    assert page.count(job.problem["code"]) == 4
+    assert all(f"Attempt {number}" in page for number in (1, 2, 3))
+
+
+def test_names_that_are_markup_stay_names(busy: Site) -> None:
+    client = busy.visitor(*SCOPES)
+    for path in ("/admin/jobs", "/admin/models", "/admin/tenants"):
+        page = client.get(path).text
+        assert HOSTILE not in page
+        assert "&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;" in page
+        assert "{{ 7 * 7 }}" in page
+    assert '"><script>' not in client.get('/admin/jobs?text="><script>').text
+
+
+@pytest.mark.parametrize("scopes", [("read",), ("read", "manage"), ("read", "manage", "admin")])
+def test_pages_take_their_scope(busy: Site, scopes: tuple[Scope, ...]) -> None:
+    client = busy.visitor(*scopes)
+    for path, scope in ROOMS.items():
+        answer = client.get(path)
+        assert answer.status_code == (200 if scope in scopes else 403), path
+        assert (f'href="{path}"' in client.get("/admin/jobs").text) == (scope in scopes) or path == "/admin/"
+
+
+def test_who_is_not_logged_in_comes_to_log_in(busy: Site) -> None:
+    client = busy.browser()
+    for path in (*ROOMS, "/admin/jobs/prf_1", "/admin/jobs/prf_1/proof"):
+        answer = client.get(path)
+        assert answer.status_code == 303
+        assert answer.headers["Location"].startswith("/admin/login")
+    asked = client.get("/admin/jobs?state=failed").headers["Location"]
+    assert client.post(asked, data={"key": "zen_1", "next": "/admin/jobs"}).status_code == 403
+    key = busy.key("read")
+    answer = client.post("/admin/login", data={"key": key, "next": "/admin/jobs?state=failed"})
+    assert answer.headers["Location"] == "/admin/jobs?state=failed"
+    for elsewhere in ("https://evil.example", "//evil.example", "/admin/\\evil", "/administer"):
+        answer = client.post("/admin/login", data={"key": key, "next": elsewhere})
+        assert answer.headers["Location"] == "/admin"
+
+
+def test_the_cookie_is_for_these_pages_alone_and_kept_as_a_digest(empty: Site) -> None:
+    client = empty.browser()
+    answer = client.post("/admin/login", data={"key": empty.key("read")})
+    cookie = answer.headers["Set-Cookie"].lower()
+    assert all(part in cookie for part in ("zenserve_login=", "httponly", "samesite=lax", "path=/admin"))
+    secret = client.cookies["zenserve_login"].encode()
+    assert not any(
+        secret in file.read_bytes() for file in empty.runtime.settings.data_dir.glob("zenserve.sqlite*")
+    )
+    behind_tls = {"X-Forwarded-Proto": "https"}
+    answer = empty.browser().post("/admin/login", data={"key": empty.key("read")}, headers=behind_tls)
+    assert "secure" in answer.headers["Set-Cookie"].lower()
+
+
+def test_a_key_without_read_cannot_log_in(quiet: Site) -> None:
+    answer = quiet.browser().post("/admin/login", data={"key": quiet.key("prove")})
+    assert answer.status_code == 403
+    assert "scope read" in answer.text
+
+
+def test_refused_logins_are_counted_and_noted(empty: Site) -> None:
+    client = empty.browser()
+    answers = [client.post("/admin/login", data={"key": f"zen_{n:012x}_{'a' * 43}"}) for n in range(12)]
+    assert [answer.status_code for answer in answers] == [403] * 10 + [429] * 2
+    with empty.database.read() as session:
+        assert session.scalars(select(AuditEntry.action)).all() == ["key.refuse"] * 10
+
+
+def _log_out(site: Site, client: httpx.Client) -> None:
+    assert send(client, "/admin/logout").status_code == 303
+
+
+def _revoke(site: Site, client: httpx.Client) -> None:
+    with site.database.write() as session:
+        session.scalars(select(ApiKey)).one().revoked_at = now()
+
+
+def _expire_key(site: Site, client: httpx.Client) -> None:
+    with site.database.write() as session:
+        session.scalars(select(ApiKey)).one().expires_at = now()
+
+
+def _expire_login(site: Site, client: httpx.Client) -> None:
+    with site.database.write() as session:
+        session.scalars(select(Login)).one().expires_at = now() - timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("end", [_log_out, _revoke, _expire_key, _expire_login])
+def test_a_visit_ends_with_its_login_and_with_its_key(
+    empty: Site, end: Callable[[Site, httpx.Client], None]
+) -> None:
+    client = empty.visitor("read")
+    cookie = client.cookies["zenserve_login"]
+    assert client.get("/admin").status_code == 200
+    end(empty, client)
+    again = empty.browser()
+    again.cookies.set("zenserve_login", cookie, path="/admin")
+    assert again.get("/admin").status_code == 303
+
+
+def test_logging_out_forgets_the_login(empty: Site) -> None:
+    client = empty.visitor("read")
+    send(client, "/admin/logout")
+    with empty.database.read() as session:
+        assert session.scalar(select(func.count()).select_from(Login)) == 0
+
+
+FILTERS = (
+    "state=failed",
+    "cause=deadline",
+    "model=mdl_1",
+    "text=prf",
+    "kind=shard&model=mdl_1",
+    "kind=dataset&model=m",
+)
+FORMS = (
+    "/admin/logout",
+    "/admin/jobs/prf_1/cancel",
+    "/admin/jobs/prf_1/retry",
+    "/admin/tenants",
+    f"/admin/tenants/{LOCAL_TENANT}",
+    "/admin/keys",
+    "/admin/keys/key_1/revoke",
+    "/admin/webhooks/whk_1/deliveries/msg_1/redeliver",
+)
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_forms_of_other_sites_and_of_other_visits_are_refused(quiet: Site, path: str) -> None:
+    client, other = quiet.visitor(*SCOPES), quiet.visitor(*SCOPES)
+    assert "auth.form" in client.post(path).text
+    stolen = re.search(r'name="token" value="(\w+)"', other.get("/admin/tenants").text)
+    assert stolen is not None
+    answer = client.post(path, data={"token": stolen[1], "name": "x", "scope": "read"})
+    assert (answer.status_code, "auth.form" in answer.text) == (403, True)
+    for origin in ("https://evil.example", "null"):
+        answer = client.post(path, headers={"Origin": origin})
+        assert (answer.status_code, "auth.origin" in answer.text) == (403, True)
+    with quiet.database.read() as session:
+        assert session.scalars(select(AuditEntry.action)).all() == []  # nothing was changed
+
+
+def test_another_site_cannot_log_anybody_in(quiet: Site) -> None:
+    key = quiet.key("read")
+    answer = quiet.browser().post(
+        "/admin/login", data={"key": key}, headers={"Origin": "https://evil.example"}
+    )
+    assert answer.status_code == 403
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "scopes", "missing"),
+    [
+        ("/admin/jobs/prf_1/cancel", ("read", "manage"), "prove"),
+        ("/admin/jobs/prf_1/retry", ("read", "manage"), "prove"),
+        ("/admin/keys", ("read", "prove"), "manage"),
+        ("/admin/keys/key_1/revoke", ("read", "prove"), "manage"),
+        ("/admin/webhooks/whk_1/deliveries/msg_1/redeliver", ("read", "prove"), "manage"),
+        ("/admin/tenants", ("read", "prove", "manage"), "admin"),
+        (f"/admin/tenants/{LOCAL_TENANT}", ("read", "prove", "manage"), "admin"),
+    ],
+)
+def test_forms_take_their_scope(quiet: Site, path: str, scopes: tuple[Scope, ...], missing: str) -> None:
+    answer = send(quiet.visitor(*scopes), path, name="x", scope="read")
+    assert answer.status_code == 403
+    assert f"scope {missing}" in answer.text
+
+
+def test_a_tenant_sees_its_own_things_alone(busy: Site) -> None:
+    client = busy.visitor("read", "prove", "manage", tenant="tnt_acme")
+    foreign = [first(busy, "tnt_north", "succeeded"), first(busy, "tnt_north", "succeeded", "model")]
+    with busy.database.read() as session:
+        webhook = session.scalars(select(Webhook.id).where(Webhook.tenant_id == "tnt_north")).one()
+        delivery = session.scalars(select(Delivery.id).where(Delivery.webhook_id == webhook)).first()
+        key = session.scalars(select(ApiKey.id).where(ApiKey.tenant_id == LOCAL_TENANT)).first()
+        theirs = {row[:12] for row in session.scalars(select(Job.id).where(Job.tenant_id != "tnt_acme"))}
+    for path in (
+        *ROOMS,
+        "/admin/jobs?tenant=tnt_north",
+        "/admin/jobs?kind=shard",
+    ):
+        page = client.get(path).text
+        assert "Northwind" not in page, path
+        assert not [job_id for job_id in theirs if job_id in page], path
+    assert "data-key" not in client.get(f"/admin/jobs?model={foreign[1]}").text
+    for path in (
+        *(f"/admin/jobs/{job_id}" for job_id in foreign),
+        f"/admin/jobs/{foreign[0]}/proof",
+        f"/admin/webhooks/{webhook}",
+    ):
+        assert client.get(path).status_code == 404
+    for path in (
+        f"/admin/jobs/{first(busy, 'tnt_x', 'queued')}/cancel",
+        f"/admin/jobs/{first(busy, 'tnt_north', 'failed')}/retry",
+        f"/admin/webhooks/{webhook}/deliveries/{delivery}/redeliver",
+        f"/admin/keys/{key}/revoke",
+    ):
+        assert send(client, path).status_code == 404, path
+
+
+def test_a_tenant_makes_keys_for_itself_with_no_more_than_it_may(empty: Site) -> None:
+    with empty.database.write() as session:
+        session.add(Tenant(id="tnt_acme", name="Acme", created_at=now()))
+    client = empty.visitor("read", "manage", tenant="tnt_acme")
+    answer = send(client, "/admin/keys", name="more", scope=["read", "admin"])
+    assert (answer.status_code, "scope admin" in answer.text) == (403, True)
+    answer = send(client, "/admin/keys", name="theirs", scope=["read"], tenant=LOCAL_TENANT)
+    assert answer.status_code == 404
+    assert "zen_" in send(client, "/admin/keys", name="ours", scope=["read"]).text
+    with empty.database.read() as session:
+        kept = session.execute(select(ApiKey.name, ApiKey.tenant_id).where(ApiKey.name != "a key")).all()
+    assert kept == [("ours", "tnt_acme")]
+
+
+def test_a_new_key_is_shown_once_and_works_until_it_is_revoked(empty: Site) -> None:
+    client = empty.visitor(*SCOPES)
+    page = send(client, "/admin/keys", name="night shift", scope=["read", "prove"], days="7").text
+    key = re.search(r"zen_[0-9a-f]{12}_[\w-]{43}", page)
+    assert key is not None
+    assert key[0] not in client.get("/admin/keys").text
+    theirs = empty.browser()
+    assert theirs.post("/admin/login", data={"key": key[0]}).status_code == 303
+    assert theirs.get("/admin").status_code == 200
+    assert send(client, f"/admin/keys/key_{key[0][4:16]}/revoke").status_code == 303
+    assert theirs.get("/admin").status_code == 303
+    with empty.database.read() as session:
+        row = session.get_one(ApiKey, f"key_{key[0][4:16]}")
+        assert (row.scopes, (row.expires_at or now()) - row.created_at) == (
+            ["read", "prove"],
+            timedelta(days=7),
+        )
+        actions = session.scalars(select(AuditEntry.action).order_by(AuditEntry.id)).all()
+    assert actions == ["key.create", "login.create", "key.revoke"]
+
+
+def test_limits_of_a_tenant_are_set_and_lifted(empty: Site) -> None:
+    client = empty.visitor(*SCOPES)
+    assert send(client, "/admin/tenants", name="Acme").status_code == 303
+    assert send(client, "/admin/tenants", name="Acme").status_code == 409
+    with empty.database.read() as session:
+        tenant_id = session.scalars(select(Tenant.id).where(Tenant.name == "Acme")).one()
+    for given, kept in (("12", 12), ("", None)):
+        assert (
+            send(client, f"/admin/tenants/{tenant_id}", max_queued=given, max_running="3").status_code == 303
+        )
+        with empty.database.read() as session:
+            tenant = session.get_one(Tenant, tenant_id)
+            assert (tenant.max_queued, tenant.max_running, tenant.retention_days) == (kept, 3, None)
+    for wrong in ({"max_queued": "-1"}, {"retention_days": "999999"}):  # before the calendar begins
+        assert send(client, f"/admin/tenants/{tenant_id}", **wrong).status_code == 422
+
+
+def test_jobs_are_canceled_and_retried(empty: Site) -> None:
+    fill(empty.runtime, jobs=60)
+    client = empty.visitor("read", "prove", tenant="tnt_acme")
+    queued, failed = first(empty, "tnt_acme", "queued"), first(empty, "tnt_acme", "failed")
+    with empty.database.write() as session:  # its input is still there
+        session.get_one(Proof, failed).input = "0" * 64
+    assert send(client, f"/admin/jobs/{queued}/cancel").headers["Location"] == f"/admin/jobs/{queued}"
+    assert state(empty, queued) == "canceled"
+    assert send(client, f"/admin/jobs/{failed}/retry").status_code == 303
+    assert state(empty, failed) == "queued"
+    refusal = send(client, f"/admin/jobs/{queued}/retry")
+    assert (refusal.status_code, "conflict.not_failed" in refusal.text) == (409, True)
+    assert 'href="/admin/jobs"' in refusal.text, "there is no way on"
+    with empty.database.read() as session:
+        noted = session.execute(
+            select(AuditEntry.action, AuditEntry.target).order_by(AuditEntry.id.desc()).limit(2)
+        )
+        assert noted.all() == [("proof.retry", failed), ("proof.cancel", queued)]
+
+
+def test_who_registers_models_cannot_cancel_proofs(busy: Site) -> None:
+    client = busy.visitor("read", "register", tenant="tnt_acme")
+    queued = first(busy, "tnt_acme", "queued")
+    assert f"/admin/jobs/{queued}/cancel" not in client.get(f"/admin/jobs/{queued}").text
+    answer = send(client, f"/admin/jobs/{queued}/cancel")
+    assert (answer.status_code, "scope prove or admin" in answer.text) == (403, True)
+
+
+def test_a_shard_is_a_matter_of_its_proof(busy: Site) -> None:
+    with busy.database.read() as session:
+        shard = session.scalars(select(Job.id).where(Job.kind == "shard", Job.state == "queued")).first()
+    assert send(busy.visitor(*SCOPES), f"/admin/jobs/{shard}/cancel").status_code == 409
+
+
+def test_a_delivery_is_sent_again(empty: Site) -> None:
+    fill(empty.runtime, jobs=5)
+    with empty.database.read() as session:
+        row = session.scalars(select(Delivery).where(Delivery.state == "given up")).first()
+    assert row is not None
+    send(empty.visitor(*SCOPES), f"/admin/webhooks/{row.webhook_id}/deliveries/{row.id}/redeliver")
+    with empty.database.read() as session:
+        assert session.get_one(Delivery, row.id).state == "waiting"
+
+
+def test_pages_of_jobs_show_each_once_and_none_that_was_not_asked_for(busy: Site) -> None:
+    client = busy.visitor(*SCOPES)
+
+    def walk(path: str | None) -> list[str]:
+        seen: list[str] = []
+        while path:
+            page = client.get(path).text
+            seen += re.findall(r'<tr data-key="(\w+)"', page)
+            link = re.search(r'href="([^"]+)" rel="next"', page)
+            path = link[1].replace("&amp;", "&") if link else None
+        return seen
+
+    with busy.database.read() as session:
+        rows = session.scalars(select(Job).order_by(Job.created_at.desc(), Job.id.desc())).all()
+        model = session.scalars(select(Model)).first()
+    assert model is not None
+    assert walk("/admin/jobs") == [job.id for job in rows if job.kind != "shard"]
+    assert walk("/admin/jobs?state=succeeded") == [
+        j.id for j in rows if j.state == "succeeded" and j.kind != "shard"
+    ]
+    assert walk("/admin/jobs?kind=shard") == [job.id for job in rows if job.kind == "shard"]
+    assert walk("/admin/jobs?tenant=tnt_acme&kind=proof") == [
+        job.id for job in rows if job.tenant_id == "tnt_acme" and job.kind == "proof"
+    ]
+    some = rows[17].id
+    assert walk(f"/admin/jobs?text={some[6:20]}") == [some]
+    failed = next(job for job in rows if job.state == "failed" and job.kind == "proof")
+    assert failed.problem is not None
+    assert failed.id in walk(f"/admin/jobs?cause={failed.problem['code']}")
+    assert set(walk(f"/admin/jobs?model={model.id}")) > {model.id}
+    assert client.get("/admin/jobs?cursor=nonsense").status_code == 422
+
+
+def test_the_overview_counts_what_is_there(busy: Site) -> None:
+    page = busy.visitor(*SCOPES).get("/admin").text
+    with busy.database.read() as session:
+        yesterday = now() - timedelta(days=1)
+        failed = session.scalars(select(Job).where(Job.state == "failed", Job.finished_at > yesterday)).all()
+    causes = [job.problem["code"] for job in failed if job.problem]
+    for code in set(causes):
+        row = re.search(rf'cause={re.escape(code)}"><span class="count">(\d+)</span>', page)
+        assert row is not None
+        assert int(row[1]) == causes.count(code)
+    assert "NVIDIA H200" in page
+    assert re.search(r"silent for \d+ min", page)
+
+
+def test_a_proof_is_handed_out_as_a_file(busy: Site) -> None:
+    client = busy.visitor("read")
+    answer = client.get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}/proof")
+    assert answer.json() == {"proofs": ["…"]}
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert (
+        client.get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded', 'model')}/proof").status_code == 409
+    )
+
+
+def test_both_databases_show_the_same(each_runtime: Runtime) -> None:
+    fill(each_runtime, jobs=40)
+    with serving(each_runtime) as url, httpx.Client(base_url=url, timeout=10) as client:
+        for path in (*ROOMS, *(f"/admin/jobs?{name}" for name in FILTERS)):
+            assert client.get(path).status_code == 200, path
+        page = client.get("/admin").text
+        with each_runtime.database.read() as session:
+            ended = session.scalars(select(Job).where(Job.finished_at > now() - timedelta(hours=23))).all()
+        failed = sum(job.state == "failed" and job.kind != "shard" for job in ended)
+        assert f"{failed} failed" in page
+        assert len(set(re.findall(r"<title>(\d\d:00) UTC", page))) == 24
+
+
+def test_a_service_that_asks_for_no_keys_lets_its_host_in(tmp_path: Path) -> None:
+    runtime = Runtime.open(Settings(data_dir=tmp_path / "data"))
+    runtime.database.migrate()
+    with serving(runtime) as url, httpx.Client(base_url=url) as client:
+        assert client.get("/admin").status_code == 200
+        assert "Log out" not in client.get("/admin").text
+        assert send(client, "/admin/tenants", name="Acme").status_code == 303
+        answer = client.post("/admin/tenants", data={"name": "x"}, headers={"Origin": "https://evil.example"})
+        assert answer.status_code == 403
+    runtime.close()

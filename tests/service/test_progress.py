@@ -1,0 +1,67 @@
+"""How far a job is, and how long it will take."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from client import Client, Model
+from service.progress import Overall, learned, overall
+from service.runtime import Runtime
+from service.tables import Job
+from tests.service.support import work_on
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+EXPECTED = {"starting": 1.0, "witness": 3.0, "msm": 6.0}
+
+
+def job(**values: Any) -> Job:
+    fields = {"state": "running", "worker": "w", "percent": 0.0, "expected": EXPECTED, "started_at": NOON}
+    return Job(**(fields | values))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"stage": "starting"}, Overall(0.0, 10.0)),
+        ({"stage": "witness", "percent": 50.0}, Overall(25.0, 7.5)),
+        ({"stage": "msm", "percent": 100.0}, Overall(100.0, 0.0)),
+        ({"stage": "another"}, Overall()),
+        ({"stage": "msm", "expected": None}, Overall()),
+        ({"state": "queued", "stage": None}, Overall()),
+        ({"state": "succeeded", "stage": "done"}, Overall(100.0, 0.0)),
+        ({"worker": None, "stage": "shards", "percent": 0.0}, Overall(0.0, None)),
+        ({"worker": None, "stage": "shards", "percent": 25.0}, Overall(25.0, 180.0)),
+    ],
+)
+def test_what_is_said(values: dict[str, Any], expected: Overall) -> None:
+    assert overall(job(**values), NOON + timedelta(seconds=60)) == expected
+
+
+def test_what_is_expected_follows_what_was_seen() -> None:
+    first = learned(None, {"a": 1.0, "b": 2.0})
+    assert first == {"a": 1.0, "b": 2.0}
+    assert learned(first, {"a": 3.0, "c": 1.0}) == {"a": 2.0, "c": 1.0}
+
+
+def test_a_proof_is_expected_to_take_what_the_last_one_took(
+    with_model: Runtime, api: Client, model: Model
+) -> None:
+    first, second = (api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4]) for _ in range(2))
+    for proof in (first, second):
+        work_on(with_model, proof.id)
+    took = api.get_proof(first.id).timings
+    with with_model.database.read() as session:
+        expected = session.get_one(Job, second.id).expected
+        assert session.get_one(Job, first.id).expected is None
+    assert expected == took
+    # As the second goes through its stages, its percentage only grows, and its end only comes nearer.
+    seen = [
+        overall(job(stage=stage, percent=percent, expected=expected), NOON)
+        for stage in api.get_proof(second.id).timings
+        for percent in (0.0, 50.0, 100.0)
+    ]
+    assert [each.percent for each in seen] == sorted(each.percent or 0.0 for each in seen)
+    assert seen[-1].percent == 100.0

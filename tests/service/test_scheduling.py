@@ -1,0 +1,153 @@
+"""Whose turn it is, and whose job is taken at all."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from service.jobs import Claim, Jobs, Terms
+from service.repositories.workers import Workers
+from service.runtime import Runtime
+from service.scheduling import admitted, claim_next
+from service.tables import Tenant
+from tests.service.support import add_job
+from zenerrors import ResourceError
+
+GB = 10**9
+
+
+@pytest.fixture
+def runtime(each_runtime: Runtime) -> Runtime:
+    with each_runtime.database.write() as session:
+        moment = Jobs(session).now()
+        for name in ("a", "b"):
+            session.add(Tenant(id=f"tnt_{name}", name=name, created_at=moment))
+    return each_runtime
+
+
+def add(runtime: Runtime, name: str, **terms: Any) -> str:
+    """``a1``: a job of the tenant a."""
+    return add_job(runtime, name, "proof", terms=Terms(tenant_id=f"tnt_{name[0]}", **terms))
+
+
+def take(runtime: Runtime, *, queues: tuple[str, ...] = ("cpu",), memory: int = GB) -> Claim | None:
+    with runtime.database.write() as session:
+        return claim_next(session, "w", 60.0, queues, memory)  # type: ignore[arg-type]
+
+
+def order(runtime: Runtime, *, ending: bool) -> list[str]:
+    """What is taken, until nothing is left; each ended before the next, if so."""
+    taken = []
+    while claim := take(runtime):
+        taken.append(claim.id)
+        if ending:
+            with runtime.database.write() as session:
+                Jobs(session).succeed(claim, {})
+    return taken
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_tenants_take_turns_however_many_jobs_one_has(runtime: Runtime, ending: bool) -> None:
+    for name in ("a1", "a2", "a3", "a4", "b1", "b2"):
+        add(runtime, name)
+    assert order(runtime, ending=ending) == ["a1", "b1", "a2", "b2", "a3", "a4"]
+
+
+def test_priority_decides_within_a_tenant_then_age(runtime: Runtime) -> None:
+    for name, priority in (("a1", 0), ("a2", 5), ("a3", 5), ("b1", -10)):
+        add(runtime, name, priority=priority)
+    assert order(runtime, ending=True) == ["a2", "b1", "a3", "a1"]
+
+
+def test_a_tenant_runs_no_more_than_it_may(runtime: Runtime) -> None:
+    with runtime.database.write() as session:
+        session.get_one(Tenant, "tnt_a").max_running = 1
+    for name in ("a1", "a2"):
+        add(runtime, name)
+    first = take(runtime)
+    assert first is not None
+    assert take(runtime) is None
+    with runtime.database.write() as session:
+        Jobs(session).succeed(first, {})
+    assert take(runtime) is not None
+
+
+def test_of_many_workers_at_once_none_exceeds_a_limit_and_none_takes_the_same(runtime: Runtime) -> None:
+    with runtime.database.write() as session:
+        session.get_one(Tenant, "tnt_a").max_running = 2
+    for number in range(6):
+        add(runtime, f"a{number}")
+    start, claims = threading.Barrier(6), []
+
+    def compete() -> None:
+        start.wait()
+        claims.append(take(runtime))
+
+    threads = [threading.Thread(target=compete) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    taken = [claim.id for claim in claims if claim]
+    assert len(taken) == len(set(taken)) == 2
+
+
+def test_a_worker_takes_what_fits_it_from_its_queues(runtime: Runtime) -> None:
+    add(runtime, "a1", memory=2 * GB)
+    add(runtime, "a2", queue="gpu")
+    assert take(runtime) is None
+    assert (big := take(runtime, memory=2 * GB)) is not None
+    assert big.id == "a1"
+    assert (gpu := take(runtime, queues=("cpu", "gpu"))) is not None
+    assert gpu.id == "a2"
+
+
+def worker(runtime: Runtime, name: str, queues: list[str], memory: int) -> None:
+    with runtime.database.write() as session:
+        Workers(session).beat(name, 1, {"queues": queues, "memory": memory, "host": "h"})
+
+
+def admit(runtime: Runtime, memory: int, cost: float) -> Terms:
+    estimate = {"constraints": 1000, "memory": memory, "cost": cost}
+    with runtime.database.read() as session:
+        return admitted(session, runtime.settings, Terms(), estimate)
+
+
+def test_what_would_take_long_goes_to_a_gpu_that_has_the_memory(runtime: Runtime) -> None:
+    assert admit(runtime, GB, 100.0).queue == "cpu"  # there is none
+    worker(runtime, "c", ["cpu"], 8 * GB)
+    worker(runtime, "g", ["cpu", "gpu"], 4 * GB)
+    assert admit(runtime, GB, 100.0).queue == "gpu"
+    assert admit(runtime, GB, 0.1).queue == "cpu"
+    assert admit(runtime, 5 * GB, 100.0).queue == "cpu"
+
+
+def test_what_fits_no_worker_is_refused_with_the_estimate(runtime: Runtime) -> None:
+    worker(runtime, "c", ["cpu"], 2 * GB)
+    assert admit(runtime, GB, 1.0).memory == GB
+    with pytest.raises(ResourceError, match=r"3\.0 GB of memory \(1,000 constraints.* has 2\.0 GB"):
+        admit(runtime, 3 * GB, 1.0)
+
+
+def test_a_tenant_s_queue_has_an_end(runtime: Runtime) -> None:
+    with runtime.database.write() as session:
+        session.get_one(Tenant, "tnt_a").max_queued = 2
+    for name in ("a1", "a2"):
+        add(runtime, name)
+    with runtime.database.read() as session:
+        assert admitted(session, runtime.settings, Terms("tnt_b"), None)
+        with pytest.raises(ResourceError, match="wait for some to end") as refusal:
+            admitted(session, runtime.settings, Terms("tnt_a"), None)
+    assert refusal.value.code == "quota.queued"
+
+
+def test_jobs_leave_a_queue_that_nobody_serves(runtime: Runtime) -> None:
+    add(runtime, "a1", queue="gpu")
+    with runtime.database.write() as session:
+        Jobs(session).leave_queue("gpu", "cpu", 60.0)
+    assert take(runtime) is None
+    with runtime.database.write() as session:
+        Jobs(session).leave_queue("gpu", "cpu", -1.0)
+    assert take(runtime) is not None
