@@ -28,7 +28,7 @@ from rich.console import Console
 from client import Client, Model, Proof
 from client.api import succeeded
 from prover import VerifyingKey, reference
-from service.terminal import show_progress
+from service.cli.terminal import show_progress
 
 HERE = Path(__file__).parent
 START_SECONDS = 60.0

@@ -1,0 +1,174 @@
+"""The service under load: a real API over HTTP, and its callers in a process of their own, beside it.
+
+    python -m bench.service [--topics verify submissions pages]  [--json FILE] [--quick]
+
+verify: one proof of the digits network (weights committed, input private), asked for again and again on kept
+connections; also 64 in a request. Before it, what verification takes of this on one thread, next to arkworks
+through py_arkworks_bls12381; its floor is what decoding points and pairing them take alone. "CPU ms" is what
+all API processes took for a proof. Peak MB is of the largest of them.
+
+submissions: a thousand proofs are asked for by eight callers at once, while a worker proves what came before.
+pages: lists of 100,000 proofs, 50 on a page. Both on SQLite, and on PostgreSQL (with Redis) where its
+programs are installed.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.measure import argument_parser, measure, usable_cores
+from bench.report import Report, Row, machine
+from bench.service_jobs import pages, submissions
+from bench.serving import Load, image, load, registered, running
+from client import Client
+from client.api import succeeded
+from client.documents import KeyFile, ProofDocument, checked
+from client.keys import opened
+from client.verification import Case, judge_each
+from kernels import WordArray
+from prover.curve import ARKWORKS
+from prover.native import NATIVE, NativeCurve
+from service.verifier import MOST_TOGETHER
+
+Result = TypeVar("Result")
+
+
+def verify(folder: Path, report: Report, quick: bool) -> list[Load]:
+    """Verifications, by one API process and by one for each core."""
+    with running(folder, "serve") as server, Client(server.url) as client:
+        document, key_file = _proof(client)
+    show_verification(report, document, key_file, 1 if quick else 5)
+    one = {"proof": document.model_dump(mode="json")}
+    duration = 1.0 if quick else 5.0
+    loads = []
+    for processes in sorted({1, usable_cores()}):
+        with running(folder, "api", processes=processes) as server:
+            ask = partial(load, server, duration=duration)
+            single = json.dumps(one).encode()
+            for connections in (1, 8, 16):
+                loads.append(ask("verify", "/v1/verify", single, connections=connections))
+            many = json.dumps({"proofs": [one] * 64}).encode()
+            loads.append(
+                ask("in batches of 64", "/v1/verify/batch", many, connections=usable_cores(), items=64)
+            )
+    return loads
+
+
+def show_verification(report: Report, document: ProofDocument, key_file: KeyFile, repetitions: int) -> None:
+    """What of a verification is not HTTP: one thread, per proof."""
+    case = Case(document, opened(key_file))
+    rows = []
+    for count in (1, MOST_TOGETHER, 64):
+        floor = _Unavoidable()
+        judge_each([case], curve=floor)  # the key's points are decoded once
+        floor.seconds = 0.0
+        measure(partial(judge_each, [case] * count, curve=floor), repetitions=repetitions)
+        timing = measure(
+            partial(judge_each, [case] * count, curve=NATIVE),
+            partial(judge_each, [case] * count, curve=ARKWORKS),
+            repetitions=repetitions,
+        )
+        rows.append(
+            Row(
+                name="alone" if count == 1 else "together, each",
+                size=count,
+                threads=1,
+                scalars=None,
+                median_s=timing.median / count,
+                spread=timing.spread,
+                peer="arkworks",
+                ratio=timing.ratio,
+                floor_s=floor.seconds / count / (1 + repetitions),
+            )
+        )
+    report.show("Verification of a document", rows)
+
+
+class _Unavoidable(NativeCurve):
+    """Notes what it takes to decode points and to pair them."""
+
+    seconds = 0.0
+
+    def decode_g1(self, data: bytes) -> WordArray:
+        return self._timed(super().decode_g1, data)
+
+    def decode_g2(self, data: bytes) -> WordArray:
+        return self._timed(super().decode_g2, data)
+
+    def products_agree(self, left: Any, right: Any) -> bool:
+        return self._timed(super().products_agree, left, right)
+
+    def _timed(self, work: Callable[..., Result], *arguments: object) -> Result:
+        start = time.perf_counter()
+        result = work(*arguments)
+        self.seconds += time.perf_counter() - start
+        return result
+
+
+def _proof(client: Client) -> tuple[ProofDocument, KeyFile]:
+    model = registered(client)
+    proof = succeeded(client.wait(client.create_proof(model.id, image(), challenge="bench")))
+    document = checked(ProofDocument, client.get_proof_document(proof.id))
+    key_id = document.statement.verification_key.id
+    return document, checked(KeyFile, client.get_verification_key(key_id))
+
+
+def show(console: Console, title: str, loads: list[Load]) -> None:
+    table = Table(title=title, title_justify="left")
+    headings = (
+        "name",
+        "processes",
+        "connections",
+        "per s",
+        "p50 ms",
+        "p99 ms",
+        "CPU ms",
+        "peak MB",
+        "refused",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "name" else "right")
+    for row in loads:
+        figures = (row.per_second, row.p50_ms, row.p99_ms, row.cpu_ms)
+        shown = [f"{figure:.1f}" for figure in figures]
+        table.add_row(
+            row.name, str(row.processes), str(row.connections), *shown, f"{row.peak_mb:.0f}", str(row.refused)
+        )
+    console.print(table)
+
+
+TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Load]]]] = {
+    "verify": verify,
+    "submissions": submissions,
+    "pages": pages,
+}
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--topics", nargs="+", choices=TOPICS, default=list(TOPICS))
+    options = parser.parse_args()
+    console, report, loads = Console(width=110), Report(), []
+    console.print(machine())
+    for topic in options.topics:
+        with tempfile.TemporaryDirectory(prefix="zenserve-bench-") as folder:
+            rows = TOPICS[topic](Path(folder), report, options.quick)
+        show(console, topic, rows)
+        loads += rows
+    if options.json is not None:
+        figures = [asdict(row) for row in report.rows] + [asdict(row) for row in loads]
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Jobs over HTTP: many submissions while proofs run, and pages of a long list; on each database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from sqlalchemy import create_engine, insert, select
+from sqlalchemy.orm import Session
+
+from bench.measure import alone
+from bench.report import Report
+from bench.serving import Load, Server, image, registered, running
+from client import Client
+from client.api import succeeded
+from service.tables import LOCAL_TENANT, Job, Proof
+from tests.servers import Postgres, Redis
+
+SUBMISSIONS: Final = 1000
+CALLERS: Final = 8
+LISTED: Final = 100_000
+
+
+@contextmanager
+def production() -> Iterator[dict[str, str]]:
+    """Settings for PostgreSQL and Redis, which stop with it."""
+    postgres, redis = Postgres(), Redis()
+    try:
+        yield {
+            "ZENSERVE_DATABASE_URL": postgres.url,
+            "ZENSERVE_BROKER_URL": redis.url,
+            "ZENSERVE_SECRET_KEY": secrets.token_hex(32),
+        }
+    finally:
+        redis.close()
+        postgres.close()
+
+
+def submissions(folder: Path, report: Report, quick: bool) -> list[Load]:
+    """One worker proves what comes in, with all cores, while the rest is still coming."""
+    loads = [_submissions(folder / "sqlite", "SQLite", {}, quick)]
+    with production() as settings:
+        loads.append(_submissions(folder / "postgresql", "PostgreSQL, Redis", settings, quick))
+    return loads
+
+
+def pages(folder: Path, report: Report, quick: bool) -> list[Load]:
+    """The first page, one from the middle, and one of a rare state."""
+    loads = _pages(folder / "sqlite", "SQLite", {}, quick)
+    with production() as settings:
+        loads += _pages(folder / "postgresql", "PostgreSQL", settings, quick)
+    return loads
+
+
+def _submissions(folder: Path, name: str, settings: dict[str, str], quick: bool) -> Load:
+    folder.mkdir()
+    count = 50 if quick else SUBMISSIONS
+    with running(folder, "serve", settings=settings) as server, Client(server.url, timeout=120) as client:
+        model = registered(client)
+        succeeded(client.wait(client.create_proof(model.id, image())))  # keys and the worker are warm
+        before = server.cpu_seconds()
+        body = json.dumps({"model_id": model.id, "input": image()}).encode()
+        (times, refused, took), _ = alone(_submit, server.url, body, count)
+        cpu = (server.cpu_seconds() - before) / count
+        done = sum(1 for _ in client.proofs(state="succeeded")) - 1
+        return Load.of(server, f"{name}; {done} proven meanwhile", times, took, cpu, refused, CALLERS)
+
+
+def _submit(url: str, body: bytes, count: int) -> tuple[list[float], int, float]:
+    """Seconds of each submission that was accepted, how many were not, and how long all took."""
+    times: list[float] = []
+
+    async def caller(client: httpx.AsyncClient, share: int) -> int:
+        refused = 0
+        for _ in range(share):
+            start = time.perf_counter()
+            headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_hex(16)}
+            answer = await client.post(f"{url}/v1/proofs", content=body, headers=headers)
+            times.append(time.perf_counter() - start)
+            refused += answer.status_code != httpx.codes.ACCEPTED
+        return refused
+
+    async def all_callers() -> int:
+        async with httpx.AsyncClient(timeout=120) as client:
+            shares = [count // CALLERS + (index < count % CALLERS) for index in range(CALLERS)]
+            return sum(await asyncio.gather(*(caller(client, share) for share in shares)))
+
+    start = time.perf_counter()
+    refused = asyncio.run(all_callers())
+    return times, refused, time.perf_counter() - start
+
+
+def _pages(folder: Path, name: str, settings: dict[str, str], quick: bool) -> list[Load]:
+    folder.mkdir()
+    count = 2000 if quick else LISTED
+    with running(folder, "serve", settings=settings) as server, Client(server.url) as client:
+        model = registered(client)
+        proof = succeeded(client.wait(client.create_proof(model.id, image())))
+    url = settings.get("ZENSERVE_DATABASE_URL", f"sqlite:///{folder / 'data' / 'zenserve.sqlite'}")
+    _multiply(url, proof.id, count)
+    with running(folder, "api", settings=settings) as server:
+        first = httpx.get(f"{server.url}/v1/proofs?limit=200").json()
+        middle = first["next_cursor"]
+        for _ in range(0 if quick else LISTED // 2 // 200 // 20):
+            middle = httpx.get(f"{server.url}/v1/proofs?limit=200&cursor={middle}").json()["next_cursor"]
+        queries = {
+            "first page": "limit=50",
+            "a later page": f"limit=50&cursor={middle}",
+            "failed, one in a thousand": "limit=50&state=failed",
+        }
+        return [
+            _read(server, f"{name}: {what}", f"/v1/proofs?{query}", 20 if quick else 200)
+            for what, query in queries.items()
+        ]
+
+
+def _read(server: Server, name: str, path: str, count: int) -> Load:
+    before = server.cpu_seconds()
+    (times, refused, took), _ = alone(_get, server.url + path, count)
+    cpu = (server.cpu_seconds() - before) / count
+    return Load.of(server, name, times, took, cpu, refused, 1)
+
+
+def _get(url: str, count: int) -> tuple[list[float], int, float]:
+    times, refused = [], 0
+    with httpx.Client(timeout=60) as client:
+        client.get(url)
+        began = time.perf_counter()
+        for _ in range(count):
+            start = time.perf_counter()
+            refused += client.get(url).status_code != httpx.codes.OK
+            times.append(time.perf_counter() - start)
+    return times, refused, time.perf_counter() - began
+
+
+def _multiply(url: str, proof_id: str, count: int) -> None:
+    """As many proofs as that, each a copy of this one, a second older than the one before."""
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with Session(engine) as session, session.begin():
+        job, proof = (
+            dict(session.execute(select(table.__table__).where(table.id == proof_id)).mappings().one())
+            for table in (Job, Proof)
+        )
+        newest = datetime.now(UTC)
+        for start in range(0, count, 1000):
+            ids = [f"prf_{number:024x}" for number in range(start, min(start + 1000, count))]
+            jobs: list[dict[str, Any]] = [
+                job
+                | {
+                    "id": job_id,
+                    "tenant_id": LOCAL_TENANT,
+                    "idempotency_key": None,
+                    "state": "failed" if number % 1000 == 0 else "succeeded",
+                    "created_at": newest - timedelta(seconds=start + number),
+                }
+                for number, job_id in enumerate(ids)
+            ]
+            session.execute(insert(Job), jobs)
+            session.execute(insert(Proof), [proof | {"id": job_id} for job_id in ids])
+    engine.dispose()

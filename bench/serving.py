@@ -1,0 +1,185 @@
+"""A real service for benchmarks to load: its processes, what they take, and callers beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import httpx
+import numpy as np
+import psutil
+
+from bench.digits import DIGITS
+from bench.measure import alone
+from client import Client, Model
+from client.api import succeeded
+
+START_SECONDS: Final = 60.0
+# No more than it takes to see what the machine can do, of one address.
+UNLIMITED: Final = {"ZENSERVE_VERIFY_PER_MINUTE": "10000000", "ZENSERVE_RATE_PER_MINUTE": "10000000"}
+
+
+@dataclass
+class Load:
+    """Requests over ``connections`` that ask again as soon as they are answered. ``per_second``, ``cpu_ms``:
+    of items, of which a request may have several.
+    """
+
+    name: str
+    processes: int
+    connections: int
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    cpu_ms: float
+    peak_mb: float
+    refused: int
+
+    @classmethod
+    def of(
+        cls,
+        server: Server,
+        name: str,
+        times: list[float],
+        took: float,
+        cpu: float,
+        refused: int,
+        connections: int,
+    ) -> Self:
+        """``times``: seconds of each request; ``took``: of all of them; ``cpu``: of the API for each."""
+        ranks = statistics.quantiles(times, n=100, method="inclusive")
+        return cls(
+            name=name,
+            processes=server.processes,
+            connections=connections,
+            per_second=len(times) / took,
+            p50_ms=1e3 * ranks[49],
+            p99_ms=1e3 * ranks[98],
+            cpu_ms=1e3 * cpu,
+            peak_mb=server.peak_mb(),
+            refused=refused,
+        )
+
+
+@dataclass
+class Server:
+    url: str
+    process: psutil.Process
+    processes: int
+
+    @property
+    def api(self) -> list[psutil.Process]:
+        """The processes that answer: not the worker beside them."""
+        family = [self.process, *self.process.children(recursive=True)]
+        return [process for process in family if "service.worker" not in process.cmdline()]
+
+    def cpu_seconds(self) -> float:
+        return sum(sum(process.cpu_times()[:2]) for process in self.api)
+
+    def peak_mb(self) -> float:
+        statuses = (Path(f"/proc/{process.pid}/status").read_text() for process in self.api)
+        peaks = (line.split()[1] for status in statuses for line in status.splitlines() if "VmHWM" in line)
+        return max(map(int, peaks)) / 1024
+
+
+@contextmanager
+def running(
+    folder: Path, command: str, *, processes: int = 1, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """``zenserve`` with this command, on a data directory in ``folder``, once it answers."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    here = {"ZENSERVE_DATA_DIR": str(folder / "data"), "ZENSERVE_PROCESSES": str(processes)}
+    with (folder / "service.log").open("w+") as log:
+        process = subprocess.Popen(  # noqa: S603  a fixed command
+            [sys.executable, "-c", "from service.cli import main; main()", command, "--port", port],
+            env=os.environ | UNLIMITED | here | dict(settings or {}),
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while not _answers(f"http://127.0.0.1:{port}/healthz"):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit(f"the service did not start:\n{Path(log.name).read_text()}")
+                time.sleep(0.1)
+            yield Server(f"http://127.0.0.1:{port}", psutil.Process(process.pid), processes)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def registered(client: Client) -> Model:
+    """The digits network, its weights committed."""
+    model = client.create_model(
+        (DIGITS / "digits.onnx").read_bytes(),
+        (DIGITS / "calibration.npy").read_bytes(),
+        name="digits",
+        weight_privacy="committed",
+    )
+    return succeeded(client.wait(model))
+
+
+def image() -> list[Any]:
+    """One that the network has never seen."""
+    images = np.load(DIGITS / "held_out.npz", allow_pickle=False)["images"]
+    return list(images[0].tolist())
+
+
+def load(
+    server: Server, name: str, path: str, body: bytes, *, connections: int, duration: float, items: int = 1
+) -> Load:
+    """What ``connections`` get that post ``body`` for ``duration`` seconds, after a moment of the same."""
+    alone(_ask, server.url, path, body, connections, 1.0)
+    before = server.cpu_seconds()
+    (times, refused), _ = alone(_ask, server.url, path, body, connections, duration)
+    cpu = (server.cpu_seconds() - before) / (items * (len(times) + refused))
+    return Load.of(server, name, times, duration / items, cpu, refused, connections)
+
+
+def _ask(url: str, path: str, body: bytes, connections: int, duration: float) -> tuple[list[float], int]:
+    """Seconds of each answer with status 200, and how many others there were."""
+    host, port = url.removeprefix("http://").split(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    times: list[float] = []
+    refused = 0
+
+    async def caller(until: float) -> None:
+        nonlocal refused
+        reader, writer = await asyncio.open_connection(host, int(port))
+        while (start := time.perf_counter()) < until:
+            writer.write(request)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            length = answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            await reader.readexactly(int(length))
+            if answer.startswith(b"HTTP/1.1 200"):
+                times.append(time.perf_counter() - start)
+            else:
+                refused += 1
+        writer.close()
+
+    async def all_callers() -> None:
+        until = time.perf_counter() + duration
+        await asyncio.gather(*(caller(until) for _ in range(connections)))
+
+    asyncio.run(all_callers())
+    return times, refused
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url).is_success
+    except httpx.TransportError:
+        return False
