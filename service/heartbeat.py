@@ -118,7 +118,12 @@ class Heartbeat(threading.Thread):
             self.shutting_down = True
 
     def run(self) -> None:
+        drains = False
         while not self._quit.wait(TICK_SECONDS):
+            if self.shutting_down and not drains:
+                drains = True
+                seconds = self._runtime.settings.drain_seconds
+                log.event("worker.drains", worker=self.worker, seconds=seconds, busy=self._hold is not None)
             if os.getppid() != self._parent:  # the supervisor died without a word: leave no orphan
                 os.kill(os.getpid(), signal.SIGTERM)
             try:

@@ -17,7 +17,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psycopg
@@ -25,7 +25,7 @@ import pytest
 import redis
 from psycopg import sql
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 PASSWORD = "not a secret"  # noqa: S105  of servers that live as long as a test
 
 
@@ -151,8 +151,11 @@ class Redis(Server):
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    """One that no connection is given by chance while a server is down: those have ports from 32,768 on."""
+    while True:
+        port = secrets.choice(range(20_000, 32_000))
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def program(name: str) -> str:

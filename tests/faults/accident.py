@@ -3,7 +3,8 @@
 python -m tests.faults.accident ACCIDENT...
 
 lets workers take the next job one after the other, without a supervisor: each with its own accident, or
-``none``. ``reap`` and ``sweep`` are what a beat does.
+``none``. ``reap`` and ``sweep`` are what a beat does. Workers that are started with ``held_at`` in their
+environment wait for a file to go.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -26,34 +28,45 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.worker import run_next
 
+DEAF = "deaf"
+"""What a file says that holds work for as long as it is there, whatever its worker is told."""
 _SMALLEST_FILE = 1 << 12
 _LITTLE, _MUCH = 32 << 20, 256 << 20
+_HERE = Path(__file__).parent
 
 
-def die(_: str) -> None:
+def held_at(stage: str, file: Path) -> dict[str, str]:
+    """The environment in which workers stay at a stage of their jobs while the file is there."""
+    path = f"{_HERE / 'hooks'}{os.pathsep}{_HERE.parents[1]}"
+    return {"PYTHONPATH": path, "ACCIDENT": f"hold@{stage}={file}"}
+
+
+def die(_: str, __: Hold) -> None:
     """As by the kernel, when memory runs out."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def starve(_: str) -> None:
+def starve(_: str, __: Hold) -> None:
     """The stage takes more than there is, as that of a larger network would."""
     limit = psutil.Process().memory_info().vms + _LITTLE
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
     bytearray(_MUCH)
 
 
-def fill(_: str) -> None:
+def fill(_: str, __: Hold) -> None:
     """No room for any file of size."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (_SMALLEST_FILE, resource.RLIM_INFINITY))
 
 
-def hold(file: str) -> None:
-    """Stay there as long as the file does, deaf to everything."""
-    while Path(file).exists():
-        threading.Event().wait(0.01)  # libfaketime breaks time.sleep
+def hold(file: str, job: Hold) -> None:
+    """Stay there as long as the file does, or until the work is to stop, unless the file says deaf."""
+    with suppress(FileNotFoundError):
+        while job.stop is None or Path(file).read_text() == DEAF:
+            Path(file).stat()
+            threading.Event().wait(0.01)  # libfaketime breaks time.sleep
 
 
-ACCIDENTS: dict[str, Callable[[str], None]] = {"die": die, "starve": starve, "fill": fill, "hold": hold}
+ACCIDENTS: dict[str, Callable[[str, Hold], None]] = {"die": die, "starve": starve, "fill": fill, "hold": hold}
 
 
 def prepare(what: str, before: Callable[[], None] = lambda: None) -> None:
@@ -66,7 +79,7 @@ def prepare(what: str, before: Callable[[], None] = lambda: None) -> None:
         report(self, stage, fraction)
         if stage == where:
             before()
-            ACCIDENTS[name](argument)
+            ACCIDENTS[name](argument, self)
 
     Hold.progress = progress  # type: ignore[method-assign]
 
@@ -81,6 +94,7 @@ def work(what: str) -> None:
         return
     heartbeat = Heartbeat(runtime, f"worker_{secrets.token_hex(6)}")
     prepare(what, heartbeat.tick)  # what the database says of the stage is true when it happens
+    heartbeat.tick()  # its row is there: the thread and the accident's own beat do not both make it
     heartbeat.start()
     try:
         run_next(runtime, heartbeat)

@@ -24,8 +24,8 @@ from client.documents import KeyFile, ProofDocument
 from client.keys import opened
 from client.verification import Case, judge_each
 from service.repositories import stored
-from tests.faults.cluster import INPUT, OVER, Cluster, until
-from tests.service.support import labelled
+from tests.faults.cluster import INPUT, OVER, Cluster
+from tests.service.support import labelled, until
 
 PROCESSES = ("api", "beat", "worker", "worker-2")
 SERVERS = ("PostgreSQL restarted", "Redis restarted", "Redis flushed")
@@ -222,7 +222,7 @@ class Chaos:
 
 @contextmanager
 def chaos(folder: Path, jobs: int, seed: int) -> Iterator[Chaos]:
-    cluster = Cluster(folder, webhook_networks=["127.0.0.0/8"])
+    cluster = Cluster(folder, webhook_networks=["127.0.0.0/8"], lease_seconds=4.0)
     try:
         yield Chaos(cluster, jobs, seed)
     finally:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,16 @@ from sqlalchemy import text
 from client import Client, Model
 from service.runtime import Runtime
 from service.settings import Settings
+from tests.faults.accident import DEAF, held_at
 from tests.servers import Postgres, Redis, free_port
-from tests.service.support import tiny_calibration, tiny_onnx
+from tests.service.support import tiny_calibration, tiny_onnx, until
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
-LEASE_SECONDS = 4.0
+LEASE_SECONDS = 60.0  # no stall of a busy machine outlasts it
 OVER = ("succeeded", "failed", "canceled")
 _ZENSERVE = (sys.executable, "-c", "from service.cli import main; main()")
 _IN_TRANSACTION = """SELECT count(*) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND state <> 'idle' AND pid <> pg_backend_pid()"""
-_HERE = Path(__file__).parent
 
 
 class Cluster:
@@ -51,9 +50,8 @@ class Cluster:
             backend="cpu",
             threads=1,
             basis_points=256,
-            lease_seconds=LEASE_SECONDS,
             retry_seconds=0.0,
-            **settings,
+            **{"lease_seconds": LEASE_SECONDS, **settings},
         )
         self.runtime = Runtime.open(self.settings)
         self.runtime.database.migrate()
@@ -62,16 +60,12 @@ class Cluster:
 
     def start(self, name: str, *command: str, **environment: str) -> psutil.Popen:
         """A process with the cluster's settings: ``zenserve name`` unless another command is given."""
-        hooks = {
-            "PYTHONPATH": f"{_HERE / 'hooks'}{os.pathsep}{_HERE.parents[1]}",
-            "ACCIDENT": f"hold@witness={self.held}",
-        }
         with (self.folder / "log").open("a") as log:
             process = psutil.Popen(
                 command or (*_ZENSERVE, name.partition("-")[0]),
                 stdout=log,
                 stderr=log,
-                env=os.environ | self.settings.environment() | hooks | environment,
+                env=os.environ | self.settings.environment() | held_at("witness", self.held) | environment,
                 start_new_session=True,
             )
         self.processes[name] = process
@@ -84,10 +78,10 @@ class Cluster:
         process.wait()
 
     def stop(self, name: str) -> None:
-        """In good order. It has half a minute."""
+        """In good order."""
         process = self.processes.pop(name)
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
 
     def accidents(self, *what: str, **environment: str) -> psutil.Popen:
         """Workers, one after the other, to each of whom this happens."""
@@ -125,9 +119,11 @@ class Cluster:
                 process.resume()
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
-        """Jobs of the cluster's workers come as far as the witness, and go on after the block."""
-        self.held.touch()
+    def holding(self, *, deaf: bool = False) -> Iterator[None]:
+        """Jobs of the cluster's workers come as far as the witness, and go on after the block, or when they
+        are to stop and are not deaf.
+        """
+        self.held.write_text(DEAF if deaf else "")
         try:
             yield
         finally:
@@ -136,6 +132,14 @@ class Cluster:
     def query(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         with self.runtime.database.read() as session:
             return [tuple(row) for row in session.execute(text(sql), values)]
+
+    def logged(self, event: str) -> int:
+        """How often the processes have said so."""
+        return (self.folder / "log").read_text().count(event)
+
+    def let_leases_run_out(self) -> None:
+        with self.runtime.database.write() as session:
+            session.execute(text("UPDATE jobs SET lease_expires_at = now() WHERE worker IS NOT NULL"))
 
     def job(self, job_id: str) -> dict[str, Any]:
         """The columns of a job that a caller sees, from the database."""
@@ -159,12 +163,12 @@ class Cluster:
     def until_held(self, proof_id: str, stage: str = "witness") -> None:
         until(lambda: self.job(proof_id)["stage"] == stage, f"{proof_id} to be at its {stage}")
 
-    def until_over(self, job_id: str, seconds: float = 60.0) -> dict[str, Any]:
-        until(lambda: self.job(job_id)["state"] in OVER, f"{job_id} to be over", seconds)
+    def until_over(self, job_id: str) -> dict[str, Any]:
+        until(lambda: self.job(job_id)["state"] in OVER, f"{job_id} to be over")
         return self.job(job_id)
 
     def until_ready(self) -> None:
-        until(self.client.is_ready, "the service to be ready", 60.0)
+        until(self.client.is_ready, "the service to be ready")
 
     def ended_well(self, proof_id: str, *failures: str) -> None:
         """It succeeded in the attempt after these failures, its proof verifies, and its input is gone."""
@@ -190,7 +194,7 @@ class Cluster:
             with suppress(psutil.NoSuchProcess):
                 process.resume()
                 process.send_signal(signal.SIGTERM)
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=60)
         for process in alive:
             process.kill()
         self.client.close()
@@ -198,9 +202,9 @@ class Cluster:
         self.redis.close()
         self.postgres.close()
         assert not alive, "processes stayed behind"
-        until(lambda: not self._strays(), "workers whose supervisor was killed to stop")
+        until(lambda: not self.strays(), "workers whose supervisor was killed to stop")
 
-    def _strays(self) -> list[psutil.Process]:
+    def strays(self) -> list[psutil.Process]:
         """Processes of this cluster, whoever their parent is now."""
         found = []
         for process in psutil.process_iter():
@@ -208,13 +212,6 @@ class Cluster:
                 if process.environ().get("ACCIDENT", "").endswith(f"={self.held}"):
                     found.append(process)
         return found
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.01)
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:

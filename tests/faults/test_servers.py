@@ -18,7 +18,8 @@ from sqlalchemy import text
 
 from client import Model
 from client.webhooks import verify
-from tests.faults.cluster import Cluster, until
+from tests.faults.cluster import Cluster
+from tests.service.support import until
 
 LOST = "resource.worker_lost"
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
@@ -36,12 +37,14 @@ def test_postgresql_restarted_during_a_proof(cluster: Cluster, model: Model) -> 
 
 def test_postgresql_gone_when_a_proof_is_done(cluster: Cluster, model: Model) -> None:
     """The result is lost; the proof is made anew."""
+    before = cluster.logged("raised unexpected")  # nor can the failure be written
     with cluster.holding():
         (proof,) = cluster.prove(model)
         cluster.until_held(proof)
         cluster.postgres.kill()
-    time.sleep(2.0)
+    until(lambda: cluster.logged("raised unexpected") > before, "the worker to find out")
     cluster.postgres.start()
+    cluster.let_leases_run_out()
     cluster.ended_well(proof, LOST)
 
 
@@ -148,8 +151,9 @@ def test_a_webhook_that_hangs(cluster: Cluster, model: Model) -> None:
     for headers, body in came["/works"]:
         assert verify(hooks["/works"].secret, headers, body).type == "proof.succeeded"
     states = "SELECT state, count(*) FROM deliveries WHERE webhook_id = :id GROUP BY state"
-    assert cluster.query(states, id=hooks["/works"].id) == [("delivered", 2)]
-    assert cluster.query(states, id=hooks["/hangs"].id) == [("waiting", 2)]
+    for path, state in (("/works", "delivered"), ("/hangs", "waiting")):
+        hook = hooks[path].id
+        until(lambda hook=hook, state=state: cluster.query(states, id=hook) == [(state, 2)], path)  # type: ignore[misc]
 
 
 @contextmanager

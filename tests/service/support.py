@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,6 +75,14 @@ def labelled(size: int = 7, inputs: int = 4) -> tuple[bytes, bytes]:
     """Samples for the tiny network, inside its calibrated range, and labels."""
     random = np.random.default_rng(9)
     return npy(random.uniform(0, 1, size=(size, inputs))), npy(random.integers(0, 3, size=size))
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 120.0) -> None:
+    """Wait for it: long enough for the busiest of machines."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.01)
 
 
 @contextmanager

@@ -10,20 +10,21 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
 from client import Client, Dataset, Model
-from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx
+from tests.faults.accident import held_at
+from tests.service.conftest import BASIS_POINTS
+from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx, until
 
-# Committed weights are variables of every proof: one of this network takes long enough to be killed.
-INPUTS, HIDDEN = 64, 256
-BASIS_POINTS = 1 << 15
+INPUTS, HIDDEN = 8, 5
 _ARTIFACTS = """SELECT quantised FROM models UNION SELECT proving_key FROM circuits
     UNION SELECT samples FROM datasets UNION SELECT openings FROM datasets
     UNION SELECT digest FROM artifacts"""
@@ -31,10 +32,11 @@ VALUES = [SECRET] + [round(0.1 + 0.01 * index, 6) for index in range(INPUTS - 1)
 
 
 class Service:
-    """A running ``zenserve serve``."""
+    """A running ``zenserve serve``, whose worker stays at the witness of its job while a file is there."""
 
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
+        self.held = folder / "held"
         self.log = folder / "log.txt"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
@@ -49,10 +51,12 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=os.environ | {"ZENSERVE_BASIS_POINTS": str(BASIS_POINTS), "ZENSERVE_THREADS": "1"},
+                env=os.environ
+                | {"ZENSERVE_BASIS_POINTS": str(BASIS_POINTS), "ZENSERVE_THREADS": "1"}
+                | held_at("witness", self.held),
             )
         self.client = Client(f"http://127.0.0.1:{self.port}")
-        until(self.client.is_ready, "the service to be ready", seconds=60)
+        until(self.client.is_ready, "the service to be ready")
 
     def workers(self) -> list[psutil.Process]:
         return [child for child in self.process.children() if "service.worker" in child.cmdline()]
@@ -64,46 +68,36 @@ class Service:
         finally:
             connection.close()
 
-    def wait_until_proving(self, job_id: str) -> None:
-        """Until a worker has taken the proof or shard: its stage may be written too late to wait for, every
-        quarter of a second, and a fast processor needs no more for a proof."""
-        sql = f"SELECT state FROM jobs WHERE id = '{job_id}'"  # noqa: S608
+    @contextmanager
+    def in_the_middle(self, model: Model, *values: Any, **options: Any) -> Iterator[tuple[str, str]]:
+        """A worker is at the witness of a new proof, or of a shard of it. The proof's id, and that one's."""
+        self.held.touch()
+        proof_id = self.client.create_proof(model.id, *values, **options).id
+        sql = f"""SELECT id FROM jobs WHERE '{proof_id}' IN (id, parent_id) AND stage = 'witness'"""  # noqa: S608
+        until(lambda: self.query(sql), "the proof to be under way")
+        try:
+            yield proof_id, str(self.query(sql)[0][0])
+        finally:
+            self.held.unlink()
 
-        def proving() -> bool:
-            state = self.query(sql)[0][0]
-            assert state in ("queued", "running"), "the proof was over before it could be disturbed"
-            return state == "running"
-
-        until(proving, "the proof to be under way")
-
-    def wait_until_shard(self, proof_id: str, position: int) -> str:
-        """Until a worker has taken a shard of the proof. Its id."""
-        sql = f"SELECT id FROM shards WHERE proof_id = '{proof_id}' AND position = {position}"  # noqa: S608
-        until(lambda: bool(self.query(sql)), "the plan")
-        shard_id = str(self.query(sql)[0][0])
-        self.wait_until_proving(shard_id)
-        return shard_id
-
-    def kill(self) -> None:
-        self.client.__exit__(None, None, None)
+    def kill_with_worker(self) -> None:
+        """Without a warning. The worker has to notice."""
+        (worker,) = self.workers()
+        self.client.close()
         self.process.kill()
         self.process.wait()
+        until(
+            lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, "the worker to leave"
+        )
 
     def stop(self) -> None:
-        self.client.__exit__(None, None, None)
+        self.client.close()
         family = [self.process, *self.process.children(recursive=True)]
         self.process.send_signal(signal.SIGTERM)
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=120)
         for process in alive:
             process.kill()
         assert not alive, "the service left processes behind"
-
-
-def until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.005)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +113,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def model(service: Service) -> Model:
     onnx, calibration = tiny_onnx(HIDDEN, INPUTS), tiny_calibration(INPUTS)
     return service.client.wait(
-        service.client.create_model(onnx, calibration, name="slow", weight_privacy="committed")
+        service.client.create_model(onnx, calibration, name="tiny", weight_privacy="committed")
     )
 
 
@@ -135,18 +129,17 @@ def dataset(service: Service, model: Model) -> Dataset:
 
 
 def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
-    proof = service.client.create_proof(model.id, VALUES)
-    service.wait_until_proving(proof.id)
-    (worker,) = service.workers()
-    worker.send_signal(signal.SIGKILL)
-    states = [(seen.state, seen.attempt) for seen in service.client.events(proof.id)]
-    done = service.client.get_proof(proof.id)
+    with service.in_the_middle(model, VALUES) as (proof_id, _):
+        (worker,) = service.workers()
+        worker.send_signal(signal.SIGKILL)
+    states = [(seen.state, seen.attempt) for seen in service.client.events(proof_id)]
+    done = service.client.get_proof(proof_id)
     assert (done.state, done.attempt) == ("succeeded", 2)
     assert [failure["code"] for failure in done.failures] == ["resource.worker_lost"]
     assert ("queued", 1) in states
     assert ("running", 2) in states
     assert service.query("SELECT count(*) FROM proofs WHERE document IS NOT NULL") == [(1,)]
-    assert service.client.verify(service.client.get_proof_document(proof.id)).valid
+    assert service.client.verify(service.client.get_proof_document(proof_id)).valid
     until(lambda: len(service.workers()) == 1, "one new worker")
     assert service.workers()[0].pid != worker.pid
 
@@ -154,66 +147,56 @@ def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Mo
 def test_stop_in_the_middle_of_a_proof_gives_it_back_and_a_restart_finishes_it(
     service: Service, model: Model
 ) -> None:
-    # Its keys are to be made first: there is time enough to tell the worker.
-    proof = service.client.create_proof(model.id, VALUES, reveal="top", top=1)
-    service.wait_until_proving(proof.id)
-    service.stop()
-    state = service.query(f"SELECT state, attempt, worker FROM jobs WHERE id = '{proof.id}'")  # noqa: S608
+    with service.in_the_middle(model, VALUES) as (proof_id, _):
+        service.stop()
+    state = service.query(f"SELECT state, attempt, worker FROM jobs WHERE id = '{proof_id}'")  # noqa: S608
     assert state == [("queued", 0, None)]
     service.start()
-    done = service.client.wait(service.client.get_proof(proof.id))
+    done = service.client.wait(service.client.get_proof(proof_id))
     assert (done.state, done.attempt, done.failures) == ("succeeded", 1, [])
 
 
 def test_cancel_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
-    proof = service.client.create_proof(model.id, VALUES, reveal="logits")
-    service.wait_until_proving(proof.id)
-    service.client.cancel(proof.id)
-    until(lambda: service.client.get_proof(proof.id).is_over, "the proof to be over")
-    assert service.client.get_proof(proof.id).state == "canceled"
+    with service.in_the_middle(model, VALUES) as (proof_id, _):
+        service.client.cancel(proof_id)
+        until(lambda: service.client.get_proof(proof_id).is_over, "the proof to be over")
+    assert service.client.get_proof(proof_id).state == "canceled"
 
 
 def test_kill_of_the_whole_service_leaves_no_orphan_and_loses_no_proof(
     service: Service, model: Model
 ) -> None:
-    proof = service.client.create_proof(model.id, VALUES)
-    service.wait_until_proving(proof.id)
-    (worker,) = service.workers()
-    service.kill()
-    until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, "the worker to leave")
+    with service.in_the_middle(model, VALUES) as (proof_id, _):
+        service.kill_with_worker()
     service.start()
-    assert service.client.wait(service.client.get_proof(proof.id)).state == "succeeded"
+    assert service.client.wait(service.client.get_proof(proof_id)).state == "succeeded"
 
 
 def test_kill_of_the_worker_in_the_middle_of_a_shard(
     service: Service, model: Model, dataset: Dataset
 ) -> None:
-    proof = service.client.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
-    shard_id = service.wait_until_shard(proof.id, 1)
-    assert service.client.get_proof(proof.id).stage == "shards"
-    (worker,) = service.workers()
-    worker.send_signal(signal.SIGKILL)
-    done = service.client.wait(service.client.get_proof(proof.id))
+    with service.in_the_middle(model, scheme="accuracy", dataset_id=dataset.id) as (proof_id, shard_id):
+        assert service.client.get_proof(proof_id).stage == "shards"
+        (worker,) = service.workers()
+        worker.send_signal(signal.SIGKILL)
+    done = service.client.wait(service.client.get_proof(proof_id))
     assert (done.attempt, done.failures) == (1, [])
-    attempts = f"SELECT id, attempt FROM jobs WHERE parent_id = '{proof.id}' AND attempt > 1"  # noqa: S608
+    attempts = f"SELECT id, attempt FROM jobs WHERE parent_id = '{proof_id}' AND attempt > 1"  # noqa: S608
     assert service.query(attempts) == [(shard_id, 2)]
-    assert service.client.verify(service.client.get_proof_document(proof.id)).valid
+    assert service.client.verify(service.client.get_proof_document(proof_id)).valid
 
 
 def test_kill_of_the_whole_service_while_a_proof_waits_for_its_shards(
     service: Service, model: Model, dataset: Dataset
 ) -> None:
-    proof = service.client.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
-    service.wait_until_shard(proof.id, 0)
-    (worker,) = service.workers()
-    service.kill()
-    until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, "the worker to leave")
-    row = f"SELECT state, worker, lease_expires_at FROM jobs WHERE id = '{proof.id}'"  # noqa: S608
-    assert service.query(row) == [("running", None, None)]
+    with service.in_the_middle(model, scheme="accuracy", dataset_id=dataset.id) as (proof_id, _):
+        service.kill_with_worker()
+        row = f"SELECT state, worker, lease_expires_at FROM jobs WHERE id = '{proof_id}'"  # noqa: S608
+        assert service.query(row) == [("running", None, None)]
     service.start()
-    done = service.client.wait(service.client.get_proof(proof.id))
+    done = service.client.wait(service.client.get_proof(proof_id))
     assert (done.state, done.attempt) == ("succeeded", 1)
-    assert service.client.verify(service.client.get_proof_document(proof.id)).valid
+    assert service.client.verify(service.client.get_proof_document(proof_id)).valid
 
 
 def test_nothing_secret_is_left_in_the_clear(service: Service, model: Model, dataset: Dataset) -> None:
@@ -253,7 +236,7 @@ def test_a_second_service_on_the_same_data_is_refused(service: Service) -> None:
     second = subprocess.run(
         [sys.executable, *command, "--port", "1"],
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
         text=True,
         env=os.environ,

@@ -7,3 +7,4 @@ if "service.worker" in sys.orig_argv:
     from tests.faults.accident import prepare
 
     prepare(os.environ["ACCIDENT"])
+    os.nice = lambda _: 0  # beside other tests a nice worker would hardly ever have its turn
