@@ -7,15 +7,18 @@ that it leads to finds no queued job). So there is no result backend, and the br
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
 
+from service import log
 from service.settings import Settings
 from service.tables import QueueName
 
+REST_SECONDS: Final = 2.0
 TASK: Final = "zenserve.run_job"
 _PREFIX: Final = "zenserve."
 
@@ -24,6 +27,7 @@ class Queue:
     """Sends job ids to the workers."""
 
     def __init__(self, settings: Settings) -> None:
+        self._unreachable_until = 0.0
         if settings.broker_url is not None:
             broker = _redis(settings.broker_url.get_secret_value())
         else:
@@ -45,8 +49,18 @@ class Queue:
         )
 
     def send(self, job_id: str, queue: QueueName = "cpu") -> None:
-        """Call this after the commit that made the job: a worker may read the database at once."""
-        self.celery.send_task(TASK, args=[job_id], queue=_PREFIX + queue, retry=False)
+        """Tell the workers. Call this after the commit that queued the job: one may read it at once.
+
+        A broker that is down costs time, not the job: the reaper tells them later. It is left alone for a
+        moment, else every caller would wait for it.
+        """
+        if time.monotonic() < self._unreachable_until:
+            return
+        try:
+            self.celery.send_task(TASK, args=[job_id], queue=_PREFIX + queue, retry=False)
+        except Exception:
+            self._unreachable_until = time.monotonic() + REST_SECONDS
+            log.event("queue.unreachable", level=30, id=job_id, failed=True)
 
     def is_empty(self, queue: QueueName = "cpu") -> bool:
         """Whether no message waits for a worker."""
@@ -71,6 +85,7 @@ def _redis(url: str) -> dict[str, Any]:
     return {
         "broker_url": url,
         "broker_transport_options": {
+            "max_retries": 0,  # when sending: callers wait
             "socket_timeout": 10,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,

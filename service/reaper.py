@@ -108,7 +108,7 @@ def _send_again(runtime: Runtime, pick_up_seconds: float) -> None:
             with runtime.database.write() as session:
                 Jobs(session).enqueued(job_ids)
             for job_id in job_ids:
-                runtime.enqueue(job_id, queue)
+                runtime.queue.send(job_id, queue)
 
 
 def _delete_old(runtime: Runtime) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service import log
 from service.database import Database
 from service.queue import Queue
 from service.settings import Settings
 from service.store import Store
-from service.tables import QueueName
 from service.vault import Vault
 
 
@@ -32,16 +30,6 @@ class Runtime:
             Vault.from_settings(settings),
             Queue(settings),
         )
-
-    def enqueue(self, job_id: str, queue: QueueName = "cpu") -> None:
-        """Tell the workers, after the commit that queued the job.
-
-        A broker that is down costs time, not the job: the reaper tells them later.
-        """
-        try:
-            self.queue.send(job_id, queue)
-        except Exception:
-            log.event("queue.unreachable", level=30, id=job_id, failed=True)
 
     def close(self) -> None:
         self.queue.close()

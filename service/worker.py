@@ -64,7 +64,7 @@ def run_claimed(runtime: Runtime, heartbeat: Heartbeat, claim: Claim) -> None:
         span.end(state)
         log.event("job.left", state=state, attempt=claim.attempt)
     for job_id, queue in ready:
-        runtime.enqueue(job_id, queue)
+        runtime.queue.send(job_id, queue)
 
 
 def _attempt(runtime: Runtime, hold: Hold) -> None:

@@ -58,7 +58,7 @@ def submit(
         return added
     queue, used = added
     delete(runtime, used)
-    runtime.enqueue(row.id, queue)
+    runtime.queue.send(row.id, queue)
     return row.id
 
 
@@ -107,7 +107,7 @@ def retry(runtime: Runtime, principal: Principal, request: Request, kind: str, j
         queue, queued = row.job.queue, Jobs(session).retry(job_id)
         audit.note(session, principal, f"{kind}.retry", job_id, request, tenant_id=row.job.tenant_id)
     for queued_id in queued:
-        runtime.enqueue(queued_id, queue)
+        runtime.queue.send(queued_id, queue)
 
 
 def delete(runtime: Runtime, digests: Iterable[str | None]) -> None:

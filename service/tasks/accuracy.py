@@ -100,7 +100,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
             secret = runtime.vault.seal(opening.to_bytes(), f"count:{shard_id}")
             Shards(session).add(Shard(id=shard_id, proof_id=proof.id, position=position, opening=secret))
     for shard_id in ids:
-        runtime.enqueue(shard_id, proof.job.queue)
+        runtime.queue.send(shard_id, proof.job.queue)
 
 
 def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
