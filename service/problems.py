@@ -83,11 +83,6 @@ class Problem(BaseModel):
     request_id: str | None = Field(default=None, examples=["req_5f0c1d2e"])
 
 
-def problem_of(error: ZenError) -> dict[str, Any]:
-    """What a job keeps of an error."""
-    return {"code": error.code, "detail": error.message, "field": error.field}
-
-
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error part of an operation's OpenAPI description."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 import warnings
-from typing import Final
+from typing import Any, Final
 
 from celery.platforms import SecurityWarning  # type: ignore[import-untyped]
 from celery.signals import worker_shutting_down  # type: ignore[import-untyped]
@@ -19,13 +19,12 @@ from sqlalchemy.exc import OperationalError
 from service import log, telemetry
 from service.heartbeat import Heartbeat, Hold, end_stopped
 from service.jobs import Claim, Jobs
-from service.problems import problem_of
 from service.queue import TASK, names
 from service.runtime import Runtime
 from service.scheduling import claim_next
 from service.settings import Settings
 from service.tasks import TASKS
-from zenerrors import Cancelled, InputError, ResourceError
+from zenerrors import Cancelled, InputError, ResourceError, ZenError
 
 _NICE: Final = 10
 
@@ -77,13 +76,18 @@ def _attempt(runtime: Runtime, hold: Hold) -> None:
             end_stopped(Jobs(session), hold)
     except InputError as error:
         with runtime.database.write() as session:
-            Jobs(session).fail(claim, problem_of(error))
+            Jobs(session).fail(claim, _problem_of(error))
     except Exception as error:
         # Out of memory, a full disk, a bug: it may pass, so another attempt is due.
         log.event("job.broke", level=40, failed=True)
         cause = error if isinstance(error, ResourceError) else _unexpected(error)
         with runtime.database.write() as session:
-            Jobs(session).give_back(claim, problem_of(cause), max_attempts)
+            Jobs(session).give_back(claim, _problem_of(cause), max_attempts)
+
+
+def _problem_of(error: ZenError) -> dict[str, Any]:
+    """What a job keeps of an error."""
+    return {"code": error.code, "detail": error.message, "field": error.field}
 
 
 def _unexpected(error: Exception) -> ResourceError:
