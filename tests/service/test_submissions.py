@@ -19,6 +19,7 @@ from sqlalchemy import event, text, update
 import client
 from service import audit
 from service.jobs import Jobs
+from service.queue import Queue
 from service.repositories import Proofs
 from service.routes import following
 from service.runtime import Runtime
@@ -83,7 +84,7 @@ def test_equal_requests_at_once_make_one_thing(
     each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of them makes it. The others looked before it was there, and PostgreSQL lets them try as well."""
-    monkeypatch.setattr(Runtime, "enqueue", lambda *_: None)  # there is no broker
+    monkeypatch.setattr(Queue, "send", lambda *_: None)  # there is no broker
     note, refused = audit.note, []
 
     def slow(*given: Any, **more: Any) -> None:
@@ -254,7 +255,7 @@ def test_deleting_leaves_nothing(http: httpx.Client, with_model: Runtime, model:
 def test_a_model_is_deleted_after_what_is_of_it(
     each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Runtime, "enqueue", lambda *_: None)  # there is no broker
+    monkeypatch.setattr(Queue, "send", lambda *_: None)  # there is no broker
     with calling(each_runtime) as http:
         model_id = ready_model(http, each_runtime)
         path, body = f"/v1/models/{model_id}", {"model_id": model_id}
