@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import threading
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -56,6 +57,7 @@ class Module:
         self._library = ctypes.CDLL(str(library))
         self._launch = self._library.zen_launch
         self._launch.restype = ctypes.c_char_p
+        self._one_launch = threading.Lock()
 
     def launch(
         self, kernel: str, grid: int | tuple[int, int], threads: int, *arguments: Any, shared_bytes: int = 0
@@ -64,7 +66,8 @@ class Module:
         function = ctypes.cast(getattr(self._library, kernel), ctypes.c_void_p)
         words = (ctypes.c_uint64 * len(arguments))(*map(_word, arguments))
         dimensions = [ctypes.c_uint(each) for each in (*blocks, threads)]
-        error = self._launch(function, *dimensions, ctypes.c_size_t(shared_bytes), len(arguments), words)
+        with self._one_launch:
+            error = self._launch(function, *dimensions, ctypes.c_size_t(shared_bytes), len(arguments), words)
         if error is not None:
             raise LaunchError(f"{kernel}: {error.decode()}")
 

@@ -2,7 +2,7 @@
 // is no device. Blocks run one after the other, on one thread of the system; the threads of a block are fibers, which
 // run until they wait for each other. What a device would leave undefined is made to show: memory starts with a
 // pattern, a wait that cannot end and an address out of bounds are errors, and every other block runs its threads from
-// the last to the first.
+// the last to the first. Every kernel is compiled after this file: it includes nothing that takes long to read.
 #pragma once
 
 #include <array>
@@ -12,11 +12,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <mutex>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -80,8 +77,9 @@ struct Warp {
 static Thread threads[most_threads];
 static Warp warps[most_threads / warp_size];
 static int current, alive, at_barrier;
-static std::vector<std::unique_ptr<Fiber>> fibers;
-static std::vector<Fiber*> idle;
+static Fiber fibers[most_threads];
+static Fiber* idle[most_threads];
+static int fiber_count, idle_count;
 static jmp_buf scheduler;
 static char error[512];
 static void (*call)(void*, const u64*);
@@ -159,7 +157,7 @@ static void finish() {
   Thread& self = threads[current];
   Warp& warp = warps[current / warp_size];
   self.state = State::finished;
-  idle.push_back(self.fiber);
+  idle[idle_count++] = self.fiber;
   warp.alive &= ~(1u << lane_index());
   if (--alive && at_barrier == alive) release_barrier();
   if (warp.alive && warp.arrived == warp.alive) release_warp(current / warp_size);
@@ -178,8 +176,7 @@ static Fiber* new_fiber() {
   auto* stack = static_cast<char*>(
       mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   mprotect(stack, guard_bytes, PROT_NONE);
-  fibers.push_back(std::make_unique<Fiber>());
-  Fiber& fiber = *fibers.back();
+  Fiber& fiber = fibers[fiber_count++];
   getcontext(&fiber.entry);
   fiber.entry.uc_stack.ss_sp = stack + guard_bytes;
   fiber.entry.uc_stack.ss_size = stack_bytes;
@@ -193,9 +190,7 @@ static void resume(int index) {
   current = index;
   threadIdx.x = unsigned(index);
   if (thread.state == State::unstarted) {
-    if (idle.empty()) idle.push_back(new_fiber());
-    thread = {State::ready, idle.back()};
-    idle.pop_back();
+    thread = {State::ready, idle_count ? idle[--idle_count] : new_fiber()};
   }
   if (_setjmp(scheduler)) return;
   if (thread.fiber->entered) _longjmp(thread.fiber->place, 1);
@@ -284,15 +279,12 @@ constexpr auto callers(std::index_sequence<counts...>) {
 }
 constexpr int most_arguments = 24;
 
-static std::mutex one_launch;
-
-// Null, or what went wrong.
+// Null, or what went wrong. Launches take turns.
 extern "C" __global__ const char* zen_launch(void* function, unsigned grid_x, unsigned grid_y, unsigned block,
                                              size_t shared_bytes, int count, const u64* words) {
   static constexpr auto by_count = callers(std::make_index_sequence<most_arguments + 1>());
   static auto* const shared = static_cast<unsigned char*>(
       mmap(nullptr, shared_room + guard_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  const std::lock_guard lock(one_launch);
   if (grid_x >> 31 || grid_y > 65535) return "the grid is too large";
   if (!block || block > most_threads || block % warp_size) return "a block must have whole warps, 1 to 32 of them";
   if (shared_bytes > most_shared_bytes) return "a block has at most 227 KiB of shared memory";
@@ -306,8 +298,8 @@ extern "C" __global__ const char* zen_launch(void* function, unsigned grid_x, un
   for (blockIdx.y = 0; blockIdx.y < grid_y && !*error; blockIdx.y++)
     for (blockIdx.x = 0; blockIdx.x < grid_x && !*error; blockIdx.x++) run_block(shared_bytes);
   if (!*error) return nullptr;
-  idle.clear();  // fibers were left where they stood: they enter anew
-  for (auto& fiber : fibers) fiber->entered = false, idle.push_back(fiber.get());
+  for (int i = 0; i < fiber_count; i++) fibers[i].entered = false, idle[i] = &fibers[i];
+  idle_count = fiber_count;  // fibers were left where they stood: they enter anew
   return error;
 }
 
