@@ -79,7 +79,7 @@ def idle() -> Case:
 
 
 def network() -> Case:
-    statement = random_statement(7)
+    statement = random_statement(6)
     return Case(statement, random_witness(statement, "network"))
 
 
@@ -128,13 +128,15 @@ def test_keys_and_proofs_are_those_of_the_processor(
 
 def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) -> None:
     case = network()
+    use("cpu")
+    key = case.setup()
     wrong = case.z.copy()
     wrong[-1] = fr.from_ints([5])[0]
     messages = []
     for name in ("cpu", "gpu"):
         use(name)
         with pytest.raises(StatementError) as refusal:
-            case.prove(case.setup(), wrong)
+            case.prove(key, wrong)
         messages.append(refusal.value.message)
     assert messages[0] == messages[1]
 
@@ -142,9 +144,10 @@ def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) ->
 def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], None]) -> None:
     from prover.backends.gpu import GPU
 
-    use("gpu")
     case = cubic()
+    use("cpu")
     key = case.setup()
+    use("gpu")
     stages: list[str] = []
     for _ in range(2):
         proof = prover.prove(key, case.statement, case.z, progress=lambda stage, _: stages.append(stage))
@@ -165,7 +168,7 @@ def _remembering(allocate: Callable[..., Any], arrays: list[Any]) -> Callable[..
 
 def long_row() -> Case:
     """A row of so many entries that its carries are carried further."""
-    count = 1500
+    count = 200
     places = np.arange(count)
     entries = Csr.from_entries(1, np.zeros_like(places), 2 + places, np.ones_like(places))
     one, total = (Csr.selection(np.array([column])) for column in (0, 1))
@@ -181,10 +184,11 @@ def test_the_witness_is_erased_on_the_device(
 ) -> None:
     from gpu import device
 
-    use("gpu")
     case = make()
-    arrays: list[Any] = []
+    use("cpu")
     key = case.setup()
+    use("gpu")
+    arrays: list[Any] = []
     case.prove(key)
     for name in ("empty", "zeros"):
         monkeypatch.setattr(device, name, _remembering(getattr(device, name), arrays))
@@ -221,7 +225,7 @@ def test_keys_make_do_with_the_memory_there_is(
     parts = resident.Resident(key, case.statement)
     points = sum(part.least_bytes for part in parts.sums)
     others = parts.wanted_bytes - parts.table_bytes
-    monkeypatch.setattr(resident, "_PIECE", 64)
+    monkeypatch.setattr(resident, "_PIECE", 32)
     allocated = []
     for tables in (parts.table_bytes, (points + parts.table_bytes) // 2, points, 0):
         free = others + tables
@@ -240,9 +244,10 @@ def test_keys_make_do_with_the_memory_there_is(
 
 
 def test_two_threads_prove_at_once(use: Callable[[str], None]) -> None:
-    use("gpu")
-    case = network()
+    case = cubic()
+    use("cpu")
     key = case.setup()
+    use("gpu")
     public = fr.to_ints(case.z[1 : 1 + case.statement.public])
     with ThreadPoolExecutor(2) as pool:
         proofs = list(pool.map(lambda _: case.prove(key), range(4)))
@@ -263,7 +268,7 @@ def test_streams_come_back_whatever_fails(
     from prover.backends.gpu import GPU
     from prover.backends.resident import PROOFS_AT_ONCE
 
-    use("gpu")
+    use("cpu")
     case = cubic()
     session = GPU.prove(case.setup(), case.statement, case.z, 1, lambda *_: None)
     left: list[object] = []
@@ -281,9 +286,10 @@ def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[st
     from prover.backends.gpu import GPU
     from prover.backends.resident import PROOFS_AT_ONCE
 
-    use("gpu")
     case = cubic()
+    use("cpu")
     key = case.setup()
+    use("gpu")
     with ThreadPoolExecutor(1) as pool, ExitStack() as others:
         for _ in range(PROOFS_AT_ONCE):
             others.enter_context(GPU.prove(key, case.statement, case.z, 1, lambda *_: None))
@@ -300,9 +306,10 @@ def test_keys_make_room_once_their_proofs_are_done(
     from prover.backends import resident
     from prover.backends.gpu import GPU
 
-    use("gpu")
-    case, other = cubic(), network()
+    case, other = cubic(), idle()
+    use("cpu")
     key, next_key = case.setup(), other.setup()
+    use("gpu")
     with ThreadPoolExecutor(1) as pool:
         with GPU.prove(key, case.statement, case.z, 1, lambda *_: None):
             monkeypatch.setattr(resident.Resident, "wanted_bytes", 1 << 60)
