@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from py_ecc.bls.point_compression import decompress_G1, decompress_G2
 from py_ecc.bls.typing import G1Compressed, G2Compressed
@@ -24,6 +25,9 @@ from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pai
 from prover.proof import Proof
 from prover.verdict import OK, Verdict
 from prover.verifying_key import VerifyingKey
+
+_REMEMBERED: Final = 256
+"""Points of keys, and equations of one segment, that many proofs share: py_ecc takes long over each."""
 
 
 class _RefusedError(Exception):
@@ -48,33 +52,47 @@ def verify(
         names = ["a", "b", "c", *["segment"] * len(links), *["knowledge"] * len(links)]
         names += ["link"] * len(commitments)
         a, b, c, *others = (_point(data, name) for data, name in zip(encoded, names, strict=True))
-        outside = [_point(data, "commitment") for data in commitments]
+        for data in commitments:
+            _point(data, "commitment")
     except _RefusedError as refusal:
         return Verdict.of(str(refusal))
     segments, knowledge, proofs = (
-        others[: len(links)],
-        others[len(links) : 2 * len(links)],
-        others[2 * len(links) :],
+        encoded[3 : 3 + len(links)],
+        encoded[3 + len(links) : 3 + 2 * len(links)],
+        encoded[3 + 2 * len(links) :],
     )
 
     inputs = Z1
-    drawn = challenges(key, public_inputs, encoded[3 : 3 + len(links)], commitments)
+    drawn = challenges(key, public_inputs, segments, commitments)
     for value, point in zip([1, *public_inputs, *drawn], key.ic, strict=True):
         inputs = add(inputs, multiply(_point(point, "ic"), value))
-    for segment in segments:
-        inputs = add(inputs, segment)
+    for segment_point in others[: len(links)]:
+        inputs = add(inputs, segment_point)
     alpha, beta = _point(key.alpha_g1, "alpha"), _point(key.beta_g2, "beta")
     gamma, delta = _point(key.gamma_g2, "gamma"), _point(key.delta_g2, "delta")
     for index, (segment, known) in enumerate(zip(segments, knowledge, strict=True)):
-        if not _is_one([(neg(known), G2), (segment, _point(key.segments[index].knowledge_g2, "sigma"))]):
+        if not _is_known(segment, known, key.segments[index].knowledge_g2):
             return Verdict.of("knowledge_mismatch", index=index)
     linked = [(d, each.link_g2) for d, each in zip(segments, key.segments, strict=True) if each.link_g2]
     for index, ((segment, pair), link) in enumerate(zip(linked, proofs, strict=True)):
-        k_1, k_2 = (_point(point, "k") for point in pair)
-        if not _is_one([(neg(link), G2), (segment, k_1), (outside[index], k_2)]):
+        if not _is_linked(segment, commitments[index], link, pair):
             return Verdict.of("link_mismatch", index=index)
     groth16 = [(neg(a), b), (alpha, beta), (inputs, gamma), (c, delta)]
     return Verdict.of(OK if _is_one(groth16) else "pairing_mismatch")
+
+
+@lru_cache(_REMEMBERED)
+def _is_known(segment: bytes, known: bytes, sigma: bytes) -> bool:
+    return _is_one(
+        [(neg(_point(known, "knowledge")), G2), (_point(segment, "segment"), _point(sigma, "sigma"))]
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _is_linked(segment: bytes, outside: bytes, link: bytes, pair: tuple[bytes, bytes]) -> bool:
+    k_1, k_2 = (_point(point, "k") for point in pair)
+    inside = (_point(segment, "segment"), k_1)
+    return _is_one([(neg(_point(link, "link")), G2), inside, (_point(outside, "commitment"), k_2)])
 
 
 def _is_one(pairs: Sequence[tuple[Any, Any]]) -> bool:
@@ -138,6 +156,7 @@ def _split(data: bytes, segments: int, links: int) -> list[bytes]:
     return [data[:48], data[48:144], *(data[i : i + 48] for i in range(144, len(data), 48))]
 
 
+@lru_cache(_REMEMBERED)
 def _point(data: bytes, name: str) -> Any:
     """The finite subgroup point of ``data``: 48 bytes in G1, 96 in G2. Raises ``_RefusedError``."""
     words = [int.from_bytes(data[i : i + 48], "big") for i in range(0, len(data), 48)]

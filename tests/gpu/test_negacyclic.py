@@ -31,7 +31,7 @@ def schoolbook(a: list[int], b: list[int], modulus: int) -> list[int]:
 
 
 def through_integers(a: list[int], b: list[int], modulus: int) -> list[int]:
-    """The schoolbook's sums, made by one product of long integers (Kronecker), for which decimals are fast."""
+    """The schoolbook's sums, made by one product of long numbers (Kronecker), where decimals are fast."""
     size, width = len(a), len(str(len(a) * modulus**2))
 
     def packed(values: list[int]) -> Decimal:

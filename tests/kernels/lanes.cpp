@@ -175,7 +175,7 @@ void additions() {
       for (long i = 0; i < size; i++) twice[i] = near[i];
       for (long i = 0; i < size; i++) from_summands.push(&twice[i], &far[i], &twice[i], false, false);
       from_summands.flush();
-      for (long i = 0; i < std::min(size, 400l); i++) {
+      for (long i = size - 1; i >= 0; i -= 1 + size / 50) {
         const Pair& pair = pairs[i];
         const Affine<F> left = pair.negate_left ? -points[pair.left] : points[pair.left];
         const Affine<F> right = pair.negate_right ? -points[pair.right] : points[pair.right];

@@ -14,9 +14,9 @@ from tests.prover.iden3.conftest import Snarkjs
 from tests.prover.iden3.support import VECTORS, random_statement, take_apart
 from tests.prover.statements import Example
 
-ROWS, PUBLIC, PRIVATE = 30, 3, 20
-POWER = 6
-"""2^6 rows hold the statement below; its 2^5 bases of the quotient need no power of tau that is missing."""
+ROWS, PUBLIC, PRIVATE = 10, 2, 8
+POWER = 4
+"""2^4 rows hold the statement below; its 2^3 bases of the quotient need no power of tau that is missing."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def dump(path: Path, document: object) -> str:
 def verifies_there(
     snarkjs: Snarkjs, where: Path, key: ProvingKey, statement: Statement, witness: FrArray
 ) -> bool:
-    """Whether snarkjs accepts a proof made here, and refuses it for other public inputs."""
+    """Whether snarkjs accepts a proof made here."""
     proof = prover.prove(key, statement, witness)
     public = fr.to_ints(witness[1 : 1 + statement.public])
     files = [
@@ -50,11 +50,7 @@ def verifies_there(
         dump(where / "public.json", iden3.export_public_inputs(public)),
         dump(where / "proof.json", iden3.export_proof(proof)),
     ]
-    accepted = "OK!" in snarkjs("groth16", "verify", *files)
-    dump(where / "public.json", iden3.export_public_inputs([public[0] ^ 1, *public[1:]]))
-    with pytest.raises(AssertionError, match="Invalid proof"):
-        snarkjs("groth16", "verify", *files)
-    return accepted
+    return "OK!" in snarkjs("groth16", "verify", *files)
 
 
 def verifies_here(snarkjs: Snarkjs, where: Path, key: ProvingKey, zkey: str, wtns: str) -> bool:
@@ -80,6 +76,9 @@ def test_our_keys_and_proofs_there(
     assert f"# of Constraints: {ROWS}" in info
     assert "WITNESS IS CORRECT" in snarkjs("wtns", "check", "our.r1cs", "our.wtns")
     assert verifies_there(snarkjs, tmp_path, key, statement, witness)
+    dump(tmp_path / "public.json", iden3.export_public_inputs([z[1] ^ 1, *z[2 : 1 + PUBLIC]]))
+    with pytest.raises(AssertionError, match="Invalid proof"):
+        snarkjs("groth16", "verify", "vk.json", "public.json", "proof.json")
     assert verifies_here(snarkjs, tmp_path, key, "our.zkey", "our.wtns")
 
     snarkjs("zkey", "export", "verificationkey", "our.zkey", "their_vk.json")
