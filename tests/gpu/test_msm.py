@@ -54,7 +54,7 @@ def check(group: Group, kind: str, count: int, levels: int) -> None:
 @pytest.mark.parametrize("levels", [0, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_kinds_of_scalars(kind: str, levels: int) -> None:
-    """In G2 too, but laid out as they are by default: tests/kernels/test_msm.py."""
+    """Kinds differ in their digits, which are sorted without regard to the group."""
     check(kernels.g1, kind, 100, levels)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import Field, Kernels, PrimeField, WordArray
@@ -36,6 +36,7 @@ def test_every_pair_of_edge_values_agrees_with_python_integers(k: Kernels, name:
 def test_random_values_agree_with_python_integers(k: Kernels, name: str) -> None:
     f, p = prime(k, name), prime(k, name).modulus
 
+    @settings(max_examples=30)
     @given(vectors(p, 3))
     def check(values: list[int]) -> None:
         a = f.from_ints(values)
@@ -100,6 +101,7 @@ def test_field_laws(k: Kernels, name: str) -> None:
     f: Field = getattr(k, name)
     size = 6 if name == "fp2" else 3
 
+    @settings(max_examples=30)
     @given(vectors(R if name == "fr" else P, size))
     def check(values: list[int]) -> None:
         a, b, c = (x[None] for x in elements_of(k, f, values))
@@ -127,6 +129,7 @@ def test_fp2_has_a_square_root_of_minus_one(k: Kernels) -> None:
 
 
 def test_fp2_agrees_with_integers(k: Kernels) -> None:
+    @settings(max_examples=30)
     @given(vectors(P, 4))
     def check(values: list[int]) -> None:
         a0, a1, b0, b1 = values

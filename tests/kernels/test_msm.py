@@ -35,12 +35,12 @@ def some_points(k: Kernels, group: Group, count: int) -> WordArray:
     return group.fixed_base(group.generator, k.fr.from_ints(range(3, 3 + 7 * count, 7)))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 17, 100])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 17])
 def test_random_scalars_and_every_small_size(k: Kernels, group: Group, count: int) -> None:
     values = [random.Random(count).randrange(R) for _ in range(count)]
     bases = some_points(k, group, count)
     expected = naive(k, group, bases, values)
-    for threads in (1, 2, 5):
+    for threads in (1, 5):
         np.testing.assert_array_equal(group.msm(bases, k.fr.from_ints(values), threads=threads), expected)
 
 
@@ -51,7 +51,7 @@ def test_edge_scalars_of_every_size_at_once(k: Kernels, group: Group) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.one_of(st.integers(-3, 3), scalars)), max_size=40))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_duplicates_opposites_and_infinity(pairs: list[tuple[int, int]]) -> None:
     """Bases drawn from {0, G, -G, 2G, 3G}: buckets meet doublings, cancellations and infinity."""
     for target in TARGETS:
@@ -74,23 +74,30 @@ def known_points(target: str, name: str) -> WordArray:
     return group.fixed_base(group.generator, k.fr.from_ints(LOGARITHMS), threads=2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("group", "kind"),
+    [*(("g1", kind) for kind in KINDS), ("g2", "random"), ("g2", "mixed")],
+    indirect=["group"],
+)
 def test_large_against_known_logarithms(k: Kernels, group: Group, kind: str) -> None:
-    """With bases e_i G the result must be (sum of e_i s_i) G, on any number of threads."""
+    """With bases e_i G the result must be (sum of e_i s_i) G, on any number of threads.
+
+    Kinds differ in their digits, which are sorted without regard to the group.
+    """
     rng, logarithms = random.Random(kind), LOGARITHMS[:150] if k.target in FEW else LOGARITHMS
     values = [KINDS[kind](rng) for _ in logarithms]
     total = sum(e * s for e, s in zip(logarithms, values, strict=True)) % R
     expected = group.mul(group.generator[None], k.fr.from_ints([total]))[0]
     bases, scalars = known_points(k.target, group.name)[: len(values)], k.fr.from_ints(values)
-    for threads in (1, 2, 3, 7) if k.target not in ("emulated", "gpu") else (3,):
+    for threads in (1, 7) if k.target not in ("emulated", "gpu") else (3,):
         np.testing.assert_array_equal(group.msm(bases, scalars, threads=threads), expected)
 
 
-@pytest.mark.parametrize("kind", ["random", "bits", "mixed"])
+@pytest.mark.parametrize("kind", ["random", "bits"])
 @pytest.mark.parametrize("multiples", [[0], [1], [1, R - 1], [0, 1, R - 1, 2]], ids=str)
 def test_many_points_that_are_few(k: Kernels, group: Group, kind: str, multiples: list[int]) -> None:
     """All infinite, all equal, all equal or opposite: whole batches without a common addition."""
-    count, rng = 100 if k.target in FEW else 500, random.Random(kind)
+    count, rng = 60 if k.target in FEW else 300, random.Random(kind)
     table = group.fixed_base(group.generator, k.fr.from_ints(multiples))
     choices = [rng.randrange(len(multiples)) for _ in range(count)]
     values = [KINDS[kind](rng) for _ in range(count)]

@@ -40,7 +40,7 @@ def by_galois(log_size: int) -> list[int]:
     return [int(x) for x in matrix @ GF(coefficients_of(log_size))]
 
 
-@pytest.mark.parametrize("log_size", [1, 2, 3, 6, 8])
+@pytest.mark.parametrize("log_size", [1, 2, 3, 6])
 def test_natural_order_is_the_product_with_galois_vandermonde_matrix(k: Kernels, log_size: int) -> None:
     array = k.fr.from_ints(coefficients_of(log_size))
     k.domain(log_size).ntt(array)
@@ -80,19 +80,21 @@ def test_every_size_on_polynomials_of_three_terms(k: Kernels, log_size: int, wit
     np.testing.assert_array_equal(values, polynomial)
 
 
-@pytest.mark.parametrize("log_size", [0, 1, 3, 5, 6, 7, 9, 12, 15])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_quotient_is_made_of_transforms(k: Kernels, log_size: int, threads: int) -> None:
+@pytest.mark.parametrize("log_size", [0, 1, 3, 5, 6, 7, 9, 12, 14])
+def test_the_quotient_is_made_of_transforms(k: Kernels, log_size: int) -> None:
     domain, g = k.domain(log_size), k.domain(log_size + 1).omega
     draw = np.random.default_rng(log_size)
     a, b, c = draw.integers(0, 1 << 62, (3, domain.size, 4), dtype=np.uint64)
     c[::3], b[1::5] = k.fr.from_ints([R - 1])[0], 0
-    expected = [a.copy(), b.copy(), c.copy()]
-    for values in expected:
+    on_coset = [a.copy(), b.copy(), c.copy()]
+    for values in on_coset:
         domain.intt(values)
         domain.ntt(values, coset=g)
-    domain.quotient(a, b, c, threads=threads)
-    np.testing.assert_array_equal(a, k.fr.sub(k.fr.mul(expected[0], expected[1]), expected[2]))
+    expected = k.fr.sub(k.fr.mul(on_coset[0], on_coset[1]), on_coset[2])
+    for threads in (1, 3) if k.target != "gpu" else (1,):
+        made = a.copy()
+        domain.quotient(made, b.copy(), c.copy(), threads=threads)
+        np.testing.assert_array_equal(made, expected)
 
 
 def test_the_largest_values_overflow_nowhere(k: Kernels) -> None:
@@ -113,8 +115,7 @@ def test_the_largest_values_overflow_nowhere(k: Kernels) -> None:
 
 
 @pytest.mark.parametrize("log_size", [0, 1, 5, 13, 15])
-@pytest.mark.parametrize("threads", [1, 2, 7])
-@pytest.mark.parametrize("with_coset", [False, True])
+@pytest.mark.parametrize(("threads", "with_coset"), [(1, False), (7, True)])
 def test_orders_differ_by_the_bit_reversal_alone(
     k: Kernels, log_size: int, threads: int, with_coset: bool
 ) -> None:
