@@ -148,7 +148,8 @@ def main() -> None:
     with peers.started(dict(options.peer)) as competitors:
         report = measure_kernels(competitors, quick=options.quick)
     proofs.measure_proofs(report, [10] if options.quick else options.sizes, 1 if options.quick else 3)
-    digits.measure_digits(report, 1 if options.quick else 5)
+    threads = threads_to_measure()
+    digits.measure_digits(report, *((1, threads[-1:]) if options.quick else (5, threads)))
     report.write(options.json)
 
 

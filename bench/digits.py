@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,27 @@ import numpy as np
 
 import circuits
 import prover
-from bench.measure import alone, measure, threads_to_measure
+from bench.measure import alone, measure
 from bench.report import Report, Row
 from circuits.typed import Privacy
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 
 
-def measure_digits(report: Report, repetitions: int) -> None:
+def measure_digits(report: Report, repetitions: int, threads: Sequence[int]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         for privacy in ("public", "private"):
-            rows = digits_rows(privacy, Path(directory), repetitions)
+            rows = digits_rows(privacy, Path(directory), repetitions, threads)
             report.show(f"Digits 64-32-10, private input, {privacy} weights; size = constraints", rows)
 
 
-def digits_rows(weight_privacy: Privacy, directory: Path, repetitions: int) -> list[Row]:
+def digits_rows(
+    weight_privacy: Privacy, directory: Path, repetitions: int, thread_counts: Sequence[int]
+) -> list[Row]:
     rows = []
     path = directory / f"{weight_privacy}.key"
     label = f"digits_{weight_privacy}_weights"
-    for threads in threads_to_measure():
+    for threads in thread_counts:
         (constraints, median, spread), peak = alone(_setup, weight_privacy, path, threads, repetitions)
         rows.append(Row(f"{label}_setup", constraints, threads, None, median, spread, peak_mb=peak))
         (median, spread), peak = alone(_prove, weight_privacy, path, threads, repetitions)

@@ -303,7 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 bench.topic(title)
                 run(bench, sizes, competitors)
     if "proofs" in options.topics:
-        proofs(bench, [7] if options.quick else options.sizes)
+        proofs(bench, [5] if options.quick else options.sizes)
     if "network" in options.topics and not options.quick:
         network(bench, "lenet-face-large-orl")
     bench.write(options.json)
