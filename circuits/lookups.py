@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from circuits.builder import Builder
 from circuits.integers import IntArray
@@ -73,20 +74,32 @@ class Table:
 
     def find(self, values: Sequence[IntArray]) -> IntArray:
         """The row of each tuple (values[0][i], values[1][i], ..): int64[n], -1 where there is none."""
-        row_keys = np.zeros(len(self.columns), dtype=np.int64)
+        steps, first = self._index
         keys = np.zeros(len(values[0]), dtype=np.int64)
         present = np.ones(len(keys), dtype=np.bool_)
-        for column, value in zip(self.columns.T, values, strict=True):
-            distinct = np.unique(column)
-            present &= np.isin(value, distinct)
-            row_keys = row_keys * len(distinct) + np.searchsorted(distinct, column)
-            keys = keys * len(distinct) + np.searchsorted(distinct, value)
+        for (distinct, pairs), value in zip(steps, values, strict=True):
+            place, found = _place(distinct, value)
+            keys, known = _place(pairs, keys * len(distinct) + place)
+            present &= found & known
+        return np.where(present, first[keys], -1)
+
+    @cached_property
+    def _index(self) -> tuple[list[tuple[IntArray, IntArray]], IntArray]:
+        """For each column its distinct values, and those of the keys of the rows so far; for each key after
+        the last column its first row."""
+        steps, keys = [], np.zeros(len(self.columns), dtype=np.int64)
+        for column in self.columns.T:
+            distinct, place = np.unique(column, return_inverse=True)
             # Keys are numbered anew after each column: they stay below the square of the rows.
-            pairs, row_keys = np.unique(row_keys, return_inverse=True)
-            present &= np.isin(keys, pairs)
-            keys = np.searchsorted(pairs, keys)
-        _, first = np.unique(row_keys, return_index=True)
-        return np.where(present, first[np.minimum(keys, len(first) - 1)], -1)
+            pairs, keys = np.unique(keys * len(distinct) + place, return_inverse=True)
+            steps.append((distinct, pairs))
+        return steps, np.unique(keys, return_index=True)[1]
+
+
+def _place(ascending: IntArray, values: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Where each value is among the others, or some place, and whether it is there."""
+    place = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return place, ascending[place] == values
 
 
 class Lookups:
