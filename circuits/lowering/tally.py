@@ -59,8 +59,12 @@ def _digit_rows(ranges: Counter[int]) -> int:
 
 
 def _limb_rows(ranges: Counter[int]) -> int:
-    wanted = {bits: count for bits, count in ranges.items() if count}
-    return int(rows_by_limb(wanted).min()) if wanted else 0
+    return _fewest_limb_rows(frozenset((bits, count) for bits, count in ranges.items() if count))
+
+
+@lru_cache(maxsize=4096)
+def _fewest_limb_rows(counts: frozenset[tuple[int, int]]) -> int:
+    return int(rows_by_limb(dict(counts)).min()) if counts else 0
 
 
 @lru_cache(maxsize=4096)
