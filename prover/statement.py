@@ -29,6 +29,8 @@ from zenerrors import StatementError
 
 # Coefficients below this in absolute value are found in a table instead of by sorting.
 _SMALL = 1 << 15
+# For fewer entries sorting beats a pass over that many.
+_FEW = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -430,6 +432,9 @@ class Statement:
 
 def _distinct(values: NDArray[np.int64]) -> tuple[tuple[int, ...], NDArray[np.uint32]]:
     """The distinct values, none of them 0, ascending, and each one's position. Fast where most are small."""
+    if len(values) < _FEW:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return tuple(distinct.tolist()), inverse.astype(np.uint32)
     large = np.flatnonzero(np.abs(values) >= _SMALL)
     beyond, inverse = np.unique(values[large], return_inverse=True)
     below = int(np.searchsorted(beyond, 0))
