@@ -73,6 +73,8 @@ def as_csr(
 
 def contiguous(array: NDArray[Any]) -> NDArray[Any]:
     """``array``, or its copy where the extension could not read it in place: C order, aligned."""
+    if type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned:
+        return array  # as numpy would, which is slow to find it out
     return np.require(array, requirements=("C", "A", "E"))
 
 
