@@ -18,10 +18,12 @@ from circuits.integers import IntArray
 from circuits.program import Program
 from circuits.quantised import Dense as QuantDense
 from circuits.typed import Privacy
+from kernels import FrArray
 from prover.statement import Csr, Statement
 from tests.circuits.quantised import slow
 
 R = kernels.fr.modulus
+Assignment = Sequence[int] | IntArray | FrArray
 PRIVACIES: list[tuple[Privacy, Privacy]] = [
     ("private", "public"),
     ("private", "private"),
@@ -30,9 +32,16 @@ PRIVACIES: list[tuple[Privacy, Privacy]] = [
 ]
 
 
-def first_violation(statement: Statement, z: Iterable[int]) -> str | None:
+def elements(z: Assignment) -> FrArray:
+    """The assignment in the field, as it is where it is there already."""
+    if not isinstance(z, np.ndarray):
+        return kernels.fr.from_ints(z)
+    return kernels.fr.from_int64(z.astype(np.int64)) if z.ndim == 1 else z.astype(np.uint64, copy=False)
+
+
+def first_violation(statement: Statement, z: Assignment) -> str | None:
     """The first row that the assignment violates, by the blocks' own ``evaluate``; None if there is none."""
-    a, b, c = statement.evaluate(kernels.fr.from_ints([int(value) for value in z]))
+    a, b, c = statement.evaluate(elements(z))
     bad = np.flatnonzero((kernels.fr.mul(a, b) != c).any(axis=1))
     return statement.row_name(int(bad[0])) if len(bad) else None
 
@@ -54,7 +63,7 @@ def _dense(matrix: Csr, variables: int) -> IntArray:
     return dense
 
 
-def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> list[int]:
+def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> IntArray:
     """The assignment of a prover who insists on some wires and computes all later ones honestly from them.
 
     The input is not checked.
@@ -70,7 +79,7 @@ def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> list
         step(taken)
         z[order] = taken
     z[wires] = values
-    return z.tolist()
+    return z
 
 
 def fill(builder: Builder, wires: IntArray, values: Sequence[int] | IntArray) -> IntArray:
@@ -149,37 +158,43 @@ def make_model(
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
 
 
-def challenged(program: Program, z: Sequence[int] | IntArray, seed: int = 0) -> list[int]:
-    """The assignment ``z``, of small integers, with random challenges, and all that follows from both."""
+def answered(program: Program, z: Assignment, seed: int = 0) -> FrArray:
+    """The assignment ``z`` with random challenges, where there are any, and all that follows from both."""
     statement = program.statement
     rng = random.Random(seed)
     drawn = kernels.fr.from_ints([rng.randrange(R) for _ in range(statement.challenges)])
-    assignment = kernels.fr.from_ints([int(value) for value in z])
+    assignment = elements(z).copy()
     program.derive(assignment)
     assignment[1 + statement.public : statement.instance] = drawn
     program.answer(assignment, drawn)
-    return kernels.fr.to_ints(assignment)
+    return assignment
 
 
-def completed(circuit: Inference, z: Sequence[int] | IntArray, seed: int = 0) -> list[int]:
-    """The assignment with random challenges and what follows from them, where the circuit draws any."""
+def challenged(program: Program, z: Assignment, seed: int = 0) -> list[int]:
+    """The same in integers."""
+    return kernels.fr.to_ints(answered(program, z, seed))
+
+
+def completed(circuit: Inference, z: Assignment, seed: int = 0) -> list[int]:
+    """The same for a circuit."""
     return challenged(circuit.program, z, seed)
 
 
 def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
     """The variables that can be moved by one, alone or with all that depends on challenges, unnoticed."""
     statement = program.statement
-    honest = challenged(program, z)
+    honest = answered(program, z)
+    moved = kernels.fr.add(honest, kernels.fr.from_ints([1])[0])
     assert first_violation(statement, honest) is None
     free = set(statement.anchored[statement.instance :].tolist())
     free |= set(statement.layout.get("statement", np.zeros(0, np.int64)).tolist())
     accepted = []
     for variable in set(range(1, statement.variables)) - free:
-        alone = list(honest)
-        alone[variable] = (alone[variable] + 1) % R
+        alone = honest.copy()
+        alone[variable] = moved[variable]
         lies = [alone]
         if variable < statement.first_private and variable not in statement.anchored[1 + statement.public :]:
-            lies.append(challenged(program, alone))
+            lies.append(answered(program, alone))
         if any(first_violation(statement, lie) is None for lie in lies):
             accepted.append(statement.variable_name(variable))
     return accepted

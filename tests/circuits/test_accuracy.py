@@ -23,7 +23,7 @@ from circuits.quantised import Affine, Conv, Dense, Rescale, Reshape, WeightType
 from circuits.typed import Privacy
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import R, challenged, first_violation, slow_execute
+from tests.circuits.support import R, answered, challenged, first_violation, slow_execute
 from tests.prover.statements import commitment_basis, patient
 from zenerrors import StatementError, TensorError
 
@@ -57,7 +57,7 @@ def test_the_count_is_that_of_the_slow_executor_sample_by_sample(
     samples, labels = batch_of(graph, batch, seed)
     z = assigned(circuit, samples, labels)
     assert circuit.statement.constraints == circuit.plan.rows
-    assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
     found = [slow_execute(graph, sample)[0] for sample in samples]
     assert z[circuit.layout["output/label"]].tolist() == found
     assert (
@@ -146,7 +146,7 @@ def test_no_other_count_label_or_verdict_has_a_proof(circuit: Accuracy) -> None:
     layout = circuit.layout
     for truth in (right, (right + 1) % circuit.qgraph.classes, np.array([right[0], circuit.qgraph.classes])):
         z = assigned(circuit, samples, truth)
-        assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
         wires = [int(wire) for name in ("correct", "output/right", "output/label") for wire in layout[name]]
         for wire in wires:
             for value in {-1, 0, 1, 2, 3, int(z[wire]) + 1, int(z[wire]) - 1} - {int(z[wire])}:
@@ -169,7 +169,7 @@ def test_no_filling_passes_for_a_sample_and_no_sample_for_filling(circuit: Accur
     )
     for labels in (right, np.array([right[0], filler]), np.array([filler, filler])):
         z = assigned(circuit, samples, labels)
-        assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
         for value in {-1, 0, 1, 2, 3} - {int(z[size])}:
             assert first_violation(circuit.statement, forged(circuit, samples, labels, {size: value}))
         for wire in filling:
@@ -198,7 +198,7 @@ def test_every_encoding_keeps_samples_apart(kind: str) -> None:
             circuit = compile_accuracy(graph, batch=3, weight_privacy="committed")
         assert circuit.statement.constraints == rows
         z = assigned(circuit, samples, labels)
-        assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
         name = "layer/cap/chosen" if "layer/cap/chosen" in circuit.layout else "layer/out"
         # Rows are output channels first, then samples, then positions.
         out = circuit.layout[name].reshape(len(tensors[0]), 3, -1)

@@ -31,8 +31,7 @@ from circuits.quantised import Affine, Conv, Dense, QuantNode, Requantise, Resca
 from circuits.registration import compile_registration
 from circuits.sources import SLOT_BITS, Known, Source, slot_width
 from circuits.typed import Privacy, TypedGraph
-from prover.statement import Statement
-from tests.circuits.support import R, completed, first_violation, forge, unnoticed
+from tests.circuits.support import R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from zenerrors import ModelError, StatementError
 
@@ -176,9 +175,10 @@ def compiled(case: Case) -> tuple[Inference, list[Equation]]:
     return circuit, [equation for equation in equations if equation.name.startswith(f"{NODE}/")]
 
 
-def violated(statement: Statement, z: list[int]) -> Counter[str]:
-    """How many rows of each block the assignment violates."""
-    a, b, c = statement.evaluate(kernels.fr.from_ints([value % R for value in z]))
+def violated(circuit: Inference, z: IntArray) -> Counter[str]:
+    """How many rows of each block the assignment violates, with random challenges."""
+    statement = circuit.statement
+    a, b, c = statement.evaluate(answered(circuit.program, z))
     bad = (kernels.fr.mul(a, b) != c).any(axis=1)
     names = [block.name for block in statement.blocks for _ in range(block.rows)]
     return Counter(names[row] for row in np.flatnonzero(bad).tolist())
@@ -204,7 +204,7 @@ def test_every_way_costs_what_was_said_and_honest_provers_pass(case: Case) -> No
     assert circuit.statement.constraints == rows
     for q in inputs(case.graph):
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, completed(circuit, z)) is None
+        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == case.graph.execute(q).label
 
 
@@ -243,7 +243,7 @@ def told(circuit: Inference, q: IntArray, moves: dict[int, int]) -> Counter[str]
     """The rows that notice when wires, by the builder's numbers, are moved, and later ones follow."""
     order, honest = circuit.program.order, circuit.assign(q)
     overrides = {int(order[wire]): int(honest[order[wire]]) + by for wire, by in moves.items()}
-    return violated(circuit.statement, completed(circuit, forge(circuit, q, overrides)))
+    return violated(circuit, forge(circuit, q, overrides))
 
 
 @pytest.mark.parametrize("case", ATTACKED, ids=str)
@@ -324,7 +324,7 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
             for wire, by in lie.items():
                 shifted[wire] += by
             table = name.removesuffix("/multiplicity")
-            assert set(violated(circuit.statement, completed(circuit, shifted))) == {f"{table}/sum"}
+            assert set(violated(circuit, shifted)) == {f"{table}/sum"}
     if isinstance(case.way.clamp, ByParts):
         entries = [{f"{NODE}/inside": 1}, {f"{NODE}/above": 1}, {f"{NODE}/inside": -1, f"{NODE}/above": 1}]
         entries.append({f"{NODE}/upper": 1 << case.way.clamp.upper_bits})
@@ -335,8 +335,8 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
         entries = [{f"{NODE}/out": 1}, {f"{NODE}/out": -1}, {f"{NODE}/out": 8}]
     for entry in entries:
         overrides = {int(names[name][0]): int(z[names[name][0]]) + by for name, by in entry.items()}
-        forged = completed(circuit, forge(circuit, q, overrides))
-        assert any(name.endswith("/sum") for name in violated(circuit.statement, forged))
+        noticed = violated(circuit, forge(circuit, q, overrides))
+        assert any(name.endswith("/sum") for name in noticed)
 
 
 @pytest.mark.parametrize("loose", ["x", "weight", "bias", "claim"])

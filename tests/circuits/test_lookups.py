@@ -17,7 +17,7 @@ from circuits.linear import Linear
 from circuits.lookups import Lookups, Table
 from circuits.program import Program
 from prover.reference import check
-from tests.circuits.support import R, accepted_lies, challenged, first_violation
+from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
@@ -43,7 +43,7 @@ def forged(program: Program, values: Mapping[str, ArrayLike], multiplicity: dict
     z = program.assign(values)
     for row, change in multiplicity.items():
         z[program.statement.layout["table/multiplicity"][row]] += change
-    return first_violation(program.statement, challenged(program, z))
+    return first_violation(program.statement, answered(program, z))
 
 
 @patient
@@ -158,7 +158,7 @@ def test_a_challenge_known_beforehand_would_break_it() -> None:
     z = challenged(program, program.assign({"v0": [[4]]}))
     c = z[statement.layout["challenge0"][0]]
     z[statement.layout["table/multiplicity"][0]] = (c - 3) * pow(c - 4, -1, R) % R
-    assert first_violation(statement, challenged(program, z)) is None
+    assert first_violation(statement, answered(program, z)) is None
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -185,8 +185,8 @@ def test_a_value_that_committed_ones_determine_may_be_private() -> None:
     builder.fill(lambda z: z.__setitem__(square, z[x] ** 2))
     program = builder.program()
     # The step for the squares comes after the lookup's, but the multiplicities come last.
-    assert first_violation(program.statement, challenged(program, program.assign({"x": [-2, 0, 2]}))) is None
-    assert first_violation(program.statement, challenged(program, program.assign({"x": [-2, 0, 3]})))
+    assert first_violation(program.statement, answered(program, program.assign({"x": [-2, 0, 2]}))) is None
+    assert first_violation(program.statement, answered(program, program.assign({"x": [-2, 0, 3]})))
 
 
 def test_another_width_is_refused() -> None:
@@ -258,7 +258,7 @@ def test_a_table_serves_several_circuits_each_on_its_own() -> None:
     for _ in range(2):
         program = circuit().program()
         assert program.statement.constraints == 1 + 4 + 1
-        assert first_violation(program.statement, challenged(program, program.assign({"v": [3]}))) is None
+        assert first_violation(program.statement, answered(program, program.assign({"v": [3]}))) is None
         assert forged(program, {"v": [99]}, {}) is not None
 
 

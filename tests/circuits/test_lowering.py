@@ -17,7 +17,7 @@ from circuits.typed import Privacy, TypedGraph
 from prover.reference import check
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import PRIVACIES, R, completed, first_violation, forge, unnoticed
+from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
@@ -44,7 +44,7 @@ def test_executor_and_constraints_agree_bit_for_bit(
     for q in networks.inputs(graph, 3, seed):
         expected = slow.tensors(graph, q)
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, completed(circuit, z)) is None
+        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == slow.label(expected, graph.output)
         for node in graph.nodes:
             if f"{node.name}/out" in circuit.layout and f"{node.name}/cap/chosen" not in circuit.layout:
@@ -141,9 +141,9 @@ def test_lies_that_all_later_wires_follow_are_refused(
         for wire in group.ravel()[::3].tolist():
             for value in (int(z[wire]) + 1, 1 - int(z[wire])):
                 if value != z[wire]:
-                    lie = completed(circuit, forge(circuit, q, {wire: value}))
+                    lie = answered(circuit.program, forge(circuit, q, {wire: value}))
                     # What depends on challenges is computed from them, whatever the prover insists on.
-                    told = lie[wire] == value % R
+                    told = kernels.fr.to_ints(lie[wire]) == [value % R]
                     if told and first_violation(circuit.statement, lie) is None:
                         accepted.append((name, wire))
     assert accepted == []

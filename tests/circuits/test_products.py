@@ -14,7 +14,7 @@ from circuits.linear import Linear
 from circuits.products import Convolution, Products, product_interval
 from circuits.program import Program
 from prover.reference import check
-from tests.circuits.support import R, accepted_lies, challenged, first_violation
+from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
@@ -168,8 +168,8 @@ def test_a_challenge_known_beforehand_would_break_it() -> None:
     c = z[program.statement.layout["challenge0"][0]]
     wires = program.statement.layout["z"][0]
     z[wires[0]], z[wires[1]] = (15 - c) % R, 22
-    assert first_violation(program.statement, challenged(program, z)) is None
-    assert first_violation(program.statement, challenged(program, z, seed=1)) is not None
+    assert first_violation(program.statement, answered(program, z)) is None
+    assert first_violation(program.statement, answered(program, z, seed=1)) is not None
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 2), (3, 1, 1), (1, 2, 3)])
@@ -208,7 +208,7 @@ def test_entries_may_be_linear_combinations() -> None:
     for change, expected in ((0, None), (1, "one/check[0]")):
         claim = (values - 3) @ (values + 1) + change
         assignment = program.assign({"x": values, "y": values, "z": claim})
-        assert first_violation(program.statement, challenged(program, assignment)) == expected
+        assert first_violation(program.statement, answered(program, assignment)) == expected
 
 
 @pytest.mark.parametrize("name", ["x", "y", "z"])

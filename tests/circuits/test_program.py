@@ -10,7 +10,7 @@ from circuits.builder import Builder
 from circuits.linear import Linear
 from circuits.program import Program
 from prover.statement import Segment
-from tests.circuits.support import challenged, first_violation
+from tests.circuits.support import answered, first_violation
 from zenerrors import StatementError
 
 
@@ -50,7 +50,7 @@ def test_wires_taken_in_any_order_land_in_the_statements_order() -> None:
     assert where == {"label": [1, 2], "challenge0": [3], "x": [4, 5], "late": [7], "scaled": [9, 10]}
     z = program.assign({"x": [5, -7]})
     assert z.tolist() == [1, 15, -21, 0, 5, -7, 0, -2, 0, 0, 0]
-    assert first_violation(statement, challenged(program, z)) is None
+    assert first_violation(statement, answered(program, z)) is None
     assert kernels.fr.to_ints(program.witness({"x": [5, 7]}))[:6] == [1, 15, 21, 0, 5, 7]
 
 

@@ -16,7 +16,7 @@ from circuits.linear import Linear
 from circuits.lookups import Lookups
 from circuits.program import Program
 from circuits.ranges import Plan, RangeChecks
-from tests.circuits.support import R, accepted_lies, challenged, first_violation
+from tests.circuits.support import R, accepted_lies, answered, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
@@ -33,7 +33,7 @@ def ranged(requests: Sequence[tuple[int, int]], counts: Sequence[int]) -> Progra
 
 
 def violation(program: Program, values: Mapping[str, Sequence[int]]) -> str | None:
-    return first_violation(program.statement, challenged(program, program.assign(values)))
+    return first_violation(program.statement, answered(program, program.assign(values)))
 
 
 # Widths, and how many values of each make the plan use: digits, one limb, several, a table for the top limb,
@@ -133,7 +133,7 @@ def test_shifted_limbs_are_refused() -> None:
             lie[limbs[0]] += changes
             if recount:
                 count_again(lie, layout["range4/multiplicity"], [*z[limbs[0]]], [*lie[limbs[0]]])
-            assert first_violation(program.statement, challenged(program, lie)) == "range4/sum[0]"
+            assert first_violation(program.statement, answered(program, lie)) == "range4/sum[0]"
 
 
 def count_again(z: np.ndarray, multiplicity: np.ndarray, before: list[int], after: list[int]) -> None:
@@ -159,7 +159,7 @@ def test_no_fraction_passes_for_a_top_limb_that_is_looked_up_twice() -> None:
             lie[table[0]] -= 2
             lie[table[low]] += 1
             lie[table[y]] += 1
-            assert first_violation(program.statement, challenged(program, lie)) == "range3/sum[0]"
+            assert first_violation(program.statement, answered(program, lie)) == "range3/sum[0]"
 
 
 def test_a_value_that_wraps_around_the_field_is_refused() -> None:
@@ -169,7 +169,7 @@ def test_a_value_that_wraps_around_the_field_is_refused() -> None:
     for value in (R - 1, (R + 1) // 2, R // 16, pow(16, -1, R), 1 << 200):
         lie = list(z)
         lie[wire] = value
-        assert first_violation(program.statement, challenged(program, lie)) is not None
+        assert first_violation(program.statement, answered(program, lie)) is not None
 
 
 def test_a_private_value_is_refused_by_name_where_limbs_are_looked_up() -> None:

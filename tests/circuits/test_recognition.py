@@ -20,7 +20,7 @@ from circuits.quantised import Affine, Dense, Rescale
 from circuits.typed import Privacy
 from prover.reference import check
 from tests.circuits.quantised import networks
-from tests.circuits.support import PRIVACIES, R, challenged, first_violation, unnoticed
+from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
 from tests.prover.statements import commitment_basis, patient
 from zenerrors import StatementError, TensorError
 
@@ -52,7 +52,7 @@ def test_the_match_is_the_distance_against_the_threshold(
     distance = int(((graph.execute(q).logits - reference) ** 2).sum())
     threshold = max(0, distance + beside)
     z = circuit.assign(q, reference, threshold)
-    assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
     assert circuit.statement.constraints == circuit.plan.rows
     public = circuit.public_inputs(q, reference, threshold)
     assert z[1 : 1 + circuit.statement.public].tolist() == public

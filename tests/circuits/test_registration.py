@@ -13,7 +13,7 @@ from circuits import QuantGraph, compile_inference, compile_registration, parame
 from circuits.quantised import Conv, Dense
 from circuits.typed import Privacy
 from tests.circuits.quantised import networks
-from tests.circuits.support import accepted_lies, challenged, first_violation
+from tests.circuits.support import accepted_lies, answered, first_violation
 from tests.prover.statements import commitment_basis
 from zenerrors import StatementError
 
@@ -83,7 +83,7 @@ def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGr
 def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> None:
     program = compile_registration(network).program
     honest = program.assign({})
-    assert first_violation(program.statement, challenged(program, honest)) is None
+    assert first_violation(program.statement, answered(program, honest)) is None
     for node in network.nodes:
         if not isinstance(node, Conv | Dense):
             continue
@@ -95,7 +95,7 @@ def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> Non
             for value in (low - 1, high + 1, high + (1 << 30)):
                 lie = honest.copy()
                 lie[wire] = value
-                assert first_violation(program.statement, challenged(program, lie)) is not None
+                assert first_violation(program.statement, answered(program, lie)) is not None
 
 
 def test_every_wire_of_a_registration_that_moves_is_noticed() -> None:

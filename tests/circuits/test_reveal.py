@@ -15,7 +15,7 @@ from circuits.inference import Reveal
 from circuits.lowering import Level
 from circuits.typed import Privacy
 from tests.circuits.quantised import networks
-from tests.circuits.support import R, challenged, first_violation, forge, slow_execute
+from tests.circuits.support import R, answered, first_violation, forge, slow_execute
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
@@ -34,7 +34,7 @@ def test_what_is_shown_is_what_the_slow_executor_finds(
     q = networks.inputs(graph, 3, seed)[2]
     z = circuit.assign(q)
     assert circuit.statement.constraints == circuit.plan.rows
-    assert first_violation(circuit.statement, challenged(circuit.program, z)) is None
+    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
     label, logits = slow_execute(graph, q)
     order = sorted(range(len(logits)), key=lambda index: (-logits[index], index))
     expected: dict[str, Values] = {
@@ -64,7 +64,7 @@ def test_no_other_logits_or_labels_have_a_proof(reveal: Reveal, top: int) -> Non
                 alone = honest.copy()
                 alone[wire] = value
                 for lie in (alone, forge(circuit, q, {wire: value})):
-                    assert first_violation(circuit.statement, challenged(circuit.program, lie)) is not None
+                    assert first_violation(circuit.statement, answered(circuit.program, lie)) is not None
 
 
 def test_what_cannot_be_shown_is_refused() -> None:

@@ -20,8 +20,9 @@ from circuits.program import Program
 from circuits.quantised import Affine, Rescale
 from circuits.sources import Known
 from circuits.typed import Privacy
+from kernels import FrArray, fr
 from tests.circuits.quantised import networks
-from tests.circuits.support import challenged, first_violation
+from tests.circuits.support import answered, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
 
@@ -41,7 +42,7 @@ def rescaling(shift: int, bits: int, low: int = 0, high: int | None = None) -> R
     return Rescale(np.array([1]), shift, kind, low, kind.top if high is None else high)
 
 
-def filled(program: Program, wires: IntArray, values: list[int], overrides: dict[int, int]) -> list[int]:
+def filled(program: Program, wires: IntArray, values: list[int], overrides: dict[int, int]) -> FrArray:
     """Honest but for ``overrides``, by the builder's numbers; challenges and their answers included."""
     z = np.zeros(len(program.order), dtype=np.int64)
     for step in program.fills:
@@ -54,7 +55,12 @@ def filled(program: Program, wires: IntArray, values: list[int], overrides: dict
     z[0], z[wires] = 1, values
     assignment = np.zeros(program.statement.variables, dtype=np.int64)
     assignment[program.order] = z
-    return challenged(program, assignment)
+    return answered(program, assignment)
+
+
+def read(program: Program, z: FrArray, wires: IntArray | int) -> list[int]:
+    """The values of wires, by the builder's numbers."""
+    return fr.to_ints(z[program.order[wires]])
 
 
 NARROW = [
@@ -93,7 +99,7 @@ def test_only_the_right_output_has_a_witness(clamp: Clamp, short: bool) -> None:
     for value in {bounds[0], 7, bounds[1]}:
         honest = filled(program, total, [value], {})
         assert first_violation(program.statement, honest) is None
-        assert honest[program.order[out[0]]] not in claims(rescale, value)
+        assert read(program, honest, out)[0] not in claims(rescale, value)
         for claim in claims(rescale, value):
             assert first_violation(program.statement, filled(program, total, [value], {int(out[0]): claim}))
 
@@ -109,7 +115,7 @@ def test_no_second_lie_makes_a_wrong_output_right(clamp: Clamp, short: bool) -> 
     value = 7
     honest = filled(program, total, [value], {})
     for claim, wire, move in itertools.product(claims(rescale, value), wires, (1, -1)):
-        lie = {int(out[0]): claim, wire: honest[program.order[wire]] + move}
+        lie = {int(out[0]): claim, wire: read(program, honest, wire)[0] + move}
         if wire != out[0] and abs(lie[wire]) < 1 << 62:
             assert first_violation(program.statement, filled(program, total, [value], lie)) is not None
 
@@ -130,7 +136,7 @@ def test_honest_totals_pass_up_to_their_bounds(
         program, total, out = requantised(clamp, len(values), short=data.draw(st.booleans()))
         z = filled(program, total, values, {})
         assert first_violation(program.statement, z) is None
-        assert [z[program.order[wire]] for wire in out] == expected
+        assert read(program, z, out) == expected
 
 
 @pytest.mark.parametrize("width", [2, 3])
@@ -145,7 +151,7 @@ def test_the_largest_is_neither_less_nor_another(width: int) -> None:
     assert first_violation(program.statement, honest) is None
     for index, row in enumerate(rows[:: width - 1]):
         wire = out[index * (width - 1)]
-        assert honest[program.order[wire]] == max(row)
+        assert read(program, honest, wire) == [max(row)]
         for claim in set(range(-1, 6)) - {max(row)}:
             lie = filled(program, wires.ravel(), values, {int(wire): claim})
             assert first_violation(program.statement, lie) is not None
