@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernels
@@ -42,7 +42,7 @@ def assigned(circuit: Accuracy, samples: IntArray, labels: IntArray) -> IntArray
     return circuit.program.assign({"samples": samples.ravel(), "labels": labels})
 
 
-@patient
+@settings(patient, max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prover
@@ -120,7 +120,7 @@ def test_no_second_lie_makes_a_wrong_output_right(clamp: Clamp, short: bool) -> 
             assert first_violation(program.statement, filled(program, total, [value], lie)) is not None
 
 
-@patient
+@settings(patient, max_examples=40)
 @given(st.integers(2, 8), st.integers(0, 20), st.integers(4, 40), st.data())
 def test_honest_totals_pass_up_to_their_bounds(
     bits: int, shift: int, reach: int, data: st.DataObject
