@@ -52,6 +52,17 @@ def test_entries_of_one_column_add_up_and_zeros_vanish() -> None:
     assert kernels.fr.to_ints(matrix.multiply(z)) == [70, 300]
 
 
+@pytest.mark.parametrize("entries", [40, 40_000])
+def test_the_pool_holds_each_coefficient_once_in_order(entries: int) -> None:
+    """Few coefficients are found otherwise than many, and small ones otherwise than large ones."""
+    around = [sign * ((1 << 15) + i) for sign in (1, -1) for i in (-1, 0, 1)]
+    kinds = np.array([1, -1, 7, -300, *around, -1 << 40])
+    value = np.random.default_rng(1).choice(kinds, entries)
+    matrix = Csr.from_entries(1, np.zeros(entries, np.int64), np.arange(entries), value)
+    assert matrix.pool == tuple(sorted(set(value.tolist())))
+    assert np.array_equal(np.array(matrix.pool)[matrix.coefficients], value)
+
+
 def test_product_block_says_what_its_matrices_say() -> None:
     block = ProductBlock("p", np.array([1, 0]), np.array([2, 1]), np.array([3, 1]))
     z = kernels.fr.from_ints([1, 6, 7, 42])
