@@ -169,11 +169,13 @@ def program(name: str) -> str:
 
 
 def fresh_database(url: str) -> str:
-    """The URL of a new, empty database on the server of this one."""
-    name = f"test_{secrets.token_hex(6)}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return f"{url.rpartition('/')[0]}/{name}"
+    """The URL of a new, empty database on the server of this one; of a ``test_`` database, of a copy."""
+    server, _, like = url.rpartition("/")
+    name, given = f"test_{secrets.token_hex(6)}", like if like.startswith("test_") else "template1"
+    copy = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(given))
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(copy)
+    return f"{server}/{name}"
 
 
 def fresh_broker(url: str) -> str:

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import copy
 import shutil
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from client import Client, Model
+from service.database import Database
 from service.runtime import Runtime
 from service.settings import Settings
 from tests.servers import fresh_database
-from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
 
 MAX_BODY_BYTES = 200_000
 BASIS_POINTS = 256
@@ -23,12 +27,39 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZENSERVE_SECRET_KEY", raising=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _requests_are_cheap_and_patient() -> Iterator[None]:
+    """Certificates are read once: for each client anew, it would take longer than most requests. And no answer
+    is too late because the machine is slow, where no test says what is.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
+        for phase in ("connect", "read", "write", "pool"):
+            patch.setattr(f"httpx._config.DEFAULT_TIMEOUT_CONFIG.{phase}", PATIENCE_SECONDS)
+        yield
+
+
+@cache
+def _empty_database() -> bytes:
+    """A copy is made faster than the migrations."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "empty.sqlite")
+        database = Database(f"sqlite:///{file}")
+        database.migrate()
+        database.close()
+        return file.read_bytes()
+
+
 def open_runtime(folder: Path, **given: Any) -> Runtime:
     settings = Settings(
         data_dir=folder, threads=1, max_body_bytes=MAX_BODY_BYTES, basis_points=BASIS_POINTS, **given
     )
     runtime = Runtime.open(settings)
-    runtime.database.migrate()
+    file = folder / "zenserve.sqlite"
+    if settings.database_url is None and not file.exists():
+        file.write_bytes(_empty_database())
+    if not runtime.database.at_head():
+        runtime.database.migrate()
     return runtime
 
 
@@ -40,14 +71,27 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
     runtime.close()
 
 
+def on_postgresql(folder: Path, url: str) -> Runtime:
+    """A service on this database, without a broker."""
+    return open_runtime(folder, database_url=url, broker_url="redis://127.0.0.1:1/0", secret_key="a test's")
+
+
+@pytest.fixture(scope="session")
+def empty_database(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of one that nobody is connected to: a copy is made faster than the migrations."""
+    url = fresh_database(postgres_url)
+    on_postgresql(tmp_path_factory.mktemp("empty") / "data", url).close()
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def each_runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]:
     """An empty service on each database, without a broker."""
-    given: dict[str, Any] = {}
     if request.param == "postgresql":
-        url = fresh_database(request.getfixturevalue("postgres_url"))
-        given = {"database_url": url, "broker_url": "redis://127.0.0.1:1/0", "secret_key": "a test's"}
-    runtime = open_runtime(tmp_path / "data", **given)
+        url = fresh_database(request.getfixturevalue("empty_database"))
+        runtime = on_postgresql(tmp_path / "data", url)
+    else:
+        runtime = open_runtime(tmp_path / "data")
     yield runtime
     runtime.close()
 

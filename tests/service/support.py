@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import threading
 import time
@@ -14,6 +15,7 @@ import onnx
 import uvicorn
 from onnx import helper, numpy_helper
 from sqlalchemy.orm import Session
+from starlette.routing import BaseRoute
 
 from service.app import create_app
 from service.heartbeat import Heartbeat
@@ -26,6 +28,8 @@ from service.worker import run_job
 SHAPE = (4,)
 # A value that is easy to search for, in the clear and as bytes, and inside the calibrated range.
 SECRET = 0.7234567890123
+PATIENCE_SECONDS = 120.0
+"""For what has to happen, on however slow a machine."""
 
 
 def tiny_onnx(
@@ -77,25 +81,39 @@ def labelled(size: int = 7, inputs: int = 4) -> tuple[bytes, bytes]:
     return npy(random.uniform(0, 1, size=(size, inputs))), npy(random.integers(0, 3, size=size))
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 120.0) -> None:
+def until(condition: Callable[[], object], what: str = "what has to happen") -> None:
     """Wait for it: long enough for the busiest of machines."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.01)
 
 
+class _Server(uvicorn.Server):
+    """One that hears sooner that it is to stop."""
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        while not self.should_exit:
+            await asyncio.sleep(0.01)
+
+
+_ROUTES: list[BaseRoute] = []
+"""Of all servers here, and nothing of any: FastAPI works them out at the first request, which takes longer than
+most tests.
+"""
+
+
 @contextmanager
 def serving(runtime: Runtime) -> Iterator[str]:
     """An API server in a thread, without any worker. Its address."""
+    app = create_app(runtime)
+    _ROUTES[:] = app.router.routes = _ROUTES or app.router.routes
     with listen("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(
-            uvicorn.Config(create_app(runtime), log_config=None, timeout_graceful_shutdown=1)
-        )
+        server = _Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        while not server.started:
-            time.sleep(0.005)
+        until(lambda: server.started)
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
