@@ -141,12 +141,13 @@ class Heartbeat(threading.Thread):
             return
         why = None
         with self._runtime.database.write() as session:
-            if moment >= self._next_beat:
+            if beats := moment >= self._next_beat:
                 Workers(session).beat(self.worker, os.getpid(), self.abilities.columns())
-                self._next_beat = moment + BEAT_SECONDS
             if hold is not None:
                 lease = self._runtime.settings.lease_seconds
                 why = Jobs(session).renew(hold.claim, hold.stage, hold.percent, lease)
+        if beats:  # once it is committed: one that failed is made up for by the next tick
+            self._next_beat = moment + BEAT_SECONDS
         if hold is not None and why is not None:
             hold.stop = why
         if hold is not None and hold.overdue > self._runtime.settings.kill_seconds:

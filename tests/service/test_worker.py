@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -17,10 +18,15 @@ from service.reaper import reap
 from service.runtime import Runtime
 from service.tables import Job, Worker
 from service.worker import run_job
-from tests.service.support import add_job, heart, take_back, work_on
+from tests.service.support import PATIENCE_SECONDS, add_job, heart, take_back, until, work_on
 from zenerrors import TensorError
 
 Work = Callable[[Runtime, Hold], None]
+
+
+@pytest.fixture(autouse=True)
+def _ticks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.heartbeat.TICK_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -43,8 +49,9 @@ def succeed(runtime: Runtime, hold: Hold) -> None:
 
 def busy_until_stopped(runtime: Runtime, hold: Hold) -> None:
     """Like a kernel: nothing but progress reports."""
-    for step in range(2000):
-        hold.progress("busy", step / 2000)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        hold.progress("busy", 0.5)
         time.sleep(0.005)
     raise AssertionError("nobody stopped this")
 
@@ -52,8 +59,7 @@ def busy_until_stopped(runtime: Runtime, hold: Hold) -> None:
 def in_background(runtime: Runtime) -> threading.Thread:
     thread = threading.Thread(target=work_on, args=(runtime, "job_1"))
     thread.start()
-    while load(runtime).stage != "busy":
-        time.sleep(0.01)
+    until(lambda: load(runtime).stage == "busy")
     return thread
 
 
@@ -134,7 +140,7 @@ def test_cancel_stops_running_work(runtime: Runtime, does: Callable[[Work], None
     thread = in_background(runtime)
     with runtime.database.write() as session:
         Jobs(session).cancel("job_1")
-    thread.join(timeout=5)
+    thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
     job = load(runtime)
     assert (job.state, job.failures) == ("canceled", [])
@@ -150,18 +156,21 @@ def test_work_whose_job_was_taken_away_stops_and_writes_nothing(
         Jobs(session).expire("worker_test")
         take_back(session)
         assert Jobs(session).claim("job_1", "other", 60.0)
-    thread.join(timeout=5)
+    thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
     job = load(runtime)
     assert (job.state, job.worker, job.attempt) == ("running", "other", 2)
 
 
 def test_a_worker_told_to_stop_gives_its_job_back(runtime: Runtime, does: Callable[[Work], None]) -> None:
-    does(busy_until_stopped)
     add_job(runtime)
     with heart(runtime) as heartbeat:
-        stop = threading.Timer(0.5, heartbeat.shut_down)
-        stop.start()
+
+        def told(runtime: Runtime, hold: Hold) -> None:
+            heartbeat.shut_down()
+            busy_until_stopped(runtime, hold)
+
+        does(told)
         run_job(runtime, heartbeat, "job_1")
     job = load(runtime)
     assert (job.state, job.attempt, job.worker) == ("queued", 0, None)
@@ -170,35 +179,38 @@ def test_a_worker_told_to_stop_gives_its_job_back(runtime: Runtime, does: Callab
 def test_telling_a_worker_to_stop_again_gives_it_no_more_time(
     runtime: Runtime, does: Callable[[Work], None]
 ) -> None:
-    settings = runtime.settings.model_copy(update={"drain_seconds": 0.8})
+    settings = runtime.settings.model_copy(update={"drain_seconds": 0.5})
     runtime = replace(runtime, settings=settings)
     does(busy_until_stopped)
     add_job(runtime)
     with heart(runtime) as heartbeat:
+        given_back = threading.Event()
 
         def insist() -> None:
-            for _ in range(16):
+            while not given_back.wait(0.05):
                 heartbeat.shut_down()
-                time.sleep(0.25)
 
-        signals, started = threading.Thread(target=insist), time.monotonic()
+        signals = threading.Thread(target=insist)
         signals.start()
         run_job(runtime, heartbeat, "job_1")
-        assert time.monotonic() - started < 3.0
+        given_back.set()
         signals.join()
-    assert load(runtime).state == "queued"
+    job = load(runtime)
+    assert (job.state, job.failures) == ("queued", [])
 
 
 def test_the_heartbeat_outlasts_work_that_reports_nothing(
     runtime: Runtime, does: Callable[[Work], None]
 ) -> None:
-    settings = runtime.settings.model_copy(update={"lease_seconds": 0.6})
-    runtime = Runtime(settings, runtime.database, runtime.store, runtime.vault, runtime.queue)
-
     def silent(runtime: Runtime, hold: Hold) -> None:
-        for _ in range(8):
-            time.sleep(0.2)
-            reap(runtime)
+        leases: set[datetime | None] = set()
+
+        def is_renewed() -> bool:
+            leases.add(load(runtime).lease_expires_at)
+            return len(leases) > 3
+
+        until(is_renewed)
+        reap(runtime)
         succeed(runtime, hold)
 
     does(silent)
@@ -227,7 +239,4 @@ def test_a_heart_that_misses_beats_goes_on(runtime: Runtime, monkeypatch: pytest
     monkeypatch.setattr("service.heartbeat.TICK_SECONDS", 0.005)
     monkeypatch.setattr(Heartbeat, "tick", tick)
     with heart(runtime):
-        until = time.monotonic() + 5
-        while beats < 3 and time.monotonic() < until:
-            time.sleep(0.005)
-    assert beats >= 3
+        until(lambda: beats >= 3)
