@@ -35,12 +35,12 @@ class Server(ABC):
     user: str | None = None
 
     def __init__(self) -> None:
-        self.port = free_port()
         self._files = ExitStack()
         self.folder = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="zenserve-test-")))
         if as_user := self._as_user():
             shutil.chown(self.folder, as_user)
         self.prepare()
+        self.port = free_port()  # as late as can be: another process may take it
         self.start()
 
     def prepare(self) -> None:  # noqa: B027  most need nothing

@@ -16,7 +16,7 @@ from service.jobs import now
 from service.repositories.accounts import Keys
 from service.runtime import Runtime
 from service.tables import LOCAL_TENANT
-from tests.service.support import serving
+from tests.service.support import PATIENCE_SECONDS, serving
 
 OPERATOR = replace(LOCAL, actor="command line")
 
@@ -57,5 +57,5 @@ def bearer(key: str | None) -> dict[str, str]:
 @contextmanager
 def calling(runtime: Runtime) -> Iterator[httpx.Client]:
     """A client of a server over this runtime."""
-    with serving(runtime) as url, httpx.Client(base_url=url, timeout=30) as http:
+    with serving(runtime) as url, httpx.Client(base_url=url, timeout=2 * PATIENCE_SECONDS) as http:
         yield http

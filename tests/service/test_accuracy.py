@@ -12,10 +12,10 @@ from client import ApiError, Client, Dataset, Model
 from service import engine
 from service.jobs import Jobs
 from service.reaper import reap
-from service.routes.following import POLL_SECONDS
 from service.runtime import Runtime
 from service.tables import Job, Shard
 from tests.service.support import (
+    PATIENCE_SECONDS,
     labelled,
     shards_of,
     take_back,
@@ -201,22 +201,20 @@ def test_cancel_while_the_shards_are_at_work(
     api: Client, with_model: Runtime, planned: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proof_id, shards = planned
-    started, prove = threading.Event(), engine.prove
+    started = threading.Event()
 
-    def slow(*arguments: Any) -> bytes:
+    def endless(*arguments: Any) -> bytes:
         started.set()
-        report = arguments[-1]
-        for step in range(2000):
-            report("busy", step / 2000)
-            threading.Event().wait(0.005)
-        return prove(*arguments)
+        while True:
+            arguments[-1]("busy", 0.5)
+            time.sleep(0.005)
 
-    monkeypatch.setattr(engine, "prove", slow)
-    worker = threading.Thread(target=work_on, args=(with_model, shards[0]))
+    monkeypatch.setattr(engine, "prove", endless)
+    worker = threading.Thread(target=work_on, args=(with_model, shards[0]), daemon=True)
     worker.start()
-    assert started.wait(10)
+    assert started.wait(PATIENCE_SECONDS)
     assert api.cancel(proof_id).state == "canceled"
-    worker.join(timeout=5)
+    worker.join(PATIENCE_SECONDS)
     assert not worker.is_alive()
     assert [job(with_model, shard).state for shard in shards] == ["canceled"] * 3
     assert api.cancel(proof_id).state == "canceled"
@@ -239,7 +237,6 @@ def test_the_shards_counts_are_forgotten_when_the_proof_is_over(
     else:
         for each in (*shards, proof_id):
             work_on(with_model, each)
-            time.sleep(5 * POLL_SECONDS)  # so that nothing happens between two looks
     assert api.get_proof(proof_id).state == end
     reap(with_model)
     assert kept() == 0
@@ -249,18 +246,12 @@ def test_the_events_of_a_proof_tell_of_its_shards(
     api: Client, with_model: Runtime, planned: tuple[str, list[str]]
 ) -> None:
     proof_id, shards = planned
-
-    def finish() -> None:
-        for each in (*shards, proof_id):
-            work_on(with_model, each)
-            time.sleep(5 * POLL_SECONDS)  # so that nothing happens between two looks
-
-    worker = threading.Timer(0.2, finish)
-    worker.start()
-    seen = [(proof.state, proof.stage, proof.percent) for proof in api.events(proof_id)]
-    worker.join()
-    assert seen[0] == ("running", "shards", 0.0)
-    assert ("running", "shards", 33.3) in seen
+    left, seen = [*shards, proof_id], []
+    for proof in api.events(proof_id):
+        seen.append((proof.state, proof.stage, proof.percent))
+        if left:
+            work_on(with_model, left.pop(0))
+    assert seen[:3] == [("running", "shards", percent) for percent in (0.0, 33.3, 66.7)]
     assert seen[-1][0] == "succeeded"
 
 

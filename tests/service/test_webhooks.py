@@ -40,7 +40,7 @@ from service.routes.webhooks import Message
 from service.runtime import Runtime
 from service.tables import Delivery, Job, Tenant, Webhook
 from service.webhooks import Courier
-from tests.service.support import add_job, serving
+from tests.service.support import PATIENCE_SECONDS, add_job, serving, until
 from zenerrors import RequestError
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
@@ -154,13 +154,6 @@ def courier(runtime: Runtime) -> Iterator[Courier]:
         yield sender
     finally:
         sender.finish()
-
-
-def until(met: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not met():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
 
 
 def attempts(runtime: Runtime) -> list[list[Any]]:
@@ -289,42 +282,49 @@ def trickle_body(handler: BaseHTTPRequestHandler) -> None:
 
 
 def flood(handler: BaseHTTPRequestHandler) -> None:
-    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
     with contextlib.suppress(OSError):
         while True:
             handler.wfile.write(b"x" * 65536)
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("answer", "seconds", "expected"),
     [
-        (hang, "no answer in time"),
-        (trickle_headers, "no answer in time"),
-        (trickle_body, "no answer in time"),
-        (flood, 200),
+        (hang, 0.2, "no answer in time"),
+        (trickle_headers, 0.2, "no answer in time"),
+        (trickle_body, 0.2, "no answer in time"),
+        (flood, 20.0, 200),
     ],
 )
 def test_an_endpoint_has_so_long_all_in_all(
-    open_networks: Runtime, monkeypatch: pytest.MonkeyPatch, answer: Answer, expected: int | str
+    open_networks: Runtime,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Answer,
+    seconds: float,
+    expected: int | str,
 ) -> None:
-    monkeypatch.setattr(outbound, "LONGEST_SECONDS", 0.4)
+    monkeypatch.setattr(outbound, "LONGEST_SECONDS", seconds)
     with receiver(answer) as endpoint:
         hook(open_networks, endpoint.url)
         end(open_networks)
         with courier(open_networks):
             until(lambda: deliveries(open_networks)[0].attempts)
     assert attempts(open_networks) == [[expected]]
-    assert deliveries(open_networks)[0].attempts[0]["seconds"] < 2
 
 
-def test_an_endpoint_that_hangs_delays_no_other(open_networks: Runtime) -> None:
+def test_an_endpoint_that_hangs_delays_no_other(
+    open_networks: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbound, "LONGEST_SECONDS", 10 * PATIENCE_SECONDS)
     with receiver(hang) as bad, receiver() as good:
         hook(open_networks, bad.url, 1)
         hook(open_networks, good.url, 2)
         for number in range(12):
             end(open_networks, f"prf_{number}")
         with courier(open_networks):
-            until(lambda: len(good.came) == 12, outbound.LONGEST_SECONDS - 1)
+            until(lambda: len(good.came) == 12)
+            until(lambda: len(bad.came) >= webhooks.AT_ONCE_PER_WEBHOOK)
             assert len(bad.came) == webhooks.AT_ONCE_PER_WEBHOOK
 
 
@@ -351,7 +351,7 @@ def test_a_webhook_that_is_deleted_takes_no_end_of_a_job_down_with_it(each_runti
 
     thread = threading.Thread(target=delete)
     thread.start()
-    assert deleted.wait(5)
+    assert deleted.wait(PATIENCE_SECONDS)
     end(each_runtime)
     thread.join()
     assert deliveries(each_runtime) == []
@@ -372,15 +372,13 @@ def test_what_never_arrives_is_given_up(runtime: Runtime) -> None:
     hook(runtime, "https://example.com/")
     end(runtime)
     [row] = deliveries(runtime)
-    waits = []
-    for _ in range(len(BACKOFF) + 1):
+    for wait in (*BACKOFF, None):
+        assert deliveries(runtime)[0].state == "waiting"
         before = now()
         with runtime.database.write() as session:
             Deliveries(session).record(row.id, {"at": before.isoformat(), "status": 500}, arrived=False)
-        waits.append(deliveries(runtime)[0].next_at - before)
+        assert wait is None or before + wait <= deliveries(runtime)[0].next_at <= now() + wait
     assert deliveries(runtime)[0].state == "given up"
-    for wait, expected in zip(waits, BACKOFF, strict=False):
-        assert wait == pytest.approx(expected, abs=timedelta(seconds=2))
     with runtime.database.read() as session:
         assert session.get_one(Webhook, "whk_1").disabled_at is None
 
@@ -639,7 +637,7 @@ def test_operators_can_allow_private_networks() -> None:
 
 @pytest.fixture
 def web(open_networks: Runtime) -> Iterator[httpx.Client]:
-    with serving(open_networks) as url, httpx.Client(base_url=f"{url}/v1", timeout=30) as client:
+    with serving(open_networks) as url, httpx.Client(base_url=f"{url}/v1") as client:
         yield client
 
 
