@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from circuits.quantised import Affine
 from client.datasets import LabelledData, load, load_array, quantise
 from client.documents import InputType
+from tests.prover.statements import patient
 from zenerrors import TensorError
 
 SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 2, 2) / 8
@@ -52,6 +53,7 @@ def test_shards_are_samples_then_labels_and_the_last_is_filled_up() -> None:
     assert last == [11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
 
 
+@patient
 @given(
     st.floats(1e-6, 1e3),
     st.integers(2, 8).flatmap(lambda bits: st.tuples(st.just(bits), st.integers(0, (1 << bits) - 1))),

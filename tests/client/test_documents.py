@@ -25,6 +25,7 @@ from client.documents import (
 )
 from client.words import make_statement
 from tests.client.makers import MADE_AT, Maker
+from tests.prover.statements import patient
 from zenerrors import FileFormatError
 
 Json = dict[str, Any]
@@ -37,6 +38,7 @@ jsons = st.recursive(
 )
 
 
+@patient
 @given(jsons)
 def test_the_canonical_text_is_one_text(value: Any) -> None:
     text = canonical(value)

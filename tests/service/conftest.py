@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -27,10 +28,16 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZENSERVE_SECRET_KEY", raising=False)
 
 
+@pytest.fixture
+def _buckets_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What callers used up does not come back while a test goes on, however long it takes."""
+    monkeypatch.setattr("service.rates.time", SimpleNamespace(monotonic=lambda: 1000.0))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _requests_are_cheap_and_patient() -> Iterator[None]:
-    """Certificates are read once: for each client anew, it would take longer than most requests. And no answer
-    is too late because the machine is slow, where no test says what is.
+    """Certificates are read once: for each client anew, it would take longer than most requests. No answer is
+    too late because the machine is slow, where no test says what is.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
@@ -73,7 +80,8 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
 
 def on_postgresql(folder: Path, url: str) -> Runtime:
     """A service on this database, without a broker."""
-    return open_runtime(folder, database_url=url, broker_url="redis://127.0.0.1:1/0", secret_key="a test's")
+    given = {"database_url": url, "broker_url": "redis://127.0.0.1:1/0", "secret_key": "a test's"}
+    return open_runtime(folder, **given)
 
 
 @pytest.fixture(scope="session")

@@ -99,8 +99,8 @@ class _Server(uvicorn.Server):
 
 
 _ROUTES: list[BaseRoute] = []
-"""Of all servers here, and nothing of any: FastAPI works them out at the first request, which takes longer than
-most tests.
+"""Of all servers here: they hold nothing of any of them, and FastAPI works them out at the first request, for
+longer than most tests take.
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from service import cli, engine, intake
 from service.cli import compile as compile_cli
 from tests.service.support import tiny_calibration, tiny_onnx
 
+COMPILER = ["numpy", "onnx", "kernels", "prover"]
 SPEED = cost.Speed(2, *[1e-8] * 10)
 
 
@@ -195,28 +195,20 @@ def test_a_name_of_the_zoo_stands_for_its_network(report: Any) -> None:
     assert [layer["operator"] for layer in document["layers"]].count("Dense") == 2
 
 
-def _children_seconds() -> float:
-    """Of the processor: whatever else the machine does."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def test_from_the_cache_it_takes_less_than_a_second(network: Path) -> None:
-    command = [
-        sys.executable,
-        "-c",
-        "from service.cli import main; main()",
-        "compile",
-        str(network),
-        "--json",
-    ]
-    taken, answers = [], []
-    for _ in range(3):
-        start = _children_seconds()
-        answers.append(subprocess.run(command, check=True, capture_output=True).stdout)
-        taken.append(_children_seconds() - start)
-    assert answers[0] == answers[1] == answers[2]
-    assert min(taken[1:]) < 1
+def test_what_the_cache_holds_is_shown_without_the_compiler(network: Path) -> None:
+    """Which takes a second to load."""
+    program = (
+        "import atexit, sys; from service.cli import main;"
+        f"atexit.register(lambda: print([name for name in {COMPILER} if name in sys.modules]));"
+        "main()"
+    )
+    command = [sys.executable, "-c", program, "compile", str(network), "--json"]
+    first, second = (
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert first[:-1] == second[:-1]
+    assert (first[-1], second[-1]) == (str(COMPILER), "[]")
 
 
 def test_a_process_compiles_a_model_once_for_all_its_images() -> None:

@@ -63,7 +63,7 @@ class Site:
 
     def browser(self) -> httpx.Client:
         """It keeps cookies, and leaves redirects to be looked at."""
-        return self.open.enter_context(httpx.Client(base_url=self.url, timeout=10))
+        return self.open.enter_context(httpx.Client(base_url=self.url))
 
     def visitor(self, *scopes: Scope, tenant: str = LOCAL_TENANT) -> httpx.Client:
         """A browser that is logged in, without an attempt that would count."""
@@ -234,6 +234,7 @@ def test_a_key_without_read_cannot_log_in(quiet: Site) -> None:
     assert "scope read" in answer.text
 
 
+@pytest.mark.usefixtures("_buckets_stay")
 def test_refused_logins_are_counted_and_noted(empty: Site) -> None:
     client = empty.browser()
     answers = [client.post("/admin/login", data={"key": f"zen_{n:012x}_{'a' * 43}"}) for n in range(12)]
@@ -530,7 +531,7 @@ def test_a_proof_is_handed_out_as_a_file(busy: Site) -> None:
 
 def test_both_databases_show_the_same(each_runtime: Runtime) -> None:
     fill(each_runtime, jobs=40)
-    with serving(each_runtime) as url, httpx.Client(base_url=url, timeout=10) as client:
+    with serving(each_runtime) as url, httpx.Client(base_url=url) as client:
         for path in (*ROOMS, *(f"/admin/jobs?{name}" for name in FILTERS)):
             assert client.get(path).status_code == 200, path
         page = client.get("/admin").text

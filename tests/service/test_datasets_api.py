@@ -30,7 +30,7 @@ SAMPLES, LABELS = labelled()
 def post(url: str, model: Model, samples: bytes = SAMPLES, **options: str) -> Any:
     files = {"samples": ("s.npy", samples), "labels": ("l.npy", LABELS)}
     fields = {"model_id": model.id, "privacy": "public", **options}
-    return httpx.post(f"{url}/v1/datasets", files=files, data=fields, timeout=60)
+    return httpx.post(f"{url}/v1/datasets", files=files, data=fields)
 
 
 def load(data: bytes) -> Any:

@@ -19,10 +19,11 @@ from sqlalchemy import text, update
 from service import intake
 from service.app import create_app
 from service.jobs import now
+from service.repositories.workers import Workers
 from service.runtime import Runtime
 from service.tables import Worker
 from tests.service.conftest import MAX_BODY_BYTES
-from tests.service.support import heart, serving
+from tests.service.support import serving
 
 NESTED = b'{"model_id": "m", "input": ' + b"[" * 90_000
 JSON = {"Content-Type": "application/json"}
@@ -99,14 +100,15 @@ def test_a_long_name_is_not_echoed_at_length(shared_url: str) -> None:
 
 
 def test_answers_on_a_kept_connection_do_not_wait_for_an_acknowledgement(shared_url: str) -> None:
+    """Which is 40 ms late: however slow the machine is, not every answer of many takes as long without it."""
+
     def seconds() -> float:
         start = time.perf_counter()
         client.get("/healthz").raise_for_status()
         return time.perf_counter() - start
 
     with httpx.Client(base_url=shared_url) as client:
-        seconds()
-        assert min(seconds() for _ in range(10)) < 0.03
+        assert any(seconds() < 0.03 for _ in range(100))
 
 
 def test_a_wrong_method_names_the_right_ones(shared_url: str) -> None:
@@ -177,15 +179,15 @@ def test_readyz_says_what_fails(url: str, with_model: Runtime) -> None:
         return answer.status_code, list(answer.json()["failing"])
 
     assert ready() == (503, ["worker"])
-    with heart(with_model) as heartbeat:
-        heartbeat.tick()
-        assert ready() == (200, [])
-        with with_model.database.write() as session:
-            session.execute(update(Worker).values(heartbeat_at=now() - timedelta(minutes=1)))
-        assert ready() == (503, ["worker"])
-        with with_model.database.write() as session:
-            session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
-        assert ready() == (503, ["migrations"])
+    with with_model.database.write() as session:
+        Workers(session).beat("worker_test", 1, {})
+    assert ready() == (200, [])
+    with with_model.database.write() as session:
+        session.execute(update(Worker).values(heartbeat_at=now() - timedelta(minutes=1)))
+    assert ready() == (503, ["worker"])
+    with with_model.database.write() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    assert ready() == (503, ["migrations"])
 
 
 def test_readyz_without_a_database(runtime: Runtime) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from service import intake, log
 from service.access import make_key
 from service.repositories.accounts import Keys
 from service.runtime import Runtime
-from tests.service.support import SECRET, serving
+from tests.service.support import SECRET, serving, until
 
 
 class _Lines(logging.Handler):
@@ -47,11 +46,12 @@ def lines() -> Iterator[_Lines]:
 
 def requests(lines: _Lines, count: int) -> list[dict[str, Any]]:
     """The lines of so many requests. They are written just after the answers."""
-    deadline = time.monotonic() + 5
-    while len(found := [line for line in lines.json if line["event"] == "request"]) < count:
-        assert time.monotonic() < deadline, "a line is missing"
-        time.sleep(0.01)
-    return found
+
+    def found() -> list[dict[str, Any]]:
+        return [line for line in lines.json if line["event"] == "request"]
+
+    until(lambda: len(found()) >= count)
+    return found()
 
 
 def test_json_lines_have_the_fields_of_the_event_and_of_its_context(

@@ -21,7 +21,7 @@ from zenerrors import ModelError, ResourceError
 
 def post(url: str, onnx: bytes, calibration: bytes, **options: str) -> httpx.Response:
     files = {"model": ("m.onnx", onnx), "calibration": ("c.npy", calibration)}
-    return httpx.post(f"{url}/v1/models", files=files, data=options, timeout=60)
+    return httpx.post(f"{url}/v1/models", files=files, data=options)
 
 
 def test_a_model_is_prepared_by_a_job(api: Client, with_model: Runtime) -> None:
@@ -154,7 +154,7 @@ def test_the_same_request_with_the_same_key_makes_one_model(api: Client) -> None
 def test_a_parser_that_takes_too_long_or_too_much_or_crashes_is_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.05)
+    monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.001)
     with pytest.raises(ResourceError, match=f"{CPU_SECONDS} seconds"):
         sandbox.run("quantise", tiny_onnx(), tiny_calibration(), b"8")
     monkeypatch.undo()

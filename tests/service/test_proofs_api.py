@@ -15,15 +15,9 @@ from service import engine
 from service.jobs import Jobs
 from service.routes.dependencies import _wait_seconds
 from service.runtime import Runtime
-from tests.service.support import heart, take_back, tiny_calibration, tiny_onnx, work_on
+from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
-
-
-def later(seconds: float, action: Any, *arguments: Any) -> threading.Timer:
-    timer = threading.Timer(seconds, action, arguments)
-    timer.start()
-    return timer
 
 
 def read_events(lines: list[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -61,16 +55,16 @@ def test_a_proof_from_request_to_document(api: Client, with_model: Runtime, mode
 
 
 def test_prefer_wait_answers_when_the_proof_is_done(url: str, with_model: Runtime, model: Model) -> None:
-    with heart(with_model):
-        body = {"model_id": model.id, "input": INPUT}
-        headers = {"Prefer": "wait=30", "Idempotency-Key": "k"}
-        created = httpx.post(f"{url}/v1/proofs", json=body, headers={"Idempotency-Key": "k"}).json()
-        timer = later(0.3, work_on, with_model, created["id"])
-        response = httpx.post(f"{url}/v1/proofs", json=body, headers=headers, timeout=30)
-        timer.join()
+    body = {"model_id": model.id, "input": INPUT}
+    headers = {"Prefer": "wait=60", "Idempotency-Key": "k"}
+    created = httpx.post(f"{url}/v1/proofs", json=body, headers={"Idempotency-Key": "k"}).json()
+    worker = threading.Timer(0.1, work_on, (with_model, created["id"]))
+    worker.start()
+    response = httpx.post(f"{url}/v1/proofs", json=body, headers=headers, timeout=2 * PATIENCE_SECONDS)
+    worker.join()
     assert (response.status_code, response.json()["id"]) == (201, created["id"])
     assert response.json()["state"] == "succeeded"
-    assert response.headers["Preference-Applied"] == "wait=30"
+    assert response.headers["Preference-Applied"] == "wait=60"
 
 
 def test_prefer_wait_is_not_a_deadline(url: str, model: Model) -> None:
@@ -115,11 +109,12 @@ def test_events_tell_the_whole_story_and_end(
     url: str, api: Client, with_model: Runtime, model: Model
 ) -> None:
     proof = api.create_proof(model.id, INPUT)
-    timer = later(0.3, work_on, with_model, proof.id)
-    with httpx.stream("GET", f"{url}/v1/proofs/{proof.id}/events", timeout=30) as response:
+    with httpx.stream("GET", f"{url}/v1/proofs/{proof.id}/events") as response:
         assert response.headers["content-type"].startswith("text/event-stream")
-        events = read_events(list(response.iter_lines()))
-    timer.join()
+        lines = response.iter_lines()
+        first = next(lines)
+        work_on(with_model, proof.id)
+        events = read_events([first, *lines])
     assert events[0][0] == "progress"
     assert events[0][1]["state"] == "queued"
     assert [name for name, _ in events].index("end") == len(events) - 1
@@ -141,12 +136,11 @@ def test_events_of_a_proof_that_is_over_are_its_end(url: str, api: Client, model
 def test_a_quiet_event_stream_carries_heartbeats(
     url: str, api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fastapi.routing._PING_INTERVAL", 0.1)
+    monkeypatch.setattr("fastapi.routing._PING_INTERVAL", 0.02)
     proof = api.create_proof(model.id, INPUT)
-    timer = later(0.6, lambda: httpx.post(f"{url}/v1/proofs/{proof.id}/cancel"))
-    answer = httpx.get(f"{url}/v1/proofs/{proof.id}/events", timeout=30)
-    timer.join()
-    assert answer.text.count(": ping") >= 2
+    with httpx.stream("GET", f"{url}/v1/proofs/{proof.id}/events") as response:
+        pings = (line for line in response.iter_lines() if line == ": ping")
+        assert [next(pings), next(pings)] == [": ping"] * 2
 
 
 def test_cancel(api: Client, with_model: Runtime, model: Model) -> None:

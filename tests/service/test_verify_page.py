@@ -33,7 +33,9 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=[f"--{flag}" for flag in FLAGS])
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=[f"--{flag}" for flag in FLAGS], timeout=120_000
+        )
         yield browser
         browser.close()
 
@@ -42,7 +44,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, shared_url: str) -> Iterator[Any]:
     """The page as a phone shows it. Whatever the browser complains about, blocked content too, fails."""
     page = browser.new_page(viewport={"width": 360, "height": 800}, color_scheme="dark")
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(120_000)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda message: complaints.extend([message.text] * (message.type == "error")))
