@@ -69,7 +69,7 @@ def test_prefer_wait_answers_when_the_proof_is_done(url: str, with_model: Runtim
 
 def test_prefer_wait_is_not_a_deadline(url: str, model: Model) -> None:
     body = {"model_id": model.id, "input": INPUT}
-    response = httpx.post(f"{url}/v1/proofs", json=body, headers={"Prefer": "wait=1"}, timeout=30)
+    response = httpx.post(f"{url}/v1/proofs", json=body, headers={"Prefer": "wait=1"})
     assert (response.status_code, response.json()["state"]) == (202, "queued")
     assert response.headers["Location"] == f"/v1/proofs/{response.json()['id']}"
 
