@@ -538,7 +538,7 @@ def test_both_databases_show_the_same(each_runtime: Runtime) -> None:
         with each_runtime.database.read() as session:
             ended = session.scalars(select(Job).where(Job.finished_at > now() - timedelta(hours=23))).all()
         failed = sum(job.state == "failed" and job.kind != "shard" for job in ended)
-        assert f"{failed} failed" in page
+        assert f">{failed} failed</a>" in page
         assert len(set(re.findall(r"<title>(\d\d:00) UTC", page))) == 24
 
 
