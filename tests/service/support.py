@@ -81,9 +81,11 @@ def labelled(size: int = 7, inputs: int = 4) -> tuple[bytes, bytes]:
     return npy(random.uniform(0, 1, size=(size, inputs))), npy(random.integers(0, 3, size=size))
 
 
-def until(condition: Callable[[], object], what: str = "what has to happen") -> None:
+def until(
+    condition: Callable[[], object], what: str = "what has to happen", seconds: float = PATIENCE_SECONDS
+) -> None:
     """Wait for it: long enough for the busiest of machines."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.01)
