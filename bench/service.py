@@ -38,7 +38,7 @@ from client.verification import Case, judge_each
 from kernels import WordArray
 from prover.curve import ARKWORKS
 from prover.native import NATIVE, NativeCurve
-from service.verifier import MOST_TOGETHER
+from service.api.verifier import MOST_TOGETHER
 
 Result = TypeVar("Result")
 

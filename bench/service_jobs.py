@@ -21,7 +21,7 @@ from bench.report import Report
 from bench.serving import Load, Server, image, registered, running
 from client import Client
 from client.api import succeeded
-from service.tables import LOCAL_TENANT, Job, Proof
+from service.storage.tables import LOCAL_TENANT, Job, Proof
 from tests.servers import Postgres, Redis
 
 SUBMISSIONS: Final = 1000

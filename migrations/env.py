@@ -1,8 +1,8 @@
-"""Runs the migrations on the connection that ``service.database`` hands over."""
+"""Runs the migrations on the connection that ``service.storage.database`` hands over."""
 
 from alembic import context
 
-from service.tables import Base
+from service.storage.tables import Base
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True

@@ -1,4 +1,4 @@
-"""The HTTP application. Rooms: ``service.routes``; errors: ``service.problems``."""
+"""The HTTP application. Rooms: ``service.api.routes``; errors: ``service.api.problems``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 from starlette.formparsers import MultiPartParser
 
-from service import dashboard, problems
-from service.body_limit import BodyLimit
-from service.door import Door
-from service.metrics import Requests
-from service.observation import Observation
-from service.rates import Buckets
-from service.routes import (
+from service import dashboard
+from service.api import problems
+from service.api.body_limit import BodyLimit
+from service.api.door import Door
+from service.api.metrics import Requests
+from service.api.observation import Observation
+from service.api.rates import Buckets
+from service.api.routes import (
     accounts,
     commitments,
     datasets,
@@ -28,8 +29,8 @@ from service.routes import (
     verification,
     webhooks,
 )
+from service.api.verifier import Verifier
 from service.runtime import Runtime
-from service.verifier import Verifier
 
 _DESCRIPTION = """\
 Proofs, in zero knowledge, of what a neural network computed. Register a network, prove what it makes of an
@@ -53,7 +54,7 @@ id: 9
 def create_app(runtime: Runtime) -> FastAPI:
     """The application over an open runtime. It starts no threads and no processes."""
     # Not FastAPI's telemetry, whose spans and logs could carry what callers want kept secret, but our own:
-    # service.observation.
+    # ``observation``.
     app = FastAPIOffline(  # /docs without a CDN: it works on any network, and tells nobody who reads it
         redoc_url=None,
         title="ZenServe",

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kernels import fr
 from prover import CommitmentBasis, Opening, Progress, Revealed
-from service.repositories import Artifacts
 from service.runtime import Runtime
 from service.sealed import Integers, Secret
+from service.storage.repositories import Artifacts
 from zenerrors import ConflictError
 
 _NAME = "basis"

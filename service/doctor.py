@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kernels.target import available_targets
-from service import engine, sealed
-from service.abilities import Abilities
+from service import sealed
 from service.basis import find_basis
-from service.database import clock
-from service.repositories.deployment import Deployment
-from service.repositories.workers import Workers
 from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.repositories.deployment import Deployment
+from service.storage.repositories.workers import Workers
+from service.worker import engine
+from service.worker.abilities import Abilities
 from zenerrors import FileFormatError, ZenError
 
 Verdict = Literal["ok", "warn", "fail"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.database import Database
-from service.queue import Queue
+from service.jobs.queue import Queue
 from service.settings import Settings
-from service.store import Store
-from service.vault import Vault
+from service.storage.database import Database
+from service.storage.store import Store
+from service.storage.vault import Vault
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from service import log, telemetry
-from service.jobs import Jobs
-from service.reaper import Reaper
+from service.beat.reaper import Reaper
+from service.beat.webhooks import Courier
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.settings import Settings
-from service.webhooks import Courier
 from zenerrors import ConflictError, ResourceError
 
 STOP_SECONDS = 10.0

@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from service.tables import QueueName
 from zenerrors import RequestError
 
+QueueName = Literal["cpu", "gpu"]
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

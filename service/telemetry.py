@@ -19,7 +19,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvid
 from zenerrors import RequestError
 
 if TYPE_CHECKING:
-    from service.jobs import Claim
+    from service.jobs.lifecycle import Claim
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 

@@ -92,7 +92,7 @@ def upgrade() -> None:
 
 
 def _tell_keys_of_tenants_apart() -> None:
-    """An idempotency key is kept as the digest of its tenant and itself (``service.jobs.scoped``)."""
+    """An idempotency key is kept as the digest of its tenant and itself (``scoped`` of jobs)."""
     jobs = sa.table("jobs", sa.column("id", sa.String), sa.column("idempotency_key", sa.String))
     connection = op.get_bind()
     for job_id, key in connection.execute(sa.select(jobs).where(jobs.c.idempotency_key.is_not(None))).all():

@@ -13,7 +13,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from service.access import Principal
+    from service.api.access import Principal
 
 tenants = typer.Typer(help="Add tenants and set their limits.", no_args_is_help=True)
 keys = typer.Typer(help="Make and revoke API keys.", no_args_is_help=True)
@@ -33,7 +33,7 @@ def add_tenant(
     retention_days: RetentionDays = None,
 ) -> None:
     """Add a tenant, and print its id."""
-    from service import accounts
+    from service.api import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
@@ -43,7 +43,7 @@ def add_tenant(
 @tenants.command("list")
 def list_tenants() -> None:
     """List the tenants."""
-    from service.repositories.accounts import Tenants
+    from service.storage.repositories.accounts import Tenants
 
     table = Table("id", "name", "queued", "running", "days kept")
     with _operator() as (session, _):
@@ -61,7 +61,7 @@ def limit_tenant(
     retention_days: RetentionDays = None,
 ) -> None:
     """Set a tenant's limits; those that are left out become the service's own."""
-    from service import accounts
+    from service.api import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
@@ -78,7 +78,7 @@ def add_key(
     days: Annotated[int | None, typer.Option(min=1, max=3650, help="It expires after as many.")] = None,
 ) -> None:
     """Make a key, and print it: this once."""
-    from service import access, accounts
+    from service.api import access, accounts
 
     given = access.read_scopes(scopes)
     with _operator() as (session, operator):
@@ -88,7 +88,7 @@ def add_key(
 @keys.command("list")
 def list_keys() -> None:
     """List all keys, without what they are shown by."""
-    from service.repositories.accounts import Keys
+    from service.storage.repositories.accounts import Keys
 
     table = Table("id", "tenant", "name", "scopes", "expires", "revoked", "last used")
     with _operator() as (session, _):
@@ -102,7 +102,7 @@ def list_keys() -> None:
 @keys.command("revoke")
 def revoke_key(key: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")]) -> None:
     """Revoke a key: within seconds, nothing accepts it."""
-    from service import accounts
+    from service.api import accounts
 
     with _operator() as (session, operator):
         accounts.revoke_key(session, operator, key, None)
@@ -113,7 +113,7 @@ def _operator() -> Iterator[tuple[Session, Principal]]:
     """A transaction on the database that the settings name, as somebody who may do everything."""
     from dataclasses import replace
 
-    from service.access import LOCAL
+    from service.api.access import LOCAL
     from service.runtime import Runtime
     from service.settings import Settings
 

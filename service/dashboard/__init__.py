@@ -1,15 +1,15 @@
 """The operators' pages under ``/admin``: rendered here, from the database, with a little script to keep them
-fresh. Its style and script are among ``service.pages``.
+fresh. Its style and script are among ``service.api.pages``.
 """
 
 from __future__ import annotations
 
 from fastapi import APIRouter, FastAPI
 
+from service.api.rates import Buckets
 from service.dashboard.pages import PageRoute, compile_templates
 from service.dashboard.routes import accounts, audit, catalogue, jobs, overview, visits, webhooks
 from service.dashboard.visitors import ATTEMPTS_PER_MINUTE
-from service.rates import Buckets
 from zenerrors import NotFoundError
 
 

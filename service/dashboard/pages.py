@@ -14,11 +14,11 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
-from service import pages
-from service.access import Scope
+from service.api import pages
+from service.api.access import Scope
 from service.dashboard import formats
 from service.dashboard.visitors import Visitor, visitor_of
-from service.jobs import now
+from service.jobs.lifecycle import now
 from zenerrors import AccessError, RequestError, ZenError
 
 # Nothing but what this service itself serves; no script or style within pages.

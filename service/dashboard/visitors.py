@@ -18,15 +18,15 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Form, Request
 
-from service import access, audit
-from service.access import Principal, Scope
-from service.database import clock
-from service.door import network_of
-from service.rates import Buckets
-from service.repositories.accounts import Logins
-from service.routes.dependencies import RuntimeDep
+from service.api import access, audit
+from service.api.access import Principal, Scope
+from service.api.door import network_of
+from service.api.rates import Buckets
+from service.api.routes.dependencies import RuntimeDep
 from service.runtime import Runtime
-from service.tables import Login
+from service.storage.database import clock
+from service.storage.repositories.accounts import Logins
+from service.storage.tables import Login
 from zenerrors import AccessError, ResourceError
 
 COOKIE = "zenserve_login"

@@ -22,11 +22,11 @@ from pathlib import Path
 import psutil
 
 from service import log
-from service.heartbeat import Heartbeat, Hold
-from service.reaper import reap, sweep
+from service.beat.reaper import reap, sweep
 from service.runtime import Runtime
 from service.settings import Settings
-from service.worker import run_next
+from service.worker.attempts import run_next
+from service.worker.heartbeat import Heartbeat, Hold
 
 DEAF = "deaf"
 """What a file says that holds work for as long as it is there, whatever its worker is told."""

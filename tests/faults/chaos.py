@@ -23,7 +23,7 @@ from client import ApiError, Client, Dataset, Model
 from client.documents import KeyFile, ProofDocument
 from client.keys import opened
 from client.verification import Case, judge_each
-from service.repositories import stored
+from service.storage.repositories import stored
 from tests.faults.cluster import INPUT, OVER, Cluster
 from tests.service.support import labelled, until
 

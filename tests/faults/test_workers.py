@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from client import Model
-from service.reaper import reap
+from service.beat.reaper import reap
 from tests.faults.cluster import Cluster
 from tests.service.support import until
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 
-from service import accounts
-from service.access import LOCAL, Scope
-from service.jobs import now
-from service.repositories.accounts import Keys
+from service.api import accounts
+from service.api.access import LOCAL, Scope
+from service.jobs.lifecycle import now
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT
+from service.storage.repositories.accounts import Keys
+from service.storage.tables import LOCAL_TENANT
 from tests.service.support import PATIENCE_SECONDS, serving
 
 OPERATOR = replace(LOCAL, actor="command line")

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from service import access
-from service.jobs import late, lost_worker, now
+from service.api import access
+from service.jobs.lifecycle import late, lost_worker, now
 from service.runtime import Runtime
-from service.tables import (
+from service.storage.tables import (
     LOCAL_TENANT,
     AuditEntry,
     Base,

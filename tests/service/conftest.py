@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from client import Client, Model
-from service.database import Database
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage.database import Database
 from tests.servers import fresh_database
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
 
@@ -31,7 +31,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _buckets_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """What callers used up does not come back while a test goes on, however long it takes."""
-    monkeypatch.setattr("service.rates.time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr("service.api.rates.time", SimpleNamespace(monotonic=lambda: 1000.0))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,12 +18,12 @@ from sqlalchemy.orm import Session
 from starlette.routing import BaseRoute
 
 from service.app import create_app
-from service.heartbeat import Heartbeat
-from service.jobs import Jobs, Terms
-from service.repositories import Shards
+from service.jobs.lifecycle import Jobs, Terms
 from service.runtime import Runtime
 from service.serve import listen
-from service.worker import run_job
+from service.storage.repositories import Shards
+from service.worker.attempts import run_job
+from service.worker.heartbeat import Heartbeat
 
 SHAPE = (4,)
 # A value that is easy to search for, in the clear and as bytes, and inside the calibrated range.

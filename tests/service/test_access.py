@@ -14,11 +14,11 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from client import Model
-from service import access, door
+from service.api import access, door
+from service.api.rates import Buckets
 from service.cli import app
-from service.rates import Buckets
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT
+from service.storage.tables import LOCAL_TENANT
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, key_id, revoke
 from tests.service.conftest import open_runtime
 
@@ -189,7 +189,7 @@ def test_strangers_cannot_fill_the_audit_log(http: httpx.Client, keyed: Runtime)
 
 def test_buckets_fill_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = 1000.0
-    monkeypatch.setattr("service.rates.time.monotonic", lambda: moment)
+    monkeypatch.setattr("service.api.rates.time.monotonic", lambda: moment)
     buckets = Buckets("key", 60)
     assert [buckets.take("a").wait for _ in range(61)] == [0] * 60 + [1]
     moment += 2
@@ -199,7 +199,7 @@ def test_buckets_fill_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_buckets_forget_who_was_quiet_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.rates._MOST", 2)
+    monkeypatch.setattr("service.api.rates._MOST", 2)
     buckets = Buckets("key", 1)
     assert [buckets.take(caller).wait > 0 for caller in "abaca"] == [False, False, True, False, True]
     assert buckets.take("b").wait == 0

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from client import ApiError, Client, Dataset, Model
-from service import engine
-from service.jobs import Jobs
-from service.reaper import reap
+from service.beat.reaper import reap
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.tables import Job, Shard
+from service.storage.tables import Job, Shard
+from service.worker import engine
 from tests.service.support import (
     PATIENCE_SECONDS,
     labelled,

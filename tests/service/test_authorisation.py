@@ -16,10 +16,10 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from client import Model
-from service.access import SCOPES, Scope
+from service.api.access import SCOPES, Scope
 from service.app import create_app
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT
+from service.storage.tables import LOCAL_TENANT
 from tests.service.accounts import (
     add_key,
     add_tenant,

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from prover import CommitmentBasis, powers_of_tau
 from prover.iden3.ptau import write_ptau
 from service import basis as bases
+from service.beat.reaper import sweep
 from service.cli.basis import app
-from service.reaper import sweep
 from service.runtime import Runtime
-from service.store import Store
+from service.storage.store import Store
 from tests.service.conftest import BASIS_POINTS
 from zenerrors import ConflictError
 

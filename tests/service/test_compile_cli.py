@@ -15,8 +15,9 @@ import circuits
 import prover
 from circuits import QuantGraph, compile_inference
 from prover import cost
-from service import cli, engine, intake
+from service import cli, intake
 from service.cli import compile as compile_cli
+from service.worker import engine
 from tests.service.support import tiny_calibration, tiny_onnx
 
 COMPILER = ["numpy", "onnx", "kernels", "prover"]

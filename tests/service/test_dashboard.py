@@ -15,13 +15,13 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from service.access import SCOPES, Scope
+from service.api.access import SCOPES, Scope
 from service.dashboard.visitors import COOKIE, LIFETIME
-from service.database import Database
-from service.jobs import now
+from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.settings import Settings
-from service.tables import (
+from service.storage.database import Database
+from service.storage.tables import (
     LOCAL_TENANT,
     ApiKey,
     AuditEntry,

@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from client import Model
-from service.jobs import Jobs
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT
+from service.storage.tables import LOCAL_TENANT
 from tests.service.busy import key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.support import serving

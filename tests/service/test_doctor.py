@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from client import Client, Model
 from service import doctor
 from service.cli.doctor import doctor as command
-from service.database import clock
 from service.doctor import Finding, examine
 from service.runtime import Runtime
 from service.settings import Settings
-from service.tables import Job
-from service.vault import Vault
+from service.storage.database import clock
+from service.storage.tables import Job
+from service.storage.vault import Vault
 from tests.servers import free_port, fresh_broker, fresh_database
 from tests.service.support import add_job, heart
 

@@ -18,11 +18,11 @@ from sqlalchemy import text, update
 
 from service import intake
 from service.app import create_app
-from service.jobs import now
-from service.repositories.workers import Workers
+from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.serve import listen
-from service.tables import Worker
+from service.storage.repositories.workers import Workers
+from service.storage.tables import Worker
 from tests.service.conftest import MAX_BODY_BYTES
 from tests.service.support import serving
 

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from service.jobs import LOST_WORKER, Claim, Jobs, Terms, now
+from service.jobs.lifecycle import LOST_WORKER, Claim, Jobs, Terms, now
 from service.runtime import Runtime
-from service.tables import Job
+from service.storage.tables import Job
 from tests.service import support
 from tests.service.support import add_job
 from zenerrors import ConflictError, NotFoundError

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from sqlalchemy import event, insert
 
-from service.database import Database
-from service.paging import Place, Window
-from service.repositories.lists import Filters, Lists
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT, Job, Model, Proof, VerificationKey
+from service.storage.database import Database
+from service.storage.paging import Place, Window
+from service.storage.repositories.lists import Filters, Lists
+from service.storage.tables import LOCAL_TENANT, Job, Model, Proof, VerificationKey
 from tests.service.accounts import calling
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

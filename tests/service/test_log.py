@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from service import intake, log
-from service.access import make_key
-from service.repositories.accounts import Keys
+from service.api.access import make_key
 from service.runtime import Runtime
+from service.storage.repositories.accounts import Keys
 from tests.service.support import SECRET, serving, until
 
 

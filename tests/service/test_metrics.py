@@ -10,14 +10,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
-from service.access import Scope, make_key
+from service.api.access import Scope, make_key
 from service.app import create_app
-from service.jobs import Jobs, now
-from service.repositories.accounts import Keys
-from service.repositories.totals import Totals
-from service.repositories.workers import Workers
+from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
-from service.tables import Job, Worker
+from service.storage.repositories.accounts import Keys
+from service.storage.repositories.totals import Totals
+from service.storage.repositories.workers import Workers
+from service.storage.tables import Job, Worker
 from tests.service.support import add_job, serving, until
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

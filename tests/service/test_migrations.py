@@ -9,9 +9,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from service.jobs import Jobs, Terms, scoped
+from service.jobs.lifecycle import Jobs, Terms, scoped
 from service.runtime import Runtime
-from service.tables import (
+from service.storage.tables import (
     LOCAL_TENANT,
     ApiKey,
     AuditEntry,

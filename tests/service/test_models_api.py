@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from client import Client, Model
-from service import engine, sandbox
+from service.api import sandbox
+from service.api.sandbox import CPU_SECONDS
 from service.runtime import Runtime
-from service.sandbox import CPU_SECONDS
+from service.worker import engine
 from tests.service.support import npy, tiny_calibration, tiny_onnx, work_on
 from zenerrors import ModelError, ResourceError
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from client import Client, Model
-from service.progress import Overall, learned, overall
+from service.jobs.progress import Overall, overall
 from service.runtime import Runtime
-from service.tables import Job
+from service.storage.repositories.resources import learned
+from service.storage.tables import Job
 from tests.service.support import work_on
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

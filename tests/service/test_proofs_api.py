@@ -11,10 +11,10 @@ import pytest
 
 from client import ApiError, Client, Model
 from prover import VerifyingKey, reference
-from service import engine
-from service.jobs import Jobs
-from service.routes.dependencies import _wait_seconds
+from service.api.routes.dependencies import _wait_seconds
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.worker import engine
 from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
 
 INPUT = [0.1, 0.2, 0.3, 0.4]

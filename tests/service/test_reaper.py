@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-import service.queue
+import service.jobs.queue
 from client import Client, Model
-from service.jobs import Jobs, now
-from service.reaper import reap, sweep
-from service.repositories import Models
+from service.beat.reaper import reap, sweep
+from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
-from service.tables import Circuit, Job, Proof
+from service.storage.repositories import Models
+from service.storage.tables import Circuit, Job, Proof
 from tests.service.support import add_job, work_on
 
 
@@ -42,7 +42,7 @@ def test_waiting_messages_are_not_multiplied(runtime: Runtime) -> None:
 def test_an_expired_lease_puts_the_job_back_into_the_queue(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.jobs._PAUSES", (3600.0,))
+    monkeypatch.setattr("service.jobs.lifecycle._PAUSES", (3600.0,))
     add_job(runtime)
     with runtime.database.write() as session:
         Jobs(session).claim("job_1", "dead", 60.0)
@@ -67,7 +67,7 @@ def test_a_broker_that_is_down_costs_nothing_but_time(
         tried.append(1)
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(service.queue, "REST_SECONDS", 3600.0)
+    monkeypatch.setattr(service.jobs.queue, "REST_SECONDS", 3600.0)
     monkeypatch.setattr(with_model.queue.celery, "send_task", down)
     proofs = [api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4]) for _ in range(2)]
     assert [proof.state for proof in proofs] == ["queued", "queued"]

@@ -13,7 +13,7 @@ from client.documents import Receipt, checked
 from client.receipts import is_signed
 from prover import VerifyingKey
 from service.runtime import Runtime
-from service.tables import Model as ModelRow
+from service.storage.tables import Model as ModelRow
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
 
 

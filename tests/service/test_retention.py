@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, event, insert, update
 
-from service.jobs import Jobs
-from service.repositories import Proofs, Shards
-from service.repositories.uploads import Uploads
-from service.retention import forget
+from service.beat.retention import forget
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT, Dataset, Job, Model, Proof, Shard, Tenant, Upload
+from service.storage.repositories import Proofs, Shards
+from service.storage.repositories.uploads import Uploads
+from service.storage.tables import LOCAL_TENANT, Dataset, Job, Model, Proof, Shard, Tenant, Upload
 from tests.service.support import add_job
 from zenerrors import ConflictError
 

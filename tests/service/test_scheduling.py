@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from service.jobs import Claim, Jobs, Terms
-from service.repositories.workers import Workers
+from service.jobs.lifecycle import Claim, Jobs, Terms
+from service.jobs.scheduling import admitted, claim_next
 from service.runtime import Runtime
-from service.scheduling import admitted, claim_next
-from service.tables import Tenant
+from service.storage.repositories.workers import Workers
+from service.storage.tables import Tenant
 from tests.service.support import add_job
 from zenerrors import ResourceError
 

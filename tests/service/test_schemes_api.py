@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from client import ApiError, Client, Commitment, Model
-from service.reaper import reap
+from service.beat.reaper import reap
 from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on

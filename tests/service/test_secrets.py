@@ -12,9 +12,10 @@ import httpx
 import numpy as np
 import pytest
 
-from service import access, log
+from service import log
+from service.api import access
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT
+from service.storage.tables import LOCAL_TENANT
 from tests.servers import fresh_database, program
 from tests.service.conftest import open_runtime
 from tests.service.support import SECRET, serving, tiny_calibration, tiny_onnx, work_on

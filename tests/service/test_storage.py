@@ -11,14 +11,14 @@ from alembic import command
 from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
-from service.database import Database
-from service.database import _alembic as alembic
-from service.jobs import Jobs, now
+from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.settings import Settings
-from service.store import Store
-from service.tables import Job, Model
-from service.vault import Vault
+from service.storage.database import Database
+from service.storage.database import _alembic as alembic
+from service.storage.store import Store
+from service.storage.tables import Job, Model
+from service.storage.vault import Vault
 from tests.service.support import add_job
 from zenerrors import FileFormatError
 

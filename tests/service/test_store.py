@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service import remote
-from service.remote import Remote
-from service.store import Store
+from service.storage import remote
+from service.storage.remote import Remote
+from service.storage.store import Store
 from zenerrors import FileFormatError, ResourceError
 
 

@@ -16,12 +16,12 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import event, text, update
 
 import client
-from service.jobs import Jobs
-from service.queue import Queue
-from service.repositories import Proofs
-from service.routes import following, submission
+from service.api.routes import following, submission
+from service.jobs.lifecycle import Jobs
+from service.jobs.queue import Queue
 from service.runtime import Runtime
-from service.tables import LOCAL_TENANT, Job, Model
+from service.storage.repositories import Proofs
+from service.storage.tables import LOCAL_TENANT, Job, Model
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, revoke
 from tests.service.support import PATIENCE_SECONDS, labelled, tiny_calibration, tiny_onnx, until, work_on
 
@@ -289,7 +289,7 @@ def test_a_model_is_deleted_after_what_is_of_it(
 def test_what_is_deleted_while_it_is_asked_for_is_a_conflict(
     http: httpx.Client, with_model: Runtime, model: client.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admitted = "service.routes.submission.admitted"
+    admitted = "service.api.routes.submission.admitted"
 
     def deleted(session: Any, _settings: Any, terms: Any, _estimate: Any) -> Any:
         session.execute(text("DELETE FROM models"))

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from client import Client, Model
 from service import telemetry
-from service.jobs import Claim
+from service.jobs.lifecycle import Claim
 from service.runtime import Runtime
 from tests.service.support import SECRET, until, work_on
 

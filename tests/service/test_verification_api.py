@@ -12,7 +12,7 @@ from py_arkworks_bls12381 import G1Point
 
 from client import ApiError, Client, Model
 from client.documents import KeyFile, Statement, checked, key_id
-from service.routes import verification
+from service.api.routes import verification
 from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 

@@ -19,10 +19,10 @@ from client.words import make_statement
 from kernels import fr, g1
 from prover import VerifyingKey
 from prover.points import G1_BYTES
-from service import body_limit, verifier
-from service.repositories import Circuits, VerificationKeys
-from service.routes import verification
+from service.api import body_limit, verifier
+from service.api.routes import verification
 from service.runtime import Runtime
+from service.storage.repositories import Circuits, VerificationKeys
 from tests.service.support import serving
 from tests.service.test_verification_api import REFUSALS
 

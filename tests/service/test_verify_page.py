@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from client import Client
-from service import pages
+from service.api import pages
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")

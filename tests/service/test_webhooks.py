@@ -31,15 +31,15 @@ from cryptography.x509.oid import NameOID
 from sqlalchemy import select, update
 
 from client.webhooks import verify
-from service import outbound, webhooks
-from service.jobs import Jobs, now
-from service.outbound import Outbound, RefusedError, check_url, is_allowed
-from service.repositories import webhooks as repository
-from service.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
-from service.routes.webhooks import Message
+from service.api.routes.webhooks import Message
+from service.beat import outbound, webhooks
+from service.beat.outbound import Outbound, RefusedError, check_url, is_allowed
+from service.beat.webhooks import Courier
+from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
-from service.tables import Delivery, Job, Tenant, Webhook
-from service.webhooks import Courier
+from service.storage.repositories import webhooks as repository
+from service.storage.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
+from service.storage.tables import Delivery, Job, Tenant, Webhook
 from tests.service.support import PATIENCE_SECONDS, add_job, serving, until
 from zenerrors import RequestError
 

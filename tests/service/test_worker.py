@@ -11,13 +11,13 @@ from datetime import datetime
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service import tasks
-from service.heartbeat import Heartbeat, Hold
-from service.jobs import Jobs
-from service.reaper import reap
+from service.beat.reaper import reap
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.tables import Job, Worker
-from service.worker import run_job
+from service.storage.tables import Job, Worker
+from service.worker import tasks
+from service.worker.attempts import run_job
+from service.worker.heartbeat import Heartbeat, Hold
 from tests.service.support import PATIENCE_SECONDS, add_job, heart, take_back, until, work_on
 from zenerrors import TensorError
 
@@ -26,7 +26,7 @@ Work = Callable[[Runtime, Hold], None]
 
 @pytest.fixture(autouse=True)
 def _ticks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.heartbeat.TICK_SECONDS", 0.02)
+    monkeypatch.setattr("service.worker.heartbeat.TICK_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_a_heart_that_misses_beats_goes_on(runtime: Runtime, monkeypatch: pytest
         beats += 1
         raise MemoryError
 
-    monkeypatch.setattr("service.heartbeat.TICK_SECONDS", 0.005)
+    monkeypatch.setattr("service.worker.heartbeat.TICK_SECONDS", 0.005)
     monkeypatch.setattr(Heartbeat, "tick", tick)
     with heart(runtime):
         until(lambda: beats >= 3)

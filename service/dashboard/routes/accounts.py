@@ -7,15 +7,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from service import access, accounts
-from service.access import SCOPES, Scope
+from service.api import access, accounts
+from service.api.access import SCOPES, Scope
+from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.api.schemas import MOST, MOST_DAYS, PRINTABLE
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import Admin, Manager, SendingAdmin, SendingManager, Visitor
-from service.database import clock
-from service.repositories.accounts import Keys, Tenants
-from service.repositories.browsing import Browsing
-from service.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.schemas import MOST, MOST_DAYS, PRINTABLE
+from service.storage.database import clock
+from service.storage.repositories.accounts import Keys, Tenants
+from service.storage.repositories.browsing import Browsing
 from zenerrors import RequestError
 
 router = APIRouter(route_class=PageRoute)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from service.api.routes.dependencies import RuntimeDep, WindowDep
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Manager
-from service.repositories.accounts import AuditLog
-from service.repositories.browsing import Browsing
-from service.routes.dependencies import RuntimeDep, WindowDep
+from service.storage.repositories.accounts import AuditLog
+from service.storage.repositories.browsing import Browsing
 
 router = APIRouter(route_class=PageRoute)
 

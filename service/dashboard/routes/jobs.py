@@ -7,20 +7,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from service import progress
-from service.access import Scope
+from service.api.access import Scope
+from service.api.routes import submission
+from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.api.schemas import PRINTABLE
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.timeline import timeline
 from service.dashboard.visitors import Reader, SendingKeeper, Visitor
-from service.jobs import Jobs, now
-from service.paging import Window
-from service.repositories.browsing import KINDS, Browsing, Wanted
-from service.repositories.webhooks import SUBJECTS
-from service.routes import submission
-from service.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.jobs import progress
+from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
-from service.schemas import PRINTABLE
-from service.tables import TERMINAL, Proof
+from service.storage.paging import Window
+from service.storage.repositories.browsing import KINDS, Browsing, Wanted
+from service.storage.repositories.webhooks import SUBJECTS
+from service.storage.tables import TERMINAL, Proof
 from zenerrors import ConflictError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from fastapi import APIRouter, Request, Response
 
+from service.api.routes.dependencies import RuntimeDep
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Reader
-from service.jobs import now
-from service.repositories.overview import Overview
-from service.routes.dependencies import RuntimeDep
+from service.jobs.lifecycle import now
+from service.storage.repositories.overview import Overview
 
 router = APIRouter(route_class=PageRoute)
 

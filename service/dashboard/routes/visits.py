@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
+from service.api.routes.dependencies import RuntimeDep
 from service.dashboard import visitors
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import COOKIE, LIFETIME, Leaving, from_this_host
-from service.routes.dependencies import RuntimeDep
 from zenerrors import AccessError, ResourceError
 
 router = APIRouter(route_class=PageRoute)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service import audit
+from service.api import audit
+from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import Manager, SendingManager
-from service.repositories.browsing import Browsing
-from service.repositories.webhooks import Deliveries
-from service.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.storage.repositories.browsing import Browsing
+from service.storage.repositories.webhooks import Deliveries
 
 router = APIRouter(prefix="/webhooks", route_class=PageRoute)
 

@@ -1,0 +1,174 @@
+"""Who is calling, and what they may do: API keys, scopes, and what endpoints ask for.
+
+A key is ``zen_<id>_<secret>``: 12 hex digits that say which row, and 256 random bits of which the row has the
+SHA-256. Nobody who reads the database can call with what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, get_args
+
+from fastapi import Request, Security
+from fastapi.security import HTTPBearer
+from starlette.requests import HTTPConnection
+
+from service.api import audit
+from service.jobs.lifecycle import now
+from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.repositories.accounts import Keys
+from service.storage.tables import LOCAL_TENANT, ApiKey
+from zenerrors import AccessError, RequestError
+
+Scope = Literal["read", "prove", "register", "reveal", "manage", "admin"]
+SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+
+_KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
+_USED_SECONDS = 300
+"""How exactly the last use of a key is known: a write for every request would be too many."""
+
+_BEARER = HTTPBearer(auto_error=False, description="An API key: `zen_…`")
+
+
+@dataclass(frozen=True)
+class Principal:
+    """A caller: whose things it sees, the name that the audit log has for it, and what it may do."""
+
+    tenant_id: str
+    actor: str
+    scopes: frozenset[str]
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes
+
+    def sees(self, tenant_id: str) -> bool:
+        return tenant_id == self.tenant_id or self.may("admin")
+
+    @property
+    def sight(self) -> str | None:
+        """The tenant whose things it sees; None for all tenants'."""
+        return None if self.may("admin") else self.tenant_id
+
+    def require(self, *scopes: Scope) -> None:
+        """Raises ``AccessError`` (``auth.scope``) unless it has one of them."""
+        if self.scopes.isdisjoint(scopes):
+            wanted = " or ".join(scopes)
+            raise AccessError("auth.scope", f"this takes a key with the scope {wanted}")
+
+
+LOCAL = Principal(LOCAL_TENANT, "local", frozenset(SCOPES))
+"""Whoever reaches a service that asks for no keys."""
+
+
+def read_scopes(names: Sequence[str]) -> list[Scope]:
+    """Scopes as they are typed; ``all`` is all of them. Raises ``RequestError`` (``request.invalid``)."""
+    unknown = sorted(set(names) - {*SCOPES, "all"})
+    if unknown:
+        raise RequestError(
+            "request.invalid", f"there is no scope {unknown[0]}; there are {', '.join(SCOPES)}"
+        )
+    return [scope for scope in SCOPES if scope in names or "all" in names]
+
+
+def make_key(
+    tenant_id: str,
+    name: str,
+    scopes: list[Scope],
+    expires_in_days: int | None = None,
+    moment: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """A row for a new key, and the key itself: it cannot be shown again."""
+    moment = moment or now()
+    number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    row = ApiKey(
+        id=f"key_{number}",
+        tenant_id=tenant_id,
+        name=name,
+        digest=_digest(secret),
+        scopes=[scope for scope in SCOPES if scope in scopes],
+        created_at=moment,
+        expires_at=moment + timedelta(days=expires_in_days) if expires_in_days else None,
+    )
+    return row, f"zen_{number}_{secret}"
+
+
+def authenticate(
+    runtime: Runtime,
+    key: str,
+    connection: HTTPConnection,
+    to_note: Callable[[], bool] = lambda: True,
+) -> Principal:
+    """Who shows this key. Raises ``AccessError`` (``auth.invalid``) for one that is unknown, expired or
+    revoked: the answer does not tell which. That is noted in the audit log, if it is ``to_note``.
+    """
+    found = _KEY.fullmatch(key)
+    with runtime.database.read() as session:
+        row = Keys(session).find(f"key_{found[1]}") if found else None
+        moment = clock(session)
+    # Compared in any case: how long it takes does not tell which ids there are.
+    digest = row.digest if row else bytes(hashlib.sha256().digest_size)
+    matches = hmac.compare_digest(digest, _digest(found[2] if found else ""))
+    if row is None or not matches or not is_live(row, moment):
+        if to_note():
+            whose = (row.tenant_id, row.id) if row and matches else ("", "nobody")
+            with runtime.database.write() as session:
+                audit.note(session, Principal(*whose, frozenset()), "key.refuse", None, connection)
+        raise AccessError("auth.invalid", "this key is not known, expired or was revoked")
+    _note_use(runtime, row)
+    return principal_of(row)
+
+
+def principal_of(row: ApiKey) -> Principal:
+    return Principal(row.tenant_id, row.id, frozenset(row.scopes))
+
+
+def is_live(row: ApiKey, moment: datetime) -> bool:
+    """Whether a key is neither revoked nor expired at this moment of the database's clock."""
+    return row.revoked_at is None and (row.expires_at is None or moment < row.expires_at)
+
+
+def is_still_good(runtime: Runtime, principal: Principal) -> bool:
+    """Whether the key that made the principal is; callers that showed none stay who they are."""
+    with runtime.database.read() as session:
+        row = Keys(session).find(principal.actor)
+        return is_live(row, clock(session)) if row else principal.actor == LOCAL.actor
+
+
+def needs(*scopes: Scope) -> Callable[..., Coroutine[Any, Any, Principal]]:
+    """A dependency: the caller, who has one of these scopes; without any, whoever is known.
+
+    Raises ``AccessError`` (``auth.required``, ``auth.scope``).
+    """
+
+    # The bearer is for the API's description; who shows it was found out by ``door``.
+    async def caller(request: Request, _bearer: object = Security(_BEARER, scopes=scopes)) -> Principal:
+        principal: Principal | None = request.state.principal
+        if principal is None:
+            raise key_required()
+        if scopes:
+            principal.require(*scopes)
+        return principal
+
+    return caller
+
+
+def key_required() -> AccessError:
+    return AccessError("auth.required", "send an API key: Authorization: Bearer zen_…", field="Authorization")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _note_use(runtime: Runtime, row: ApiKey) -> None:
+    moment: datetime = now()
+    if row.last_used_at is None or (moment - row.last_used_at).total_seconds() > _USED_SECONDS:
+        with runtime.database.write() as session:
+            Keys(session).used(row.id, moment)

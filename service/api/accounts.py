@@ -1,0 +1,79 @@
+"""What can be done to tenants and their keys, over HTTP and at the command line alike."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+from starlette.requests import HTTPConnection
+
+from service.api import access, audit
+from service.api.access import Principal, Scope
+from service.jobs.lifecycle import new_id, now
+from service.storage.database import clock
+from service.storage.repositories.accounts import Keys, Tenants
+from service.storage.tables import ApiKey, Tenant
+
+LIMITS = ("max_queued", "max_running", "retention_days")
+
+
+def add_tenant(
+    session: Session, by: Principal, name: str, limits: dict[str, int | None], request: HTTPConnection | None
+) -> Tenant:
+    """Raises ``ConflictError`` (``conflict.name``)."""
+    tenant = Tenant(id=new_id("tnt"), name=name, created_at=now(), **limits)
+    Tenants(session).add(tenant)
+    audit.note(session, by, "tenant.create", tenant.id, request, tenant_id=tenant.id)
+    return tenant
+
+
+def change_tenant(
+    session: Session,
+    by: Principal,
+    tenant_id: str,
+    changes: dict[str, str | int | None],
+    request: HTTPConnection | None,
+) -> Tenant:
+    """Raises ``NotFoundError``, ``ConflictError`` (``conflict.name``)."""
+    tenant = Tenants(session).get(tenant_id)
+    for name, value in changes.items():
+        setattr(tenant, name, value)
+    Tenants(session).check_name()
+    audit.note(session, by, "tenant.change", tenant_id, request, tenant_id=tenant_id)
+    return tenant
+
+
+def add_key(
+    session: Session,
+    by: Principal,
+    tenant_id: str,
+    name: str,
+    scopes: list[Scope],
+    expires_in_days: int | None,
+    request: HTTPConnection | None,
+) -> tuple[ApiKey, str]:
+    """The key's row, and the key, which cannot be shown again.
+
+    Raises ``AccessError`` (``auth.scope``) for a scope that one may not give, ``NotFoundError``.
+    """
+    _require_all(by, scopes)
+    if not by.sees(tenant_id):
+        raise Tenants.unknown(tenant_id)
+    Tenants(session).get(tenant_id)
+    row, key = access.make_key(tenant_id, name, scopes, expires_in_days, clock(session))
+    Keys(session).add(row)
+    audit.note(session, by, "key.create", row.id, request, tenant_id=tenant_id)
+    return row, key
+
+
+def revoke_key(session: Session, by: Principal, key_id: str, request: HTTPConnection | None) -> None:
+    """Raises ``NotFoundError``, ``AccessError`` (``auth.scope``) for a key that may do more than oneself."""
+    row = Keys(session, by.sight).get(key_id)
+    _require_all(by, row.scopes)
+    if row.revoked_at is None:
+        row.revoked_at = now()
+        audit.note(session, by, "key.revoke", key_id, request, tenant_id=row.tenant_id)
+
+
+def _require_all(by: Principal, scopes: list[Scope]) -> None:
+    for scope in scopes:
+        if not by.may("admin"):
+            by.require(scope)

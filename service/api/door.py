@@ -1,0 +1,193 @@
+"""Who is let in at all, decided before any of the body is read. What they may do: ``access``."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import time
+from collections import OrderedDict
+from urllib.parse import urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api import access, problems
+from service.api.access import Principal
+from service.api.body_limit import drain
+from service.api.rates import Allowance, Buckets
+from service.runtime import Runtime
+from zenerrors import AccessError, ResourceError, ZenError
+
+_VERIFICATION = ("/v1/verify", "/v1/verification-keys/")
+"""Public: no key is asked for, and none is looked at."""
+_UNCOUNTED = ("/healthz", "/readyz", "/metrics", "/static/")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_KNOWN_SECONDS = 2.0
+"""So long a revoked key may go on."""
+_MOST_KNOWN = 10_000
+_REFUSALS_PER_MINUTE = 10
+"""Of one address, as many are noted: the audit log is kept for ever, and not for strangers to fill."""
+
+
+class Door:
+    """ASGI middleware: knows the caller (``request.state.principal``, None where nobody shows a key), counts
+    its requests, and turns away those who need a key and have none that is good.
+
+    Where no keys are asked for, everybody on this host is let in, and so is every web page that its browsers
+    show: those are turned away by their ``Origin``, and by the ``Host`` of names that were bent to here.
+    """
+
+    def __init__(self, app: ASGIApp, runtime: Runtime, verifications: Buckets) -> None:
+        settings = runtime.settings
+        self._app = app
+        self._runtime = runtime
+        self._keys = Buckets("key", settings.rate_per_minute)
+        self._addresses = Buckets("address", settings.rate_per_minute)
+        self._refusals = Buckets("refusals", _REFUSALS_PER_MINUTE)
+        self._verifications = verifications
+        self._known: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        connection.state.principal = None
+        allowance: Allowance | None = None
+        try:
+            if self._runtime.settings.auth == "off":
+                self._check_local(connection)
+                connection.state.principal = access.LOCAL
+            else:
+                allowance = await self._let_in(connection)
+        except ZenError as error:
+            await _refuse(problems.answer(error), scope, receive, send)
+            return
+        except problems.NO_DATABASE as error:
+            await _refuse(problems.no_database(error), scope, receive, send)
+            return
+        if allowance is None:
+            await self._app(scope, receive, send)
+        elif allowance.wait:
+            await _refuse(_slow_down(allowance), scope, receive, send)
+        else:
+            await self._app(scope, receive, _with_headers(send, allowance.headers))
+
+    def _check_local(self, connection: HTTPConnection) -> None:
+        host = connection.headers.get("host", "")
+        if _hostname(host) not in (*_LOOPBACK, self._runtime.settings.host):
+            raise AccessError(
+                "auth.host",
+                "without keys, the service answers to this host's own names only;"
+                " set ZENSERVE_AUTH=keys for others",
+                field="Host",
+            )
+        origin = connection.headers.get("origin")
+        if origin not in (None, f"http://{host}", f"https://{host}"):
+            raise AccessError("auth.origin", "without keys, no other web site is answered", field="Origin")
+
+    async def _let_in(self, connection: HTTPConnection) -> Allowance | None:
+        """Find out who it is and take a token. Raises ``AccessError``."""
+        # Not the path of the URL, which the caller's Host header is a part of.
+        path, address = connection.scope["path"], network_of(connection)
+        if path.startswith(_VERIFICATION):
+            return self._verifications.take(address)
+        shown = connection.headers.get("authorization")
+        if shown is None and path.startswith(_UNCOUNTED):
+            return None
+        if principal := self._recall(shown):
+            connection.state.principal = principal
+            return self._keys.take(principal.actor)
+        allowance = self._addresses.take(address)  # before the database is asked: guessing is slow, too
+        if allowance.wait:
+            return allowance
+        if shown is not None:
+            connection.state.principal = await self._authenticate(shown, connection)
+            self._addresses.give_back(address)  # many good keys may come from one address: a proxy's
+            return self._keys.take(connection.state.principal.actor)
+        if path.startswith("/v1/"):
+            raise access.key_required()
+        return allowance
+
+    def _recall(self, shown: str | None) -> Principal | None:
+        principal, until = self._known.get(_fingerprint(shown or ""), (None, 0.0))
+        return principal if time.monotonic() < until else None
+
+    async def _authenticate(self, shown: str, connection: HTTPConnection) -> Principal:
+        scheme, _, key = shown.partition(" ")
+        principal = await run_in_threadpool(
+            access.authenticate,
+            self._runtime,
+            key.strip() if scheme.lower() == "bearer" else "",
+            connection,
+            lambda: not self._refusals.take(network_of(connection)).wait,
+        )
+        self._known[_fingerprint(shown)] = (principal, time.monotonic() + _KNOWN_SECONDS)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return principal
+
+
+def _fingerprint(shown: str) -> bytes:
+    """Keys themselves are not kept in memory."""
+    return hashlib.sha256(shown.encode()).digest()
+
+
+def _hostname(host: str) -> str | None:
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def network_of(connection: HTTPConnection) -> str:
+    """The caller's address; of IPv6 the half that a network is given, since its hosts choose the other."""
+    host = connection.client.host if connection.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 6:
+        return str(ipaddress.IPv6Network((address, 64), strict=False))
+    return host
+
+
+def charge_for(request: HTTPConnection, proofs: int) -> None:
+    """Have a stranger's request to verify count as so many, now that they are known: one was counted before.
+
+    Raises ``ResourceError`` (``quota.rate``).
+    """
+    state = request.app.state
+    if state.runtime.settings.auth == "keys":
+        allowance = state.verifications.take(network_of(request), max(proofs - 1, 0))
+        if allowance.wait:
+            raise _too_many(allowance)
+
+
+def _too_many(allowance: Allowance) -> ResourceError:
+    return ResourceError(
+        "quota.rate",
+        f"more than {allowance.limit} requests in a minute; go on in {allowance.wait} seconds",
+    )
+
+
+def _slow_down(allowance: Allowance) -> Response:
+    headers = allowance.headers | {"Retry-After": str(allowance.wait)}
+    return problems.answer(_too_many(allowance), headers)
+
+
+async def _refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    await drain(receive)
+    await response(scope, receive, send)
+
+
+def _with_headers(send: Send, headers: dict[str, str]) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(headers)
+        await send(message)
+
+    return sending

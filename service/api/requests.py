@@ -1,0 +1,126 @@
+"""What a request for a proof asks for: checked field by field against its scheme, then against the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from client.documents import canonical
+from service import intake, sealed
+from service.api.schemas import ProofRequest
+from service.runtime import Runtime
+from service.sealed import Secret
+from service.storage.repositories import Commitments, Datasets
+from service.storage.tables import CommitmentKind, Model
+from service.worker.tasks.steps import open_network
+from zenerrors import RequestError
+
+_INPUT: Final = ("input", "input_privacy", "input_id")
+_TAKES: Final = {
+    "inference": (*_INPUT, "reveal", "top"),
+    "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
+    "accuracy": ("dataset_id",),
+}
+_ALL: Final = ("model_id", "scheme", "challenge", "priority", "deadline_seconds", "expires_in_days")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a job needs: ``request``, for the proof's row; ``secrets``, to be sealed; the dataset."""
+
+    request: dict[str, Any]
+    secrets: dict[str, Secret] = field(default_factory=dict)
+    dataset_id: str | None = None
+
+
+def check_fields(body: ProofRequest) -> None:
+    """Raises ``RequestError`` (``request.invalid``) where a field is missing, or not one of the scheme's."""
+    given = {name for name in ProofRequest.model_fields if getattr(body, name) is not None}
+    takes = _TAKES[body.scheme]
+    for name in sorted(given.difference(takes, _ALL)):
+        raise _invalid(name, f"the scheme {body.scheme} does not take it; it takes {', '.join(takes)}")
+    if body.scheme == "accuracy":
+        _require_one(given, "dataset_id")
+        return
+    _require_one(given, "input", "input_id")
+    if {"input_id", "input_privacy"} <= given:
+        raise _invalid("input_privacy", "leave it out: an input that input_id names is committed")
+    if body.scheme == "recognition":
+        _require_one(given, "reference", "reference_id")
+        _require_one(given, "threshold")
+    elif (body.reveal == "top") != ("top" in given):
+        raise _invalid("top", 'give it with "reveal": "top", and only then')
+
+
+def fingerprint(runtime: Runtime, body: ProofRequest) -> bytes:
+    """The same for the same request, however its numbers are spelled out."""
+    arrays = [
+        intake.numbers(values, name)
+        for name in ("input", "reference")
+        if (values := getattr(body, name)) is not None
+    ]
+    rest = canonical(body.model_dump(exclude={"input", "reference"}, exclude_none=True))
+    parts = [part for array in arrays for part in (str(array.shape).encode(), array.tobytes())]
+    return runtime.vault.mac(b"proof", rest, *parts)
+
+
+def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:
+    """What the tenant's request comes to for this model, all of it checked. No circuit is compiled.
+
+    Raises ``TensorError``, ``StatementError``, ``RequestError``, ``NotFoundError``, ``ConflictError``.
+    """
+    said = {"challenge": body.challenge} if body.challenge else {}
+    if body.scheme == "accuracy":
+        dataset = Datasets(session, tenant_id).ready(str(body.dataset_id))
+        if dataset.model_id != model.id:
+            raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
+        return Order(said, dataset_id=dataset.id)
+    quantised = open_network(runtime, model)
+    if body.input_id is not None:
+        secrets = {
+            "input": _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)
+        }
+    else:
+        secrets = {"input": Secret(intake.read_input(quantised, body.input, "input"))}
+    privacy = "committed" if body.input_id else body.input_privacy or "private"
+    request: dict[str, Any] = said | {"input_privacy": privacy, "input_id": body.input_id}
+    if body.scheme == "inference":
+        if body.top is not None:
+            intake.check_top(quantised, body.top)
+        return Order(request | {"reveal": body.reveal or "label", "top": body.top or 1}, secrets)
+    intake.check_threshold(quantised, int(body.threshold or 0))
+    if body.reference_id is not None:
+        secrets["reference"] = _committed(
+            runtime, Commitments(session, tenant_id), model, "reference", body.reference_id
+        )
+    else:
+        secrets["reference"] = Secret(intake.read_reference(quantised, body.reference, "reference"))
+    request |= {
+        "reference_privacy": "committed" if body.reference_id else "public",
+        "reference_id": body.reference_id,
+        "threshold": body.threshold,
+    }
+    return Order(request, secrets)
+
+
+def _committed(
+    runtime: Runtime, commitments: Commitments, model: Model, kind: CommitmentKind, commitment_id: str
+) -> Secret:
+    name = f"{kind}_id"
+    row = commitments.get(commitment_id, name)
+    if row.kind != kind:
+        raise _invalid(name, f"the commitment is to a value of kind {row.kind}, not {kind}")
+    if row.model_id != model.id:
+        raise _invalid(name, f"the commitment is for {row.model_id}; make one for this model")
+    return sealed.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
+
+
+def _require_one(given: set[str], *names: str) -> None:
+    if len(given.intersection(names)) != 1:
+        raise _invalid(names[0], f"give {' or '.join(names)}, one of them" if names[1:] else "give it")
+
+
+def _invalid(name: str, reason: str) -> RequestError:
+    return RequestError("request.invalid", f"{name}: {reason}", field=name)

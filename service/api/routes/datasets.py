@@ -1,0 +1,229 @@
+"""Datasets: labelled samples that a model's accuracy is proven on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from client.documents import OpeningFile
+from service import basis, intake, sealed
+from service.api import audit, problems, sandbox
+from service.api.access import Principal
+from service.api.routes import submission
+from service.api.routes.dependencies import (
+    CreatedDep,
+    Id,
+    IdempotencyKey,
+    ModelFilter,
+    ProofKeeper,
+    Prover,
+    Reader,
+    Revealer,
+    RuntimeDep,
+    StateFilter,
+    WaitDep,
+    WindowDep,
+)
+from service.api.routes.following import LastEventId, follow, settled
+from service.api.routes.forms import Hash, fields_as_described
+from service.api.schemas import (
+    DatasetSummary,
+    DatasetView,
+    Listing,
+    Name,
+    ResourceId,
+    dataset_summary,
+    dataset_view,
+    listing,
+)
+from service.api.uploads import Handed, handed
+from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.runtime import Runtime
+from service.storage.repositories import Datasets, Models
+from service.storage.repositories.lists import Lists
+from service.storage.tables import Dataset, Privacy
+from service.worker.tasks.datasets import open_openings
+from service.worker.tasks.steps import open_network
+from zenerrors import RequestError
+
+router = APIRouter(tags=["datasets"])
+
+_FIELDS = (
+    *("samples", "labels", "samples_sha256", "labels_sha256"),
+    *("model_id", "name", "privacy", "shard_size"),
+)
+_HASH_BYTES = 32
+
+
+@router.post(
+    "/datasets",
+    status_code=202,
+    responses=problems.responses(400, 404, 409, 415)
+    | {201: {"model": DatasetView, "description": "The dataset is committed, within the time of `Prefer`"}},
+)
+async def create_dataset(
+    runtime: RuntimeDep,
+    principal: Prover,
+    _fields: Annotated[None, Depends(fields_as_described(*_FIELDS))],
+    request: Request,
+    response: Response,
+    wait: WaitDep,
+    model_id: Annotated[ResourceId, Form()],
+    privacy: Annotated[Privacy, Form()],
+    samples: Annotated[UploadFile | None, "float samples [n, *input shape]: .npy, or a JSON array"] = None,
+    labels: Annotated[UploadFile | None, "their classes [n]: .npy, or a JSON array"] = None,
+    samples_sha256: Hash = None,
+    labels_sha256: Hash = None,
+    name: Annotated[Name, Form()] = "unnamed",
+    shard_size: Annotated[int | None, Form(ge=1, le=2**31 - 1)] = None,
+    idempotency_key: IdempotencyKey = None,
+) -> DatasetView:
+    """Add labelled samples for a registered model: they are checked at once, then committed as a job.
+
+    The model must be registered before: its commitment is on record as older than the choice of the samples.
+    One proof is about `shard_size` of them; as many as fit the memory, unless given. Each file is sent along,
+    or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256.
+    """
+    files = handed("samples", samples, samples_sha256), handed("labels", labels, labels_sha256)
+    row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
+    add = partial(_add, runtime, principal, request, row, files, idempotency_key)
+    dataset_id = await run_in_threadpool(add)
+    response.headers["Location"] = f"/v1/datasets/{dataset_id}"
+    return await settled(lambda: _view(runtime, principal, dataset_id), wait, response)
+
+
+@router.get("/datasets", responses=problems.responses())
+def list_datasets(
+    runtime: RuntimeDep,
+    principal: Reader,
+    window: WindowDep,
+    created: CreatedDep,
+    state: StateFilter = None,
+    model_id: ModelFilter = None,
+) -> Listing[DatasetSummary]:
+    """The datasets, newest first."""
+    filters = replace(created, state=state, model_id=model_id)
+    with runtime.database.read() as session:
+        page = Lists(session, principal.sight).datasets(filters, window)
+        return listing(page, dataset_summary)
+
+
+@router.get("/datasets/{dataset_id}", responses=problems.responses(404))
+def get_dataset(runtime: RuntimeDep, principal: Reader, dataset_id: Id) -> DatasetView:
+    """A dataset: its size, its shards' commitments and, if it is public, its hash and what opens them."""
+    return _view(runtime, principal, dataset_id)
+
+
+@router.post("/datasets/{dataset_id}/cancel", responses=problems.responses(404, 409))
+def cancel_dataset(
+    runtime: RuntimeDep, principal: ProofKeeper, request: Request, dataset_id: Id
+) -> DatasetView:
+    """Cancel the commitment to a dataset: at once while it is queued, at its next progress report while it
+    runs.
+    """
+    submission.cancel(runtime, principal, request, "dataset", dataset_id)
+    return _view(runtime, principal, dataset_id)
+
+
+@router.post("/datasets/{dataset_id}/retry", responses=problems.responses(404, 409))
+def retry_dataset(
+    runtime: RuntimeDep, principal: ProofKeeper, request: Request, dataset_id: Id
+) -> DatasetView:
+    """Try to commit to a dataset once more, after that failed."""
+    submission.retry(runtime, principal, request, "dataset", dataset_id)
+    return _view(runtime, principal, dataset_id)
+
+
+@router.get(
+    "/datasets/{dataset_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
+)
+async def dataset_events(
+    runtime: RuntimeDep,
+    principal: Reader,
+    seen: Annotated[DatasetView, Depends(get_dataset)],
+    last_event_id: LastEventId = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events of a dataset's commitment, as those of a proof."""
+    view = partial(_view, runtime, principal, seen.id)
+    async for event in follow(runtime, principal, seen, view, last_event_id):
+        yield event
+
+
+@router.get("/datasets/{dataset_id}/opening", responses=problems.responses(404, 409))
+def get_dataset_opening(
+    runtime: RuntimeDep, principal: Revealer, request: Request, dataset_id: Id
+) -> OpeningFile:
+    """What convinces those who hold the dataset that the shards' commitments are to it, for its owner to hand
+    on. Of a private dataset it is secret: with it, guesses can be checked. The audit log notes who
+    fetched it.
+    """
+    with runtime.database.write() as session:
+        dataset = Datasets(session, principal.tenant_id).ready(dataset_id)
+        audit.note(session, principal, "dataset.reveal", dataset_id, request)
+    return open_openings(runtime, dataset)
+
+
+@router.delete("/datasets/{dataset_id}", status_code=204, responses=problems.responses(404, 409))
+def delete_dataset(runtime: RuntimeDep, principal: Prover, request: Request, dataset_id: Id) -> None:
+    """Forget the samples and what opens their commitments. Refused while a job needs them; proofs that are
+    done stay.
+    """
+    with runtime.database.write() as session:
+        dataset = Datasets(session, principal.tenant_id).delete(dataset_id)
+        audit.note(session, principal, "dataset.delete", dataset_id, request)
+    submission.delete(runtime, [dataset.samples, dataset.openings])
+
+
+def _view(runtime: Runtime, principal: Principal, dataset_id: str) -> DatasetView:
+    with runtime.database.read() as session:
+        dataset = Datasets(session, principal.sight).get(dataset_id)
+    if dataset.openings is None or dataset.privacy == "private":
+        return dataset_view(dataset, None)
+    return dataset_view(dataset, [part.opening for part in open_openings(runtime, dataset).parts])
+
+
+def _add(
+    runtime: Runtime,
+    principal: Principal,
+    request: Request,
+    row: Dataset,
+    files: tuple[Handed, Handed],
+    idempotency_key: str | None,
+) -> str:
+    options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in files))
+    mac = runtime.vault.mac(b"dataset", *(option.encode() for option in options))
+    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_mac=mac)
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        model = Models(session, principal.tenant_id).ready(row.model_id)
+    quantised = open_network(runtime, model)
+    _check_shard_size(runtime, quantised, row.shard_size)
+    read = sandbox.run(
+        "read_dataset", quantised, *(file.read(runtime, principal.tenant_id) for file in files)
+    )
+    row.id = new_id("dst")
+    row.picked_for = model.commitment
+    row.sha256 = read[:_HASH_BYTES].hex()
+    row.size = len(sealed.unpack(read[_HASH_BYTES:])["labels"].values)
+    row.samples = sealed.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
+    return submission.submit(
+        runtime, principal, request, "dataset", row, terms, files=files, stored=[row.samples]
+    )
+
+
+def _check_shard_size(runtime: Runtime, quantised: bytes, shard_size: int | None) -> None:
+    most = basis.basis_length(runtime) // intake.sample_values(quantised)
+    if most < (shard_size or 1):
+        raise RequestError(
+            "request.invalid",
+            f"shard_size: the commitment basis has points for {most} samples of this model; a service on a "
+            "new data directory with a larger ZENSERVE_BASIS_POINTS has more",
+            field="shard_size",
+        )

@@ -1,0 +1,237 @@
+"""Models: networks that are registered once, and that proofs are about."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from client.documents import ProofDocument, Receipt
+from service import basis, intake, sealed
+from service.api import audit, problems, sandbox
+from service.api.access import Principal
+from service.api.routes import submission
+from service.api.routes.dependencies import (
+    CreatedDep,
+    Id,
+    IdempotencyKey,
+    ModelKeeper,
+    Reader,
+    Registrar,
+    RuntimeDep,
+    StateFilter,
+    WaitDep,
+    WindowDep,
+)
+from service.api.routes.following import LastEventId, follow, settled
+from service.api.routes.forms import Hash, fields_as_described
+from service.api.schemas import (
+    Listing,
+    ModelSummary,
+    ModelView,
+    Name,
+    ResourceId,
+    listing,
+    model_summary,
+    model_view,
+)
+from service.api.uploads import Handed, handed
+from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.runtime import Runtime
+from service.storage.repositories import Models
+from service.storage.repositories.lists import Lists
+from service.storage.tables import Model, WeightPrivacy
+from service.worker.tasks.steps import open_network
+from zenerrors import ModelError, NotFoundError, RequestError
+
+router = APIRouter(tags=["models"])
+
+_FIELDS = (
+    *("model", "calibration", "model_sha256", "calibration_sha256"),
+    *("name", "weight_privacy", "bits", "parent_id"),
+)
+
+
+@router.post(
+    "/models",
+    status_code=202,
+    responses=problems.responses(400, 404, 409, 415)
+    | {201: {"model": ModelView, "description": "The model is registered, within the time of `Prefer`"}},
+)
+async def create_model(
+    runtime: RuntimeDep,
+    principal: Registrar,
+    _fields: Annotated[None, Depends(fields_as_described(*_FIELDS))],
+    request: Request,
+    response: Response,
+    wait: WaitDep,
+    model: Annotated[UploadFile | None, "an ONNX file"] = None,
+    calibration: Annotated[UploadFile | None, "typical inputs: .npy, or a JSON array"] = None,
+    model_sha256: Hash = None,
+    calibration_sha256: Hash = None,
+    name: Annotated[Name, Form()] = "unnamed",
+    weight_privacy: Annotated[WeightPrivacy, Form()] = "public",
+    bits: Annotated[int, Form(ge=2, le=8)] = 8,
+    parent_id: Annotated[ResourceId | None, Form()] = None,
+    idempotency_key: IdempotencyKey = None,
+) -> ModelView:
+    """Register a network: it is read, quantised and checked at once. A job then commits to its weights, if
+    they are to be committed, proves that they are of their types, and makes the keys of its proofs.
+
+    Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
+    the ONNX file nor the calibration is kept, only the quantised network, encrypted.
+    """
+    files = handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)
+    row = Model(name=name, weight_privacy=weight_privacy, bits=bits, parent_id=parent_id)
+    register = partial(_register, runtime, principal, request, row, files, idempotency_key)
+    model_id = await run_in_threadpool(register)
+    response.headers["Location"] = f"/v1/models/{model_id}"
+    return await settled(lambda: _view(runtime, principal, model_id), wait, response)
+
+
+@router.get("/models", responses=problems.responses())
+def list_models(
+    runtime: RuntimeDep, principal: Reader, window: WindowDep, created: CreatedDep, state: StateFilter = None
+) -> Listing[ModelSummary]:
+    """The models, newest first."""
+    with runtime.database.read() as session:
+        page = Lists(session, principal.sight).models(replace(created, state=state), window)
+        return listing(page, model_summary)
+
+
+@router.get("/models/{model_id}", responses=problems.responses(404))
+def get_model(runtime: RuntimeDep, principal: Reader, model_id: Id) -> ModelView:
+    """A model, and how far its registration is."""
+    return _view(runtime, principal, model_id)
+
+
+@router.post("/models/{model_id}/cancel", responses=problems.responses(404, 409))
+def cancel_model(runtime: RuntimeDep, principal: ModelKeeper, request: Request, model_id: Id) -> ModelView:
+    """Cancel a registration: at once while it is queued, at its next progress report while it runs."""
+    submission.cancel(runtime, principal, request, "model", model_id)
+    return _view(runtime, principal, model_id)
+
+
+@router.post("/models/{model_id}/retry", responses=problems.responses(404, 409))
+def retry_model(runtime: RuntimeDep, principal: ModelKeeper, request: Request, model_id: Id) -> ModelView:
+    """Try a registration that failed once more."""
+    submission.retry(runtime, principal, request, "model", model_id)
+    return _view(runtime, principal, model_id)
+
+
+@router.delete("/models/{model_id}", status_code=204, responses=problems.responses(404, 409))
+def delete_model(runtime: RuntimeDep, principal: Registrar, request: Request, model_id: Id) -> None:
+    """Forget the network and what opens its commitment. Refused while there are commitments, datasets or
+    proofs of it; proofs that were handed on stay as good as they are.
+    """
+    with runtime.database.write() as session:
+        model = Models(session, principal.tenant_id).delete(model_id)
+        audit.note(session, principal, "model.delete", model_id, request)
+    submission.delete(runtime, [model.quantised])
+
+
+@router.get(
+    "/models/{model_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
+)
+async def model_events(
+    runtime: RuntimeDep,
+    principal: Reader,
+    seen: Annotated[ModelView, Depends(get_model)],
+    last_event_id: LastEventId = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events of the registration, as those of a proof."""
+    view = partial(_view, runtime, principal, seen.id)
+    async for event in follow(runtime, principal, seen, view, last_event_id):
+        yield event
+
+
+@router.get("/models/{model_id}/receipt", responses=problems.responses(404, 409))
+def get_receipt(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Receipt:
+    """What this service signed about the registration: the model, its commitment, and when."""
+    return Receipt.model_validate(_registered(runtime, principal, model_id).receipt)
+
+
+@router.get("/models/{model_id}/registration", responses=problems.responses(404, 409))
+def get_registration(runtime: RuntimeDep, principal: Reader, model_id: Id) -> ProofDocument:
+    """The proof that what the model's commitment is to is a network of its architecture."""
+    model = _registered(runtime, principal, model_id)
+    if model.commitment is None:
+        raise NotFoundError("not_found", f"the weights of {model_id} are public: nothing is committed to")
+    return ProofDocument.model_validate(model.registration)
+
+
+@router.get(
+    "/models/{model_id}/architecture", response_class=Response, responses=problems.responses(404, 409)
+)
+def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Response:
+    """What the model's circuits can be compiled from, and `network` is the SHA-256 of: the network, with
+    weights and biases blanked where they are committed.
+    """
+    model = _registered(runtime, principal, model_id)
+    quantised = open_network(runtime, model)
+    content = quantised if model.commitment is None else intake.architecture(quantised)
+    return Response(content, media_type="application/octet-stream")
+
+
+def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
+    with runtime.database.read() as session:
+        return model_view(Models(session, principal.sight).get(model_id))
+
+
+def _registered(runtime: Runtime, principal: Principal, model_id: str) -> Model:
+    with runtime.database.read() as session:
+        return Models(session, principal.sight).ready(model_id)
+
+
+def _register(
+    runtime: Runtime,
+    principal: Principal,
+    request: Request,
+    row: Model,
+    files: tuple[Handed, Handed],
+    idempotency_key: str | None,
+) -> str:
+    options = (row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files))
+    mac = runtime.vault.mac(b"model", *(option.encode() for option in options))
+    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_mac=mac)
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        _check_parent(Models(session, principal.tenant_id), row)
+    onnx, samples = (file.read(runtime, principal.tenant_id) for file in files)
+    quantised = sandbox.run("quantise", onnx, samples, str(row.bits).encode())
+    if row.weight_privacy == "committed":
+        _check_basis(runtime, quantised)
+    row.id = new_id("mdl")
+    row.quantised = sealed.put(runtime, f"model:{row.id}", quantised)
+    return submission.submit(
+        runtime, principal, request, "model", row, terms, files=files, stored=[row.quantised]
+    )
+
+
+def _check_parent(models: Models, row: Model) -> None:
+    if row.parent_id is None:
+        return
+    parent = models.ready(row.parent_id, "parent_id")
+    if row.weight_privacy != "committed" or parent.commitment is None:
+        raise RequestError(
+            "request.invalid",
+            "parent_id: versions are commitments; register both models with weight_privacy committed",
+            field="parent_id",
+        )
+
+
+def _check_basis(runtime: Runtime, quantised: bytes) -> None:
+    needed, length = intake.parameter_count(quantised), basis.basis_length(runtime)
+    if needed > length:
+        raise ModelError(
+            "model.too_large",
+            f"to commit to the network takes a basis of {needed} points, and this service has {length}: "
+            f"start one on a new data directory with ZENSERVE_BASIS_POINTS={needed} or more",
+            field="model",
+        )

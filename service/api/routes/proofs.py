@@ -1,0 +1,216 @@
+"""Proofs: of what a model makes of an input, or of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from client.documents import ProofDocument
+from service import sealed
+from service.api import audit, problems, requests
+from service.api.access import Principal
+from service.api.routes import submission
+from service.api.routes.dependencies import (
+    CreatedDep,
+    Id,
+    IdempotencyKey,
+    JsonRoute,
+    ModelFilter,
+    ProofKeeper,
+    Prover,
+    Reader,
+    RuntimeDep,
+    SchemeFilter,
+    StateFilter,
+    WaitDep,
+    WindowDep,
+)
+from service.api.routes.following import LastEventId, follow, settled
+from service.api.schemas import Listing, ProofRequest, ProofView, listing, proof_summary, proof_view
+from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.runtime import Runtime
+from service.storage.repositories import Datasets, Models, Proofs
+from service.storage.repositories.lists import Lists
+from service.storage.tables import Proof
+from zenerrors import ConflictError
+
+router = APIRouter(tags=["proofs"], route_class=JsonRoute)
+
+
+@router.post(
+    "/proofs",
+    status_code=202,
+    responses=problems.responses(400, 404, 409, 415)
+    | {201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}},
+)
+async def create_proof(
+    runtime: RuntimeDep,
+    principal: Prover,
+    body: ProofRequest,
+    request: Request,
+    response: Response,
+    wait: WaitDep,
+    idempotency_key: IdempotencyKey = None,
+) -> ProofView:
+    """Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
+    (`recognition`), or how much of a dataset it gets right (`accuracy`). The input is checked at once, stored
+    encrypted, and deleted when the proof is done or canceled, or too long ago for it to be tried again.
+
+    With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
+    either way. `deadline_seconds` says when it is to be given up.
+    """
+    proof_id = await run_in_threadpool(_submit, runtime, principal, request, body, idempotency_key)
+    response.headers["Location"] = f"/v1/proofs/{proof_id}"
+    return await settled(lambda: _view(runtime, principal, proof_id), wait, response)
+
+
+@router.get("/proofs", responses=problems.responses())
+def list_proofs(
+    runtime: RuntimeDep,
+    principal: Reader,
+    window: WindowDep,
+    created: CreatedDep,
+    state: StateFilter = None,
+    model_id: ModelFilter = None,
+    scheme: SchemeFilter = None,
+) -> Listing[ProofView]:
+    """The proofs, newest first."""
+    filters = replace(created, state=state, model_id=model_id, scheme=scheme)
+    with runtime.database.read() as session:
+        page = Lists(session, principal.sight).proofs(filters, window)
+        return listing(page, lambda row: proof_summary(*row))
+
+
+@router.get("/proofs/{proof_id}", responses=problems.responses(404))
+def get_proof(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofView:
+    """A proof, and how far it is."""
+    return _view(runtime, principal, proof_id)
+
+
+@router.get("/proofs/{proof_id}/proof", responses=problems.responses(404, 409))
+def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofDocument:
+    """The portable proof: hand it on together with the verification key it names."""
+    with runtime.database.read() as session:
+        proof = Proofs(session, principal.sight).get(proof_id)
+    if proof.job.state != "succeeded":
+        raise ConflictError(
+            "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
+        )
+    return ProofDocument.model_validate(proof.document)
+
+
+@router.post("/proofs/{proof_id}/cancel", responses=problems.responses(404, 409))
+def cancel_proof(runtime: RuntimeDep, principal: ProofKeeper, request: Request, proof_id: Id) -> ProofView:
+    """Cancel a proof: at once while it is queued or waits for shards, which are canceled with it; at its next
+    stage or progress report while it runs.
+    Canceling again is no error; canceling what is over is a conflict."""
+    submission.cancel(runtime, principal, request, "proof", proof_id)
+    return _view(runtime, principal, proof_id)
+
+
+@router.post("/proofs/{proof_id}/retry", responses=problems.responses(404, 409))
+def retry_proof(runtime: RuntimeDep, principal: ProofKeeper, request: Request, proof_id: Id) -> ProofView:
+    """Try a proof that failed once more, while its input is still there; of a proof of accuracy, the shards
+    that did not succeed.
+    """
+    submission.retry(runtime, principal, request, "proof", proof_id)
+    return _view(runtime, principal, proof_id)
+
+
+@router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))
+def delete_proof(runtime: RuntimeDep, principal: Prover, request: Request, proof_id: Id) -> None:
+    """Forget a proof that is over. Copies that were handed on stay as good as they are."""
+    with runtime.database.write() as session:
+        proof = Proofs(session, principal.tenant_id).delete(proof_id)
+        audit.note(session, principal, "proof.delete", proof_id, request)
+    submission.delete(runtime, [proof.input])
+
+
+@router.get(
+    "/proofs/{proof_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
+)
+async def proof_events(
+    runtime: RuntimeDep,
+    principal: Reader,
+    seen: Annotated[ProofView, Depends(get_proof)],
+    last_event_id: LastEventId = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events: `progress` with the proof's state whenever it changes, and `end` when it is over;
+    the `id` of each is the revision.
+
+    Every stream begins with the present state. With `Last-Event-ID` it tells first what was missed: each
+    change of state or stage since that revision, as a `milestone`.
+    """
+    view = partial(_view, runtime, principal, seen.id)
+    async for event in follow(runtime, principal, seen, view, last_event_id):
+        yield event
+
+
+def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
+    with runtime.database.read() as session:
+        return proof_view(Proofs(session, principal.sight).get(proof_id))
+
+
+def _submit(
+    runtime: Runtime,
+    principal: Principal,
+    request: Request,
+    body: ProofRequest,
+    idempotency_key: str | None,
+) -> str:
+    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made."""
+    requests.check_fields(body)
+    mac, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
+    terms = Terms(
+        tenant_id=tenant_id, priority=body.priority, idempotency_key=idempotency_key, request_mac=mac
+    )
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        model = Models(session, tenant_id).ready(body.model_id)
+        order = requests.order(runtime, session, tenant_id, body, model)
+        terms = _timed(Jobs(session), terms, body)
+    row = Proof(
+        id=new_id("prf"),
+        model_id=model.id,
+        scheme=body.scheme,
+        request=order.request,
+        dataset_id=order.dataset_id,
+    )
+    if order.secrets:
+        row.input = sealed.put_secrets(runtime, f"input:{row.id}", order.secrets)
+
+    def check(session: Session) -> None:
+        if order.dataset_id is not None:  # it may have been deleted since
+            Datasets(session, tenant_id).ready(order.dataset_id)
+
+    kind = "accuracy" if body.scheme == "accuracy" else "proof"
+    return submission.submit(
+        runtime,
+        principal,
+        request,
+        kind,
+        row,
+        terms,
+        stored=[row.input],
+        estimate=model.estimate,
+        check=check,
+    )
+
+
+def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:
+    """Counted from now, by the database's clock."""
+    moment = jobs.now()
+    if body.deadline_seconds is not None:
+        terms = replace(terms, deadline_at=moment + timedelta(seconds=body.deadline_seconds))
+    if body.expires_in_days is not None:
+        terms = replace(terms, expires_at=moment + timedelta(days=body.expires_in_days))
+    return terms

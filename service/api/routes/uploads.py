@@ -1,0 +1,50 @@
+"""Uploads: files that are brought once, and then named by their SHA-256."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Request, Response
+
+from service.api import audit, problems, uploads
+from service.api.routes import submission
+from service.api.routes.dependencies import RuntimeDep, Uploader
+from service.api.routes.forms import SHA256
+from service.api.schemas import UploadView, upload_view
+from service.storage.repositories.uploads import Uploads
+
+router = APIRouter(tags=["uploads"])
+
+Sha256 = Annotated[str, Path(pattern=SHA256)]
+_BINARY: Final[dict[str, Any]] = {
+    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
+}
+
+
+@router.put("/uploads/{sha256}", status_code=201, responses=problems.responses(507), openapi_extra=_BINARY)
+async def put_upload(
+    runtime: RuntimeDep, principal: Uploader, request: Request, sha256: Sha256
+) -> UploadView:
+    """Bring a file ahead of the request that names it (`model_sha256` and the like). It is kept encrypted
+    until that request, for a day at most. Bringing it again is no error.
+    """
+    announced = int(request.headers.get("content-length", 0))
+    upload = await uploads.receive(runtime, principal, request, sha256, announced)
+    return upload_view(upload)
+
+
+@router.head("/uploads/{sha256}", response_class=Response, responses=problems.responses(404))
+def head_upload(runtime: RuntimeDep, principal: Uploader, sha256: Sha256) -> Response:
+    """Whether a file is there."""
+    with runtime.database.read() as session:
+        Uploads(session).get(principal.tenant_id, sha256)
+    return Response()
+
+
+@router.delete("/uploads/{sha256}", status_code=204, responses=problems.responses(404))
+def delete_upload(runtime: RuntimeDep, principal: Uploader, request: Request, sha256: Sha256) -> None:
+    """Forget a file."""
+    with runtime.database.write() as session:
+        content = Uploads(session).delete(principal.tenant_id, sha256)
+        audit.note(session, principal, "upload.delete", sha256, request)
+    submission.delete(runtime, [content])

@@ -1,0 +1,141 @@
+"""Untrusted files are parsed in a child process with limits on memory, time and what it may write.
+
+Parent: ``run("quantise", onnx, calibration, bits)``. The child is this module run as a program; both sides
+speak length-prefixed byte strings, so nothing that the child says can be more than bytes to the parent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+
+import zenerrors
+from zenerrors import ModelError, ResourceError, ZenError
+
+MEMORY_BYTES = 4 << 30
+CPU_SECONDS = 60
+WALL_SECONDS = 120
+AT_ONCE = 2
+MOST_WAITING = 14
+"""Callers that wait for others' files to be read. Each keeps a thread of the API from all other requests."""
+
+_places = threading.BoundedSemaphore(AT_ONCE)
+_queue = threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
+_PASSED_ON = ("PYTHON", "LC_", "LD_")
+
+
+def run(operation: str, *parts: bytes) -> bytes:
+    """The answer of ``service.intake``'s untrusted operation to these byte strings.
+
+    Raises what the operation raises, ``ResourceError`` where a limit was hit or too many wait
+    (``resource.busy``), and ``ModelError`` (``model.unreadable``) where the parser died.
+    """
+    if not _queue.acquire(blocking=False):
+        raise ResourceError("resource.busy", "too many files wait to be read; try again soon")
+    try:
+        return _run(operation, parts)
+    finally:
+        _queue.release()
+
+
+def _run(operation: str, parts: tuple[bytes, ...]) -> bytes:
+    try:
+        with _places:
+            child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
+                [sys.executable, "-P", "-m", "service.api.sandbox", operation],
+                input=_pack(parts),
+                capture_output=True,
+                timeout=WALL_SECONDS,
+                env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                check=False,
+            )
+    except subprocess.TimeoutExpired:
+        raise _too_slow() from None
+    if child.returncode in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
+        raise _too_slow()
+    answer = _unpack(child.stdout)
+    if child.returncode != 0 or len(answer) != 2:
+        raise ModelError("model.unreadable", "the parser broke down on these files")
+    error, result = answer
+    if error:
+        raise _error_from(json.loads(error))
+    return result
+
+
+def _environment() -> dict[str, str]:
+    """What an interpreter needs: the store's credentials are in the environment, too."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "HOME", "LANG", "TMPDIR") or name.startswith(_PASSED_ON)
+    }
+
+
+def _too_slow() -> ResourceError:
+    return ResourceError(
+        "resource.model_time",
+        f"reading the files took more than {CPU_SECONDS} seconds; hand in smaller ones",
+    )
+
+
+def _error_from(error: dict[str, str | None]) -> ZenError:
+    kind = getattr(zenerrors, str(error["kind"]), ModelError)
+    restored = kind(str(error["code"]), str(error["message"]), field=error["field"])
+    assert isinstance(restored, ZenError)  # noqa: S101  narrows getattr's type
+    return restored
+
+
+def _pack(parts: tuple[bytes, ...]) -> bytes:
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def _unpack(data: bytes) -> list[bytes]:
+    parts = []
+    while data:
+        end = 8 + int.from_bytes(data[:8], "little")
+        parts.append(data[8:end])
+        data = data[end:]
+    return parts
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _main(operation: str) -> None:
+    from service import intake  # imported here: the parent's half needs none of it
+
+    _limit()
+    error, result = b"", b""
+    try:
+        result = intake.UNTRUSTED[operation](*_unpack(sys.stdin.buffer.read()))
+    except ZenError as failure:
+        error = json.dumps(
+            {
+                "kind": type(failure).__name__,
+                "code": failure.code,
+                "message": failure.message,
+                "field": failure.field or "model",  # ONNX alone is refused as a whole
+            }
+        ).encode()
+    except MemoryError:
+        error = json.dumps(
+            {
+                "kind": "ResourceError",
+                "code": "resource.model_memory",
+                "message": f"reading the files took over {MEMORY_BYTES >> 30} GiB; hand in smaller ones",
+                "field": None,
+            }
+        ).encode()
+    sys.stdout.buffer.write(_pack((error, result)))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

@@ -1,0 +1,141 @@
+"""Files that are brought ahead of the request that names them by their SHA-256, sealed while they arrive."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from fastapi import Request, UploadFile
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from service import sealed
+from service.api import audit
+from service.api.access import Principal
+from service.api.body_limit import drain
+from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.repositories.uploads import Uploads
+from service.storage.tables import Upload
+from zenerrors import RequestError, ResourceError
+
+KEPT: Final = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A file of a form: the bytes that came with it, or the hash of an upload."""
+
+    field: str
+    sha256: str
+    content: bytes | None = None
+
+    def read(self, runtime: Runtime, tenant_id: str) -> bytes:
+        """Raises ``NotFoundError`` where there is no such upload."""
+        if self.content is not None:
+            return self.content
+        with runtime.database.read() as session:
+            upload = Uploads(session).get(tenant_id, self.sha256, f"{self.field}_sha256")
+        return sealed.get(runtime, _place(tenant_id, self.sha256), upload.content)
+
+
+def handed(field: str, file: UploadFile | None, sha256: str | None) -> Handed:
+    """Raises ``RequestError`` (``request.invalid``) unless it is one of the two."""
+    if (file is None) == (sha256 is None):
+        reason = f"send a file (curl: -F {field}=@FILE), or name an upload by {field}_sha256"
+        raise RequestError("request.invalid", f"{field}: {reason}", field=field)
+    if file is None:
+        return Handed(field, sha256 or "")
+    content = file.file.read()
+    return Handed(field, hashlib.sha256(content).hexdigest(), content)
+
+
+def use_up(session: Session, tenant_id: str, files: Iterable[Handed]) -> list[str]:
+    """Forget the uploads among these files. What they were in the store, to be deleted after the commit."""
+    used = {file.sha256 for file in files if file.content is None}
+    return [Uploads(session).delete(tenant_id, sha256) for sha256 in used]
+
+
+async def receive(
+    runtime: Runtime, principal: Principal, request: Request, sha256: str, announced: int
+) -> Upload:
+    """Store the request's body.
+
+    Raises ``ResourceError`` (``quota.uploads``) where the tenant has no room for it, and ``RequestError``
+    (``request.digest``) where it is something else than it was said to be.
+    """
+    tenant_id = principal.tenant_id
+    room = await run_in_threadpool(_room, runtime, tenant_id, sha256)
+    size, digest = 0, hashlib.sha256()
+    sealing = runtime.vault.sealing(_place(tenant_id, sha256))
+    try:
+        with runtime.store.scratch() as path:
+            with path.open("wb") as file:
+                _require_room(announced, room)
+                file.write(sealing.start())
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    _require_room(size, room)
+                    digest.update(chunk)
+                    file.write(sealing.update(chunk))
+                file.write(sealing.finish())
+            if digest.hexdigest() != sha256:
+                raise RequestError(
+                    "request.digest",
+                    f"what arrived, {size} bytes, does not have the SHA-256 of the path; send the file once"
+                    " more",
+                    field="sha256",
+                )
+            return await run_in_threadpool(_keep, runtime, principal, request, sha256, size, path)
+    except ResourceError:
+        await drain(request.receive)  # or it breaks while the caller still sends, who then never reads why
+        raise
+
+
+def _keep(
+    runtime: Runtime, principal: Principal, request: Request, sha256: str, size: int, path: Path
+) -> Upload:
+    tenant_id, content = principal.tenant_id, runtime.store.adopt(path)
+    try:
+        with runtime.database.write() as session:
+            uploads = Uploads(session)
+            uploads.lock(tenant_id)
+            _require_room(size, runtime.settings.max_uploads_bytes - uploads.bytes_of(tenant_id, sha256))
+            moment = clock(session)
+            upload = Upload(
+                tenant_id=tenant_id,
+                sha256=sha256,
+                size=size,
+                content=content,
+                created_at=moment,
+                expires_at=moment + KEPT,
+            )
+            replaced = uploads.replace(upload)
+            audit.note(session, principal, "upload.create", sha256, request)
+    except ResourceError:
+        runtime.store.delete(content)
+        raise
+    if replaced is not None:
+        runtime.store.delete(replaced)
+    return upload
+
+
+def _room(runtime: Runtime, tenant_id: str, sha256: str) -> int:
+    with runtime.database.read() as session:
+        return runtime.settings.max_uploads_bytes - Uploads(session).bytes_of(tenant_id, sha256)
+
+
+def _require_room(size: int, room: int) -> None:
+    if size > room:
+        raise ResourceError(
+            "quota.uploads",
+            f"there is room for {max(room, 0)} bytes of uploads; delete some, or use them",
+        )
+
+
+def _place(tenant_id: str, sha256: str) -> str:
+    return f"upload:{tenant_id}:{sha256}"

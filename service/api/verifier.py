@@ -1,0 +1,131 @@
+"""Verification for strangers: a few proofs at a time, and no longer a queue than anyone would wait in.
+
+Whoever waits is taken along: proofs under one key are checked together, which takes a third of the time.
+Verdicts are never kept, keys are: what is behind their id never changes.
+"""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from threading import Lock
+from typing import Final, NamedTuple
+
+from client.keys import OpenedKey, opened
+from client.verification import Case, Verification, judge_each
+from prover.native import NATIVE
+from service.api.schemas import VerifyRequest
+from service.runtime import Runtime
+from service.storage.repositories import VerificationKeys
+from zenerrors import ResourceError, ZenError
+
+MOST_WAITING: Final = 128
+"""Proofs that wait, of all callers: whoever comes then is sent away at once."""
+MOST_TOGETHER: Final = 8
+"""Proofs that are checked together, at most. One that is wrong has all of them checked once more, each alone:
+where there are such, fewer are taken.
+"""
+_KEYS: Final = 32
+_POINTS_OF_A_PROOF: Final = 8
+"""So many points of a key are decoded while a proof is checked."""
+
+Answer = Verification | ZenError
+
+
+class _Submission(NamedTuple):
+    requests: Sequence[VerifyRequest]
+    answers: Future[list[Answer]]
+
+    @property
+    def size(self) -> int:
+        """In proofs, which is in time."""
+        return sum(
+            len(request.proof.proofs) + inline_points(request) // _POINTS_OF_A_PROOF
+            for request in self.requests
+        )
+
+
+class Verifier:
+    """Each API process has one."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._database = runtime.database
+        threads = max(1, runtime.settings.threads // runtime.settings.processes)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="verifier")
+        self._lock = Lock()
+        self._waiting: deque[_Submission] = deque()
+        self._together = MOST_TOGETHER
+        self._key = lru_cache(maxsize=_KEYS)(self._read_key)
+
+    async def judge(self, requests: Sequence[VerifyRequest]) -> list[Answer]:
+        """For each request the verdict, or the error that it earns.
+
+        Raises ``ResourceError`` (``resource.busy``) where too many wait.
+        """
+        parts = [
+            _Submission(requests[start : start + MOST_TOGETHER], Future())
+            for start in range(0, len(requests), MOST_TOGETHER)
+        ]
+        with self._lock:
+            if sum(earlier.size for earlier in self._waiting) >= MOST_WAITING:
+                raise ResourceError("resource.busy", "too many proofs wait to be verified; try again soon")
+            self._waiting += parts
+        # One call for each. Where an earlier call took one along, its own finds another, or none.
+        for _ in parts:
+            self._threads.submit(self._answer_next)
+        return [answer for part in parts for answer in await wrap_future(part.answers)]
+
+    def _answer_next(self) -> None:
+        taken: list[_Submission] = []
+        with self._lock:
+            free = self._together
+            while self._waiting and (not taken or self._waiting[0].size <= free):
+                taken.append(self._waiting.popleft())
+                free -= taken[-1].size
+        self._answer([each for each in taken if each.answers.set_running_or_notify_cancel()])
+
+    def _answer(self, submissions: Sequence[_Submission]) -> None:
+        requests = [request for each in submissions for request in each.requests]
+        try:
+            answers = self._judge(requests)
+        except Exception as error:
+            # Nobody foresaw it. It is for the one whose document brings it about, not for those beside it.
+            if len(submissions) == 1:
+                submissions[0].answers.set_exception(error)
+                return
+            for each in submissions:
+                self._answer([each])
+            return
+        wrong = any(isinstance(answer, Verification) and not answer.valid for answer in answers)
+        self._together = self._together // 2 or 1 if wrong else min(self._together + 1, MOST_TOGETHER)
+        remaining = iter(answers)
+        for each in submissions:
+            each.answers.set_result([next(remaining) for _ in each.requests])
+
+    def _judge(self, requests: Sequence[VerifyRequest]) -> list[Answer]:
+        cases = [self._case(request) for request in requests]
+        verdicts = iter(judge_each([case for case in cases if isinstance(case, Case)], curve=NATIVE))
+        return [next(verdicts) if isinstance(case, Case) else case for case in cases]
+
+    def _case(self, request: VerifyRequest) -> Case | ZenError:
+        try:
+            if request.verification_key is not None:
+                key = opened(request.verification_key)
+            else:
+                key = self._key(request.verification_key_id or request.proof.statement.verification_key.id)
+        except ZenError as error:
+            return error
+        return Case(request.proof, key, request.expected)
+
+    def _read_key(self, key_id: str) -> OpenedKey:
+        with self._database.read() as session:
+            return opened(VerificationKeys(session).get(key_id))
+
+
+def inline_points(request: VerifyRequest) -> int:
+    """How many points the request's own key has among its ``ic``."""
+    points = request.verification_key.key.get("ic") if request.verification_key is not None else None
+    return len(points) if isinstance(points, list) else 0

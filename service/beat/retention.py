@@ -1,0 +1,46 @@
+"""What is kept for a time only: proofs that are over, uploads that nobody used, logins."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from service import log
+from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.repositories import Proofs
+from service.storage.repositories.accounts import Logins
+from service.storage.repositories.uploads import Uploads
+from service.storage.tables import Upload
+from zenerrors import ConflictError, NotFoundError
+
+
+def forget(runtime: Runtime) -> None:
+    """Delete whatever is past its time."""
+    with runtime.database.read() as session:
+        moment = clock(session)
+        proofs = Proofs(session).past(moment, runtime.settings.retention_days)
+        uploads = Uploads(session).expired(moment)
+    for proof_id in proofs:
+        _forget_proof(runtime, proof_id)
+    for upload in uploads:
+        _forget_upload(runtime, upload, moment)
+    with runtime.database.write() as session:
+        Logins(session).remove_old(moment)
+
+
+def _forget_proof(runtime: Runtime, proof_id: str) -> None:
+    try:
+        with runtime.database.write() as session:
+            proof = Proofs(session).delete(proof_id)
+    except (NotFoundError, ConflictError):  # deleted meanwhile, or retried
+        return
+    if proof.input is not None:
+        runtime.store.delete(proof.input)
+    log.event("proof.forgotten", id=proof_id)
+
+
+def _forget_upload(runtime: Runtime, upload: Upload, moment: datetime) -> None:
+    with runtime.database.write() as session:
+        content = Uploads(session).delete_expired(upload.tenant_id, upload.sha256, moment)
+    if content is not None:  # neither used nor brought again meanwhile
+        runtime.store.delete(content)

@@ -1,0 +1,107 @@
+"""The queues: Celery over Redis, or over files in the data directory, carrying job ids and nothing else.
+
+A message is a hint that its queue holds work; which job a worker then takes is ``scheduling``'s
+choice. Losing a message costs a moment (the reaper sends another), and one too many costs nothing (the claim
+that it leads to finds no queued job). So there is no result backend, and the broker need not be durable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from celery import Celery  # type: ignore[import-untyped]
+
+from service import log
+from service.settings import QueueName, Settings
+
+REST_SECONDS: Final = 2.0
+TASK: Final = "zenserve.run_job"
+_PREFIX: Final = "zenserve."
+
+
+class Queue:
+    """Sends job ids to the workers."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._unreachable_until = 0.0
+        if settings.broker_url is not None:
+            broker = _redis(settings.broker_url.get_secret_value())
+        else:
+            broker = _files(settings.data_dir / "broker")
+        self.celery = Celery("zenserve", set_as_current=False)
+        self.celery.conf.update(
+            **broker,
+            broker_connection_retry_on_startup=True,
+            broker_connection_max_retries=None,
+            task_ignore_result=True,
+            # One message at a time, given up only when its job is done: a worker that stops in good
+            # order puts it back, and none waits behind a long proof in a worker's memory. One that the broker
+            # delivers again, after hours, finds its job taken.
+            task_acks_late=True,
+            worker_prefetch_multiplier=1,
+            worker_enable_remote_control=False,
+            worker_hijack_root_logger=False,
+            worker_redirect_stdouts=False,
+        )
+
+    def send(self, job_id: str, queue: QueueName = "cpu") -> None:
+        """Tell the workers. Call this after the commit that queued the job: one may read it at once.
+
+        A broker that is down costs time, not the job: the reaper tells them later. It is left alone for a
+        moment, else every caller would wait for it.
+        """
+        if time.monotonic() < self._unreachable_until:
+            return
+        try:
+            self.celery.send_task(TASK, args=[job_id], queue=_PREFIX + queue, retry=False)
+        except Exception:
+            self._unreachable_until = time.monotonic() + REST_SECONDS
+            log.event("queue.unreachable", level=30, id=job_id, failed=True)
+
+    def is_empty(self, queue: QueueName = "cpu") -> bool:
+        """Whether no message waits for a worker."""
+        with self.celery.connection_for_read() as connection, connection.channel() as channel:
+            return int(channel._size(_PREFIX + queue)) == 0
+
+    def ping(self) -> None:
+        """Raises what the broker's library raises where it does not answer."""
+        with self.celery.connection_for_read() as connection:
+            connection.ensure_connection(max_retries=1, timeout=3)
+
+    def close(self) -> None:
+        self.celery.close()
+
+
+def names(queues: Sequence[QueueName]) -> list[str]:
+    """The queues as the broker knows them."""
+    return [_PREFIX + queue for queue in queues]
+
+
+def _redis(url: str) -> dict[str, Any]:
+    return {
+        "broker_url": url,
+        "broker_transport_options": {
+            "max_retries": 0,  # when sending: callers wait
+            "socket_timeout": 10,
+            "socket_connect_timeout": 3,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        },
+    }
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    for name in ("messages", "control"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return {
+        "broker_url": "filesystem://localhost",
+        "broker_transport_options": {
+            "data_folder_in": str(folder / "messages"),
+            "data_folder_out": str(folder / "messages"),
+            "control_folder": str(folder / "control"),
+            "polling_interval": 0.1,
+        },
+    }

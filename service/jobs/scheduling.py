@@ -1,0 +1,101 @@
+"""Whose job is next, which queue a job goes to, and whether it is taken at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
+
+from service.jobs.lifecycle import Claim, Jobs, Terms
+from service.settings import QueueName, Settings
+from service.storage.database import is_postgresql
+from service.storage.repositories.webhooks import SUBJECTS
+from service.storage.repositories.workers import Workers
+from service.storage.tables import Job, Tenant
+from zenerrors import ResourceError
+
+_CLAIM_LOCK: Final = 0x5A454E02
+
+
+def claim_next(
+    session: Session, worker: str, lease_seconds: float, queues: Collection[QueueName], memory: int
+) -> Claim | None:
+    """The next job that this worker can take, if there is one.
+
+    Tenants take turns: first come those with the fewest jobs running, then those that were served longest
+    ago; within a tenant priority decides, then age. So nobody's thousand jobs keep another's only one
+    waiting.
+    """
+    if is_postgresql(session):  # turns are taken one at a time, else two workers would serve one tenant twice
+        session.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
+    jobs = Jobs(session)
+    held = (
+        select(Job.tenant_id, func.count().label("count"))
+        .where(Job.state == "running", Job.worker.is_not(None))
+        .group_by(Job.tenant_id)
+        .subquery()
+    )
+    running = func.coalesce(held.c.count, 0)
+    row = session.execute(
+        select(Job.id, Job.tenant_id)
+        .outerjoin(Tenant, Tenant.id == Job.tenant_id)
+        .outerjoin(held, held.c.tenant_id == Job.tenant_id)
+        .where(
+            Job.state == "queued",
+            Job.queue.in_(queues),
+            Job.memory <= memory,
+            or_(Job.available_at.is_(None), Job.available_at <= jobs.now()),
+            or_(Tenant.max_running.is_(None), running < Tenant.max_running),
+        )
+        .order_by(running, Tenant.served_at.asc().nulls_first(), Job.priority.desc(), Job.created_at, Job.id)
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        return None
+    session.execute(update(Tenant).where(Tenant.id == row.tenant_id).values(served_at=jobs.now()))
+    return jobs.claim(row.id, worker, lease_seconds)
+
+
+def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:
+    """The terms with queue, memory and cost by this ``estimate``, if there is one.
+
+    Raises ``ResourceError``: ``quota.queued`` where the tenant has as many jobs waiting as it may have, and
+    ``resource.capacity`` where the job takes more memory than any live worker has.
+    """
+    _require_place(session, settings, terms)
+    if estimate is None:
+        return terms
+    memory, cost = int(estimate["memory"]), float(estimate["cost"])
+    most = Workers(session).memory()
+    queue: QueueName = "cpu"
+    if cost >= settings.gpu_from_seconds and most.get("gpu", 0) >= memory:
+        queue = "gpu"
+    largest = most.get(queue, memory)
+    if memory > largest:
+        raise ResourceError(
+            "resource.capacity",
+            f"a proof takes about {memory / 1e9:.1f} GB of memory ({estimate['constraints']:,} constraints,"
+            f" about {cost:.0f} s on one processor), and the largest worker has {largest / 1e9:.1f} GB:"
+            " `zenserve compile` says what a smaller network, fewer bits or public weights would take",
+        )
+    return replace(terms, queue=queue, memory=memory, cost=cost)
+
+
+def _require_place(session: Session, settings: Settings, terms: Terms) -> None:
+    tenant = session.get(Tenant, terms.tenant_id)
+    most = settings.max_queued if tenant is None or tenant.max_queued is None else tenant.max_queued
+    count = session.scalar(
+        select(func.count()).where(
+            # As the index has them: this is asked at every submission. Shards are not counted.
+            Job.tenant_id == terms.tenant_id,
+            Job.kind.in_(SUBJECTS),
+            Job.state.in_(("queued", "running")),
+        )
+    )
+    if count is not None and count >= most:
+        raise ResourceError(
+            "quota.queued", f"{count} jobs are waiting or running, and {most} may be: wait for some to end"
+        )

@@ -1,0 +1,27 @@
+"""Queries, by what they are about. Those on jobs are ``service.jobs.lifecycle``."""
+
+from service.storage.repositories.artifacts import Artifacts
+from service.storage.repositories.resources import (
+    Circuits,
+    Commitments,
+    Datasets,
+    Models,
+    Proofs,
+    Shards,
+    VerificationKeys,
+    key_file,
+    stored,
+)
+
+__all__ = [
+    "Artifacts",
+    "Circuits",
+    "Commitments",
+    "Datasets",
+    "Models",
+    "Proofs",
+    "Shards",
+    "VerificationKeys",
+    "key_file",
+    "stored",
+]

@@ -1,0 +1,27 @@
+"""Queries on artifacts that go by a name."""
+
+from __future__ import annotations
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from service.storage.tables import Artifact
+
+
+class Artifacts:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def find(self, name: str) -> str | None:
+        """The digest of the artifact of this name."""
+        row = self._session.get(Artifact, name)
+        return None if row is None else row.digest
+
+    def add(self, name: str, digest: str) -> str:
+        """The digest that goes by this name from now on: this one, or that of whoever was first."""
+        try:
+            with self._session.begin_nested():
+                self._session.add(Artifact(name=name, digest=digest))
+        except IntegrityError:
+            return self._session.get_one(Artifact, name).digest
+        return digest

@@ -1,0 +1,246 @@
+"""What the dashboard pages through, of one tenant or of all: jobs with what they are about, models, circuits,
+webhooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Row, Select, String, cast, exists, func, null, select, union_all
+from sqlalchemy.orm import Session, defer, raiseload
+
+from service.storage.paging import Page, Place, Window, page
+from service.storage.tables import (
+    Circuit,
+    Dataset,
+    Delivery,
+    Job,
+    Model,
+    Proof,
+    Shard,
+    Tenant,
+    VerificationKey,
+    Webhook,
+)
+from zenerrors import NotFoundError
+
+KINDS = ("proof", "accuracy", "model", "dataset", "shard")
+
+Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which jobs to list. Without a kind, all but shards; ``text`` is a part of an id."""
+
+    state: str = ""
+    kind: str = ""
+    model_id: str = ""
+    tenant_id: str = ""
+    cause: str = ""
+    text: str = ""
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is asked for at all."""
+        return self != Wanted()
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A job with what it is about; ``name`` is that of its model."""
+
+    job: Job
+    model_id: str | None
+    name: str | None
+    scheme: str | None
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """``circuit``: of the default proof."""
+
+    model: Model
+    circuit: Circuit | None
+    proofs: int
+
+
+class Browsing:
+    """``owner``: of this tenant only; None: of all."""
+
+    def __init__(self, session: Session, owner: str | None) -> None:
+        self._session = session
+        self._owner = owner
+
+    def jobs(self, wanted: Wanted, window: Window) -> Page[Listed]:
+        # One query for each kind: an index gives each in order, and none gives them all.
+        kinds = [wanted.kind] if wanted.kind else [kind for kind in KINDS if kind != "shard"]
+        rows = [job for kind in kinds for job in self._session.scalars(self._jobs(kind, wanted, window))]
+        rows.sort(key=lambda job: (job.created_at, job.id), reverse=True)
+        found = page(rows, window, _place)
+        return Page(self._about(found.rows), found.next_cursor)
+
+    def job(self, job_id: str) -> Listed:
+        """Raises ``NotFoundError``, also where it is another tenant's."""
+        job = self._session.get(Job, job_id)
+        if job is None or self._owner not in (None, job.tenant_id):
+            raise NotFoundError("not_found", f"there is no job {job_id!r}")
+        return self._about([job])[0]
+
+    def made_by(self, job_id: str) -> Model | Dataset | Proof | None:
+        """What this job makes."""
+        return (
+            self._session.get(Proof, job_id, options=(raiseload(Proof.model), defer(Proof.document)))
+            or self._session.get(Model, job_id, options=_LEAN_MODEL)
+            or self._session.get(Dataset, job_id, options=(raiseload(Dataset.model),))
+        )
+
+    def shards(self, proof_id: str) -> Sequence[Job]:
+        """In the order of the dataset."""
+        return self._session.scalars(
+            select(Job)
+            .join(Shard, Shard.id == Job.id)
+            .where(Shard.proof_id == proof_id)
+            .order_by(Shard.position)
+        ).all()
+
+    def models(self, window: Window) -> Page[ListedModel]:
+        query = select(Model).join(Job, Job.id == Model.id).options(*_LEAN_MODEL)
+        rows = self._session.scalars(self._window(query, window)).all()
+        found = page(rows, window, lambda model: _place(model.job))
+        ids = [model.id for model in found.rows]
+        keys = [model.verification_key_id for model in found.rows if model.verification_key_id]
+        counted = select(Proof.model_id, func.count()).where(Proof.model_id.in_(ids)).group_by(Proof.model_id)
+        counts = dict(self._session.execute(counted).all())
+        of_keys = select(Circuit).where(Circuit.verification_key_id.in_(keys)).options(_LEAN_CIRCUIT)
+        circuits = {circuit.verification_key_id: circuit for circuit in self._session.scalars(of_keys)}
+        listed = [
+            ListedModel(model, circuits.get(model.verification_key_id or ""), counts.get(model.id, 0))
+            for model in found.rows
+        ]
+        return Page(listed, found.next_cursor)
+
+    def circuits(self, window: Window) -> Page[Row[Circuit, str]]:
+        """Each with its scheme. They are nobody's: models of one architecture share them."""
+        query = (
+            select(Circuit, VerificationKey.circuit["scheme"].as_string())
+            .join(VerificationKey)
+            .options(_LEAN_CIRCUIT)
+            .order_by(Circuit.created_at.desc(), Circuit.digest.desc())
+        )
+        if (after := window.condition(Circuit.created_at, Circuit.digest)) is not None:
+            query = query.where(after)
+        rows = self._session.execute(query.limit(window.limit + 1)).all()
+        return page(rows, window, lambda row: Place(row[0].created_at, row[0].digest))
+
+    def model_names(self, window: Window) -> Sequence[tuple[str, str]]:
+        """Ids and names of models, to choose from."""
+        query = select(Model.id, Model.name).join(Job, Job.id == Model.id)
+        return self._session.execute(self._window(query, window)).all()
+
+    def tenant_names(self) -> dict[str, str]:
+        query = select(Tenant.id, Tenant.name).order_by(Tenant.name)
+        if self._owner is not None:
+            query = query.where(Tenant.id == self._owner)
+        return dict(self._session.execute(query).all())
+
+    def unfinished(self) -> dict[str, tuple[int, int]]:
+        """How many jobs of each tenant wait, and how many run."""
+        queued, running = (func.count().filter(Job.state == state) for state in ("queued", "running"))
+        query = (
+            select(Job.tenant_id, queued, running)
+            .where(Job.state.in_(("queued", "running")))
+            .group_by(Job.tenant_id)
+        )
+        return {tenant_id: (waits, runs) for tenant_id, waits, runs in self._session.execute(query)}
+
+    def webhooks(self) -> Sequence[tuple[Webhook, int, int]]:
+        """Each with how many of its messages wait and how many were given up."""
+        waiting, given_up = (
+            func.count(Delivery.id).filter(Delivery.state == state) for state in ("waiting", "given up")
+        )
+        query = (
+            select(Webhook, waiting, given_up)
+            .outerjoin(Delivery, Delivery.webhook_id == Webhook.id)
+            .group_by(Webhook.id)
+            .order_by(Webhook.created_at.desc(), Webhook.id)
+        )
+        if self._owner is not None:
+            query = query.where(Webhook.tenant_id == self._owner)
+        return self._session.execute(query).all()
+
+    def webhook(self, webhook_id: str) -> Webhook:
+        """Raises ``NotFoundError``, also where it is another tenant's."""
+        webhook = self._session.get(Webhook, webhook_id)
+        if webhook is None or self._owner not in (None, webhook.tenant_id):
+            raise NotFoundError("not_found", f"there is no webhook {webhook_id!r}")
+        return webhook
+
+    def deliveries(self, webhook_id: str, window: Window) -> Page[Delivery]:
+        query = (
+            select(Delivery)
+            .where(Delivery.webhook_id == webhook_id)
+            .order_by(Delivery.created_at.desc(), Delivery.id.desc())
+        )
+        if (after := window.condition(Delivery.created_at, Delivery.id)) is not None:
+            query = query.where(after)
+        return page(self._session.scalars(query.limit(window.limit + 1)).all(), window, _place)
+
+    def _jobs(self, kind: str, wanted: Wanted, window: Window) -> Select[Job]:
+        query = self._window(select(Job).where(Job.kind == kind), window)
+        if wanted.state:
+            query = query.where(Job.state == wanted.state)
+        if wanted.tenant_id:
+            query = query.where(Job.tenant_id == wanted.tenant_id)
+        if wanted.cause:
+            query = query.where(Job.problem["code"].as_string() == wanted.cause)
+        if wanted.text:
+            query = query.where(Job.id.contains(wanted.text, autoescape=True))
+        if wanted.model_id:
+            query = query.where(_is_about(kind, wanted.model_id))
+        return query
+
+    def _window(self, query: Query, window: Window) -> Query:
+        if self._owner is not None:
+            query = query.where(Job.tenant_id == self._owner)
+        if (after := window.condition(Job.created_at, Job.id)) is not None:
+            query = query.where(after)
+        return query.order_by(Job.created_at.desc(), Job.id.desc()).limit(window.limit + 1)
+
+    def _about(self, jobs: Sequence[Job]) -> list[Listed]:
+        rows = self._session.execute(
+            select(_SUBJECTS, Model.name)
+            .join(Model, Model.id == _SUBJECTS.c.model_id)
+            .where(_SUBJECTS.c.id.in_([job.id for job in jobs]))
+        )
+        about = {row.id: (row.model_id, row.name, row.scheme) for row in rows}
+        return [Listed(job, *about.get(job.id, (None, None, None))) for job in jobs]
+
+
+# Keys and documents are large, and no page shows them.
+_LEAN_MODEL = (raiseload(Model.verification_key), defer(Model.registration), defer(Model.receipt))
+_LEAN_CIRCUIT = raiseload(Circuit.verification_key)
+
+_SUBJECTS = union_all(
+    select(Proof.id, Proof.model_id, Proof.scheme),
+    select(Shard.id, Proof.model_id, Proof.scheme).join(Proof),
+    select(Dataset.id, Dataset.model_id, cast(null(), String)),
+    select(Model.id, Model.id.label("model_id"), cast(null(), String)),
+).subquery("subjects")
+"""The model that a job is about."""
+
+
+def _is_about(kind: str, model_id: str) -> ColumnElement[bool]:
+    """Asked of one job after the other, newest first: a model may have more proofs than a page waits for."""
+    if kind == "model":
+        return Job.id == model_id
+    if kind == "dataset":
+        return exists().where(Dataset.id == Job.id, Dataset.model_id == model_id)
+    proof_id = Job.parent_id if kind == "shard" else Job.id
+    return exists().where(Proof.id == proof_id, Proof.model_id == model_id)
+
+
+def _place(row: Any) -> Place:
+    return Place(row.created_at, row.id)

@@ -1,0 +1,358 @@
+"""Queries on models, commitments, datasets, proofs and keys.
+
+``owner``: only this tenant's are there; None: all tenants'.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from client.documents import KeyFile
+from service.storage.database import clock, is_postgresql
+from service.storage.tables import (
+    TERMINAL,
+    Artifact,
+    Base,
+    Circuit,
+    Commitment,
+    Dataset,
+    Job,
+    Model,
+    Proof,
+    Shard,
+    Tenant,
+    Upload,
+    VerificationKey,
+)
+from zenerrors import ConflictError, NotFoundError
+
+Row = TypeVar("Row")
+_AT_ONCE: Final = 1000
+"""So many are cleared away in one round; the next is soon."""
+
+
+class Models:
+    def __init__(self, session: Session, owner: str | None = None) -> None:
+        self._session = session
+        self._owner = owner
+
+    def get(self, model_id: str, field: str = "model_id") -> Model:
+        """Raises ``NotFoundError``."""
+        return _found(self._session.scalar(self._mine(model_id)), "model", model_id, field)
+
+    def ready(self, model_id: str, field: str = "model_id") -> Model:
+        """A registered model. Raises ``NotFoundError``, ``ConflictError`` (``conflict.model_not_ready``)."""
+        model = self.get(model_id, field)
+        if model.job.state != "succeeded":
+            raise ConflictError(
+                "conflict.model_not_ready",
+                f"the model is {model.job.state}; wait until GET /v1/models/{model_id} says succeeded",
+                field=field,
+            )
+        return model
+
+    def delete(self, model_id: str) -> Model:
+        """The row that was. Raises ``NotFoundError``, and ``ConflictError`` (``conflict.in_use``) while there
+        is something of it.
+        """
+        # Locked, so that nothing comes to refer to it after the look.
+        locked = self._session.scalar(self._mine(model_id).with_for_update(of=Model))
+        model = _found(locked, "model", model_id, "model_id")
+        newer = select(Model.id).join(Job).where(Model.parent_id == model_id, Job.state.not_in(TERMINAL))
+        users = (
+            select(Proof.id).where(Proof.model_id == model_id),
+            select(Dataset.id).where(Dataset.model_id == model_id),
+            select(Commitment.id).where(Commitment.model_id == model_id),
+            newer,
+        )
+        _require_over(model.job)
+        for query in users:
+            if user := self._session.scalar(query.limit(1)):
+                raise ConflictError("conflict.in_use", f"{user} is of this model; delete that first")
+        self._session.execute(update(Model).where(Model.parent_id == model_id).values(parent_id=None))
+        self._session.delete(model)
+        self._session.flush()
+        self._session.delete(model.job)
+        return model
+
+    def _mine(self, model_id: str) -> Select[Model]:
+        return _of(self._owner, select(Model).where(Model.id == model_id), Model.id)
+
+
+class Commitments:
+    def __init__(self, session: Session, owner: str | None = None) -> None:
+        self._session = session
+        self._owner = owner
+
+    def add(self, commitment: Commitment) -> None:
+        self._session.add(commitment)
+
+    def get(self, commitment_id: str, field: str = "commitment_id") -> Commitment:
+        """Raises ``NotFoundError``."""
+        rows = select(Commitment).where(Commitment.id == commitment_id)
+        if self._owner is not None:
+            rows = rows.where(Commitment.tenant_id == self._owner)
+        return _found(self._session.scalar(rows), "commitment", commitment_id, field)
+
+    def of_key(self, idempotency_key: str) -> Commitment | None:
+        """What this ``Idempotency-Key``, in its kept form, made before."""
+        return self._session.scalar(select(Commitment).where(Commitment.idempotency_key == idempotency_key))
+
+    def delete(self, commitment_id: str) -> Commitment:
+        """The row that was. Raises ``NotFoundError``."""
+        commitment = self.get(commitment_id)
+        self._session.delete(commitment)
+        return commitment
+
+
+class Datasets:
+    def __init__(self, session: Session, owner: str | None = None) -> None:
+        self._session = session
+        self._owner = owner
+
+    def get(self, dataset_id: str) -> Dataset:
+        """Raises ``NotFoundError``."""
+        return _found(self._session.scalar(self._mine(dataset_id)), "dataset", dataset_id, "dataset_id")
+
+    def ready(self, dataset_id: str) -> Dataset:
+        """A committed dataset. Raises ``NotFoundError``, ``ConflictError``
+        (``conflict.dataset_not_ready``).
+        """
+        dataset = self.get(dataset_id)
+        if dataset.job.state != "succeeded":
+            raise ConflictError(
+                "conflict.dataset_not_ready",
+                f"the dataset is {dataset.job.state}; wait until GET /v1/datasets/{dataset_id} says"
+                " succeeded",
+                field="dataset_id",
+            )
+        return dataset
+
+    def delete(self, dataset_id: str) -> Dataset:
+        """The row that was. Raises ``NotFoundError``, and ``ConflictError`` (``conflict.in_use``) while a job
+        needs it.
+        """
+        locked = self._session.scalar(self._mine(dataset_id).with_for_update(of=Dataset))
+        dataset = _found(locked, "dataset", dataset_id, "dataset_id")
+        proving = select(Proof.id).join(Job).where(Proof.dataset_id == dataset_id, Job.state.not_in(TERMINAL))
+        user = self._session.scalar(proving.limit(1)) or (
+            None if dataset.job.state in TERMINAL else dataset_id
+        )
+        if user is not None:
+            raise ConflictError("conflict.in_use", f"{user} is not over yet, and takes the dataset")
+        self._session.delete(dataset)
+        self._session.flush()
+        self._session.delete(dataset.job)
+        return dataset
+
+    def _mine(self, dataset_id: str) -> Select[Dataset]:
+        return _of(self._owner, select(Dataset).where(Dataset.id == dataset_id), Dataset.id)
+
+
+class Proofs:
+    def __init__(self, session: Session, owner: str | None = None) -> None:
+        self._session = session
+        self._owner = owner
+
+    def add(self, proof: Proof) -> None:
+        self._session.add(proof)
+
+    def get(self, proof_id: str) -> Proof:
+        """Raises ``NotFoundError``."""
+        return _found(self._session.scalar(self._mine(proof_id)), "proof", proof_id, "proof_id")
+
+    def delete(self, proof_id: str) -> Proof:
+        """The row that was, with its shards. Raises ``NotFoundError``, and ``ConflictError``
+        (``conflict.in_use``) while it is not over.
+        """
+        locked = self._session.scalar(self._mine(proof_id).with_for_update(of=Proof))
+        proof = _found(locked, "proof", proof_id, "proof_id")
+        _require_over(proof.job)
+        shards = self._session.scalars(select(Shard.id).where(Shard.proof_id == proof_id)).all()
+        self._session.execute(delete(Shard).where(Shard.proof_id == proof_id))
+        self._session.execute(delete(Job).where(Job.id.in_(shards)))
+        self._session.delete(proof)
+        self._session.flush()
+        self._session.delete(proof.job)
+        return proof
+
+    def past(self, moment: datetime, retention_days: int | None) -> Sequence[str]:
+        """Ids of proofs that are over and to be deleted: at the time that they were given, or so many days
+        after their end, by their tenant's rule or else by ``retention_days``.
+        """
+        by_days: defaultdict[int, list[str]] = defaultdict(list)  # a condition for each tenant were too many
+        for tenant_id, days in self._session.execute(select(Tenant.id, Tenant.retention_days)):
+            if rule := days or retention_days:
+                by_days[rule].append(tenant_id)
+        late = [
+            Job.tenant_id.in_(tenants) & (Job.finished_at < moment - timedelta(days=days))
+            for days, tenants in by_days.items()
+        ]
+        return self._session.scalars(
+            select(Proof.id).join(Job).where(Job.state.in_(TERMINAL), or_(Job.expires_at < moment, *late))
+        ).all()
+
+    def _mine(self, proof_id: str) -> Select[Proof]:
+        return _of(self._owner, select(Proof).where(Proof.id == proof_id), Proof.id)
+
+    def with_old_input(self, retry_seconds: float) -> Sequence[str]:
+        """Ids of proofs whose job is over, and no more to be retried, and whose input is still in the
+        store.
+        """
+        done = exists().where(Job.id == Proof.id, _done_with(self._session, retry_seconds))
+        return self._session.scalars(
+            select(Proof.id).where(Proof.input.is_not(None), done).limit(_AT_ONCE)
+        ).all()
+
+    def old_input(self, proof_id: str, retry_seconds: float) -> Proof | None:
+        """This proof, its job locked, if it is still one of those."""
+        done = _done_with(self._session, retry_seconds)
+        old = select(Proof).join(Job).where(Proof.id == proof_id, Proof.input.is_not(None), done)
+        return self._session.scalar(old.with_for_update(of=Job))
+
+
+class Shards:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, shard: Shard) -> None:
+        self._session.add(shard)
+
+    def get(self, shard_id: str) -> Shard:
+        return self._session.get_one(Shard, shard_id)
+
+    def of(self, proof_id: str) -> Sequence[Shard]:
+        """In order."""
+        return self._session.scalars(
+            select(Shard).where(Shard.proof_id == proof_id).order_by(Shard.position)
+        ).all()
+
+    def with_old_openings(self, retry_seconds: float) -> Sequence[str]:
+        """Ids of proofs that are over, and no more to be retried, with shards whose counts are still kept."""
+        done = exists().where(Job.id == Shard.proof_id, _done_with(self._session, retry_seconds))
+        kept = select(Shard.proof_id).where(Shard.opening.is_not(None), done)
+        return self._session.scalars(kept.distinct().limit(_AT_ONCE)).all()
+
+    def forget_openings(self, proof_ids: Sequence[str], retry_seconds: float) -> None:
+        """Of those proofs that are still over for good."""
+        old = _done_with(self._session, retry_seconds)
+        over = select(Job.id).where(Job.id.in_(proof_ids), old).order_by(Job.id).with_for_update()
+        locked = self._session.scalars(over).all()
+        self._session.execute(update(Shard).where(Shard.proof_id.in_(locked)).values(opening=None))
+
+
+class Circuits:
+    """The keys of circuits, with the verification keys."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def find(self, digest: str) -> Circuit | None:
+        return self._session.get(Circuit, digest)
+
+    def add(self, digest: str, proving_key: str, key: KeyFile, constraints: int, size: int) -> Circuit:
+        """The keys of this circuit: these, or those that another worker added before. ``size``: bytes of the
+        proving key.
+        """
+        moment = clock(self._session)
+        document = {"id": key.id, "document": key.key, "circuit": key.circuit, "created_at": moment}
+        self._insert(VerificationKey, document)
+        row = {
+            "digest": digest,
+            "proving_key": proving_key,
+            "proving_key_bytes": size,
+            "constraints": constraints,
+            "verification_key_id": key.id,
+            "created_at": moment,
+        }
+        self._insert(Circuit, row)
+        return self._session.get_one(Circuit, digest)
+
+    def used(self, digest: str, backend: str, timings: Mapping[str, float] | None) -> None:
+        """Count a proof, and learn from how long its stages took, if they are given."""
+        circuit = self._session.get_one(
+            Circuit, digest, with_for_update={"of": Circuit}, populate_existing=True
+        )
+        circuit.uses += 1
+        if timings is not None:
+            seconds = circuit.seconds or {}
+            circuit.seconds = seconds | {backend: learned(seconds.get(backend), timings)}
+
+    def _insert(self, table: type[Base], row: dict[str, Any]) -> None:
+        """Unless it is there: two workers may make the same keys at once."""
+        insert = postgresql.insert if is_postgresql(self._session) else sqlite.insert
+        self._session.execute(insert(table).values(**row).on_conflict_do_nothing())
+
+
+class VerificationKeys:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, key_id: str) -> KeyFile:
+        """Raises ``NotFoundError``."""
+        row = self._session.get(VerificationKey, key_id)
+        return key_file(_found(row, "verification key", key_id, "verification_key_id"))
+
+
+def key_file(key: VerificationKey) -> KeyFile:
+    """A verification key as it is handed on."""
+    return KeyFile(id=key.id, setup=key.document["setup"], key=key.document, circuit=key.circuit)
+
+
+def stored(session: Session) -> set[str]:
+    """The digests of all artifacts that a row refers to."""
+    columns = (
+        Model.quantised,
+        Circuit.proving_key,
+        Commitment.opening,
+        Dataset.samples,
+        Dataset.openings,
+        Proof.input,
+        Artifact.digest,
+        Upload.content,
+    )
+    return {digest for column in columns for digest in session.scalars(select(column)) if digest}
+
+
+def _done_with(session: Session, retry_seconds: float) -> ColumnElement[bool]:
+    """Jobs that are over for good."""
+    since = clock(session) - timedelta(seconds=retry_seconds)
+    return Job.state.in_(("succeeded", "canceled")) | ((Job.state == "failed") & (Job.finished_at < since))
+
+
+def _of(owner: str | None, rows: Select[Row], job_id: InstrumentedAttribute[str]) -> Select[Row]:
+    """Only what jobs of this tenant made."""
+    if owner is None:
+        return rows
+    return rows.where(select(Job.id).where(Job.id == job_id, Job.tenant_id == owner).exists())
+
+
+def _require_over(job: Job) -> None:
+    if job.state not in TERMINAL:
+        raise ConflictError("conflict.in_use", f"{job.id} is {job.state}; cancel it first")
+
+
+def _found(row: Row | None, kind: str, row_id: str, field: str) -> Row:
+    if row is None:
+        raise NotFoundError("not_found", f"there is no {kind} {row_id!r}", field=field)
+    return row
+
+
+_NEWEST: Final = 0.5
+"""Weight of the newest proof in what the next one is expected to take."""
+
+
+def learned(earlier: Mapping[str, float] | None, timings: Mapping[str, float]) -> dict[str, float]:
+    """What to expect of each stage after a proof that took this long, in the order of its stages."""
+    known = earlier or {}
+    return {
+        stage: round(_NEWEST * seconds + (1 - _NEWEST) * known.get(stage, seconds), 4)
+        for stage, seconds in timings.items()
+    }

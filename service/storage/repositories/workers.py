@@ -1,0 +1,61 @@
+"""Signs of life of the worker processes, and what they can take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.settings import QueueName
+from service.storage.database import clock
+from service.storage.tables import Worker
+
+SILENCE: Final = timedelta(seconds=10)
+"""A worker that has said nothing for as long is taken for dead."""
+
+
+class Workers:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def beat(self, worker: str, pid: int, abilities: Mapping[str, Any]) -> None:
+        """Note that a worker lives, and its columns ``abilities``."""
+        moment = clock(self._session)
+        row = self._session.get(Worker, worker)
+        if row is None:
+            row = Worker(id=worker, pid=pid, started_at=moment)
+            self._session.add(row)
+        row.heartbeat_at = moment
+        for name, value in abilities.items():
+            setattr(row, name, value)
+
+    def remove(self, worker: str) -> None:
+        if row := self._session.get(Worker, worker):
+            self._session.delete(row)
+
+    def last_heartbeat(self) -> datetime | None:
+        return self._session.scalar(select(func.max(Worker.heartbeat_at)))
+
+    def live(self) -> Sequence[Worker]:
+        """Those that have lately shown life."""
+        lately = clock(self._session) - SILENCE
+        return self._session.scalars(
+            select(Worker).where(Worker.heartbeat_at >= lately).order_by(Worker.started_at, Worker.id)
+        ).all()
+
+    def memory(self) -> dict[QueueName, int]:
+        """By queue, the memory of the live worker that has the most."""
+        most: dict[QueueName, int] = {}
+        for worker in self.live():
+            for queue in worker.queues or ():
+                most[queue] = max(most.get(queue, 0), worker.memory)
+        return most
+
+    def forget(self, seconds: float) -> None:
+        """Delete the rows of those that were killed."""
+        long_ago = clock(self._session) - timedelta(seconds=seconds)
+        for row in self._session.scalars(select(Worker).where(Worker.heartbeat_at < long_ago)):
+            self._session.delete(row)

@@ -1,0 +1,189 @@
+"""Artifacts, named by the SHA-256 of their content and written atomically: files of this host, or a remote
+store with copies here.
+
+Copied is only what has to be a file to be used, proving keys and the basis; what was used longest ago goes
+when copies take too much room. Sealed bytes are never copied: once deleted there, they are nowhere.
+What is secret is sealed before it comes here, so that a name never tells anything about a secret.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from service.settings import Settings
+from service.storage.remote import NO_ROOM, Remote
+from zenerrors import FileFormatError, ResourceError
+
+_GRACE_SECONDS = 60.0
+"""Between asking for the path of a copy and opening it. An open copy may go: its bytes stay until closed."""
+_UNFINISHED_SECONDS = 86_400.0
+"""After which a file that nobody adopted is of a process that died."""
+
+
+class Store:
+    """Content-addressed files under one directory, which are all there is, or copies of those at ``url``."""
+
+    def __init__(self, root: Path, url: str | None = None, cache_bytes: int = 32 << 30) -> None:
+        self._root = root
+        self._remote = Remote(url) if url else None
+        self._cache_bytes = cache_bytes
+        self._incoming = root / "incoming"
+        self._incoming.mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Store:
+        return cls(settings.data_dir / "artifacts", settings.store_url, settings.store_cache_bytes)
+
+    def put(self, data: bytes) -> str:
+        """Raises ``ResourceError`` (``resource.storage``), as all that write do."""
+        if self._remote is not None:
+            digest = hashlib.sha256(data).hexdigest()
+            self._remote.write(digest, data)
+            return digest
+        with self.scratch() as path:
+            path.write_bytes(data)
+            return self.adopt(path)
+
+    def get(self, digest: str) -> bytes:
+        """Raises ``FileFormatError`` (``file.missing``, ``file.corrupt``)."""
+        try:
+            data = self._place(digest).read_bytes() if self._remote is None else self._remote.read(digest)
+        except FileNotFoundError as error:
+            raise _missing(digest) from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise _corrupt(digest)
+        return data
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A fresh path on the store's file system, for a file to be adopted. What is not, goes.
+
+        Raises ``ResourceError`` (``resource.storage``) where the disk is full.
+        """
+        self._drop("incoming/*", older_than=time.time() - _UNFINISHED_SECONDS)
+        path = self._incoming / secrets.token_hex(16)
+        try:
+            yield path
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise ResourceError(
+                "resource.storage",
+                f"no room is left in {self._root}: make some, or give ZENSERVE_DATA_DIR a larger disk",
+            ) from error
+        finally:
+            path.unlink(missing_ok=True)
+
+    def adopt(self, path: Path) -> str:
+        """Take a finished file in under its digest."""
+        digest = _digest(path)
+        if self._remote is not None:
+            self._remote.upload(path, digest)
+            self._make_room(path.stat().st_size)
+        self._keep(path, digest)
+        return digest
+
+    def path(self, digest: str) -> Path:
+        """The artifact as a file; a copy is checked once, when it is made.
+
+        Raises ``FileFormatError`` (``file.missing``, ``file.corrupt``) where there is none to copy.
+        """
+        place = self._place(digest)
+        if self._remote is None:
+            return place
+        with suppress(FileNotFoundError):
+            os.utime(place)  # used now: it stays longer than others
+            return place
+        with self._alone(digest):
+            if not place.exists():
+                self._download(self._remote, digest)
+        return place
+
+    def delete_others(self, digests: Set[str], age_seconds: float) -> int:
+        """Delete all artifacts but these, unfinished ones too, that are older than this. How many."""
+        oldest = self._clock() - age_seconds
+        here = self._drop("*/*", older_than=oldest, but=digests)
+        return here if self._remote is None else self._remote.delete_others(digests, oldest)
+
+    def delete(self, digest: str) -> None:
+        if self._remote is not None:
+            self._remote.delete(digest)
+        self._place(digest).unlink(missing_ok=True)
+
+    def _clock(self) -> float:
+        """The time by which files are dated: where hosts share a file system, it may not be this host's."""
+        with self.scratch() as path:
+            path.touch()
+            return path.stat().st_mtime
+
+    def _place(self, digest: str) -> Path:
+        return self._root / digest[:2] / digest
+
+    def _keep(self, path: Path, digest: str) -> None:
+        place = self._place(digest)
+        place.parent.mkdir(exist_ok=True)
+        path.replace(place)
+
+    def _download(self, remote: Remote, digest: str) -> None:
+        with self.scratch() as path:
+            try:
+                self._make_room(remote.size(digest))
+                remote.download(digest, path)
+            except FileNotFoundError as error:
+                raise _missing(digest) from error
+            if _digest(path) != digest:
+                raise _corrupt(digest)
+            self._keep(path, digest)
+
+    def _make_room(self, size: int) -> None:
+        copies = sorted(self._files("??/*"))
+        excess = sum(taken for _, taken, _ in copies) + size - self._cache_bytes
+        recent = time.time() - _GRACE_SECONDS
+        for used, taken, file in copies:
+            if excess <= 0 or used > recent:
+                return
+            file.unlink(missing_ok=True)
+            excess -= taken
+
+    def _drop(self, pattern: str, *, older_than: float, but: Set[str] = frozenset()) -> int:
+        old = [file for used, _, file in self._files(pattern) if used < older_than and file.name not in but]
+        for file in old:
+            file.unlink(missing_ok=True)
+        return len(old)
+
+    def _files(self, pattern: str) -> Iterator[tuple[float, int, Path]]:
+        """When each was last used, its size and path. Other processes may delete them meanwhile."""
+        for file in self._root.glob(pattern):
+            with suppress(FileNotFoundError):
+                status = file.stat()
+                yield status.st_mtime, status.st_size, file
+
+    @contextmanager
+    def _alone(self, digest: str) -> Iterator[None]:
+        """No other process or thread of this host is here for the same artifact."""
+        with (self._incoming / f"{digest}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _digest(path: Path) -> str:
+    """Of what is safely on the disk."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        os.fsync(file.fileno())
+    return digest
+
+
+def _missing(digest: str) -> FileFormatError:
+    return FileFormatError("file.missing", f"the artifact {digest} is not in the store")
+
+
+def _corrupt(digest: str) -> FileFormatError:
+    return FileFormatError("file.corrupt", f"the artifact {digest} has changed in the store")

@@ -1,0 +1,1 @@
+"""The process that does what jobs are about, one at a time: ``python -m service.worker``."""

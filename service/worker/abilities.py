@@ -1,0 +1,85 @@
+"""What a worker on this host can take: its queues, its memory, its GPUs."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from prover import backends
+from service.settings import QueueName, Settings
+from service.worker import engine
+
+_QUERY: Final = (
+    "--query-gpu=name,memory.used,memory.total,utilization.gpu",
+    "--format=csv,noheader,nounits",
+)
+_DEVICES_SECONDS: Final = 5.0
+
+
+@dataclass
+class Abilities:
+    """The queues that a worker takes from, and its threads and backend."""
+
+    queues: list[QueueName]
+    backend: str
+    threads: int
+    memory: int | None
+    """Bytes that a job may take; None: whatever is free."""
+    _devices: list[dict[str, Any]] | None = None
+    _devices_at: float = float("-inf")
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Raises ``ResourceError`` as ``backends.chosen`` does."""
+        backend = backends.chosen().name
+        queues = [queue for queue in settings.queues if queue == "cpu" or backend == "gpu"]
+        return cls(queues, backend, settings.threads, settings.worker_memory_bytes)
+
+    def free_memory(self) -> int:
+        """Bytes that a job may take now."""
+        free = engine.free_memory()
+        return free if self.memory is None else min(free, self.memory)
+
+    def columns(self) -> dict[str, Any]:
+        """What the worker's row says."""
+        return {
+            "host": socket.gethostname(),
+            "queues": self.queues,
+            "backend": self.backend,
+            "threads": self.threads,
+            "memory": self.free_memory(),
+            "devices": self._seen_devices() if self.backend == "gpu" else None,
+        }
+
+    def _seen_devices(self) -> list[dict[str, Any]] | None:
+        if time.monotonic() - self._devices_at > _DEVICES_SECONDS:
+            self._devices, self._devices_at = _devices(), time.monotonic()
+        return self._devices
+
+
+def _devices() -> list[dict[str, Any]] | None:
+    """As the driver's own tool tells."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    try:
+        answer = subprocess.run(  # noqa: S603  a fixed command
+            [program, *_QUERY], capture_output=True, text=True, timeout=2, check=True
+        )
+        return [_device(line) for line in answer.stdout.splitlines() if line.strip()]
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+
+
+def _device(line: str) -> dict[str, Any]:
+    name, used, total, busy = (part.strip() for part in line.split(","))
+    return {
+        "name": name,
+        "memory_used": int(used) << 20,
+        "memory_total": int(total) << 20,
+        "busy": int(busy) if busy.isdecimal() else None,
+    }

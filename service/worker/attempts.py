@@ -1,0 +1,85 @@
+"""Attempts at jobs: from the claim to what is written of their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+
+from service import log, telemetry
+from service.jobs.lifecycle import Claim, Jobs
+from service.jobs.scheduling import claim_next
+from service.runtime import Runtime
+from service.worker.heartbeat import Heartbeat, Hold, end_stopped
+from service.worker.tasks import TASKS
+from zenerrors import Cancelled, InputError, ResourceError, ZenError
+
+
+def run_next(runtime: Runtime, heartbeat: Heartbeat) -> None:
+    """Take the next job that this worker can, and run it; nothing where there is none."""
+    if heartbeat.shutting_down:
+        return
+    abilities, lease = heartbeat.abilities, runtime.settings.lease_seconds
+    memory = abilities.free_memory()
+    with runtime.database.write() as session:
+        claim = claim_next(session, heartbeat.worker, lease, abilities.queues, memory)
+    if claim is not None:
+        run_claimed(runtime, heartbeat, claim)
+
+
+def run_job(runtime: Runtime, heartbeat: Heartbeat, job_id: str) -> None:
+    """Run this job from claim to end. One that is not queued (any more) is left alone."""
+    with runtime.database.write() as session:
+        claim = Jobs(session).claim(job_id, heartbeat.worker, runtime.settings.lease_seconds)
+    if claim is None:
+        log.event("job.skipped", id=job_id)
+    else:
+        run_claimed(runtime, heartbeat, claim)
+
+
+def run_claimed(runtime: Runtime, heartbeat: Heartbeat, claim: Claim) -> None:
+    """Run a job to its end, or to that of this attempt."""
+    with log.context(job_id=claim.id), telemetry.job_span(claim) as span:
+        log.event("job.started", attempt=claim.attempt)
+        hold = Hold(claim, heartbeat.abilities.backend, span)
+        with heartbeat.holding(hold):
+            _attempt(runtime, hold)
+        with runtime.database.read() as session:
+            state, ready = Jobs(session).state(claim.id), Jobs(session).ready(claim.id)
+        span.end(state)
+        log.event("job.left", state=state, attempt=claim.attempt)
+    for job_id, queue in ready:
+        runtime.queue.send(job_id, queue)
+
+
+def _attempt(runtime: Runtime, hold: Hold) -> None:
+    """One attempt, its end written to the database."""
+    claim, max_attempts = hold.claim, runtime.settings.max_attempts
+    try:
+        TASKS[claim.kind](runtime, hold)
+    except Cancelled:
+        with runtime.database.write() as session:
+            end_stopped(Jobs(session), hold)
+    except InputError as error:
+        with runtime.database.write() as session:
+            Jobs(session).fail(claim, _problem_of(error))
+    except Exception as error:
+        # Out of memory, a full disk, a bug: it may pass, so another attempt is due.
+        log.event("job.broke", level=40, failed=True)
+        cause = error if isinstance(error, ResourceError) else _unexpected(error)
+        with runtime.database.write() as session:
+            Jobs(session).give_back(claim, _problem_of(cause), max_attempts)
+
+
+def _problem_of(error: ZenError) -> dict[str, Any]:
+    """What a job keeps of an error."""
+    return {"code": error.code, "detail": error.message, "field": error.field}
+
+
+def _unexpected(error: Exception) -> ResourceError:
+    """The cause by its class alone: its message could quote an input."""
+    if isinstance(error, MemoryError):
+        return ResourceError("resource.memory", "the worker ran out of memory")
+    if isinstance(error, OperationalError):
+        return ResourceError("resource.database", "the database did not answer")
+    return ResourceError("resource.internal", f"the worker met an unexpected {type(error).__name__}")

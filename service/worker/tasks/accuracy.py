@@ -1,0 +1,155 @@
+"""Proofs of accuracy: planned by one job, proven shard by shard by its children, put together by it again.
+
+The plan fixes the statement, with a commitment to the count of each shard, before anything is proven: all
+shards prove under the one hash. It is written in the transaction that makes the children, so a plan that was
+interrupted is made anew, and one that was written is never made again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from circuits import Accuracy
+from client import documents
+from client.documents import OpeningFile, Statement, checked, timestamp
+from client.words import make_statement
+from prover import Opening
+from prover.opening import sum_blindings
+from service import basis as bases
+from service.jobs.lifecycle import Jobs, new_id, now
+from service.runtime import Runtime
+from service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
+from service.storage.tables import Dataset, Proof, Shard
+from service.worker import engine
+from service.worker.heartbeat import Hold
+from service.worker.tasks import steps
+from service.worker.tasks.batches import Batch
+from service.worker.tasks.datasets import open_batches, open_openings
+
+
+def prove_accuracy(runtime: Runtime, hold: Hold) -> None:
+    """Plan the shards and wait for them; or, once they are all proven, put the proof together."""
+    with runtime.database.read() as session:
+        proof = Proofs(session).get(hold.claim.id)
+    if proof.document is None:
+        _plan(runtime, hold, proof)
+    else:
+        _assemble(runtime, hold, proof)
+
+
+def prove_shard(runtime: Runtime, hold: Hold) -> None:
+    """Prove how many samples of one shard the model gets right, without telling."""
+    hold.progress("load model", 0.0)
+    with runtime.database.read() as session:
+        shard = Shards(session).get(hold.claim.id)
+        proof = Proofs(session).get(shard.proof_id)
+        dataset = _dataset(Datasets(session), proof)
+    circuit, batches = _open(runtime, dataset)
+    keys = steps.require_keys(runtime, hold, circuit)
+    batch = batches[shard.position]
+    assert shard.opening is not None  # noqa: S101  it is there until the proof is over
+    part = open_openings(runtime, dataset).parts[shard.position]
+    openings = steps.model_opening(runtime, proof.model) | {
+        "dataset": Opening.from_bytes(bytes.fromhex(part.commitment + part.opening.blinding)),
+        "correct": Opening.from_bytes(runtime.vault.open(shard.opening, f"count:{shard.id}")),
+    }
+    scalar = _statement(proof).scalar
+    witness = partial(circuit.witness, batch.samples, batch.labels, statement=scalar)
+    made = steps.prove(runtime, hold, circuit, keys, witness, openings)
+    with runtime.database.write() as session:
+        timings = hold.timings()
+        if Jobs(session).succeed(hold.claim, timings):
+            steps.learn(session, hold, keys, timings)
+            Shards(session).get(shard.id).proof = made
+
+
+def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
+    hold.progress("load model", 0.0)
+    with runtime.database.read() as session:
+        dataset = _dataset(Datasets(session), proof)
+    circuit, batches = _open(runtime, dataset)
+    basis = bases.load_basis(runtime)
+    keys = steps.require_keys(runtime, hold, circuit)
+    counts, openings = [], []
+    for index, batch in enumerate(batches):
+        hold.progress("count", index / len(batches))
+        counts.append(circuit.count(batch.samples, batch.labels))
+        openings.append(bases.commit(basis, np.array(counts[-1:]), runtime.settings.threads))
+    statement = make_statement(
+        keys.file.circuit,
+        keys.file.reference,
+        values={"correct": sum(counts), "size": dataset.size},
+        commitments={"model": proof.model.commitment} if proof.model.commitment else {},
+        made_at=timestamp(now()),
+        dataset=_described(dataset, open_openings(runtime, dataset), batches, openings),
+        challenge=proof.request.get("challenge"),
+    )
+    ids = [new_id("shd") for _ in batches]
+    with runtime.database.write() as session:
+        jobs = Jobs(session)
+        if not jobs.wait(hold.claim, "shards", hold.timings()):
+            return
+        proof = Proofs(session).get(proof.id)
+        proof.verification_key_id = keys.file.id
+        proof.document = {"statement": statement.model_dump(mode="json")}
+        jobs.create_children(proof.id, "shard", ids)
+        for position, (shard_id, opening) in enumerate(zip(ids, openings, strict=True)):
+            secret = runtime.vault.seal(opening.to_bytes(), f"count:{shard_id}")
+            Shards(session).add(Shard(id=shard_id, proof_id=proof.id, position=position, opening=secret))
+    for shard_id in ids:
+        runtime.queue.send(shard_id, proof.job.queue)
+
+
+def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
+    with runtime.database.read() as session:
+        proofs = [shard.proof or b"" for shard in Shards(session).of(proof.id)]
+        key = VerificationKeys(session).get(proof.verification_key_id or "")
+    document = steps.checked(hold, _statement(proof), proofs, key)
+    with runtime.database.write() as session:
+        if Jobs(session).succeed(hold.claim, proof.job.timings | hold.timings()):
+            Proofs(session).get(proof.id).document = document.model_dump(mode="json")
+
+
+def _open(runtime: Runtime, dataset: Dataset) -> tuple[Accuracy, list[Batch]]:
+    quantised, batch = steps.open_network(runtime, dataset.model), dataset.shard_size
+    assert batch is not None  # noqa: S101  committed datasets have one
+    circuit = engine.compile_circuit(
+        quantised, "accuracy", weight_privacy=dataset.model.weight_privacy, batch=batch
+    )
+    assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
+    return circuit, open_batches(runtime, dataset, batch, quantised)
+
+
+def _described(
+    dataset: Dataset, opened: OpeningFile, batches: list[Batch], counts: list[Opening]
+) -> documents.Dataset:
+    """What the statement says of the dataset; how its commitments open, if it is public."""
+    public = dataset.privacy == "public"
+    return documents.Dataset(
+        sha256=dataset.sha256 if public else None,
+        size=dataset.size,
+        picked_for=dataset.picked_for,
+        shards=[
+            documents.Shard(
+                size=batch.size,
+                dataset=part.commitment,
+                correct=count.commitment.hex(),
+                opening=part.opening if public else None,
+            )
+            for batch, part, count in zip(batches, opened.parts, counts, strict=True)
+        ],
+        blinding=sum_blindings(count.blinding_bytes for count in counts).hex(),
+    )
+
+
+def _statement(proof: Proof) -> Statement:
+    planned: dict[str, Any] = proof.document or {}
+    return checked(Statement, planned["statement"])
+
+
+def _dataset(datasets: Datasets, proof: Proof) -> Dataset:
+    assert proof.dataset_id is not None  # noqa: S101  datasets in use are not deleted
+    return datasets.get(proof.dataset_id)

@@ -1,0 +1,87 @@
+"""Committing a dataset, shard by shard."""
+
+from __future__ import annotations
+
+from client.documents import Opening, OpeningFile, OpeningPart
+from prover import CommitmentBasis
+from service import basis as bases
+from service import intake, sealed
+from service.jobs.lifecycle import Jobs
+from service.runtime import Runtime
+from service.sealed import Secret
+from service.storage.repositories import Datasets
+from service.storage.tables import Dataset
+from service.worker import engine
+from service.worker.heartbeat import Hold
+from service.worker.tasks import steps
+from service.worker.tasks.batches import Batch, cut, even
+from zenerrors import TensorError
+
+
+def commit_dataset(runtime: Runtime, hold: Hold) -> None:
+    """Cut the dataset into shards and commit to each: in the open, if it is public, so that the commitments
+    are a function of the content.
+    """
+    with runtime.database.read() as session:
+        dataset = Datasets(session).get(hold.claim.id)
+    quantised = steps.open_network(runtime, dataset.model)
+    basis = bases.require_basis(runtime, hold.progress)
+    hold.progress("size", 0.0)
+    batch = dataset.shard_size or _shard_size(runtime, dataset, quantised)
+    batches = open_batches(runtime, dataset, batch, quantised)
+    parts = []
+    for index, shard in enumerate(batches):
+        hold.progress("commit", index / len(batches))
+        parts.append(_committed(basis, shard, runtime.settings.threads, hiding=dataset.privacy == "private"))
+    _refuse_equal(parts)
+    openings = OpeningFile(kind="dataset", parts=parts)
+    stored = sealed.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
+    with runtime.database.write() as session:
+        if Jobs(session).succeed(hold.claim, hold.timings()):
+            dataset = Datasets(session).get(dataset.id)
+            dataset.shard_size, dataset.openings = batch, stored
+            dataset.shards = [
+                {"size": shard.size, "commitment": part.commitment}
+                for shard, part in zip(batches, parts, strict=True)
+            ]
+            return
+    runtime.store.delete(stored)
+
+
+def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: bytes) -> list[Batch]:
+    """The dataset's shards in the clear."""
+    secrets = sealed.get_secrets(runtime, f"dataset:{dataset.id}", dataset.samples)
+    return cut(secrets, batch, intake.class_count(quantised))
+
+
+def open_openings(runtime: Runtime, dataset: Dataset) -> OpeningFile:
+    """What shows the shards' commitments to be to the dataset."""
+    assert dataset.openings is not None  # noqa: S101  committed datasets have them
+    return OpeningFile.model_validate_json(sealed.get(runtime, f"openings:{dataset.id}", dataset.openings))
+
+
+def _committed(basis: CommitmentBasis, shard: Batch, threads: int, *, hiding: bool) -> OpeningPart:
+    opening = bases.commit(basis, shard.values, threads, hiding=hiding)
+    revealed = bases.reveal(basis, Secret(shard.values, opening), threads)
+    return OpeningPart(commitment=opening.commitment.hex(), opening=Opening(**revealed.to_json()))
+
+
+def _refuse_equal(parts: list[OpeningPart]) -> None:
+    """Verifiers take a commitment that comes twice for a shard that is counted twice."""
+    seen: dict[str, int] = {}
+    for index, part in enumerate(parts):
+        if (earlier := seen.setdefault(part.commitment, index)) != index:
+            raise TensorError(
+                "input.repeated",
+                f"shards {earlier} and {index} hold the same samples in the same order: leave one of them"
+                " out, or take another shard_size",
+                field="samples",
+            )
+
+
+def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes) -> int:
+    """As many samples in one proof as fit the memory and the basis."""
+    in_basis = bases.basis_length(runtime) // intake.sample_values(quantised)
+    most = min(dataset.size, in_basis)
+    privacy = dataset.model.weight_privacy
+    return even(dataset.size, engine.largest_batch(quantised, privacy, most, runtime.settings.threads))

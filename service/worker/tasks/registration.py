@@ -1,0 +1,90 @@
+"""Registering a model: its commitment, the proof about it, the keys of its proofs, and a signed receipt."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import circuits
+from circuits import QuantGraph, Registration
+from client.documents import Parent, ProofDocument, Receipt, timestamp
+from client.receipts import signed_bytes
+from client.words import make_statement
+from prover import Opening
+from service import basis as bases
+from service.jobs.lifecycle import Jobs, now
+from service.runtime import Runtime
+from service.storage.repositories import Models
+from service.storage.tables import Model
+from service.worker import engine
+from service.worker.heartbeat import Hold
+from service.worker.tasks import steps
+
+
+def register_model(runtime: Runtime, hold: Hold) -> None:
+    """Commit to the weights, prove that they are what they should be, and make the keys of the default
+    proof.
+    """
+    with runtime.database.read() as session:
+        model = Models(session).get(hold.claim.id)
+        parent = Models(session).get(model.parent_id) if model.parent_id else None
+    quantised = steps.open_network(runtime, model)
+    committed: tuple[Opening, ProofDocument] | None = None
+    if model.weight_privacy == "committed":
+        committed = _commit(runtime, hold, quantised, parent)
+    hold.progress("compile", 0.0)
+    circuit = engine.compile_circuit(quantised, "inference", weight_privacy=model.weight_privacy)
+    keys = steps.require_keys(runtime, hold, circuit)
+    with runtime.database.write() as session:
+        if Jobs(session).succeed(hold.claim, hold.timings()):
+            model = Models(session).get(model.id)
+            model.network = circuit.network.hex()
+            model.estimate = engine.estimate(circuit, runtime.settings.threads)
+            model.verification_key_id = keys.file.id
+            if committed is not None:
+                opening, registration = committed
+                model.commitment = opening.commitment.hex()
+                model.blinding = runtime.vault.seal(opening.blinding_bytes, f"blinding:{model.id}")
+                model.registration = registration.model_dump(mode="json")
+            model.receipt = _receipt(runtime, model, parent).model_dump(mode="json")
+
+
+def _commit(
+    runtime: Runtime, hold: Hold, quantised: bytes, parent: Model | None
+) -> tuple[Opening, ProofDocument]:
+    """A commitment to the network, and the proof of its registration."""
+    basis = bases.require_basis(runtime, hold.progress)
+    hold.progress("commit", 0.0)
+    parameters = circuits.parameters(QuantGraph.from_bytes(quantised))
+    opening = bases.commit(basis, parameters, runtime.settings.threads)
+    hold.progress("compile", 0.0)
+    circuit = engine.compile_circuit(quantised, "registration")
+    assert isinstance(circuit, Registration)  # noqa: S101  narrows the type
+    keys = steps.require_keys(runtime, hold, circuit)
+    statement = make_statement(
+        keys.file.circuit,
+        keys.file.reference,
+        values={},
+        commitments={"model": opening.commitment.hex()},
+        made_at=timestamp(now()),
+        parent=parent.commitment if parent else None,
+    )
+    witness = partial(circuit.witness, statement=statement.scalar)
+    proof = steps.prove(runtime, hold, circuit, keys, witness, {"model": opening})
+    return opening, steps.checked(hold, statement, [proof], keys.file)
+
+
+def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:
+    assert model.network is not None  # noqa: S101  registration sets it
+    receipt = Receipt(
+        model_id=model.id,
+        name=model.name,
+        commitment=model.commitment,
+        network=model.network,
+        parent=Parent(model_id=parent.id, commitment=parent.commitment) if parent else None,
+        registration=model.registration["statement_sha256"] if model.registration else None,
+        registered_at=timestamp(now()),
+        issuer=runtime.vault.issuer.hex(),
+        signature="0" * 128,
+    )
+    signature = runtime.vault.sign(signed_bytes(receipt))
+    return receipt.model_copy(update={"signature": signature.hex()})

@@ -1,0 +1,113 @@
+"""Steps that several kinds of jobs take: open a model, make the keys of a circuit, prove, check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from circuits import Circuit
+from client.documents import KeyFile, ProofDocument, Statement
+from client.verification import judge
+from kernels import FrArray
+from prover import Opening
+from service import sealed
+from service.basis import load_basis
+from service.jobs.lifecycle import Jobs
+from service.runtime import Runtime
+from service.storage import tables
+from service.storage.repositories import Circuits, key_file
+from service.storage.tables import Model
+from service.worker import engine
+from service.worker.heartbeat import Hold
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a circuit: the proving key's path, and the verification key as it is handed on."""
+
+    proving: Path
+    file: KeyFile
+    digest: str
+    """Of the circuit."""
+    expected: dict[str, float] | None
+    """Seconds per stage that its proofs took before, with this backend."""
+    fresh: bool
+    """Made by this job."""
+
+
+def open_network(runtime: Runtime, model: Model) -> bytes:
+    """The quantised network."""
+    return sealed.get(runtime, f"model:{model.id}", model.quantised)
+
+
+def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
+    """What proofs about the model link to, by the name of the segment: nothing where weights are public."""
+    if model.commitment is None or model.blinding is None:
+        return {}
+    data = runtime.vault.open(model.blinding, f"blinding:{model.id}")
+    return {"model": Opening.from_bytes(bytes.fromhex(model.commitment) + data)}
+
+
+def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit) -> Keys:
+    """The keys of a circuit, made where there are none yet. Stages: those of ``prover.setup``, "store"."""
+    # What the circuit links to was committed over the basis: so it is there.
+    basis = load_basis(runtime) if circuit.commitments else None
+    digest, store = engine.circuit_digest(circuit, basis), runtime.store
+    with runtime.database.read() as session:
+        if known := Circuits(session).find(digest):
+            return _keys(runtime, known, hold.backend, fresh=False)
+    engine.require_memory(circuit, runtime.settings.threads)
+    with store.scratch() as scratch:
+        key = engine.setup(circuit, basis, scratch, runtime.settings.threads, hold.progress)
+        hold.progress("store", 0.0)
+        size = scratch.stat().st_size
+        proving_key = store.adopt(scratch)
+    with runtime.database.write() as session:
+        kept = Circuits(session).add(digest, proving_key, key, circuit.statement.constraints, size)
+    keys = _keys(runtime, kept, hold.backend, fresh=True)
+    if kept.proving_key != proving_key:  # another worker was faster
+        store.delete(proving_key)
+    return keys
+
+
+def prove(
+    runtime: Runtime,
+    hold: Hold,
+    circuit: Circuit,
+    keys: Keys,
+    witness: Callable[[], FrArray],
+    openings: Mapping[str, Opening],
+) -> bytes:
+    """One proof."""
+    if keys.expected:
+        with runtime.database.write() as session:
+            Jobs(session).expect(hold.claim, keys.expected)
+    return engine.prove(circuit, keys.proving, witness, openings, runtime.settings.threads, hold.progress)
+
+
+def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -> None:
+    """Note with the circuit that a proof succeeded, and how long it took; not of one that made its keys."""
+    Circuits(session).used(keys.digest, hold.backend, None if keys.fresh else timings)
+
+
+def _keys(runtime: Runtime, circuit: tables.Circuit, backend: str, *, fresh: bool) -> Keys:
+    return Keys(
+        proving=runtime.store.path(circuit.proving_key),
+        file=key_file(circuit.verification_key),
+        digest=circuit.digest,
+        expected=(circuit.seconds or {}).get(backend),
+        fresh=fresh,
+    )
+
+
+def checked(hold: Hold, statement: Statement, proofs: list[bytes], key: KeyFile) -> ProofDocument:
+    """The proof file, judged as any verifier would: what does not convince is not handed out."""
+    hold.progress("self-check", 0.0)
+    document = ProofDocument.of(statement, proofs)
+    verdict = judge(document, key)
+    if not verdict.valid:
+        raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
+    return document
