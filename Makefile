@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Tests start the service many times over: without it each process would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test check bench sanitize clean
 
 install: $(VENV)/.installed
