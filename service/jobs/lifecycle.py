@@ -155,10 +155,12 @@ class Jobs:
         if terms.idempotency_key is None:
             return None
         key = scoped(terms.tenant_id, terms.idempotency_key)
-        job = self._session.scalar(select(Job).where(Job.idempotency_key == key))
-        if job is not None and job.request_mac != terms.request_mac:
+        found = self._session.execute(
+            select(Job.id, Job.request_mac).where(Job.idempotency_key == key)
+        ).one_or_none()
+        if found is not None and found.request_mac != terms.request_mac:
             raise used_otherwise()
-        return job.id if job else None
+        return found.id if found else None
 
     def cancel(self, job_id: str) -> None:
         """Cancel what is queued or waits, and its children; ask the worker to stop what runs. Canceling twice

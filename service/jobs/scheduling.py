@@ -85,17 +85,16 @@ def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[
 
 
 def _require_place(session: Session, settings: Settings, terms: Terms) -> None:
-    tenant = session.get(Tenant, terms.tenant_id)
-    most = settings.max_queued if tenant is None or tenant.max_queued is None else tenant.max_queued
-    count = session.scalar(
-        select(func.count()).where(
-            # As the index has them: this is asked at every submission. Shards are not counted.
-            Job.tenant_id == terms.tenant_id,
-            Job.kind.in_(SUBJECTS),
-            Job.state.in_(("queued", "running")),
-        )
+    waiting = select(func.count()).where(
+        # As the index has them: this is asked at every submission. Shards are not counted.
+        Job.tenant_id == terms.tenant_id,
+        Job.kind.in_(SUBJECTS),
+        Job.state.in_(("queued", "running")),
     )
-    if count is not None and count >= most:
+    allowed = select(Tenant.max_queued).where(Tenant.id == terms.tenant_id)
+    limit = func.coalesce(allowed.scalar_subquery(), settings.max_queued)
+    count, most = session.execute(select(waiting.scalar_subquery(), limit)).one()
+    if count >= most:
         raise ResourceError(
             "quota.queued", f"{count} jobs are waiting or running, and {most} may be: wait for some to end"
         )

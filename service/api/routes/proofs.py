@@ -208,9 +208,8 @@ def _submit(
 
 def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:
     """Counted from now, by the database's clock."""
-    moment = jobs.now()
     if body.deadline_seconds is not None:
-        terms = replace(terms, deadline_at=moment + timedelta(seconds=body.deadline_seconds))
+        terms = replace(terms, deadline_at=jobs.now() + timedelta(seconds=body.deadline_seconds))
     if body.expires_in_days is not None:
-        terms = replace(terms, expires_at=moment + timedelta(days=body.expires_in_days))
+        terms = replace(terms, expires_at=jobs.now() + timedelta(days=body.expires_in_days))
     return terms

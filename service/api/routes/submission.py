@@ -69,17 +69,15 @@ def once(
     add: Callable[[Session], Added],
     stored: Sequence[str | None],
 ) -> Added | str:
-    """What ``add`` answers, or the id that an ``earlier`` request made, be it but a moment earlier. What was
-    ``stored`` for a row that is not added goes at once, else whoever is refused could fill the disk.
+    """What ``add`` answers, or the id that an ``earlier`` request made meanwhile: that there was none before,
+    the caller has seen. What was ``stored`` for a row that is not added goes at once, else whoever is refused
+    could fill the disk.
 
     Raises ``ConflictError`` (``conflict.changed``) where what the row refers to was deleted in the meantime.
     """
     try:
         with runtime.database.write() as session:
-            if not (found := earlier(session)):
-                return add(session)
-        delete(runtime, stored)
-        return found
+            return add(session)
     except ZenError:
         delete(runtime, stored)
         raise
