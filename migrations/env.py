@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that ``service.storage.database`` hands over."""
+"""Runs the migrations on the connection that ``service.storage.schema`` hands over."""
 
 from alembic import context
 

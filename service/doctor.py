@@ -18,6 +18,7 @@ from kernels.target import available_targets
 from service import sealed
 from service.basis import find_basis
 from service.runtime import Runtime
+from service.storage import schema
 from service.storage.database import clock
 from service.storage.repositories.deployment import Deployment
 from service.storage.repositories.workers import Workers
@@ -84,14 +85,14 @@ _REMEDIES: Final = {
 
 def _database(runtime: Runtime) -> Finding:
     start = time.monotonic()
-    revision = runtime.database.revision()
+    revision = schema.revision_of(runtime.database)
     milliseconds = 1000 * (time.monotonic() - start)
     kind = runtime.database.engine.dialect.name
     return Finding("database", "ok", f"{kind} answers in {milliseconds:.0f} ms, schema {revision}")
 
 
 def _schema(runtime: Runtime) -> Finding:
-    if runtime.database.at_head():
+    if schema.at_head(runtime.database):
         return Finding("schema", "ok", "is this version's")
     return Finding("schema", "fail", "is not this version's", _REMEDIES["schema"])
 

@@ -31,6 +31,7 @@ from service.beat.webhooks import Courier
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import schema
 from zenerrors import ConflictError, ResourceError
 
 STOP_SECONDS = 10.0
@@ -114,7 +115,7 @@ def serve(settings: Settings) -> None:
         _only_one(settings.data_dir),
         listen(settings.host, settings.port) as listener,
     ):
-        runtime.database.migrate()
+        schema.migrate(runtime.database)
         with _running(Reaper(runtime), Courier(runtime), Supervisor(runtime)):
             log.event("service.started", url=settings.url, data=settings.data_dir)
             run_api(runtime, listener)
@@ -227,7 +228,7 @@ def _until_stopped() -> None:
 
 
 def _require_schema(runtime: Runtime) -> None:
-    if not runtime.database.at_head():
+    if not schema.at_head(runtime.database):
         raise ResourceError(
             "resource.schema", "the schema is not the one of this version: run `zenserve migrate`"
         )

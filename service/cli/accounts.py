@@ -116,10 +116,11 @@ def _operator() -> Iterator[tuple[Session, Principal]]:
     from service.api.access import LOCAL
     from service.runtime import Runtime
     from service.settings import Settings
+    from service.storage import schema
 
     runtime = Runtime.open(Settings.read())
     try:
-        runtime.database.migrate()
+        schema.migrate(runtime.database)
         with runtime.database.write() as session:
             yield session, replace(LOCAL, actor="command line")
     finally:

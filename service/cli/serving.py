@@ -64,7 +64,8 @@ def migrate(
     """Bring the database's schema to this version's, or back to an older one's."""
     from service.runtime import Runtime
     from service.settings import Settings
+    from service.storage import schema
 
     runtime = Runtime.open(Settings.read())
-    runtime.database.migrate(revision)
-    err.print(f"the schema is at {runtime.database.revision()}")
+    schema.migrate(runtime.database, revision)
+    err.print(f"the schema is at {schema.revision_of(runtime.database)}")

@@ -1,4 +1,4 @@
-"""The database: connections, short transactions, its clock, migrations."""
+"""The database: connections, short transactions, its clock."""
 
 from __future__ import annotations
 
@@ -7,24 +7,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.orm import Session
 
-import migrations
 from service.settings import Settings
 
 BUSY_TIMEOUT_SECONDS = 10
 _POSTGRESQL_OPTIONS = (
     "-c timezone=UTC -c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s"
 )
-_MIGRATION_LOCK = 0x5A454E01
 _CLOCK = "clock"
 
 
@@ -70,25 +62,9 @@ class Database:
         finally:
             self._thread.writes = False
 
-    def migrate(self, revision: str = "head") -> None:
-        """Bring the schema to the newest revision, or back to an older one."""
-        with self._writing.begin() as connection:
-            if connection.dialect.name == "postgresql":  # of several that start at once, one migrates
-                connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
-            config = _alembic(connection)
-            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-            current = MigrationContext.configure(connection).get_current_revision()
-            older = revision in known and current is not None and revision < current
-            (command.downgrade if older else command.upgrade)(config, revision)
-
-    def revision(self) -> str | None:
-        """The schema's revision; None where there is no schema."""
-        with self.engine.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
-
-    def at_head(self) -> bool:
-        """Whether the schema is the one this code was written for."""
-        return self.revision() == _newest()
+    def for_migrations(self) -> AbstractContextManager[Connection]:
+        """A transaction on the bare connection."""
+        return self._writing.begin()
 
     def close(self) -> None:
         self.engine.dispose()
@@ -108,12 +84,6 @@ def clock(session: Session) -> datetime:
 
 def is_postgresql(session: Session) -> bool:
     return session.get_bind().dialect.name == "postgresql"
-
-
-@cache
-def _newest() -> str | None:
-    """The revision that this code was written for. Strangers may ask, and each time it would be compiled."""
-    return ScriptDirectory.from_config(_alembic()).get_current_head()
 
 
 def _postgresql(url: str) -> tuple[Engine, Engine, Engine]:
@@ -153,9 +123,3 @@ def _configure_connection(connection: sqlite3.Connection, _record: object) -> No
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("zenserve_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _alembic(connection: Connection | None = None) -> Config:
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    return config

@@ -18,6 +18,7 @@ from sqlalchemy import text
 from client import Client, Model
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import schema
 from tests.faults.accident import DEAF, held_at
 from tests.servers import Postgres, Redis, free_port
 from tests.service.support import tiny_calibration, tiny_onnx, until
@@ -54,7 +55,7 @@ class Cluster:
             **{"lease_seconds": LEASE_SECONDS, **settings},
         )
         self.runtime = Runtime.open(self.settings)
-        self.runtime.database.migrate()
+        schema.migrate(self.runtime.database)
         self.client = Client(self.settings.url, retry_seconds=60.0)
         self.processes: dict[str, psutil.Popen] = {}
 

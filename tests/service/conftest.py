@@ -15,6 +15,7 @@ import pytest
 from client import Client, Model
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import schema
 from service.storage.database import Database
 from tests.servers import fresh_database
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
@@ -52,7 +53,7 @@ def _empty_database() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "empty.sqlite")
         database = Database(f"sqlite:///{file}")
-        database.migrate()
+        schema.migrate(database)
         database.close()
         return file.read_bytes()
 
@@ -65,8 +66,8 @@ def open_runtime(folder: Path, **given: Any) -> Runtime:
     file = folder / "zenserve.sqlite"
     if settings.database_url is None and not file.exists():
         file.write_bytes(_empty_database())
-    if not runtime.database.at_head():
-        runtime.database.migrate()
+    if not schema.at_head(runtime.database):
+        schema.migrate(runtime.database)
     return runtime
 
 

@@ -20,6 +20,7 @@ from service.dashboard.visitors import COOKIE, LIFETIME
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import schema
 from service.storage.database import Database
 from service.storage.tables import (
     LOCAL_TENANT,
@@ -86,7 +87,7 @@ class Site:
 @contextmanager
 def site(folder: Path, jobs: int = 0) -> Iterator[Site]:
     runtime = Runtime.open(Settings.read(data_dir=folder, auth="keys", rate_per_minute=100_000))
-    runtime.database.migrate()
+    schema.migrate(runtime.database)
     if jobs:
         fill(runtime, jobs)
     with serving(runtime) as url, ExitStack() as stack:
@@ -544,7 +545,7 @@ def test_both_databases_show_the_same(each_runtime: Runtime) -> None:
 
 def test_a_service_that_asks_for_no_keys_lets_its_host_in(tmp_path: Path) -> None:
     runtime = Runtime.open(Settings(data_dir=tmp_path / "data"))
-    runtime.database.migrate()
+    schema.migrate(runtime.database)
     with serving(runtime) as url, httpx.Client(base_url=url) as client:
         assert client.get("/admin").status_code == 200
         assert "Log out" not in client.get("/admin").text

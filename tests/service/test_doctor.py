@@ -19,6 +19,7 @@ from service.cli.doctor import doctor as command
 from service.doctor import Finding, examine
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import schema
 from service.storage.database import clock
 from service.storage.tables import Job
 from service.storage.vault import Vault
@@ -63,7 +64,7 @@ def test_postgresql_redis_and_s3_in_good_order(
     assert findings(runtime)["schema"] == Finding(
         "schema", "fail", "is not this version's", "run `zenserve migrate`"
     )
-    runtime.database.migrate()
+    schema.migrate(runtime.database)
     found = findings(runtime)
     runtime.close()
     assert {name for name, finding in found.items() if finding.verdict == "fail"} == set()

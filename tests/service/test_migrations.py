@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from service.jobs.lifecycle import Jobs, Terms, scoped
 from service.runtime import Runtime
+from service.storage import schema
 from service.storage.tables import (
     LOCAL_TENANT,
     ApiKey,
@@ -81,15 +82,15 @@ def rows(runtime: Runtime, sql: str) -> list[tuple[object, ...]]:
 
 
 def test_the_migrations_make_the_tables_of_the_code(each_runtime: Runtime) -> None:
-    assert each_runtime.database.at_head()
+    assert schema.at_head(each_runtime.database)
     with each_runtime.database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
 
 
 def test_a_step_back_keeps_what_the_older_schema_has_a_place_for(runtime: Runtime) -> None:
-    runtime.database.migrate("0002")
-    assert not runtime.database.at_head()
+    schema.migrate(runtime.database, "0002")
+    assert not schema.at_head(runtime.database)
     assert rows(runtime, "SELECT id, kind, parent_id FROM jobs ORDER BY id") == [
         ("dst_1", "dataset", None),
         ("mdl_1", "model", None),
@@ -97,8 +98,8 @@ def test_a_step_back_keeps_what_the_older_schema_has_a_place_for(runtime: Runtim
         ("shd_1", "shard", "prf_1"),
     ]
     assert rows(runtime, "SELECT id, dataset_id FROM proofs") == [("prf_1", "dst_1")]
-    runtime.database.migrate()
-    assert runtime.database.at_head()
+    schema.migrate(runtime.database)
+    assert schema.at_head(runtime.database)
     assert rows(runtime, "SELECT DISTINCT tenant_id FROM jobs") == [(LOCAL_TENANT,)]
     assert rows(runtime, "SELECT id FROM tenants") == [(LOCAL_TENANT,)]
     with runtime.database.write() as session:
@@ -106,12 +107,12 @@ def test_a_step_back_keeps_what_the_older_schema_has_a_place_for(runtime: Runtim
 
 
 def test_two_steps_back_leave_models_to_be_registered_anew(runtime: Runtime) -> None:
-    runtime.database.migrate("0001")
+    schema.migrate(runtime.database, "0001")
     assert rows(runtime, "SELECT id, kind FROM jobs") == [("mdl_1", "model")]
     assert rows(runtime, "SELECT id, weight_privacy, input_privacy FROM models") == [
         ("mdl_1", "private", "private")
     ]
-    runtime.database.migrate()
+    schema.migrate(runtime.database)
     assert rows(runtime, "SELECT id, weight_privacy FROM models") == [("mdl_1", "committed")]
     with runtime.database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
@@ -119,7 +120,7 @@ def test_two_steps_back_leave_models_to_be_registered_anew(runtime: Runtime) -> 
 
 
 def test_keys_given_before_there_were_tenants_still_name_their_jobs(each_runtime: Runtime) -> None:
-    each_runtime.database.migrate("0002")
+    schema.migrate(each_runtime.database, "0002")
     with each_runtime.database.write() as session:
         session.execute(
             text(
@@ -130,7 +131,7 @@ def test_keys_given_before_there_were_tenants_still_name_their_jobs(each_runtime
             ),
             {"mac": bytes(32)},
         )
-    each_runtime.database.migrate()
+    schema.migrate(each_runtime.database)
     with each_runtime.database.read() as session:
         terms = Terms(idempotency_key="once", request_mac=bytes(32))
         assert Jobs(session).earlier(terms) == "prf_0"

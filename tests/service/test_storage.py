@@ -14,8 +14,9 @@ from sqlalchemy.exc import IntegrityError
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import schema
 from service.storage.database import Database
-from service.storage.database import _alembic as alembic
+from service.storage.schema import _alembic as alembic
 from service.storage.store import Store
 from service.storage.tables import Job, Model
 from service.storage.vault import Vault
@@ -100,8 +101,8 @@ def test_models_of_the_first_schema_are_queued_to_be_registered_anew(tmp_path: P
         command.upgrade(alembic(connection), "0001")
         for row in OLD_ROWS:
             connection.exec_driver_sql(row)
-    database.migrate()
-    assert database.at_head()
+    schema.migrate(database)
+    assert schema.at_head(database)
     with database.read() as session:
         models = {row.id: row for row in session.scalars(select(Model))}
         assert {row.id: (row.job.state, row.weight_privacy) for row in models.values()} == {

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.api.routes.dependencies import RuntimeDep
 from service.runtime import Runtime
+from service.storage import schema
 from service.storage.repositories.workers import Workers
 
 router = APIRouter(tags=["health"])
@@ -42,7 +43,7 @@ def readyz(runtime: RuntimeDep, response: Response) -> Readiness:
 
 def _failing(runtime: Runtime) -> dict[str, str]:
     try:
-        if not runtime.database.at_head():
+        if not schema.at_head(runtime.database):
             return {"migrations": "the schema is not the one this version needs; restart zenserve serve"}
         with runtime.database.read() as session:
             lives, last = Workers(session).live(), Workers(session).last_heartbeat()

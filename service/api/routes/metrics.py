@@ -15,6 +15,7 @@ from service.api import problems
 from service.api.access import Principal, key_required
 from service.api.metrics import exposition
 from service.api.routes.dependencies import RuntimeDep
+from service.storage import schema
 from zenerrors import ResourceError
 
 router = APIRouter(tags=["operation"])
@@ -59,7 +60,7 @@ def version(runtime: RuntimeDep) -> Version:
         version=_package_version(),
         api="v1",
         proof_format=PROOF.version,
-        schema_revision=runtime.database.revision(),
+        schema_revision=schema.revision_of(runtime.database),
         commit=runtime.settings.commit,
     )
 
