@@ -68,8 +68,8 @@ def reap(runtime: Runtime, pick_up_seconds: float = PICK_UP_SECONDS) -> None:
         if "gpu" not in workers.memory():
             jobs.leave_queue("gpu", "cpu", NO_GPU_SECONDS)
         workers.forget(FORGOTTEN_SECONDS)
-    _send_again(runtime, pick_up_seconds)
     _delete_old(runtime)
+    _send_again(runtime, pick_up_seconds)  # last: it may have to wait for the broker
 
 
 def sweep(runtime: Runtime) -> None:

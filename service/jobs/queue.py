@@ -7,6 +7,7 @@ that it leads to finds no queued job). So there is no result backend, and the br
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from service import log
 from service.settings import QueueName, Settings
 
 REST_SECONDS: Final = 2.0
+_LONGEST_SECONDS: Final = 15.0
+"""More than any attempt to send takes."""
 TASK: Final = "zenserve.run_job"
 _PREFIX: Final = "zenserve."
 
@@ -26,7 +29,9 @@ class Queue:
     """Sends job ids to the workers."""
 
     def __init__(self, settings: Settings) -> None:
-        self._unreachable_until = 0.0
+        self._turn = threading.Lock()
+        self._is_down = False
+        self._quiet_until = 0.0
         if settings.broker_url is not None:
             broker = _redis(settings.broker_url.get_secret_value())
         else:
@@ -50,16 +55,32 @@ class Queue:
     def send(self, job_id: str, queue: QueueName = "cpu") -> None:
         """Tell the workers. Call this after the commit that queued the job: one may read it at once.
 
-        A broker that is down costs time, not the job: the reaper tells them later. It is left alone for a
-        moment, else every caller would wait for it.
+        A broker that is down costs time, not the job: the reaper tells them later. Then only one caller tries
+        at a time, and after a rest, else all would wait for it.
         """
-        if time.monotonic() < self._unreachable_until:
+        if not self._may_try():
             return
         try:
             self.celery.send_task(TASK, args=[job_id], queue=_PREFIX + queue, retry=False)
         except Exception:
-            self._unreachable_until = time.monotonic() + REST_SECONDS
+            self._found(down=True)
             log.event("queue.unreachable", level=30, id=job_id, failed=True)
+        else:
+            self._found(down=False)
+
+    def _may_try(self) -> bool:
+        with self._turn:
+            moment = time.monotonic()
+            if moment < self._quiet_until:
+                return False
+            if self._is_down:
+                self._quiet_until = moment + _LONGEST_SECONDS
+            return True
+
+    def _found(self, *, down: bool) -> None:
+        with self._turn:
+            self._is_down = down
+            self._quiet_until = time.monotonic() + REST_SECONDS if down else 0.0
 
     def is_empty(self, queue: QueueName = "cpu") -> bool:
         """Whether no message waits for a worker."""

@@ -26,6 +26,8 @@ from zenerrors import Cancelled
 
 TICK_SECONDS = 0.25
 BEAT_SECONDS = 2.0
+_REST_SECONDS = 1.0
+"""Of an idle worker whose database does not answer."""
 
 
 class Hold:
@@ -98,6 +100,7 @@ class Heartbeat(threading.Thread):
         self._hold: Hold | None = None
         self._quit = threading.Event()
         self._next_beat = 0.0
+        self._drains = False
         self._give_up_at = float("inf")
 
     @contextmanager
@@ -118,23 +121,23 @@ class Heartbeat(threading.Thread):
             self.shutting_down = True
 
     def run(self) -> None:
-        drains = False
         while not self._quit.wait(TICK_SECONDS):
-            if self.shutting_down and not drains:
-                drains = True
-                seconds = self._runtime.settings.drain_seconds
-                log.event("worker.drains", worker=self.worker, seconds=seconds, busy=self._hold is not None)
             if os.getppid() != self._parent:  # the supervisor died without a word: leave no orphan
                 os.kill(os.getpid(), signal.SIGTERM)
             try:
                 self.tick()
             except Exception:  # a busy or absent database, no memory: the lease outlasts many ticks
                 log.event("heartbeat.missed", level=30, worker=self.worker, failed=True)
+                if self._hold is None:
+                    self._quit.wait(_REST_SECONDS)
         with self._runtime.database.write() as session:
             Workers(session).remove(self.worker)
 
     def tick(self) -> None:
         hold, moment = self._hold, time.monotonic()
+        if self.shutting_down and not self._drains:
+            self._drains = True
+            log.event("worker.drains", worker=self.worker, busy=hold is not None)
         if hold is not None and moment >= self._give_up_at:
             hold.stop = "shutdown"
         if hold is None and moment < self._next_beat:

@@ -127,7 +127,7 @@ def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[
     assert covered == circuit.statement.variables - 1, "the layout names every wire"
 
 
-@pytest.mark.parametrize("privacy", [("private", "public"), ("public", "private")])
+@pytest.mark.parametrize("privacy", PRIVACIES)
 def test_lies_told_consistently_are_refused_where_they_start(
     digits: Digits, privacy: tuple[Privacy, Privacy]
 ) -> None:

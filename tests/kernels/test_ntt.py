@@ -115,7 +115,7 @@ def test_the_largest_values_overflow_nowhere(k: Kernels) -> None:
 
 
 @pytest.mark.parametrize("log_size", [0, 1, 5, 13, 15])
-@pytest.mark.parametrize(("threads", "with_coset"), [(1, False), (7, True)])
+@pytest.mark.parametrize(("threads", "with_coset"), [(1, True), (7, False), (7, True)])
 def test_orders_differ_by_the_bit_reversal_alone(
     k: Kernels, log_size: int, threads: int, with_coset: bool
 ) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import pytest
 
 from client import Client, Dataset, Model
 from tests.faults.accident import held_at
+from tests.servers import free_port
 from tests.service.conftest import BASIS_POINTS
 from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx, until
 
@@ -38,8 +38,7 @@ class Service:
         self.data = folder / "data"
         self.held = folder / "held"
         self.log = folder / "log.txt"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     def start(self) -> None:
@@ -52,7 +51,11 @@ class Service:
                 stderr=log,
                 start_new_session=True,
                 env=os.environ
-                | {"ZENSERVE_BASIS_POINTS": str(BASIS_POINTS), "ZENSERVE_THREADS": "1"}
+                | {
+                    "ZENSERVE_BASIS_POINTS": str(BASIS_POINTS),
+                    "ZENSERVE_THREADS": "1",
+                    "ZENSERVE_LEASE_SECONDS": "3600",  # nothing is rescued by its end
+                }
                 | held_at("witness", self.held),
             )
         self.client = Client(f"http://127.0.0.1:{self.port}")
@@ -132,7 +135,12 @@ def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Mo
     with service.in_the_middle(model, VALUES) as (proof_id, _):
         (worker,) = service.workers()
         worker.send_signal(signal.SIGKILL)
-    states = [(seen.state, seen.attempt) for seen in service.client.events(proof_id)]
+        states = []
+        for seen in service.client.events(proof_id):
+            states.append((seen.state, seen.attempt))
+            if (seen.stage, seen.attempt) == ("witness", 2):
+                break
+    service.client.wait(service.client.get_proof(proof_id))
     done = service.client.get_proof(proof_id)
     assert (done.state, done.attempt) == ("succeeded", 2)
     assert [failure["code"] for failure in done.failures] == ["resource.worker_lost"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import update
@@ -40,6 +40,12 @@ def load(runtime: Runtime, job_id: str = "job_1") -> Job:
         return job
 
 
+def ends_at(runtime: Runtime) -> datetime:
+    lease = load(runtime).lease_expires_at
+    assert lease is not None
+    return lease
+
+
 def let_lease_expire(runtime: Runtime) -> None:
     with runtime.database.write() as session:
         session.execute(update(Job).values(lease_expires_at=now() - timedelta(seconds=1)))
@@ -73,6 +79,18 @@ def test_only_a_queued_job_can_be_claimed(runtime: Runtime, state: str) -> None:
     with runtime.database.write() as session:
         session.execute(update(Job).values(state=state))
     assert claim(runtime) is None
+
+
+def test_a_lease_lasts_as_long_as_it_is_given_from_each_claim_and_renewal_on(runtime: Runtime) -> None:
+    lease = timedelta(seconds=60)
+    before = now()
+    taken = claimed(runtime, lease.total_seconds())
+    assert before + lease <= ends_at(runtime) <= now() + lease
+    let_lease_expire(runtime)
+    before = now()
+    with runtime.database.write() as session:
+        assert Jobs(session).renew(taken, "work", 0.0, lease.total_seconds()) is None
+    assert before + lease <= ends_at(runtime) <= now() + lease
 
 
 def test_every_write_of_a_worker_that_lost_its_job_is_refused(runtime: Runtime) -> None:

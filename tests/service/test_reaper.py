@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import select, update
@@ -12,7 +13,8 @@ from sqlalchemy import select, update
 import service.jobs.queue
 from client import Client, Model
 from service.beat.reaper import reap, sweep
-from service.jobs.lifecycle import Jobs, now
+from service.jobs.lifecycle import _PAUSES, Jobs, now
+from service.jobs.queue import REST_SECONDS
 from service.runtime import Runtime
 from service.storage.repositories import Models
 from service.storage.tables import Circuit, Job, Proof
@@ -42,6 +44,7 @@ def test_waiting_messages_are_not_multiplied(runtime: Runtime) -> None:
 def test_an_expired_lease_puts_the_job_back_into_the_queue(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert _PAUSES == (0.5, 5.0, 30.0)
     monkeypatch.setattr("service.jobs.lifecycle._PAUSES", (3600.0,))
     add_job(runtime)
     with runtime.database.write() as session:
@@ -67,7 +70,7 @@ def test_a_broker_that_is_down_costs_nothing_but_time(
         tried.append(1)
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(service.jobs.queue, "REST_SECONDS", 3600.0)
+    monkeypatch.setattr(service.jobs.queue, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     monkeypatch.setattr(with_model.queue.celery, "send_task", down)
     proofs = [api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4]) for _ in range(2)]
     assert [proof.state for proof in proofs] == ["queued", "queued"]
@@ -76,6 +79,30 @@ def test_a_broker_that_is_down_costs_nothing_but_time(
     with closing(Runtime.open(with_model.settings)) as elsewhere:
         reap(elsewhere, pick_up_seconds=0.0)
     assert len(messages(with_model)) == 2
+
+
+def test_a_broker_that_is_down_is_tried_by_one_caller_at_a_time_until_it_is_up(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, moment, up = runtime.queue, 1000.0, False
+    tried: list[str] = []
+
+    def send_task(*_: object, args: list[str], **__: object) -> None:
+        tried.append(args[0])
+        if len(tried) > 1 and args != ["as ever"]:
+            queue.send("another caller, while this one waits")
+        if not up:
+            raise OSError("no answer")
+
+    monkeypatch.setattr(service.jobs.queue, "time", SimpleNamespace(monotonic=lambda: moment))
+    monkeypatch.setattr(queue.celery, "send_task", send_task)
+    queue.send("the first")
+    queue.send("while it rests")
+    for up in (False, False, True):
+        moment += REST_SECONDS
+        queue.send(f"up: {up}")
+    queue.send("as ever")
+    assert tried == ["the first", "up: False", "up: False", "up: True", "as ever"]
 
 
 def test_a_sweep_deletes_what_no_row_refers_to_once_it_is_old(with_model: Runtime, model: Model) -> None:

@@ -14,14 +14,17 @@ from sqlalchemy.exc import OperationalError
 from service.beat.reaper import reap
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.settings import Settings
+from service.storage.repositories.workers import SILENCE
 from service.storage.tables import Job, Worker
-from service.worker import tasks
+from service.worker import heartbeat, tasks
 from service.worker.attempts import run_job
 from service.worker.heartbeat import Heartbeat, Hold
 from tests.service.support import PATIENCE_SECONDS, add_job, heart, take_back, until, work_on
 from zenerrors import TensorError
 
 Work = Callable[[Runtime, Hold], None]
+BEATS = {name: getattr(heartbeat, name) for name in ("TICK_SECONDS", "BEAT_SECONDS")}
 
 
 @pytest.fixture(autouse=True)
@@ -216,6 +219,13 @@ def test_the_heartbeat_outlasts_work_that_reports_nothing(
     does(silent)
     work_on(runtime, add_job(runtime))
     assert (load(runtime).state, load(runtime).attempt) == ("succeeded", 1)
+
+
+def test_many_beats_fit_into_a_lease() -> None:
+    """Of the periods that the tests here do not have."""
+    assert BEATS["TICK_SECONDS"] <= 0.5
+    assert 8 * BEATS["TICK_SECONDS"] <= Settings.model_fields["lease_seconds"].default
+    assert BEATS["BEAT_SECONDS"] <= SILENCE.total_seconds() / 4
 
 
 def test_a_worker_shows_life_while_it_has_nothing_to_do_and_leaves_no_trace(runtime: Runtime) -> None:
