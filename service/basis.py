@@ -11,11 +11,14 @@ import shutil
 from functools import lru_cache
 from pathlib import Path
 
+from client.documents import OpeningFile
 from kernels import fr
 from prover import CommitmentBasis, Opening, Progress, Revealed
+from service import sealed
 from service.runtime import Runtime
 from service.sealed import Integers, Secret
 from service.storage.repositories import Artifacts
+from service.storage.tables import Dataset
 from zenerrors import ConflictError
 
 _NAME = "basis"
@@ -44,6 +47,12 @@ def basis_length(runtime: Runtime) -> int:
     """How many values a commitment can be to."""
     path = find_basis(runtime)
     return runtime.settings.basis_points if path is None else len(_load(path).points)
+
+
+def open_openings(runtime: Runtime, dataset: Dataset) -> OpeningFile:
+    """What shows the shards' commitments to be to the dataset."""
+    assert dataset.openings is not None  # noqa: S101  committed datasets have them
+    return OpeningFile.model_validate_json(sealed.get(runtime, f"openings:{dataset.id}", dataset.openings))
 
 
 def import_basis(runtime: Runtime, basis: CommitmentBasis) -> None:

@@ -14,6 +14,7 @@ from prover import Opening
 
 if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
     from service.runtime import Runtime
+    from service.storage.tables import Model
 
 Integers = NDArray[np.int64]
 
@@ -46,6 +47,11 @@ def put_secrets(runtime: Runtime, place: str, secrets: Mapping[str, Secret]) -> 
 def get_secrets(runtime: Runtime, place: str, digest: str) -> dict[str, Secret]:
     """What ``put_secrets`` stored. Raises ``FileFormatError``."""
     return unpack(get(runtime, place, digest))
+
+
+def open_network(runtime: Runtime, model: Model) -> bytes:
+    """The quantised network. Raises ``FileFormatError``."""
+    return get(runtime, f"model:{model.id}", model.quantised)
 
 
 def pack(secrets: Mapping[str, Secret]) -> bytes:

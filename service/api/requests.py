@@ -14,7 +14,6 @@ from service.runtime import Runtime
 from service.sealed import Secret
 from service.storage.repositories import Commitments, Datasets
 from service.storage.tables import CommitmentKind, Model
-from service.worker.tasks.steps import open_network
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
@@ -77,7 +76,7 @@ def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest
         if dataset.model_id != model.id:
             raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
         return Order(said, dataset_id=dataset.id)
-    quantised = open_network(runtime, model)
+    quantised = sealed.open_network(runtime, model)
     if body.input_id is not None:
         secrets = {
             "input": _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)

@@ -31,7 +31,6 @@ from service.sealed import Secret
 from service.storage.repositories import Commitments, Models
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Commitment
-from service.worker.tasks.steps import open_network
 
 router = APIRouter(tags=["commitments"], route_class=JsonRoute)
 
@@ -65,7 +64,7 @@ def create_commitment(
         commitment_id = earlier(session)
         model = None if commitment_id else Models(session, principal.tenant_id).ready(body.model_id)
     if model is not None:
-        row = _commit(runtime, body, open_network(runtime, model))
+        row = _commit(runtime, body, sealed.open_network(runtime, model))
         row.tenant_id = principal.tenant_id
         row.idempotency_key, row.request_mac = key, mac if key else None
 

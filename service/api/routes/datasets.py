@@ -43,13 +43,12 @@ from service.api.schemas import (
     listing,
 )
 from service.api.uploads import Handed, handed
+from service.basis import open_openings
 from service.jobs.lifecycle import Jobs, Terms, new_id
 from service.runtime import Runtime
 from service.storage.repositories import Datasets, Models
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Dataset, Privacy
-from service.worker.tasks.datasets import open_openings
-from service.worker.tasks.steps import open_network
 from zenerrors import RequestError
 
 router = APIRouter(tags=["datasets"])
@@ -203,7 +202,7 @@ def _add(
         if earlier := Jobs(session).earlier(terms):
             return earlier
         model = Models(session, principal.tenant_id).ready(row.model_id)
-    quantised = open_network(runtime, model)
+    quantised = sealed.open_network(runtime, model)
     _check_shard_size(runtime, quantised, row.shard_size)
     read = sandbox.run(
         "read_dataset", quantised, *(file.read(runtime, principal.tenant_id) for file in files)

@@ -46,7 +46,6 @@ from service.runtime import Runtime
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Model, WeightPrivacy
-from service.worker.tasks.steps import open_network
 from zenerrors import ModelError, NotFoundError, RequestError
 
 router = APIRouter(tags=["models"])
@@ -173,7 +172,7 @@ def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Re
     weights and biases blanked where they are committed.
     """
     model = _registered(runtime, principal, model_id)
-    quantised = open_network(runtime, model)
+    quantised = sealed.open_network(runtime, model)
     content = quantised if model.commitment is None else intake.architecture(quantised)
     return Response(content, media_type="application/octet-stream")
 

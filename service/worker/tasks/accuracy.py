@@ -19,6 +19,8 @@ from client.words import make_statement
 from prover import Opening
 from prover.opening import sum_blindings
 from service import basis as bases
+from service import sealed
+from service.basis import open_openings
 from service.jobs.lifecycle import Jobs, new_id, now
 from service.runtime import Runtime
 from service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
@@ -27,7 +29,7 @@ from service.worker import engine
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.batches import Batch
-from service.worker.tasks.datasets import open_batches, open_openings
+from service.worker.tasks.datasets import open_batches
 
 
 def prove_accuracy(runtime: Runtime, hold: Hold) -> None:
@@ -114,7 +116,7 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
 
 
 def _open(runtime: Runtime, dataset: Dataset) -> tuple[Accuracy, list[Batch]]:
-    quantised, batch = steps.open_network(runtime, dataset.model), dataset.shard_size
+    quantised, batch = sealed.open_network(runtime, dataset.model), dataset.shard_size
     assert batch is not None  # noqa: S101  committed datasets have one
     circuit = engine.compile_circuit(
         quantised, "accuracy", weight_privacy=dataset.model.weight_privacy, batch=batch

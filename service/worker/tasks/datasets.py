@@ -13,7 +13,6 @@ from service.storage.repositories import Datasets
 from service.storage.tables import Dataset
 from service.worker import engine
 from service.worker.heartbeat import Hold
-from service.worker.tasks import steps
 from service.worker.tasks.batches import Batch, cut, even
 from zenerrors import TensorError
 
@@ -24,7 +23,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     """
     with runtime.database.read() as session:
         dataset = Datasets(session).get(hold.claim.id)
-    quantised = steps.open_network(runtime, dataset.model)
+    quantised = sealed.open_network(runtime, dataset.model)
     basis = bases.require_basis(runtime, hold.progress)
     hold.progress("size", 0.0)
     batch = dataset.shard_size or _shard_size(runtime, dataset, quantised)
@@ -52,12 +51,6 @@ def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: byte
     """The dataset's shards in the clear."""
     secrets = sealed.get_secrets(runtime, f"dataset:{dataset.id}", dataset.samples)
     return cut(secrets, batch, intake.class_count(quantised))
-
-
-def open_openings(runtime: Runtime, dataset: Dataset) -> OpeningFile:
-    """What shows the shards' commitments to be to the dataset."""
-    assert dataset.openings is not None  # noqa: S101  committed datasets have them
-    return OpeningFile.model_validate_json(sealed.get(runtime, f"openings:{dataset.id}", dataset.openings))
 
 
 def _committed(basis: CommitmentBasis, shard: Batch, threads: int, *, hiding: bool) -> OpeningPart:

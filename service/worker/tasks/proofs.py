@@ -37,7 +37,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
         proof = Proofs(session).get(hold.claim.id)
     assert proof.input is not None  # noqa: S101  it is there until the job is over
     secrets = sealed.get_secrets(runtime, f"input:{proof.id}", proof.input)
-    task = _task(proof, steps.open_network(runtime, proof.model), secrets)
+    task = _task(proof, sealed.open_network(runtime, proof.model), secrets)
     keys = steps.require_keys(runtime, hold, task.circuit)
     openings = steps.model_opening(runtime, proof.model)
     openings |= {name: secret.opening for name, secret in secrets.items() if secret.opening}

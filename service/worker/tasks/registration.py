@@ -11,6 +11,7 @@ from client.receipts import signed_bytes
 from client.words import make_statement
 from prover import Opening
 from service import basis as bases
+from service import sealed
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.storage.repositories import Models
@@ -27,7 +28,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
     with runtime.database.read() as session:
         model = Models(session).get(hold.claim.id)
         parent = Models(session).get(model.parent_id) if model.parent_id else None
-    quantised = steps.open_network(runtime, model)
+    quantised = sealed.open_network(runtime, model)
     committed: tuple[Opening, ProofDocument] | None = None
     if model.weight_privacy == "committed":
         committed = _commit(runtime, hold, quantised, parent)

@@ -13,7 +13,6 @@ from client.documents import KeyFile, ProofDocument, Statement
 from client.verification import judge
 from kernels import FrArray
 from prover import Opening
-from service import sealed
 from service.basis import load_basis
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
@@ -36,11 +35,6 @@ class Keys:
     """Seconds per stage that its proofs took before, with this backend."""
     fresh: bool
     """Made by this job."""
-
-
-def open_network(runtime: Runtime, model: Model) -> bytes:
-    """The quantised network."""
-    return sealed.get(runtime, f"model:{model.id}", model.quantised)
 
 
 def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
