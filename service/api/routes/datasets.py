@@ -94,7 +94,8 @@ async def create_dataset(
     add = partial(_add, runtime, principal, request, row, files, idempotency_key)
     dataset_id = await run_in_threadpool(add)
     response.headers["Location"] = f"/v1/datasets/{dataset_id}"
-    return await settled(lambda: _view(runtime, principal, dataset_id), wait, response)
+    view = partial(_view, runtime, principal, dataset_id)
+    return await settled(await run_in_threadpool(view), view, wait, response)
 
 
 @router.get("/datasets", responses=problems.responses())

@@ -47,20 +47,21 @@ def _pause() -> float:
     return max(POLL_SECONDS, _followers / _POLLS_PER_SECOND)
 
 
-async def settled(view: Callable[[], View], seconds: int, response: Response) -> View:
-    """What ``view`` shows once the job is over, or after ``seconds``; the answer says which."""
+async def settled(seen: View, view: Callable[[], View], seconds: int, response: Response) -> View:
+    """What ``view`` shows once the job is over, or after ``seconds``; the answer says which. At first it is
+    as ``seen``.
+    """
     if seconds:
         response.headers["Preference-Applied"] = f"wait={seconds}"
     deadline = asyncio.get_running_loop().time() + seconds
     with _following():
-        while True:
-            seen = await run_in_threadpool(view)
-            if seen.state in TERMINAL:
-                response.status_code = 201
-                return seen
+        while seen.state not in TERMINAL:
             if asyncio.get_running_loop().time() >= deadline:
                 return seen
             await asyncio.sleep(_pause())
+            seen = await run_in_threadpool(view)
+        response.status_code = 201
+        return seen
 
 
 async def follow(

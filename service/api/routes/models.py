@@ -90,7 +90,8 @@ async def create_model(
     register = partial(_register, runtime, principal, request, row, files, idempotency_key)
     model_id = await run_in_threadpool(register)
     response.headers["Location"] = f"/v1/models/{model_id}"
-    return await settled(lambda: _view(runtime, principal, model_id), wait, response)
+    view = partial(_view, runtime, principal, model_id)
+    return await settled(await run_in_threadpool(view), view, wait, response)
 
 
 @router.get("/models", responses=problems.responses())

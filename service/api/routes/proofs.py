@@ -67,9 +67,9 @@ async def create_proof(
     With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
     either way. `deadline_seconds` says when it is to be given up.
     """
-    proof_id = await run_in_threadpool(_submit, runtime, principal, request, body, idempotency_key)
-    response.headers["Location"] = f"/v1/proofs/{proof_id}"
-    return await settled(lambda: _view(runtime, principal, proof_id), wait, response)
+    seen = await run_in_threadpool(_submit, runtime, principal, request, body, idempotency_key)
+    response.headers["Location"] = f"/v1/proofs/{seen.id}"
+    return await settled(seen, partial(_view, runtime, principal, seen.id), wait, response)
 
 
 @router.get("/proofs", responses=problems.responses())
@@ -165,7 +165,7 @@ def _submit(
     request: Request,
     body: ProofRequest,
     idempotency_key: str | None,
-) -> str:
+) -> ProofView:
     """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made."""
     requests.check_fields(body)
     mac, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
@@ -174,7 +174,7 @@ def _submit(
     )
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
-            return earlier
+            return proof_view(Proofs(session, tenant_id).get(earlier))
         model = Models(session, tenant_id).ready(body.model_id)
         order = requests.order(runtime, session, tenant_id, body, model)
         terms = _timed(Jobs(session), terms, body)
@@ -184,6 +184,8 @@ def _submit(
         scheme=body.scheme,
         request=order.request,
         dataset_id=order.dataset_id,
+        document=None,
+        verification_key_id=None,
     )
     if order.secrets:
         row.input = sealed.put_secrets(runtime, f"input:{row.id}", order.secrets)
@@ -193,7 +195,7 @@ def _submit(
             Datasets(session, tenant_id).ready(order.dataset_id)
 
     kind = "accuracy" if body.scheme == "accuracy" else "proof"
-    return submission.submit(
+    proof_id = submission.submit(
         runtime,
         principal,
         request,
@@ -204,6 +206,7 @@ def _submit(
         estimate=model.estimate,
         check=check,
     )
+    return proof_view(row) if proof_id == row.id else _view(runtime, principal, proof_id)
 
 
 def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:

@@ -49,10 +49,10 @@ def submit(
 
     def add(session: Session) -> tuple[QueueName, list[str]]:
         check(session)
-        job = Jobs(session).create(row.id, kind, admitted(session, runtime.settings, terms, estimate))
+        row.job = Jobs(session).create(row.id, kind, admitted(session, runtime.settings, terms, estimate))
         session.add(row)
         audit.note(session, principal, f"{type(row).__name__.lower()}.create", row.id, request)
-        return job.queue, uploads.use_up(session, terms.tenant_id, files)
+        return row.job.queue, uploads.use_up(session, terms.tenant_id, files)
 
     added = once(runtime, lambda session: Jobs(session).earlier(terms), add, stored)
     if isinstance(added, str):
