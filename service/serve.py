@@ -111,22 +111,25 @@ def serve(settings: Settings) -> None:
     the address cannot be listened on.
     """
     with (
-        _process(settings) as runtime,
+        _process(settings) as (runtime, stopped),
         _only_one(settings.data_dir),
         listen(settings.host, settings.port) as listener,
     ):
         schema.migrate(runtime.database)
         with _running(Reaper(runtime), Courier(runtime), Supervisor(runtime)):
             log.event("service.started", url=settings.url, data=settings.data_dir)
-            run_api(runtime, listener)
+            if not stopped.is_set():
+                run_api(runtime, listener)
     log.event("service.stopped")
 
 
 def serve_api(settings: Settings) -> None:
     """The API alone, ``processes`` of it at one address. Raises ``OSError``, ``ResourceError``."""
-    with _process(settings) as runtime, listen(settings.host, settings.port) as listener:
+    with _process(settings) as (runtime, stopped), listen(settings.host, settings.port) as listener:
         _require_schema(runtime)
         log.event("api.started", url=settings.url, processes=settings.processes)
+        if stopped.is_set():
+            return
         if settings.processes == 1:
             run_api(runtime, listener)
         else:
@@ -136,10 +139,10 @@ def serve_api(settings: Settings) -> None:
 
 def serve_worker(settings: Settings) -> None:
     """One worker, started again when it dies. Raises ``ResourceError``."""
-    with _process(settings) as runtime:
+    with _process(settings) as (runtime, stopped):
         _require_schema(runtime)
         with _running(Supervisor(runtime)):
-            _until_stopped()
+            stopped.wait()
 
 
 def serve_beat(settings: Settings) -> None:
@@ -147,11 +150,11 @@ def serve_beat(settings: Settings) -> None:
 
     Raises ``ResourceError``.
     """
-    with _process(settings) as runtime:
+    with _process(settings) as (runtime, stopped):
         _require_schema(runtime)
         with _running(Reaper(runtime), Courier(runtime)):
             log.event("beat.started")
-            _until_stopped()
+            stopped.wait()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -195,18 +198,19 @@ def _server(app: Any, **options: Any) -> uvicorn.Config:
 
 
 @contextmanager
-def _process(settings: Settings) -> Iterator[Runtime]:
-    """A process of the service, with what it works with."""
+def _process(settings: Settings) -> Iterator[tuple[Runtime, threading.Event]]:
+    """A process of the service: what it works with, and whether it was told to stop."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold inputs in the clear
     log.configure(settings.log_level, settings.log_format)
     os.environ.update(settings.environment())
-    # The server raises the signal that stopped it once more when it is down, and what follows it here
-    # must still run.
+    # From now on, while all is still being started; and once more when the API's server is down: it raises
+    # the signal that stopped it again, and what follows it here must still run.
+    stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, lambda *_: stopped.set())
     runtime = Runtime.open(settings)
     try:
-        yield runtime
+        yield runtime, stopped
     finally:
         runtime.close()
 
@@ -218,13 +222,6 @@ def _running(*helpers: Helper) -> Iterator[None]:
             helper.start()
             stack.callback(helper.finish)
         yield
-
-
-def _until_stopped() -> None:
-    stopped = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
-    stopped.wait()
 
 
 def _require_schema(runtime: Runtime) -> None:

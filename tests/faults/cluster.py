@@ -79,8 +79,9 @@ class Cluster:
         process.wait()
 
     def stop(self, name: str) -> None:
-        """In good order."""
+        """In good order, once it has come so far as to hear of it."""
         process = self.processes.pop(name)
+        until(lambda: _listens(process), f"{name} to listen to signals")
         process.terminate()
         assert process.wait(120) == 0
 
@@ -213,6 +214,13 @@ class Cluster:
                 if process.environ().get("ACCIDENT", "").endswith(f"={self.held}"):
                     found.append(process)
         return found
+
+
+def _listens(process: psutil.Process) -> bool:
+    """Whether it has a handler for SIGTERM yet (proc_pid_status(5), SigCgt)."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:

@@ -142,6 +142,12 @@ def test_a_worker_told_to_stop_ends_its_job_within_the_drain(cluster: Cluster, m
         cluster.ended_well(each)
 
 
+@pytest.mark.parametrize("name", ["beat-2", "worker-2"])
+def test_a_process_told_to_stop_while_it_starts(cluster: Cluster, name: str) -> None:
+    cluster.start(name)
+    cluster.stop(name)
+
+
 def test_nothing_was_left_running(cluster: Cluster) -> None:
     """After all of the above: no worker that is gone is taken to be there, and no process is a stray."""
     worker = cluster.working()
