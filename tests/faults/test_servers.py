@@ -147,7 +147,7 @@ def test_a_webhook_that_hangs(cluster: Cluster, model: Model) -> None:
             cluster.ended_well(proof)
             until(lambda count=count: len(came["/works"]) == count, "the message")  # type: ignore[misc]
         released.set()
-        assert {headers["webhook-id"] for headers, _ in came["/hangs"]}
+        assert len({headers["webhook-id"] for headers, _ in came["/hangs"]}) in (1, 2)
     for headers, body in came["/works"]:
         assert verify(hooks["/works"].secret, headers, body).type == "proof.succeeded"
     states = "SELECT state, count(*) FROM deliveries WHERE webhook_id = :id GROUP BY state"
