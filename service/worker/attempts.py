@@ -27,16 +27,6 @@ def run_next(runtime: Runtime, heartbeat: Heartbeat) -> None:
         run_claimed(runtime, heartbeat, claim)
 
 
-def run_job(runtime: Runtime, heartbeat: Heartbeat, job_id: str) -> None:
-    """Run this job from claim to end. One that is not queued (any more) is left alone."""
-    with runtime.database.write() as session:
-        claim = Jobs(session).claim(job_id, heartbeat.worker, runtime.settings.lease_seconds)
-    if claim is None:
-        log.event("job.skipped", id=job_id)
-    else:
-        run_claimed(runtime, heartbeat, claim)
-
-
 def run_claimed(runtime: Runtime, heartbeat: Heartbeat, claim: Claim) -> None:
     """Run a job to its end, or to that of this attempt."""
     with log.context(job_id=claim.id), telemetry.job_span(claim) as span:

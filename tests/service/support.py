@@ -22,7 +22,7 @@ from service.jobs.lifecycle import Jobs, Terms
 from service.runtime import Runtime
 from service.serve import listen
 from service.storage.repositories import Shards
-from service.worker.attempts import run_job
+from service.worker.attempts import run_claimed
 from service.worker.heartbeat import Heartbeat
 
 SHAPE = (4,)
@@ -132,6 +132,14 @@ def heart(runtime: Runtime, worker: str = "worker_test") -> Iterator[Heartbeat]:
         yield heartbeat
     finally:
         heartbeat.finish()
+
+
+def run_job(runtime: Runtime, heartbeat: Heartbeat, job_id: str) -> None:
+    """Run this job from claim to end, whoever's turn it is; one that is not queued is left alone."""
+    with runtime.database.write() as session:
+        claim = Jobs(session).claim(job_id, heartbeat.worker, runtime.settings.lease_seconds)
+    if claim is not None:
+        run_claimed(runtime, heartbeat, claim)
 
 
 def work_on(runtime: Runtime, job_id: str) -> None:

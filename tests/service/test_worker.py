@@ -18,9 +18,8 @@ from service.settings import Settings
 from service.storage.repositories.workers import SILENCE
 from service.storage.tables import Job, Worker
 from service.worker import heartbeat, tasks
-from service.worker.attempts import run_job
 from service.worker.heartbeat import Heartbeat, Hold
-from tests.service.support import PATIENCE_SECONDS, add_job, heart, take_back, until, work_on
+from tests.service.support import PATIENCE_SECONDS, add_job, heart, run_job, take_back, until, work_on
 from zenerrors import TensorError
 
 Work = Callable[[Runtime, Hold], None]
