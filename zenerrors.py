@@ -20,6 +20,9 @@ A refused proof is not an error: ``prover.verify`` answers with a ``Verdict`` (s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ZenError(Exception):
     """Base of the tree. ``code`` is stable and machine-readable; ``field`` names the input at fault."""
@@ -32,6 +35,22 @@ class ZenError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.code, self.message, self.field)
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Errors that are raised within are noted to be about this file, option or part."""
+    try:
+        yield
+    except ZenError as error:
+        error.add_note(str(place))
+        raise
+
+
+def in_words(error: Exception) -> str:
+    """An error as a person reads it: what it is about (``naming``), the message, the code."""
+    text = f"{error.message} [{error.code}]" if isinstance(error, ZenError) else str(error)
+    return ": ".join([*getattr(error, "__notes__", ()), text])
 
 
 def _rebuild(kind: type[ZenError], code: str, message: str, field: str | None) -> ZenError:

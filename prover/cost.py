@@ -1,12 +1,11 @@
 """What keys, setup and proofs of a statement take: bytes exactly, memory by formula, seconds by measurement.
 
-``speed`` measures the kernels on this machine for about two seconds; ``seconds`` scales that to a statement's
-sizes by the operations that the algorithms make (docs/kernels.md). It leaves out reading and writing files.
+``speed`` measures the kernels on this machine for some milliseconds; the stages scale that to a statement's
+sizes by the operations that the algorithms make (docs/kernels.md).
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +13,13 @@ from typing import Final
 
 import numpy as np
 
-import kernels
-from kernels import FrArray, Group, fr, g1, g2
+from kernels import Group, g1, g2
 from prover import container, qap
+from prover.points import G1_BYTES
+from prover.preamble import PREAMBLE_BYTES
+from prover.proof import PLAIN_BYTES
 from prover.proving_key import SECTIONS
-from prover.statement import Csr, Statement
+from prover.statement import Statement
 from prover.verifying_key import development_key_bytes
 
 
@@ -78,6 +79,12 @@ class Size:
         return development_key_bytes(self.inputs, self.segments, self.links)
 
     @property
+    def proof_bytes(self) -> int:
+        """The length of its file."""
+        others = 2 * self.segments + self.links
+        return PLAIN_BYTES + (PREAMBLE_BYTES + 2 + G1_BYTES * others if self.segments else 0)
+
+    @property
     def proving_key_bytes(self) -> int:
         """The length of its file, if no coefficients of a variable cancel out in A or B."""
         counts = {
@@ -101,92 +108,99 @@ class Size:
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds for one unit of each kernel, with ``threads`` threads."""
+    """``product``: seconds that one product in Fp takes within a sum over G1, on ``threads`` threads."""
 
     threads: int
-    butterfly: float
     product: float
-    gathered: float
-    scattered: float
-    wide_g1: float
-    narrow_g1: float
-    narrow_g2: float
-    fixed_g1: float
-    fixed_g2: float
-    multiplied_g1: float
 
 
-_LOG_SIZE: Final = 13
 _NARROW, _WIDE = 8, 254
 """Bits of scalars: most values of a witness are bits and bytes, those of the quotient fill the field."""
+_POINTS: Final = 256
+"""Summed to learn the speed: in a few milliseconds, and most of what setup and proofs do is like it."""
+
+# What the other operations take, in such products (python -m bench.estimates).
+_FIELD: Final = 0.4
+_BUTTERFLY: Final = 0.7
+_GATHERED: Final = 1.7
+_SCATTERED: Final = 3.0
+"""An entry of a matrix, that being made included."""
+_FILLED: Final = 0.5
+"""An entry's share in the witness."""
+_NARROW_G1: Final = 2.0
+_NARROW_G2: Final = 1.6
+_FIXED_G1: Final = 5.5
+_FIXED_G2: Final = 17.0
+_MULTIPLIED_G1: Final = 900.0
+_STORED: Final = 0.03
+"""A byte of the key, written and hashed."""
+_SETUP, _PROOF = 1.1e6, 0.5e6
+"""What does not grow with the statement."""
 
 
-def speed(threads: int) -> Speed:
-    """Measure the kernels here and now."""
-    size = 1 << _LOG_SIZE
+def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> Speed:
+    """Measure the kernels here and now, in the seconds of this clock."""
     draw = np.random.default_rng(1)
-    wide = draw.integers(0, 1 << 62, (size, 4), dtype=np.uint64)
-    narrow = fr.from_int64(draw.integers(0, 1 << _NARROW, size))
-    points_g1 = g1.fixed_base(g1.generator, wide, threads=threads)
-    points_g2 = g2.fixed_base(g2.generator, wide, threads=threads)
-    domain = kernels.Domain(_LOG_SIZE)
-    matrix = _random_matrix(size, draw)
-    terms = len(matrix.columns)
-
-    def sums(group: Group, points: FrArray, scalars: FrArray, bits: int) -> float:
-        taken = _seconds(lambda: group.msm(points, scalars, threads=threads))
-        return taken / msm_products(group, size, bits)
-
-    def fixed(group: Group) -> float:
-        taken = _seconds(lambda: group.fixed_base(group.generator, wide, threads=threads))
-        return taken / _fixed_additions(size)
-
-    return Speed(
-        threads=threads,
-        butterfly=_seconds(lambda: domain.ntt(wide, order="to_bit_reversed", threads=threads))
-        / _butterflies(size),
-        product=_seconds(lambda: fr.mul(wide, wide)) / size,
-        gathered=_seconds(lambda: matrix.multiply(wide, threads)) / terms,
-        scattered=_seconds(lambda: matrix.add_transposed(wide, np.zeros_like(wide))) / terms,
-        wide_g1=sums(g1, points_g1, wide, _WIDE),
-        narrow_g1=sums(g1, points_g1, narrow, _NARROW),
-        narrow_g2=sums(g2, points_g2, narrow, _NARROW),
-        fixed_g1=fixed(g1),
-        fixed_g2=fixed(g2),
-        multiplied_g1=_seconds(lambda: g1.mul(points_g1, wide[0], threads=threads)) / size,
-    )
+    wide = draw.integers(0, 1 << 62, (_POINTS, 4), dtype=np.uint64)
+    points = g1.fixed_base(g1.generator, wide, threads=threads)
+    taken = _seconds(lambda: g1.msm(points, wide, threads=threads), clock)
+    return Speed(threads, taken / msm_products(g1, _POINTS, _WIDE))
 
 
 def setup_seconds(size: Size, speed: Speed) -> float:
-    """An estimate: points of the key, two Lagrange bases, one product of all coefficients; and the points
-    that values are committed with elsewhere, each times a secret of the link."""
+    """An estimate of all stages of setup, and of writing the key."""
+    return sum(setup_stages(size, speed).values())
+
+
+def setup_stages(size: Size, speed: Speed) -> dict[str, float]:
+    """Seconds by stage: two Lagrange bases, one product of all coefficients, the points of the key; and the
+    points that values are committed with elsewhere, each times a secret of the link.
+    """
     # A basis takes its points, differences, a batched inversion and two products: 8 products a row. The
     # columns take three more for each variable.
-    field = 2 * 8 * size.rows + 3 * size.variables
-    return (
-        speed.fixed_g1 * _fixed_additions(size.in_g1)
-        + speed.multiplied_g1 * size.linked
-        + speed.fixed_g2 * _fixed_additions(size.in_b)
-        + speed.product * field
-        + speed.scattered * size.nonzeros
-    )
+    products = {
+        "lagrange": _FIELD * 2 * 8 * size.rows,
+        "columns": _SETUP + _SCATTERED * size.nonzeros + _FIELD * 3 * size.variables,
+        "key_g2": _FIXED_G2 * _fixed_additions(size.in_b),
+        "key_g1": _FIXED_G1 * _fixed_additions(size.in_g1),
+        "key_links": _MULTIPLIED_G1 * size.linked,
+        "store": _STORED * size.proving_key_bytes,
+    }
+    return {stage: speed.product * count for stage, count in products.items()}
 
 
 def proving_seconds(size: Size, speed: Speed) -> float:
-    """An estimate, from the witness on: the constraints, six transforms, and the multi-scalar
-    multiplications, over the quotient of wide scalars and elsewhere of narrow ones."""
-    narrow_g1 = sum(
-        msm_products(g1, count, _NARROW)
-        for count in (size.private, size.in_a, size.in_b, size.committed, size.committed)
-    )
-    return (
-        speed.gathered * size.nonzeros
-        + 6 * speed.butterfly * _butterflies(size.rows)
-        + speed.product * 2 * size.rows
-        + speed.wide_g1 * msm_products(g1, size.rows, _WIDE)
-        + speed.narrow_g1 * narrow_g1
-        + speed.narrow_g2 * msm_products(g2, size.in_b, _NARROW)
-    )
+    """An estimate of all stages of a proof, the witness included."""
+    return sum(proving_stages(size, speed).values())
+
+
+def proving_stages(size: Size, speed: Speed) -> dict[str, float]:
+    """Seconds by stage: the witness, the constraints, six transforms, and the multi-scalar multiplications:
+    over the quotient of wide scalars, over private variables of wide ones for two thirds, over what A reads
+    for a half, and elsewhere of narrow ones.
+    """
+    products = {
+        "load key": 0.0,
+        "witness": _FILLED * size.nonzeros,
+        "commit": _narrow(2 * size.committed + size.linked),
+        "constraints": _PROOF + _GATHERED * size.nonzeros,
+        "quotient": 6 * _BUTTERFLY * _butterflies(size.rows),
+        "msm_quotient": _wide(size.rows),
+        "msm_private": _wide(size.private * 2 // 3) + _narrow(size.private // 3),
+        "msm_a": _wide(size.in_a // 2) + _narrow(size.in_a // 2),
+        "msm_b_g1": _narrow(size.in_b),
+        "msm_b_g2": _NARROW_G2 * msm_products(g2, size.in_b, _NARROW),
+        "self-check": 0.0,
+    }
+    return {stage: speed.product * count for stage, count in products.items()}
+
+
+def _wide(count: int) -> float:
+    return msm_products(g1, count, _WIDE) if count else 0.0
+
+
+def _narrow(count: int) -> float:
+    return _NARROW_G1 * msm_products(g1, count, _NARROW) if count else 0.0
 
 
 def msm_products(group: Group, size: int, bits: int) -> int:
@@ -216,20 +230,13 @@ def _butterflies(size: int) -> int:
     return size // 2 * (size.bit_length() - 1)
 
 
-def _random_matrix(size: int, draw: np.random.Generator) -> Csr:
-    """``size`` rows of 64 entries, over ``size`` variables."""
-    entries = 64 * size
-    columns, values = draw.integers(0, size, entries), draw.integers(-128, 128, entries)
-    return Csr.from_entries(size, np.repeat(np.arange(size), 64), columns, values)
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    """The median of three, after one to warm up."""
+def _seconds(call: Callable[[], object], clock: Callable[[], float]) -> float:
+    """The least of five, after one to warm up: whatever else goes on only adds to it."""
     call()
-    return statistics.median(_once(call) for _ in range(3))
+    return min(_once(call, clock) for _ in range(5))
 
 
-def _once(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _once(call: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
     call()
-    return time.perf_counter() - start
+    return clock() - start

@@ -20,7 +20,7 @@ VERIFYING_KEY: Final = Kind(b"vkey", 2)
 PROVING_KEY: Final = Kind(b"pkey", 3)
 PROOF: Final = Kind(b"prof", 1)
 COMMITMENT_BASIS: Final = Kind(b"base", 1)
-STATEMENT: Final = Kind(b"stmt", 1)
+STATEMENT: Final = Kind(b"stmt", 2)
 CEREMONY_STATE: Final = Kind(b"phs2", 1)
 
 PREAMBLE_BYTES: Final = 16

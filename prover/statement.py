@@ -25,6 +25,7 @@ import kernels
 from kernels import FrArray
 from prover import adaptivity
 from prover.parallel import in_turn, run
+from prover.randomness import Secrets
 from zenerrors import StatementError
 
 # Coefficients below this in absolute value are found in a table instead of by sorting.
@@ -373,6 +374,16 @@ class Statement:
                 out.fill(0)
             raise
         return a, b, c
+
+    def check(self, z: FrArray, threads: int = 1) -> None:
+        """Raises ``StatementError`` (``statement.unsatisfied``) where ``z`` fails a row: the first one is
+        named.
+        """
+        with Secrets() as secret:
+            a, b, c = (secret(values) for values in self.evaluate(z, threads))
+            row = kernels.fr.first_unsatisfied(a, b, c, threads)
+        if row is not None:
+            raise self.unsatisfied(row)
 
     @property
     def _starts(self) -> list[int]:

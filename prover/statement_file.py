@@ -1,13 +1,14 @@
 """Statements as files, so that a ceremony for one can be verified by anyone (docs/ceremony.md).
 
-A file keeps what ``Statement.digest`` covers, and the names of blocks and segments; not ``layout``.
+A file keeps what ``Statement.digest`` covers, the names of blocks and segments, not ``layout``; and what the
+statement means, in words of whoever made it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +23,9 @@ from prover.statement import Csr, Segment, SparseBlock, Statement
 from zenerrors import FileFormatError
 
 _SCALAR_BYTES: Final = 32
-# Beyond what any key could be made for; a file may claim more in a few bytes.
-_MOST_VARIABLES: Final = 1 << 28
+# Variables that no row reads take no bytes, so a small file may claim many: not more than so many, or than
+# there are entries.
+_MOST_UNREAD: Final = 1 << 16
 _SECTIONS: Final = {
     "counts": Section("<u8"),
     "segments": Section("<u4", (2,)),
@@ -33,11 +35,17 @@ _SECTIONS: Final = {
     "columns": Section("<u4"),
     "coefficients": Section("<u4"),
     "pool": Section("|u1", (_SCALAR_BYTES,)),
+    "description": Section("|u1"),
 }
 
 
-def save_statement(path: str | os.PathLike[str], statement: Statement) -> None:
-    """Write ``statement`` to ``path``, atomically. Raises ``StatementError`` where its blocks do not fit."""
+def save_statement(
+    path: str | os.PathLike[str], statement: Statement, description: Mapping[str, Any] | None = None
+) -> None:
+    """Write ``statement`` to ``path``, atomically, with what it means, JSON-able.
+
+    Raises ``StatementError`` where its blocks do not fit.
+    """
     matrices = [matrix for _, block in statement.matrices() for matrix in block]
     pool = b"".join(
         (value % fr.modulus).to_bytes(_SCALAR_BYTES, "little") for matrix in matrices for value in matrix.pool
@@ -60,6 +68,7 @@ def save_statement(path: str | os.PathLike[str], statement: Statement) -> None:
             "columns": _joined([matrix.columns for matrix in matrices], np.uint32),
             "coefficients": _joined([matrix.coefficients for matrix in matrices], np.uint32),
             "pool": np.frombuffer(pool, np.uint8).reshape(-1, _SCALAR_BYTES),
+            "description": np.frombuffer(json.dumps(description).encode(), np.uint8),
         },
     )
 
@@ -73,6 +82,7 @@ def load_statement(path: str | os.PathLike[str]) -> Statement:
     arrays: dict[str, Any] = container.read(path, STATEMENT, _SECTIONS)
     _require("counts", arrays["counts"].shape == (3,) and bool((arrays["counts"] < 1 << 32).all()))
     _require("segments", bool((arrays["segments"][:, 1] <= 1).all()))
+    _description(arrays)
     public, challenges, private = arrays["counts"].tolist()
     segment_names, block_names = _names(arrays["names"].tobytes())
     _require("names", len(segment_names) == len(arrays["segments"]))
@@ -86,13 +96,25 @@ def load_statement(path: str | os.PathLike[str]) -> Statement:
         for name, (size, linked) in zip(segment_names, arrays["segments"].tolist(), strict=True)
     )
     variables = 1 + public + challenges + private + sum(segment.size + 1 for segment in segments)
-    _require("counts", variables <= _MOST_VARIABLES)
     columns = arrays["columns"]
+    _require("counts", variables <= _MOST_UNREAD + len(columns))
     _require("columns", len(columns) == 0 or int(columns.max()) < variables)
     statement = Statement(public, private, blocks, challenges, segments)
     for _ in statement.matrices():
         pass
     return statement
+
+
+def load_description(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What the file at ``path`` says that its statement means. Raises ``FileFormatError`` (``file.*``)."""
+    return _description(container.read(path, STATEMENT, _SECTIONS))
+
+
+def _description(arrays: dict[str, NDArray[Any]]) -> dict[str, Any] | None:
+    text = arrays["description"].tobytes()
+    description = _parsed(text)
+    _require("description", isinstance(description, dict) or text == b"null")
+    return description  # type: ignore[no-any-return]
 
 
 def _matrices(arrays: dict[str, NDArray[Any]]) -> Iterator[Csr]:
@@ -120,12 +142,16 @@ def _matrices(arrays: dict[str, NDArray[Any]]) -> Iterator[Csr]:
 
 
 def _names(data: bytes) -> tuple[list[str], list[str]]:
-    try:
-        document = from_json(data)
-    except ValueError:
-        document = None
+    document = _parsed(data)
     lists = document if isinstance(document, dict) else {}
     return _texts(lists.get("segments")), _texts(lists.get("blocks"))
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return from_json(data)
+    except ValueError:
+        return None
 
 
 def _texts(names: Any) -> list[str]:

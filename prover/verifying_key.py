@@ -24,8 +24,8 @@ from zenerrors import FileFormatError
 DEVELOPMENT: Final = "development"
 """Somewhere on the way to the key a single party drew secrets, and says that it erased them."""
 CEREMONY: Final = "ceremony"
-"""Each phase had contributors, the first one as the powers' file says; the secrets are gone if one of them in
-each was honest."""
+"""Each phase had contributors, as the transcripts show; the secrets are gone if one of them in each was
+honest."""
 IMPORTED: Final = "imported"
 """The key comes from another program's file, which alone can say how it was made."""
 

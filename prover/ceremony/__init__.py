@@ -11,9 +11,9 @@ the proofs that their owners know them), ``contribution``, ``verification``, ``f
 
 from prover.ceremony.chain import Contribution
 from prover.ceremony.contribution import contribute
-from prover.ceremony.finish import finish
+from prover.ceremony.finish import finish, verifying_key
 from prover.ceremony.initial import start
 from prover.ceremony.state import State
 from prover.ceremony.verification import check, verify
 
-__all__ = ["Contribution", "State", "check", "contribute", "finish", "start", "verify"]
+__all__ = ["Contribution", "State", "check", "contribute", "finish", "start", "verify", "verifying_key"]

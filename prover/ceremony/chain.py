@@ -10,20 +10,16 @@ ceremonies of this form secure.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernels import FrArray, WordArray, fr, g2
+from prover import setup_transcript
 from prover.randomness import Secrets, random_elements
+from prover.setup_transcript import check_name
 from zenerrors import CeremonyError
-
-MAX_NAME_BYTES = 64
-
-_CHALLENGE_TAG = b"zenserve contribution 1"
-_HASH_TAG = b"zenserve contribution hash 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,25 +35,20 @@ class Contribution:
 
     def hash(self, previous: bytes) -> bytes:
         """SHA-256 of all of it and of the hash before it: 32 bytes."""
-        responses = b"".join(value.to_bytes(32, "big") for value in fr.to_ints(self.responses))
-        return hashlib.sha256(_HASH_TAG + self._transcript(previous) + responses).digest()
+        return self.shown.hash(previous)
 
     def challenge(self, previous: bytes) -> FrArray:
         """What the proofs answer: bound to everything before, the name, the results and the nonces."""
-        digest = hashlib.sha512(_CHALLENGE_TAG + self._transcript(previous)).digest()
-        return fr.from_ints([int.from_bytes(digest, "big")]).reshape(4)
+        return fr.from_ints([self.shown.challenge(previous)]).reshape(4)
 
-    def _transcript(self, previous: bytes) -> bytes:
-        name = self.name.encode()
-        return b"".join(
-            [
-                previous,
-                len(name).to_bytes(4, "big"),
-                name,
-                len(self.secrets_g2).to_bytes(4, "big"),
-                g2.compress(self.secrets_g2),
-                g2.compress(self.nonces),
-            ]
+    @property
+    def shown(self) -> setup_transcript.Contribution:
+        """As transcripts have it."""
+        return setup_transcript.Contribution(
+            self.name,
+            tuple(g2.compress(point) for point in self.secrets_g2),
+            tuple(g2.compress(point) for point in self.nonces),
+            tuple(value.to_bytes(32, "big") for value in fr.to_ints(self.responses)),
         )
 
 
@@ -110,19 +101,9 @@ def follow(
     return secrets_g2, tuple(hashes)
 
 
-def check_name(name: str) -> None:
-    """``CeremonyError`` (``ceremony.name``) unless it is 1 to 64 bytes of printable text, no space around."""
-    if not (name.isprintable() and name.strip() == name and 1 <= len(name.encode()) <= MAX_NAME_BYTES):
-        raise CeremonyError(
-            "ceremony.name",
-            f"a contributor's name is 1 to {MAX_NAME_BYTES} bytes of printable text without space around it",
-            field="name",
-        )
-
-
 def _holds(previous: bytes, before: WordArray, multiplied: int, contribution: Contribution) -> bool:
     after, nonces = contribution.secrets_g2, contribution.nonces
-    if g2.is_infinity(after).any():
+    if g2.is_infinity(after).any() or g2.is_infinity(nonces).any():
         return False
     change = after.copy()
     change[multiplied:] = g2.add(after[multiplied:], g2.neg(before[multiplied:]))

@@ -13,6 +13,7 @@ from prover.ceremony.state import State
 from prover.ceremony.verification import check
 from prover.progress import Progress, silent
 from prover.randomness import Secrets, random_elements
+from prover.setup_transcript import check_name
 
 
 def contribute(state: State, name: str, *, threads: int = 1, progress: Progress | None = None) -> State:
@@ -23,7 +24,7 @@ def contribute(state: State, name: str, *, threads: int = 1, progress: Progress 
     Raises ``CeremonyError`` (``ceremony.name``, and what ``verification.check`` raises).
     """
     report = progress or silent
-    chain.check_name(name)
+    check_name(name)
     report("check", 0.0)
     check(state, threads=threads)
     secrets_g2, hashes = state.chain

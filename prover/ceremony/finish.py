@@ -25,7 +25,7 @@ def finish(
 ) -> ProvingKey:
     """The key that the contributions made, once ``verify`` finds nothing wrong with ``state``.
 
-    It is labelled "ceremony" if the powers of tau had contributors as well, as their file says, else
+    It is labelled "ceremony" if the powers of tau had contributors as well (``read_ptau`` verifies), else
     "development". Stages: those of ``verify``.
     Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verify`` raises).
     """
@@ -36,10 +36,35 @@ def finish(
             field="contributions",
         )
     verify(state, statement, powers, threads=threads, progress=progress)
+    committed = len(state.segments)
+    present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))
+    return ProvingKey(
+        verifying_key(state),
+        state.beta_g1,
+        state.delta_g1,
+        state.a_columns,
+        state.a,
+        state.b_columns,
+        state.b_g1,
+        state.b_g2,
+        np.flatnonzero(~present).astype(np.uint32) + np.uint32(len(state.ic)),
+        state.private[present[committed:]],
+        state.quotient,
+        state.segments[present[:committed]],
+        state.knowledge[present[:committed]],
+        state.links,
+    )
+
+
+def verifying_key(state: State) -> VerifyingKey:
+    """The verifying key that the contributions in ``state`` came to, at least one, as ``finish`` labels it.
+
+    Whether they are contributions to the right start, ``verify`` tells.
+    """
     secrets_g2, hashes = state.chain
     delta, *others = (g2.compress(point) for point in secrets_g2)
     sigma, k = others[: len(state.shapes)], iter(others[len(state.shapes) :])
-    verifying_key = VerifyingKey(
+    return VerifyingKey(
         CEREMONY if state.powers_contributions else DEVELOPMENT,
         state.statement_digest,
         g1.compress(state.alpha_g1),
@@ -54,22 +79,4 @@ def finish(
         ),
         g1.compress(state.basis[1]) if len(state.basis) else None,
         hashes,
-    )
-    committed = len(state.segments)
-    present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))
-    return ProvingKey(
-        verifying_key,
-        state.beta_g1,
-        state.delta_g1,
-        state.a_columns,
-        state.a,
-        state.b_columns,
-        state.b_g1,
-        state.b_g2,
-        np.flatnonzero(~present).astype(np.uint32) + np.uint32(len(state.ic)),
-        state.private[present[committed:]],
-        state.quotient,
-        state.segments[present[:committed]],
-        state.knowledge[present[:committed]],
-        state.links,
     )

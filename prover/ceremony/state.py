@@ -22,6 +22,7 @@ from prover.commitment import blinding_point
 from prover.container import Section
 from prover.point_arrays import check_points
 from prover.preamble import CEREMONY_STATE
+from prover.setup_transcript import HEADER, MAX_NAME_BYTES
 from zenerrors import FileFormatError
 
 _G1: Final = Section("<u8", g1.shape)
@@ -55,13 +56,13 @@ _SECTIONS: Final = {
     "shapes": Section("<u4", (2,)),
     **FIXED,
     **CHANGING,
-    "names": Section("|u1", (chain.MAX_NAME_BYTES,)),
+    "names": Section("|u1", (MAX_NAME_BYTES,)),
     "secrets_g2": _G2,
     "nonces": _G2,
     "responses": Section("<u8", (4,)),
 }
 _TAG: Final = b"zenserve ceremony 1"
-_FINITE: Final = {*FIXED, "delta_g1", "quotient", "secrets_g2"} - {"segments", "first_private"}
+_FINITE: Final = {*FIXED, "delta_g1", "quotient", "secrets_g2", "nonces"} - {"segments", "first_private"}
 
 
 class Shape(NamedTuple):
@@ -148,6 +149,14 @@ class State:
         return chain.follow(self.origin, self.multiplied, self.added, self.contributions)
 
     @property
+    def transcript(self) -> dict[str, Any]:
+        """What shows, with the key alone, that these contributions made its secrets: JSON-able, for
+        ``prover.setup_transcript``.
+        """
+        contributions = [contribution.shown.to_json() for contribution in self.contributions]
+        return {**HEADER, "origin": self.origin.hex(), "contributions": contributions}
+
+    @property
     def segment_ranges(self) -> list[slice]:
         """Where each segment is in ``segments`` and ``knowledge``."""
         ends = np.cumsum([0, *(shape.size + 1 for shape in self.shapes)]).tolist()
@@ -168,13 +177,13 @@ class State:
         container.write(path, CEREMONY_STATE, self._arrays())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        names = [c.name.encode().ljust(chain.MAX_NAME_BYTES, b"\0") for c in self.contributions]
+        names = [c.name.encode().ljust(MAX_NAME_BYTES, b"\0") for c in self.contributions]
         return {
             "statement_digest": np.frombuffer(self.statement_digest, np.uint8),
             "counts": np.array([self.powers_contributions, self.challenges], np.uint64),
             "shapes": np.array(self.shapes, np.uint32).reshape(-1, 2),
             **{name: getattr(self, name) for name in (*FIXED, *CHANGING)},
-            "names": np.frombuffer(b"".join(names), np.uint8).reshape(-1, chain.MAX_NAME_BYTES),
+            "names": np.frombuffer(b"".join(names), np.uint8).reshape(-1, MAX_NAME_BYTES),
             "secrets_g2": _joined([c.secrets_g2 for c in self.contributions], g2.shape),
             "nonces": _joined([c.nonces for c in self.contributions], g2.shape),
             "responses": _joined([c.responses for c in self.contributions], (4,)),

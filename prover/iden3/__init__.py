@@ -3,14 +3,14 @@
     write_r1cs, read_r1cs      statements as ``.r1cs``
     write_wtns, read_wtns      witnesses as ``.wtns``
     write_zkey, read_zkey      proving keys as ``.zkey``
-    write_ptau, read_ptau      powers of tau as ``.ptau``
+    write_ptau, read_ptau      powers of tau as ``.ptau``, and who contributed: read_contributors
     export_*, import_*         verifying keys, proofs and public inputs in snarkjs' JSON
 
 For statements without segments: iden3's formats know no others. Every reader is for files from strangers and
 raises ``FileFormatError`` with a code ``file.*``. docs/interoperability.md has the commands.
 """
 
-from prover.iden3.ptau import read_ptau, write_ptau
+from prover.iden3.ptau import read_contributors, read_ptau, write_ptau
 from prover.iden3.r1cs import read_r1cs, write_r1cs
 from prover.iden3.snarkjs_json import (
     UNKNOWN_STATEMENT,
@@ -32,6 +32,7 @@ __all__ = [
     "import_proof",
     "import_public_inputs",
     "import_verifying_key",
+    "read_contributors",
     "read_ptau",
     "read_r1cs",
     "read_wtns",

@@ -1,7 +1,8 @@
 """Powers of tau as snarkjs' ``.ptau`` files.
 
 Section 1 the header; 2 to 6 the powers, as the fields of ``PowersOfTau`` name them; 7 what each contributor
-left. Sections 12 to 15, by ``snarkjs powersoftau prepare phase2``, follow from these and are passed over.
+left (``phase1``). Sections 12 to 15, by ``snarkjs powersoftau prepare phase2``, follow from these and are
+passed over.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Final
 import numpy as np
 
 from kernels import Group, fp, g1, g2
-from prover.iden3 import binfile
+from prover.iden3 import binfile, phase1
 from prover.iden3.binfile import Bytes, Reader
 from prover.iden3.elements import unchecked
+from prover.iden3.phase1 import Contributor
 from prover.powers_of_tau import MAX_POWER, PowersOfTau
 from zenerrors import FileFormatError
 
@@ -27,12 +29,12 @@ _POINTS: Final[dict[str, tuple[int, Group]]] = {
     "beta_g1": (5, g1),
     "beta_g2": (6, g2),
 }
-_G1_BYTES, _G2_BYTES = 96, 192
-# Of a contribution: [τ]_1, [τ]_2, [α]_1, [β]_1, [β]_2 after it; the proof that its author knew the factors,
-# 6 points of G1 and 3 of G2; the state of a hash, and a hash.
-_RESULT_BYTES = 3 * _G1_BYTES + 2 * _G2_BYTES
-_EVIDENCE_BYTES = 6 * _G1_BYTES + 3 * _G2_BYTES + 216 + 64
-_BY_A_PERSON = 0
+_MOST_SKIPPED: Final = 6
+"""A file may have the first powers of a ceremony for 2^6 times as many: what all of them hash to at first is
+computed, which must not take long for a small file.
+"""
+_NO_MATTER: Final = 20
+"""Up to 2^20 powers it takes a second in any case."""
 
 
 def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
@@ -50,57 +52,50 @@ def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
 
 
 def read_ptau(path: str | os.PathLike[str], *, threads: int = 1) -> PowersOfTau:
-    """The powers of tau in the file at ``path``, verified to be powers of one secret.
-
-    Whether the contributions are what the file says, ``snarkjs powersoftau verify`` shows. Beacons are not
-    counted: everybody knows their secret.
+    """The powers of tau in the file at ``path``, verified to be powers of one secret, which the contributions
+    in it lead to. Beacons are not counted among these: everybody knows their secret.
 
     Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.version``, ``file.section``,
-    ``file.curve``, ``file.shape``, ``file.point_*``; ``CeremonyError`` (``ceremony.powers``).
+    ``file.curve``, ``file.shape``, ``file.point_*``; ``CeremonyError`` (``ceremony.powers``,
+    ``ceremony.contribution``, ``ceremony.beacon``).
     """
     numbers = [number for number, _ in _POINTS.values()]
     sections = binfile.read(path, binfile.PTAU, (_HEADER, _CONTRIBUTIONS, *numbers))
-    power = _read_header(sections[_HEADER])
+    power, ceremony_power = _read_header(sections[_HEADER])
     n = 1 << power
     counts = {"tau_g1": 2 * n - 1, "tau_g2": n, "alpha_g1": n, "beta_g1": n, "beta_g2": 1}
     arrays = {
         name: unchecked(sections[number], counts[name], group.shape, name)
         for name, (number, group) in _POINTS.items()
     }
-    contributions, result = _read_contributions(sections[_CONTRIBUTIONS])
-    powers = PowersOfTau(power=power, **arrays, contributions=contributions)
+    contributions = phase1.read(sections[_CONTRIBUTIONS])
+    people = sum(each.beacon is None for each in contributions)
+    powers = PowersOfTau(power=power, **arrays, contributions=people)
     powers.verify(threads=threads)
-    if result not in (b"", _result(powers)):
-        raise FileFormatError(
-            "file.shape", "the last contribution did not lead to these powers", field="contributions"
-        )
+    phase1.verify(contributions, powers, ceremony_power)
     return powers
 
 
-def _read_header(body: Bytes) -> int:
+def read_contributors(path: str | os.PathLike[str]) -> list[Contributor]:
+    """Who the file at ``path`` says contributed; ``read_ptau`` verifies that they did.
+
+    Raises ``FileFormatError`` as ``read_ptau``.
+    """
+    sections = binfile.read(path, binfile.PTAU, (_CONTRIBUTIONS,))
+    return [phase1.contributor(each) for each in phase1.read(sections[_CONTRIBUTIONS])]
+
+
+def _read_header(body: Bytes) -> tuple[int, int]:
     reader = Reader(body, "the header")
     reader.modulus(fp.modulus)
     power, ceremony_power = reader.u32(), reader.u32()
     reader.finish()
     if not 1 <= power <= min(ceremony_power, MAX_POWER):
         raise FileFormatError("file.shape", f"2^{power} powers of 2^{ceremony_power} are not plausible")
-    return power
-
-
-def _read_contributions(body: Bytes) -> tuple[int, bytes]:
-    """How many people contributed, and which points the last contribution led to."""
-    reader = Reader(body, "the list of contributions")
-    people, result = 0, b""
-    for _ in range(reader.u32()):
-        result = reader.take(_RESULT_BYTES).tobytes()
-        reader.take(_EVIDENCE_BYTES)
-        people += reader.u32() == _BY_A_PERSON
-        reader.take(reader.u32())
-    reader.finish()
-    return people, result
-
-
-def _result(powers: PowersOfTau) -> bytes:
-    """[τ]_1, [τ]_2, [α]_1, [β]_1, [β]_2."""
-    points = powers.tau_g1[1], powers.tau_g2[1], powers.alpha_g1[0], powers.beta_g1[0], powers.beta_g2[0]
-    return b"".join(point.tobytes() for point in points)
+    if ceremony_power > max(_NO_MATTER, power + _MOST_SKIPPED):
+        raise FileFormatError(
+            "file.shape",
+            f"2^{power} powers of a ceremony's 2^{ceremony_power} are too few to verify its contributions by:"
+            f" take 2^{ceremony_power - _MOST_SKIPPED} or more of them",
+        )
+    return power, ceremony_power

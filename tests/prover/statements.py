@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import kernels
-from kernels import FrArray
+from kernels import FrArray, fr, g1, g2
 from prover import CommitmentBasis, Opening, Proof, ProvingKey, Segment, Statement, VerifyingKey
 from prover.statement import Csr, ProductBlock, SparseBlock
+from prover.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey
 
 R = kernels.fr.modulus
 
@@ -171,3 +172,32 @@ def satisfied(
         for name, part in (("first", slice(cut)), ("second", slice(cut, count)))
     )
     return Statement(public, private, blocks), [value % R for value in z]
+
+
+def forged_key(statement: Statement, setup: str = DEVELOPMENT) -> VerifyingKey:
+    """A key that says that it is for ``statement``, of points whose logarithms the forger knows."""
+    scalars = iter(range(1000, 1 << 20))
+
+    def point_g1() -> bytes:
+        return g1.compress(g1.mul(g1.generator[None], fr.from_ints([next(scalars)])))
+
+    def point_g2() -> bytes:
+        return g2.compress(g2.mul(g2.generator[None], fr.from_ints([next(scalars)])))
+
+    segments = tuple(
+        SegmentKey(segment.size, point_g2(), (point_g2(), point_g2()) if segment.linked else None)
+        for segment in statement.segments
+    )
+    return VerifyingKey(
+        setup,
+        statement.digest,
+        point_g1(),
+        point_g2(),
+        point_g2(),
+        point_g2(),
+        tuple(point_g1() for _ in range(1 + statement.public + statement.challenges)),
+        statement.challenges,
+        segments,
+        point_g1() if any(segment.linked for segment in statement.segments) else None,
+        (bytes(32),) if setup == CEREMONY else (),
+    )

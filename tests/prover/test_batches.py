@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from prover import (
     verification,
 )
 from prover.commitment import blinding_point
+from prover.curve import ARKWORKS
+from prover.native import NATIVE
 from prover.statement import ProductBlock
 from tests.prover import verifiers
 from tests.prover.segments import (
@@ -57,6 +60,49 @@ def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
         "ok"
     ] * 2
     assert verifiers.verify_batch(committed.verifying_key, []) == []
+
+
+@pytest.mark.parametrize("curve", [ARKWORKS, NATIVE])
+def test_the_first_wrong_claim_of_a_group_is_found_by_halving(
+    committed: Committed, monkeypatch: pytest.MonkeyPatch, curve: Any
+) -> None:
+    good, wrong = (Claim([value], committed.proof, committed.commitments) for value in (56, 57))
+    cut = Claim([56], b"", committed.commitments)
+    asked: list[None] = []
+
+    def counted(curve: Any, equations: Any) -> bool:
+        asked.append(None)
+        return hold(curve, equations)
+
+    hold = verification._hold
+    monkeypatch.setattr(verification, "_hold", counted)
+    groups = [
+        [good] * 8,
+        [*[good] * 7, wrong],
+        [wrong] * 8,
+        [good, wrong, good, wrong],
+        [good, cut],
+        [wrong],
+        [],
+    ]
+    flaws = verification.verify_groups(committed.verifying_key, groups, curve=curve)
+    found = [flaw and (flaw.index, flaw.verdict.reason) for flaw in flaws]
+    pairing = "pairing_mismatch"
+    assert found == [None, (7, pairing), (0, pairing), (1, pairing), (1, "proof_length"), (0, pairing), None]
+    # All, each group, three or two halves, and two looks at the one that is left.
+    assert len(asked) == 1 + 1 + 2 * (1 + 3 + 2) + (1 + 2 + 2) + 2
+
+
+def test_a_group_whose_halves_hold_by_accident_is_judged_claim_by_claim(
+    committed: Committed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, wrong = (Claim([value], committed.proof, committed.commitments) for value in (56, 57))
+    accidents = iter([False, True])
+    hold = verification._hold
+    monkeypatch.setattr(verification, "_hold", lambda *given: next(accidents, None) or hold(*given))
+    (flaw,) = verification.verify_groups(committed.verifying_key, [[wrong, good]])
+    assert flaw is not None
+    assert flaw.index == 0
 
 
 def test_errors_that_cancel_without_weights_are_noticed(

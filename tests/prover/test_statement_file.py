@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from kernels import fr
 from prover import Segment, Statement, container
 from prover.preamble import STATEMENT
 from prover.statement import ProductBlock, SparseBlock
-from prover.statement_file import _SECTIONS, load_statement, save_statement
+from prover.statement_file import _SECTIONS, load_description, load_statement, save_statement
 from tests.prover.statements import R, committed_statement, csr, cubic_statement, patient, satisfied
 from zenerrors import FileFormatError, StatementError, ZenError
 
@@ -129,3 +130,34 @@ def test_large_and_negative_coefficients(tmp_path: Path) -> None:
     again = through_file(statement, tmp_path / "s")
     assert again.digest == statement.digest
     assert all(0 <= value < R for _, block in again.matrices() for m in block for value in m.pool)
+
+
+def test_what_a_statement_means_goes_along(tmp_path: Path) -> None:
+    path, meaning = tmp_path / "s", {"scheme": "inference", "name": "Ω", "scale": 0.5}
+    save_statement(path, cubic_statement(), meaning)
+    assert load_description(path) == meaning
+    assert load_statement(path).digest == cubic_statement().digest
+    save_statement(path, cubic_statement())
+    assert load_description(path) is None
+    for text in (b"[]", b"1", b"{", b""):
+        arrays = arrays_of(cubic_statement(), path) | {"description": np.frombuffer(text, np.uint8)}
+        container.write(path, STATEMENT, arrays)
+        with pytest.raises(FileFormatError) as refused:
+            load_description(path)
+        assert refused.value.field == "description"
+
+
+def test_a_few_bytes_cannot_claim_many_variables(tmp_path: Path) -> None:
+    """Such a file of 384 bytes took 1.3 GiB and 18 seconds."""
+    path = tmp_path / "s"
+    arrays = arrays_of(committed_statement(), path)
+    arrays["counts"][2] = 1 << 27
+    container.write(path, STATEMENT, arrays)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError) as refused:
+            load_statement(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert (refused.value.code, refused.value.field) == ("file.shape", "counts")

@@ -13,6 +13,7 @@ from prover import ProvingKey, Statement, ceremony, iden3, powers_of_tau
 from tests.prover.iden3.conftest import Snarkjs
 from tests.prover.iden3.support import VECTORS, random_statement, take_apart
 from tests.prover.statements import Example
+from zenerrors import CeremonyError
 
 ROWS, PUBLIC, PRIVATE = 10, 2, 8
 POWER = 4
@@ -93,6 +94,23 @@ def test_a_wrong_witness_is_wrong_there_too(
     iden3.write_wtns(tmp_path / "wrong.wtns", fr.from_ints([*z[:-1], z[-1] + 1]))
     with pytest.raises(AssertionError, match="WITNESS IS NOT CORRECT"):
         snarkjs("wtns", "check", "our.r1cs", "wrong.wtns")
+
+
+def test_their_powers_of_4096_here(snarkjs: Snarkjs, tmp_path: Path) -> None:
+    """Two people and a beacon; then the same file with a contribution that nobody made."""
+    snarkjs("powersoftau", "new", "bls12381", "12", "0.ptau")
+    snarkjs("powersoftau", "contribute", "0.ptau", "1.ptau", "--name=Ada", "--entropy=first")
+    snarkjs("powersoftau", "contribute", "1.ptau", "2.ptau", "--name=Émilie", "--entropy=second")
+    snarkjs("powersoftau", "beacon", "2.ptau", "3.ptau", "0102030405060708", "10")
+    assert iden3.read_ptau(tmp_path / "3.ptau").contributions == 2
+    found = iden3.read_contributors(tmp_path / "3.ptau")
+    assert [(each.name, each.is_beacon) for each in found] == [("Ada", False), ("Émilie", False), ("", True)]
+    own = take_apart((tmp_path / "2.ptau").read_bytes())
+    others = take_apart((tmp_path / "3.ptau").read_bytes())
+    (tmp_path / "forged.ptau").write_bytes(own.replacing({7: others.body(7)}).to_bytes())
+    with pytest.raises(CeremonyError) as error:
+        iden3.read_ptau(tmp_path / "forged.ptau")
+    assert error.value.code == "ceremony.contribution"
 
 
 def test_their_ceremony_here(snarkjs: Snarkjs, statement: Statement, z: list[int], tmp_path: Path) -> None:
