@@ -1,7 +1,9 @@
 """Whether a verifying key is for the circuit that its description tells of.
 
-Keys are points on a curve, which nobody can read. But compiling is deterministic: whoever has the network, or
-its architecture where the weights are committed, compiles the circuit again and compares.
+Compiling is deterministic: whoever has the network, or its architecture where the weights are committed,
+compiles the circuit again. ``audit`` compares it with what the key *says* of itself: its label, so to speak.
+The key's points nobody can read; whoever made them alone can put others under the same label. Only a key
+from a ceremony can be made again, and then ``audit_points`` compares those, too.
 """
 
 from __future__ import annotations
@@ -16,14 +18,19 @@ from circuits.inference import compile_inference
 from circuits.quantised import QuantGraph
 from circuits.recognition import compile_recognition
 from circuits.registration import compile_registration
+from prover import VerifyingKey, ceremony
+from prover.powers_of_tau import PowersOfTau
+from prover.progress import Progress
+from prover.statement import Statement
 from zenerrors import FileFormatError, StatementError
 
 
-def audit(qgraph: QuantGraph, description: Mapping[str, Any], statement_digest: bytes) -> Circuit:
-    """The circuit of ``description`` (``Circuit.describe``, from anywhere), compiled again of ``qgraph``.
+def audit(qgraph: QuantGraph, description: Mapping[str, Any], key: VerifyingKey) -> Circuit:
+    """The circuit of ``description`` (``Circuit.describe``, from anywhere), compiled again of ``qgraph``, for
+    which ``key`` claims to be.
 
-    ``statement_digest``: the verifying key's. Raises ``StatementError`` (``statement.audit``, what differs as
-    the field) where it is another circuit's, and ``FileFormatError`` (``file.json``) for no description.
+    Raises ``StatementError`` (``statement.audit``, what differs as the field) where it is another circuit's,
+    and ``FileFormatError`` (``file.json``) for no description.
     """
     try:
         circuit = recompile(qgraph, description)
@@ -32,15 +39,54 @@ def audit(qgraph: QuantGraph, description: Mapping[str, Any], statement_digest: 
     # Through JSON, where tuples are lists.
     own = json.loads(json.dumps(circuit.describe()))
     for field in sorted({*own, *description}):
-        if own.get(field) != description.get(field):
-            raise StatementError("statement.audit", f"the network's circuit has another {field}", field=field)
-    if circuit.statement.digest != statement_digest:
-        raise StatementError(
-            "statement.audit",
-            "the key was made for other constraints than those that the compiler makes of this network",
-            field="statement_digest",
+        _require(
+            field, own.get(field) == description.get(field), f"the network's circuit has another {field}"
         )
+    _compare_numbers(circuit.statement, key)
+    _require(
+        "statement_digest",
+        circuit.statement.digest == key.statement_digest,
+        "the key says that it was made for other constraints than the compiler makes of this network",
+    )
     return circuit
+
+
+def audit_points(
+    circuit: Circuit,
+    key: VerifyingKey,
+    state: ceremony.State,
+    powers: PowersOfTau,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> None:
+    """Whether ``key`` is, point by point, what the ceremony that ended in ``state`` made for ``circuit``.
+
+    The powers are taken as they are; ``read_ptau`` verifies them. Stages and errors: those of
+    ``ceremony.verify``; ``StatementError`` (``statement.audit``) for another key.
+    """
+    ceremony.verify(state, circuit.statement, powers, threads=threads, progress=progress)
+    made = ceremony.verifying_key(state) if state.contributions else None
+    _require("key", made == key, "the ceremony made another key than this one")
+
+
+def _compare_numbers(statement: Statement, key: VerifyingKey) -> None:
+    """A key that cannot be for ``statement`` whatever its points are."""
+    numbers = {
+        "ic": (1 + statement.public + statement.challenges, len(key.ic)),
+        "challenges": (statement.challenges, key.challenges),
+        "segments": (
+            [(segment.size, segment.linked) for segment in statement.segments],
+            [(segment.size, segment.link_g2 is not None) for segment in key.segments],
+        ),
+    }
+    for field, (wanted, found) in numbers.items():
+        _require(field, wanted == found, f"the key's {field} do not fit the network's circuit")
+
+
+def _require(field: str, holds: bool, message: str) -> None:
+    if not holds:
+        raise StatementError("statement.audit", message, field=field)
 
 
 def recompile(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:

@@ -57,7 +57,8 @@ class Inference(Circuit):
         groups = [public_group("label", (), 0, most)]
         if self.reveal == "logits":
             kind = self.typed.tensors[self.qgraph.output]
-            groups.append(public_group("logits", (most + 1,), kind.low, kind.high))
+            scale = dict(zip(("scale", "zero_point"), self.qgraph.output_scale or (), strict=False))
+            groups.append(public_group("logits", (most + 1,), kind.low, kind.high, scale))
         return self._layout(*groups)
 
     def describe(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +16,11 @@ from circuits.integers import IntArray
 from circuits.linear import ONE
 from kernels import FrArray
 from prover.parallel import in_chunks
-from prover.randomness import Secrets
+from prover.randomness import Secrets, random_elements
 from prover.statement import Statement
+from zenerrors import StatementError
+
+LEAST_SOUNDNESS_BITS: Final = 128
 
 # Writes some wires of the assignment z, int64[wires], from wires that earlier steps have written.
 Fill = Callable[[IntArray], None]
@@ -31,7 +35,8 @@ class Program:
     """What ``Builder.program`` makes. Steps number wires as they were taken; ``order`` hides that.
 
     ``order``: int64[wires], the statement's variable for each wire of the builder.
-    ``degree``: the sum of the degrees of all identities that are checked at the challenges.
+    ``degree``: the sum of the degrees of all identities that are checked at the challenges. Raises
+    ``StatementError`` (``statement.soundness``) where it leaves ``soundness_bits`` below 128.
     """
 
     statement: Statement
@@ -40,6 +45,14 @@ class Program:
     derivations: tuple[Derive, ...]
     answers: tuple[Answer, ...]
     degree: int
+
+    def __post_init__(self) -> None:
+        if self.soundness_bits < LEAST_SOUNDNESS_BITS:
+            raise StatementError(
+                "statement.soundness",
+                f"identities checked at the challenges have degree {self.degree}: random ones would miss a"
+                f" wrong value with more than 2^-{LEAST_SOUNDNESS_BITS}",
+            )
 
     def assign(self, values: Mapping[str, ArrayLike]) -> IntArray:
         """The assignment that follows from ``values``, integers for groups of wires by name.
@@ -88,6 +101,17 @@ class Program:
             for step in self.answers:
                 step(wires, threads)
             _gather(wires, self._private_wires, z[self.statement.first_private :], threads)
+
+    def check(self, z: FrArray, threads: int = 1) -> None:
+        """Hold a witness against every constraint, as ``prover.prove`` would, with challenges that nobody
+        drew from commitments. Completes ``z`` in place.
+
+        Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that fails.
+        """
+        statement = self.statement
+        z[1 + statement.public : statement.instance] = drawn = random_elements(statement.challenges)
+        self.answer(z, drawn, threads)
+        statement.check(z, threads)
 
     @cached_property
     def _private_wires(self) -> IntArray:

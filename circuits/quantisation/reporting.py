@@ -1,4 +1,4 @@
-"""What quantisation costs: accuracy, the error of every tensor, and how much of it saturates."""
+"""How far the values of every tensor reach, and what quantisation costs: accuracy, errors, saturation."""
 
 from __future__ import annotations
 
@@ -22,16 +22,26 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class TensorReport:
+class TensorRange:
+    """``low``, ``high``: how far a tensor's float values reach; ``least``, ``greatest``: its integers."""
+
+    name: str
+    operator: str
+    bits: int
+    low: float
+    high: float
+    least: float
+    greatest: float
+
+
+@dataclass(frozen=True)
+class TensorReport(TensorRange):
     """One tensor of integers beside the float network's.
 
     ``snr``: the float values' power over the error's, in dB; ``worst``: the largest error, in steps of the
     type; ``saturated``: the share of float values that lie beyond the type's ends.
     """
 
-    name: str
-    operator: str
-    bits: int
     snr: float
     worst: float
     saturated: float
@@ -89,14 +99,18 @@ class Report:
 
 
 class _Tally:
-    """Running sums over the images for one tensor."""
+    """Running extremes and sums over the images for one tensor."""
 
     def __init__(self, kind: Affine) -> None:
         self.kind = kind
+        self.low, self.high = math.inf, -math.inf
         self.signal = self.noise = self.worst = 0.0
         self.beyond = self.count = 0
 
-    def add(self, exact: FloatArray, real: FloatArray) -> None:
+    def see(self, exact: FloatArray) -> None:
+        self.low, self.high = min(self.low, float(exact.min())), max(self.high, float(exact.max()))
+
+    def compare(self, exact: FloatArray, real: FloatArray) -> None:
         error = np.abs(real - exact)
         low, high = self.kind.interval
         self.signal += float((exact**2).sum())
@@ -105,6 +119,10 @@ class _Tally:
         self.beyond += int(((exact < low) | (exact > high)).sum())
         self.count += exact.size
 
+    def range(self, name: str, operator: str) -> TensorRange:
+        least, greatest = (self.kind.scale * end for end in self.kind.centred)
+        return TensorRange(name, operator, self.kind.bits, self.low, self.high, least, greatest)
+
     def report(self, name: str, operator: str) -> TensorReport:
         if self.noise == 0:
             snr = math.inf
@@ -112,7 +130,8 @@ class _Tally:
             snr = 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
         # JSON has no infinity: 200 dB is beyond what any type of 8 bits can show.
         snr = min(max(snr, -200.0), 200.0)
-        return TensorReport(name, operator, self.kind.bits, snr, self.worst, self.beyond / self.count)
+        seen = asdict(self.range(name, operator))
+        return TensorReport(**seen, snr=snr, worst=self.worst, saturated=self.beyond / self.count)
 
 
 def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLike) -> Report:
@@ -126,8 +145,8 @@ def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLik
         raise TensorError(
             "input.shape", f"labels must be {len(x)} integers, one for each input", field="labels"
         )
-    sources = {step.name: step.tensor for step in plan(graph)} | {INPUT: graph.input_name}
-    tallies = {name: _Tally(kind) for name, kind in qgraph.types.items() if kind and name in sources}
+    sources = _sources(graph)
+    tallies = _tallies(qgraph, sources)
     right = right_float = same = 0
     for start in range(0, len(x), _AT_ONCE):
         part, wanted = x[start : start + _AT_ONCE], expected[start : start + _AT_ONCE]
@@ -135,16 +154,42 @@ def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLik
         q = qgraph.input_type.quantise(part)
         for name, values in qgraph.tensors(q):
             if name in tallies:
-                tallies[name].add(floats[sources[name]], tallies[name].kind.real(values))
+                tallies[name].see(floats[sources[name]])
+                tallies[name].compare(floats[sources[name]], tallies[name].kind.real(values))
             if name == qgraph.output:
                 guess = values.reshape(len(part), -1).argmax(axis=1)
         guess_float = floats[graph.output].reshape(len(part), -1).argmax(axis=1)
         right += int((guess == wanted).sum())
         right_float += int((guess_float == wanted).sum())
         same += int((guess == guess_float).sum())
-    operators = {node.name: type(node).__name__ for node in qgraph.nodes} | {INPUT: "input"}
+    operators = _operators(qgraph)
     tensors = tuple(tally.report(name, operators[name]) for name, tally in tallies.items())
     return Report(len(x), right_float / len(x), right / len(x), same / len(x), tensors)
+
+
+def ranges(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike) -> tuple[TensorRange, ...]:
+    """How far the tensors reach, by the float network alone; parameters and errors as for ``report``."""
+    x = as_finite_tensor(inputs, (None, *graph.input_shape), field="inputs")
+    sources, operators = _sources(graph), _operators(qgraph)
+    tallies = _tallies(qgraph, sources)
+    for start in range(0, len(x), _AT_ONCE):
+        floats = _kept(graph, x[start : start + _AT_ONCE], {sources[name] for name in tallies})
+        for name, tally in tallies.items():
+            tally.see(floats[sources[name]])
+    return tuple(tally.range(name, operators[name]) for name, tally in tallies.items())
+
+
+def _sources(graph: Graph) -> dict[str, str]:
+    """The float tensor that each node of integers stands for."""
+    return {step.name: step.tensor for step in plan(graph)} | {INPUT: graph.input_name}
+
+
+def _tallies(qgraph: QuantGraph, sources: dict[str, str]) -> dict[str, _Tally]:
+    return {name: _Tally(kind) for name, kind in qgraph.types.items() if kind and name in sources}
+
+
+def _operators(qgraph: QuantGraph) -> dict[str, str]:
+    return {node.name: type(node).__name__ for node in qgraph.nodes} | {INPUT: "input"}
 
 
 def _kept(graph: Graph, x: FloatArray, names: set[str]) -> dict[str, FloatArray]:

@@ -31,7 +31,7 @@ from circuits.quantised.nodes import (
     Shape,
     Transpose,
 )
-from circuits.quantised.types import Affine, require
+from circuits.quantised.types import Affine, WeightType, require
 from circuits.tensors import as_finite_tensor, first_index
 from zenerrors import FileFormatError, ModelError, TensorError
 
@@ -103,6 +103,22 @@ class QuantGraph:
                     same = {types[name] for name in node.inputs} == {types[node.name]}
                     require(same, f"node {node.name[:80]!r} joins tensors of several types")
         return types
+
+    @property
+    def output_scale(self) -> tuple[float, int] | None:
+        """What the outputs stand for: ``real = scale (q - zero_point)``. None where they are sums that have
+        no one scale.
+        """
+        if kind := self.types[self.output]:
+            return kind.scale, kind.zero_point
+        nodes = {node.name: node for node in self.nodes}
+        node = nodes[self.output]
+        while not isinstance(node, Accumulating):  # what moves integers leaves them as they are
+            node = nodes[node.inputs[0]]
+        weights: WeightType | None = getattr(node, "weight_type", None)
+        if weights is None or len(weights.scale) > 1:
+            return None
+        return float(weights.scale[0]) * self.types_of(node)[0].scale, 0
 
     def types_of(self, node: QuantNode) -> list[Affine]:
         """The types of what ``node`` reads. Raises ``ModelError`` where it reads sums without a type."""

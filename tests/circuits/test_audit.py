@@ -1,8 +1,11 @@
-"""Keys whose circuits are compiled again: right ones pass, and every other field or constraint is named."""
+"""Keys whose circuits are compiled again: right ones pass, and every other field, constraint or point is
+refused.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +19,14 @@ from circuits import (
     compile_recognition,
     compile_registration,
 )
-from circuits.audit import audit
+from circuits.audit import audit, audit_points
+from prover import ceremony, powers_of_tau
+from prover.ceremony.initial import required_power
+from prover.verifying_key import CEREMONY
 from tests.circuits.quantised import networks
 from tests.circuits.test_recognition import embedding
-from zenerrors import FileFormatError, StatementError, ZenError
+from tests.prover.statements import forged_key
+from zenerrors import CeremonyError, FileFormatError, StatementError, ZenError
 
 
 @pytest.fixture(scope="module")
@@ -45,27 +52,61 @@ def test_every_scheme_passes_with_the_architecture_alone(network: QuantGraph) ->
             compile_recognition(faces, weight_privacy="committed", reference_privacy="committed"),
         ),
     ):
-        again = audit(graph, described(circuit), circuit.statement.digest)
+        again = audit(graph, described(circuit), forged_key(circuit.statement))
         assert again.statement.digest == circuit.statement.digest
 
 
 def test_every_field_that_is_changed_is_refused(network: QuantGraph) -> None:
     circuit = compile_accuracy(network, batch=2, weight_privacy="committed")
-    honest, digest = described(circuit), circuit.statement.digest
+    honest, key = described(circuit), forged_key(circuit.statement)
     for field in honest:
         others: tuple[Any, ...] = ("x", 1, None, [], {})
         for other in others:
             with pytest.raises(ZenError):
-                audit(network.architecture, honest | {field: other}, digest)
+                audit(network.architecture, honest | {field: other}, key)
     for description in (honest | {"more": 1}, {**honest, "batch": 3}, {**honest, "level": 4}, {}):
         with pytest.raises(ZenError):
-            audit(network.architecture, description, digest)
+            audit(network.architecture, description, key)
     with pytest.raises(FileFormatError) as no_description:
-        audit(network, {}, digest)
+        audit(network, {}, key)
     assert no_description.value.code == "file.json"
-    with pytest.raises(StatementError) as refused:
-        audit(network.architecture, honest, bytes(32))
-    assert (refused.value.code, refused.value.field) == ("statement.audit", "statement_digest")
+
+
+def test_a_key_of_other_numbers_or_another_label_is_refused(network: QuantGraph) -> None:
+    circuit = compile_accuracy(network, batch=2, weight_privacy="committed")
+    key = forged_key(circuit.statement)
+    first, *others = key.segments
+    for field, other in {
+        "statement_digest": replace(key, statement_digest=bytes(32)),
+        "ic": replace(key, ic=key.ic[:-1]),
+        "challenges": replace(key, challenges=key.challenges - 1),
+        "segments": replace(key, segments=(replace(first, size=first.size + 1), *others)),
+    }.items():
+        with pytest.raises(StatementError) as refused:
+            audit(network.architecture, described(circuit), other)
+        assert (refused.value.code, refused.value.field) == ("statement.audit", field)
+
+
+def test_only_the_key_that_a_ceremony_made_passes_point_by_point(network: QuantGraph) -> None:
+    circuit = compile_inference(network, weight_privacy="committed")
+    statement = circuit.statement
+    powers = replace(powers_of_tau.generate(required_power(statement)), contributions=1)
+    state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
+    key = ceremony.verifying_key(state)
+    assert key.setup == CEREMONY
+    audit(network.architecture, described(circuit), key)
+    audit_points(circuit, key, state, powers)
+    forged = replace(forged_key(statement, CEREMONY), contributions=key.contributions)
+    later = ceremony.verifying_key(ceremony.contribute(state, "Emmy"))
+    for other in (forged, replace(key, ic=(key.ic[1], key.ic[0], *key.ic[2:])), later):
+        audit(network.architecture, described(circuit), other)  # which is why this alone says little
+        with pytest.raises(StatementError) as refused:
+            audit_points(circuit, other, state, powers)
+        assert (refused.value.code, refused.value.field) == ("statement.audit", "key")
+    with pytest.raises(StatementError):
+        audit_points(circuit, key, ceremony.start(statement, powers), powers)
+    with pytest.raises(CeremonyError):
+        audit_points(circuit, key, state, powers_of_tau.generate(powers.power))
 
 
 def test_another_network_is_refused(network: QuantGraph) -> None:
@@ -76,5 +117,5 @@ def test_another_network_is_refused(network: QuantGraph) -> None:
     weight[...] = weight[::-1, ::-1].copy()
     weight.flat[0] ^= 1
     with pytest.raises(StatementError) as refused:
-        audit(other, described(circuit), circuit.statement.digest)
+        audit(other, described(circuit), forged_key(circuit.statement))
     assert refused.value.field == "network"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,16 @@ def test_wires_taken_in_any_order_land_in_the_statements_order() -> None:
     assert z.tolist() == [1, 15, -21, 0, 5, -7, 0, -2, 0, 0, 0]
     assert first_violation(statement, answered(program, z)) is None
     assert kernels.fr.to_ints(program.witness({"x": [5, 7]}))[:6] == [1, 15, 21, 0, 5, 7]
+
+
+def test_a_witness_is_held_against_every_row_without_a_proof() -> None:
+    _, program = mixed()
+    program.check(program.witness({"x": [5, -7]}))
+    for name in ("label", "late"):
+        z = program.witness({"x": [5, -7]})
+        z[program.statement.layout[name]] = kernels.fr.from_ints([4])
+        with pytest.raises(StatementError, match=rf"does not satisfy constraint {name}\[0\]"):
+            program.check(z)
 
 
 def test_answers_leave_blinding_and_challenges_alone() -> None:
@@ -108,3 +120,11 @@ def test_coefficients_beyond_their_bound_are_refused() -> None:
     with pytest.raises(StatementError) as caught:
         Linear.wires(np.array([1])).scale(1 << 40).scale(-(1 << 22))
     assert caught.value.code == "statement.could_wrap"
+
+
+def test_challenges_that_would_miss_too_much_are_refused() -> None:
+    program = Builder().program()
+    assert replace(program, degree=1 << 126).soundness_bits > 128
+    with pytest.raises(StatementError) as caught:
+        replace(program, degree=1 << 127)
+    assert caught.value.code == "statement.soundness"
