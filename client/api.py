@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from client import local
 from client.errors import ClientError, JobError, UnreachableError
 from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream, once
 from client.managing import Managing
@@ -31,8 +32,9 @@ class Client(Proving, Verifying, Managing):
     """Talks to the service at ``base_url``, and waits for its answers.
 
     Raises ``ApiError`` and ``UnreachableError`` throughout. ``api_key`` is taken from ``ZENSERVE_API_KEY``
-    unless given. While the service is away or busy, requests that may be repeated are, for up to
-    ``retry_seconds``; those that make something carry an ``Idempotency-Key``, so that it is made once.
+    unless given; a service of this host that the same user started needs none. While the service is away or
+    busy, requests that may be repeated are, for up to ``retry_seconds``; those that make something carry an
+    ``Idempotency-Key``, so that it is made once.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class Client(Proving, Verifying, Managing):
     ) -> None:
         self._retry_seconds = retry_seconds
         with _reaching():
-            self._http = httpx.Client(base_url=_address(base_url), timeout=timeout, headers=_headers(api_key))
+            self._http = httpx.Client(base_url=_address(base_url), timeout=timeout, **_shown(api_key))
 
     def __enter__(self) -> Self:
         return self
@@ -113,9 +115,7 @@ class AsyncClient(Proving, Verifying, Managing):
     ) -> None:
         self._retry_seconds = retry_seconds
         with _reaching():
-            self._http = httpx.AsyncClient(
-                base_url=_address(base_url), timeout=timeout, headers=_headers(api_key)
-            )
+            self._http = httpx.AsyncClient(base_url=_address(base_url), timeout=timeout, **_shown(api_key))
 
     async def __aenter__(self) -> Self:
         return self
@@ -244,14 +244,17 @@ def _address(base_url: str) -> httpx.URL:
     return url
 
 
-def _headers(api_key: str | None) -> dict[str, str]:
-    """Raises ``ClientError`` for what cannot be a key: sent as it is, it would turn up in an error."""
+def _shown(api_key: str | None) -> dict[str, Any]:
+    """What the service knows the caller by, as options of httpx's clients.
+
+    Raises ``ClientError`` for what cannot be a key: sent as it is, it would turn up in an error.
+    """
     key = api_key or os.environ.get(_KEY_VARIABLE)
     if not key:
-        return {}
+        return {"auth": local.Token()}
     if not re.fullmatch(r"[\x21-\x7e]+", key):
         raise ClientError(f"the API key (api_key, {_KEY_VARIABLE}) has spaces or signs that no key has")
-    return {"Authorization": f"Bearer {key}"}
+    return {"headers": {"Authorization": f"Bearer {key}"}}
 
 
 @contextmanager

@@ -43,10 +43,15 @@ def post(
     *parts: str,
     body: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
+    prefer: str | None = None,
     repeatable: bool = False,
 ) -> Request:
     """Fields that are None are left out. With an ``Idempotency-Key`` it may be sent again."""
-    headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+    headers = {
+        name: value
+        for name, value in (("Idempotency-Key", idempotency_key), ("Prefer", prefer))
+        if value is not None
+    }
     repeatable = repeatable or bool(idempotency_key)
     if body is None:
         return Request("POST", path(*parts), headers, repeatable=repeatable)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from client import receipts
 from client.documents import Expected, KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
 from client.keys import opened
 from client.receipts import ReceiptVerification
 from client.verification import Known, Verification, judge
-from zenerrors import RequestError, ZenError
+from zenerrors import RequestError, ZenError, in_words, naming
 
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
@@ -39,8 +40,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
     try:
         verdict = verify(options)
     except (ZenError, OSError) as error:
-        shown = f"{error.message} [{error.code}]" if isinstance(error, ZenError) else str(error)
-        print(_printable(f"error: {shown}"), file=sys.stderr)
+        print(_printable(f"error: {in_words(error)}"), file=sys.stderr)
         return TROUBLE
     print(verdict.model_dump_json(indent=2) if options.json else "\n".join(lines(verdict)))
     return 0 if verdict.valid else REFUSED
@@ -59,17 +59,29 @@ def _parser(prog: str) -> ArgumentParser:
     for name, text in _TEXTS.items():
         parser.add_argument(f"--{name}", metavar="TEXT" if name == "challenge" else "HEX", help=text)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
+    parser.add_argument("--version", action=_Version, nargs=0, help="say which version it is")
     return parser
+
+
+class _Version(Action):
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version  # slow, and of use here only
+
+        try:
+            installed = version("zenserve-client")
+        except PackageNotFoundError:
+            installed = version("zenserve")
+        print(f"{parser.prog} {installed}")
+        parser.exit()
 
 
 def verify(options: Namespace) -> Verification | ReceiptVerification:
     """The verdict on a proof or a receipt. Raises ``ZenError``, ``OSError`` for files that are neither."""
     given = {name for name in (*_FILES, *_TEXTS) if getattr(options, name) is not None}
-    document = parse(options.file.read_bytes())
-    if isinstance(document, dict) and document.get("format") == "zenserve receipt":
+    document = _read(options.file)
+    if isinstance(document, Receipt):
         _refuse_idle(given - {"issuer"}, "a receipt")
-        return receipts.judge(checked(Receipt, document), issuer=options.issuer)
-    proof = checked(ProofDocument, document)
+        return receipts.judge(document, issuer=options.issuer)
     if options.key is None:
         raise RequestError("request.invalid", "a proof needs --key, the file of its key", field="key")
     _refuse_idle(given & {"issuer"}, "a proof")
@@ -77,9 +89,18 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
         _refuse_idle(given & {"opening"}, "a proof without --input or --dataset")
     if options.dataset is None:
         _refuse_idle(given & {"labels"}, "a proof without --dataset")
-    key_file = read(KeyFile, options.key.read_bytes())
+    with naming(options.key):
+        key_file = read(KeyFile, options.key.read_bytes())
     expected = {name: getattr(options, name) for name in ("model", "reference", "challenge")}
-    return judge(proof, key_file, expected=checked(Expected, expected), known=_known(options, key_file))
+    return judge(document, key_file, expected=checked(Expected, expected), known=_known(options, key_file))
+
+
+def _read(file: Path) -> ProofDocument | Receipt:
+    with naming(file):
+        document = parse(file.read_bytes())
+        if isinstance(document, dict) and document.get("format") == "zenserve receipt":
+            return checked(Receipt, document)
+        return checked(ProofDocument, document)
 
 
 def _refuse_idle(names: set[str], what: str) -> None:
@@ -94,13 +115,17 @@ def _known(options: Namespace, key_file: KeyFile) -> Known:
     # numpy is slow to load, and of use here only.
     from client import datasets
 
-    circuit = opened(key_file).circuit
-    kind = circuit.quantisation.input
-    return Known(
-        input=datasets.quantise(datasets.load_array(options.input), kind) if options.input else None,
-        dataset=datasets.load(options.dataset, options.labels) if options.dataset else None,
-        openings=read(OpeningFile, options.opening.read_bytes()) if options.opening else None,
-    )
+    kind, known = opened(key_file).circuit.quantisation.input, Known()
+    if options.input:
+        with naming(options.input):
+            known = replace(known, input=datasets.quantise(datasets.load_array(options.input), kind))
+    if options.dataset:
+        with naming(options.dataset):
+            known = replace(known, dataset=datasets.load(options.dataset, options.labels))
+    if options.opening:
+        with naming(options.opening):
+            known = replace(known, openings=read(OpeningFile, options.opening.read_bytes()))
+    return known
 
 
 def lines(verdict: Verification | ReceiptVerification) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -82,7 +82,7 @@ class LabelledData:
 def quantise(values: ArrayLike, kind: InputType) -> list[int]:
     """The integers of one input, row-major, as the circuit takes them. Raises ``TensorError``."""
     x = numbers(values, "input")
-    if list(x.shape) != kind.shape:
+    if list(x.shape) != kind.shape and not one_input(x.shape, kind.shape):
         raise TensorError(
             "input.shape",
             f"an input has shape {list(x.shape)}; the network takes {kind.shape}",
@@ -92,6 +92,11 @@ def quantise(values: ArrayLike, kind: InputType) -> list[int]:
         nearest = np.rint(x / kind.scale) + kind.zero_point
     integers: list[int] = np.clip(nearest, 0, (1 << kind.bits) - 1).astype(np.int64).ravel().tolist()
     return integers
+
+
+def one_input(given: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether one of these shapes is the other as a batch of one: a lone input comes either way."""
+    return [1, *given] == [*shape] or [*given] == [1, *shape]
 
 
 def load(file: Path, labels: Path | None = None) -> LabelledData:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -20,22 +20,43 @@ from zenerrors import FileFormatError
 
 Scheme = Literal["registration", "inference", "recognition", "accuracy"]
 Kind = Literal["input", "reference", "dataset"]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.")]
-Scalar = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="A field element, big-endian hex.")]
-Point = Annotated[str, Field(pattern=r"^[0-9a-f]{96}$", description="A compressed point of G1 in hex.")]
-PointG2 = Annotated[str, Field(pattern=r"^[0-9a-f]{192}$", description="A compressed point of G2 in hex.")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.", examples=["5d" * 32])]
+Scalar = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-f]{64}$", description="A field element, big-endian hex.", examples=["0d" * 32]),
+]
+Point = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-f]{96}$", description="A compressed point of G1 in hex.", examples=["8f" * 48]),
+]
+PointG2 = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-f]{192}$", description="A compressed point of G2 in hex.", examples=["8f" * 96]),
+]
 Time = Annotated[
     str,
-    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="RFC 3339, UTC, whole seconds."),
+    Field(
+        pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
+        description="RFC 3339, UTC, whole seconds.",
+        examples=["2026-11-22T10:00:00Z"],
+    ),
 ]
 # Not Literal, for which 1.0 and true pass as well.
 One = Annotated[int, Field(ge=1, le=1)]
 Two = Annotated[int, Field(ge=2, le=2)]
 Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
-Values = dict[Name, int | list[int]]
+# One complaint about a list or an object is enough: to collect them all takes a thousand times its memory.
+Numbers = Annotated[list[int], Field(fail_fast=True)]
+Values = Annotated[dict[Name, int | Numbers], Field(fail_fast=True)]
 
 MOST_SHARDS: Final = 1 << 16
 MOST_CHALLENGE: Final = 200
+MOST_NAMES: Final = 16
+"""Of values, and of commitments, in one statement."""
+MOST_SENTENCES: Final = 32
+"""That a statement does not say."""
+MOST_FAULTS: Final = 100
+"""That are looked at one by one. There are more only where an object has as many unknown fields."""
 
 DocumentKind = TypeVar("DocumentKind", bound=BaseModel)
 
@@ -46,7 +67,9 @@ def _printable(text: str) -> str:
     return text
 
 
-Challenge = Annotated[str, Field(min_length=1, max_length=MOST_CHALLENGE), AfterValidator(_printable)]
+Challenge = Annotated[
+    str, Field(min_length=1, max_length=MOST_CHALLENGE, examples=["for Ada"]), AfterValidator(_printable)
+]
 
 
 class Document(BaseModel):
@@ -59,15 +82,17 @@ class KeyReference(Document):
     """Which verification key a proof is for. ``id`` covers the key and what it means (``key_id``)."""
 
     id: Digest
-    setup: str = Field(examples=["development"])
+    setup: str = Field(
+        examples=["development"], description="Who made the key: `development`, one party; or a ceremony."
+    )
 
 
 class Opening(Document):
     """``prover.opening.Revealed.to_json``: shows a commitment to be one to values that the reader knows."""
 
-    format: Literal["zenserve opening"]
-    version: One
-    curve: Literal["bls12381"]
+    format: Literal["zenserve opening"] = Field(description="What this document is.")
+    version: One = Field(description="Of the format.", examples=[1])
+    curve: Literal["bls12381"] = Field(description="The one that all points are on.")
     blinding: Scalar
     quotient: Point
     tau_g2: PointG2
@@ -80,10 +105,10 @@ class Shard(Document):
     right; ``opening``: of ``dataset``, where the dataset is public.
     """
 
-    size: int = Field(ge=1)
+    size: int = Field(ge=1, description="How many samples are in it.", examples=[100])
     dataset: Point
     correct: Point
-    opening: Opening | None = None
+    opening: Opening | None = Field(default=None, description="Of `dataset`, where the dataset is public.")
 
 
 class Dataset(Document):
@@ -93,10 +118,15 @@ class Dataset(Document):
     ``blinding``: the sum of the blinding factors of all ``correct``, which opens their sum to the total.
     """
 
-    sha256: Digest | None
-    size: int = Field(ge=1)
-    picked_for: Point | None
-    shards: list[Shard] = Field(min_length=1, max_length=MOST_SHARDS)
+    sha256: Digest | None = Field(description="Of its content; null where it is private.")
+    size: int = Field(ge=1, description="How many samples it has.", examples=[100])
+    picked_for: Point | None = Field(description="The commitment of the model that was there before it.")
+    shards: list[Shard] = Field(
+        min_length=1,
+        max_length=MOST_SHARDS,
+        fail_fast=True,
+        description="Its parts, each with a proof of its own.",
+    )
     blinding: Scalar
 
     @model_validator(mode="after")
@@ -109,19 +139,38 @@ class Dataset(Document):
 class Statement(Document):
     """What a proof says. Made by ``client.words.make_statement``; its hash is a public input of the proof."""
 
-    format: Literal["zenserve statement"] = "zenserve statement"
-    version: One = 1
-    scheme: Scheme
-    claim: str
+    format: Literal["zenserve statement"] = Field(
+        default="zenserve statement", description="What this document is."
+    )
+    version: One = Field(default=1, description="Of the format.", examples=[1])
+    scheme: Scheme = Field(description="What kind of claim it is.", examples=["inference"])
+    claim: str = Field(
+        description="What is claimed, in words that verifiers make again.", examples=["The label is 7."]
+    )
     network: Digest = Field(description="The network, or its architecture where the weights are committed.")
-    values: Values = Field(description="The public values by name; flat lists, row-major.")
-    commitments: dict[Name, Point] = Field(description="What is hidden and fixed: model, input, reference.")
-    dataset: Dataset | None
+    values: Values = Field(
+        max_length=MOST_NAMES,
+        description="The public values by name; flat lists, row-major.",
+        examples=[{"label": 7}],
+    )
+    commitments: dict[Name, Point] = Field(
+        max_length=MOST_NAMES,
+        fail_fast=True,
+        description="What is hidden and fixed: model, input, reference.",
+    )
+    dataset: Dataset | None = Field(
+        description="What an accuracy is on; null in other schemes.", examples=[None]
+    )
     parent: Point | None = Field(description="The commitment of the model that this one is a version of.")
-    verification_key: KeyReference
+    verification_key: KeyReference = Field(description="The key that the proof verifies with.")
     challenge: Challenge | None = Field(description="From whoever asked for the proof, against replay.")
     made_at: Time
-    does_not_say: list[str]
+    does_not_say: list[str] = Field(
+        max_length=MOST_SENTENCES,
+        fail_fast=True,
+        description="In sentences, what is not claimed.",
+        examples=[["Who made the input, and when."]],
+    )
 
     @model_validator(mode="after")
     def _of_one_scheme(self) -> Self:
@@ -145,12 +194,17 @@ class Statement(Document):
 class ProofDocument(Document):
     """A proof to hand on. With the key file it names, it is all that a verifier needs."""
 
-    format: Literal["zenserve proof"] = "zenserve proof"
-    version: Two = 2
-    statement: Statement
+    format: Literal["zenserve proof"] = Field(default="zenserve proof", description="What this document is.")
+    version: Two = Field(default=2, description="Of the format.", examples=[2])
+    statement: Statement = Field(description="What is proven.")
     statement_sha256: Digest
-    proofs: list[Annotated[str, Field(pattern="^([0-9a-f]{2})*$", max_length=4096)]] = Field(
-        min_length=1, max_length=MOST_SHARDS, description="One in hex, or one for each shard."
+    proofs: list[
+        Annotated[str, Field(pattern="^([0-9a-f]{2})*$", max_length=4096, examples=["9a" * 192])]
+    ] = Field(
+        min_length=1,
+        max_length=MOST_SHARDS,
+        fail_fast=True,
+        description="One in hex, or one for each shard.",
     )
 
     @classmethod
@@ -165,19 +219,34 @@ class ProofDocument(Document):
 class Expected(Document):
     """What a verifier knows from elsewhere: commitments in hex, and the challenge that they gave."""
 
-    model: Point | None = None
-    input: Point | None = None
-    reference: Point | None = None
-    challenge: Challenge | None = None
+    model: Point | None = Field(
+        default=None, description="The commitment to the model.", examples=["8f" * 48]
+    )
+    input: Point | None = Field(
+        default=None, description="The commitment to the input.", examples=["8f" * 48]
+    )
+    reference: Point | None = Field(
+        default=None, description="The commitment to the reference.", examples=["8f" * 48]
+    )
+    challenge: Challenge | None = Field(
+        default=None, description="The text that you gave.", examples=["for Ada"]
+    )
 
 
 class KeyFile(Document):
     """A verification key and what it means: ``key`` as ``VerifyingKey.to_json``, ``circuit`` as described."""
 
     id: Digest
-    setup: str
-    key: dict[str, Any]
-    circuit: dict[str, Any]
+    setup: str = Field(
+        description="Who made the key: `development`, one party; or a ceremony.", examples=["development"]
+    )
+    key: dict[str, Any] = Field(
+        description="The key: its points in hex, by name.", examples=[{"curve": "bls12381"}]
+    )
+    circuit: dict[str, Any] = Field(
+        description="What the key proves: scheme, architecture, quantisation, public inputs.",
+        examples=[{"scheme": "inference"}],
+    )
 
     @property
     def reference(self) -> KeyReference:
@@ -192,9 +261,15 @@ class Group(BaseModel):
     name: str
     first: int
     count: int = Field(ge=1)
-    shape: list[int]
+    shape: Numbers
     minimum: int = 0
     maximum: int = SCALAR_MODULUS - 1
+    scale: float | None = None
+    zero_point: int = 0
+
+    def real(self, numbers: Sequence[int]) -> list[float] | None:
+        """What its integers stand for, ``scale (q - zero_point)``; None where no scale is known."""
+        return None if self.scale is None else [self.scale * (q - self.zero_point) for q in numbers]
 
     def numbers(self, value: int | list[int]) -> list[int]:
         """The group's values as a list. Raises ``ValueError`` where they are not of its count and range."""
@@ -216,7 +291,7 @@ class InputType(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
-    shape: list[int]
+    shape: Numbers
     scale: float = Field(gt=0, allow_inf_nan=False)
     zero_point: int
     bits: int = Field(ge=1, le=32)
@@ -240,8 +315,8 @@ class Description(BaseModel):
     scheme: Scheme
     meaning: str
     network: Digest
-    commitments: list[Literal["model", "input", "reference", "dataset", "correct"]]
-    public_inputs: list[Group] = Field(min_length=1)
+    commitments: list[Literal["model", "input", "reference", "dataset", "correct"]] = Field(fail_fast=True)
+    public_inputs: list[Group] = Field(min_length=1, fail_fast=True)
     quantisation: Quantisation
     batch: int | None = Field(default=None, ge=1)
     classes: int | None = Field(default=None, ge=1)
@@ -285,7 +360,7 @@ class OpeningPart(Document):
     """One commitment and what opens it."""
 
     commitment: Point
-    opening: Opening
+    opening: Opening = Field(description="What shows the commitment to be to the values.")
 
 
 class OpeningFile(Document):
@@ -294,17 +369,21 @@ class OpeningFile(Document):
     As secret as the values: with it, guesses of them can be checked.
     """
 
-    format: Literal["zenserve openings"] = "zenserve openings"
-    version: One = 1
-    kind: Kind
-    parts: list[OpeningPart] = Field(min_length=1, max_length=MOST_SHARDS)
+    format: Literal["zenserve openings"] = Field(
+        default="zenserve openings", description="What this document is."
+    )
+    version: One = Field(default=1, description="Of the format.", examples=[1])
+    kind: Kind = Field(description="What the commitments are to.", examples=["input"])
+    parts: list[OpeningPart] = Field(
+        min_length=1, max_length=MOST_SHARDS, fail_fast=True, description="One, or one for each shard."
+    )
 
 
 class Parent(Document):
     """The model that another one is a version of. ``commitment`` is null where its weights are public."""
 
-    model_id: str
-    commitment: Point | None
+    model_id: str = Field(description="Names it at the service that signed.", examples=["mdl_5d1f0c"])
+    commitment: Point | None = Field(description="To its weights; null where they are public.")
 
 
 class Receipt(Document):
@@ -314,17 +393,25 @@ class Receipt(Document):
     weights are public.
     """
 
-    format: Literal["zenserve receipt"] = "zenserve receipt"
-    version: One = 1
-    model_id: str
-    name: str
-    commitment: Point | None
+    format: Literal["zenserve receipt"] = Field(
+        default="zenserve receipt", description="What this document is."
+    )
+    version: One = Field(default=1, description="Of the format.", examples=[1])
+    model_id: str = Field(description="Names the model at the service that signed.", examples=["mdl_5d1f0c"])
+    name: str = Field(description="What its owner called it.", examples=["digits"])
+    commitment: Point | None = Field(description="To its weights; null where they are public.")
     network: Digest
-    parent: Parent | None
-    registration: Digest | None
+    parent: Parent | None = Field(description="The model that it is a version of.")
+    registration: Digest | None = Field(
+        description="SHA-256 of the statement that its registration proves; null where weights are public."
+    )
     registered_at: Time
-    issuer: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex.")]
-    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.")]
+    issuer: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex.", examples=["d7" * 32])
+    ]
+    signature: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.", examples=["e5" * 64])
+    ]
 
 
 def canonical(value: Any) -> bytes:
@@ -367,11 +454,16 @@ def checked(kind: type[DocumentKind], value: Any) -> DocumentKind:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])).encode(errors="replace").decode()
-        raise FileFormatError(
-            "file.json", f"{place or 'the file'}: {first['msg']}", field=place or None
-        ) from None
+        place, reason = first_fault(error)
+        raise FileFormatError("file.json", f"{place or 'the file'}: {reason}", field=place or None) from None
+
+
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Where the first fault is that was found, "" for the whole, and what it is. No value is quoted."""
+    if error.error_count() > MOST_FAULTS:
+        return "", f"{error.error_count()} fields are unknown, missing or wrong"
+    first = error.errors(include_url=False, include_input=False)[0]
+    return ".".join(map(str, first["loc"])).encode(errors="replace").decode(), first["msg"]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

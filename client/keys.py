@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from client.documents import Description, KeyFile, KeyReference, canonical, checked, key_id
 from prover.verifying_key import VerifyingKey
@@ -17,6 +18,11 @@ class OpenedKey(NamedTuple):
     verifying: VerifyingKey
     circuit: Description
     reference: KeyReference
+
+
+def key_file(key: VerifyingKey, circuit: Mapping[str, Any]) -> KeyFile:
+    """The file that hands on ``key`` and what it means (``Circuit.describe``)."""
+    return KeyFile(id=key_id(key.digest, circuit), setup=key.setup, key=key.to_json(), circuit=dict(circuit))
 
 
 def opened(key_file: KeyFile) -> OpenedKey:

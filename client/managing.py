@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Unpack
 
 from client.calls import Calls, delete, get, patch, post
@@ -18,6 +19,7 @@ from client.resources import (
     Scope,
     Tenant,
     TenantChange,
+    Usage,
     Webhook,
 )
 
@@ -46,6 +48,11 @@ class Managing(Calls):
     def webhooks(self) -> Stream[Webhook]:
         """The tenant's webhooks."""
         return self._pages(Webhook, "webhooks")
+
+    @endpoint
+    def rotate_webhook(self, webhook_id: str) -> Flow[NewWebhook]:
+        """Another ``secret``, shown this once. For a day messages are signed with the one of before, too."""
+        return self._read(NewWebhook, post("webhooks", webhook_id, "rotate"))
 
     @endpoint
     def test_webhook(self, webhook_id: str) -> Flow[Delivery]:
@@ -124,6 +131,33 @@ class Managing(Calls):
     def update_tenant(self, tenant_id: str, **changes: Unpack[TenantChange]) -> Flow[Tenant]:
         """Change what is given, and nothing else. Takes the scope ``admin``."""
         return self._read(Tenant, patch("tenants", tenant_id, body=changes))
+
+    @endpoint
+    def get_tenant(self, tenant_id: str) -> Flow[Tenant]:
+        """Takes the scope ``admin``, as all that follows."""
+        return self._read(Tenant, get("tenants", tenant_id))
+
+    @endpoint
+    def suspend_tenant(self, tenant_id: str) -> Flow[Tenant]:
+        """Refuse its keys, and take none of its jobs."""
+        return self._read(Tenant, post("tenants", tenant_id, "suspend", repeatable=True))
+
+    @endpoint
+    def resume_tenant(self, tenant_id: str) -> Flow[Tenant]:
+        """Let it in again."""
+        return self._read(Tenant, post("tenants", tenant_id, "resume", repeatable=True))
+
+    @endpoint
+    def delete_tenant(self, tenant_id: str) -> Flow[Tenant]:
+        """Have the tenant deleted with all that it has, for good. It takes a while."""
+        return self._read(Tenant, delete("tenants", tenant_id))
+
+    @listing
+    def usage(self, *, since: datetime | None = None, until: datetime | None = None) -> Stream[Usage]:
+        """What each tenant's jobs took that ended in this time, the last 30 days unless given: one's own;
+        with the scope ``admin``, all.
+        """
+        return self._pages(Usage, "usage", since=since, until=until)
 
     @listing
     def audit(self) -> Stream[AuditEntry]:

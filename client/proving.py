@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, Unpack
 
 from client.calls import Calls, delete, get, new_key, path, post, post_form
 from client.errors import UnreachableError
@@ -14,9 +14,11 @@ from client.resources import (
     Commitment,
     CommitmentKind,
     Dataset,
+    DryRun,
     Model,
     Privacy,
     Proof,
+    ProofFields,
     Reveal,
     Scheme,
     State,
@@ -38,6 +40,7 @@ class Proving(Calls):
         onnx: bytes,
         calibration: bytes,
         *,
+        calibration_labels: bytes | None = None,
         name: str = "unnamed",
         weight_privacy: WeightPrivacy = "public",
         bits: int = 8,
@@ -45,10 +48,13 @@ class Proving(Calls):
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
-        ``parent_id``: the model that this is a new version of.
+        with ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
+        the model that this is a new version of.
         """
         fields = {"name": name, "weight_privacy": weight_privacy, "bits": bits, "parent_id": parent_id}
         files = {"model": onnx, "calibration": calibration}
+        if calibration_labels is not None:
+            files["calibration_labels"] = calibration_labels
         return self._submit_files(Model, "models", files, fields, idempotency_key)
 
     @endpoint
@@ -251,6 +257,14 @@ class Proving(Calls):
             "expires_in_days": expires_in_days,
         }
         return self._read(Proof, post("proofs", body=body, idempotency_key=idempotency_key or new_key()))
+
+    @endpoint
+    def dry_run(self, model_id: str, values: Any = None, **fields: Unpack[ProofFields]) -> Flow[DryRun]:
+        """What a proof would show and take, and whether it could be made: ``create_proof`` without making
+        anything. The network is executed and the witness held against every constraint.
+        """
+        body = {"model_id": model_id, "input": values, **fields}
+        return self._read(DryRun, post("proofs", body=body, prefer="dry-run", repeatable=True))
 
     @endpoint
     def get_proof(self, proof_id: str) -> Flow[Proof]:

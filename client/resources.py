@@ -34,7 +34,8 @@ TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """How a job is doing. ``percent`` is of the present ``stage``; ``overall_percent`` and ``eta_seconds`` of
-    all of it, None while nobody can say; ``timings`` are seconds per stage.
+    all of it, ``eta_setup_seconds`` of keys that are to be made first, None while nobody can say; ``timings``
+    are seconds per stage.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Job:
     percent: float
     overall_percent: float | None = None
     eta_seconds: float | None = None
+    eta_setup_seconds: float | None = None
     attempt: int
     cancel_requested: bool
     priority: int = 0
@@ -64,8 +66,8 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Job):
-    """A registered network. ``commitment`` is there where the weights are committed. Lists leave out the
-    ``description`` and ``registration_key_id``.
+    """A registered network. ``commitment`` is there where the weights are committed; ``report`` says what
+    quantisation did. Lists leave out the ``report``, the ``description`` and ``registration_key_id``.
     """
 
     name: str
@@ -74,9 +76,10 @@ class Model(Job):
     parent_id: str | None
     network: str | None
     commitment: str | None
-    setup: str
+    setup: str | None
     verification_key_id: str | None
     registration_key_id: str | None = None
+    report: dict[str, Any] | None = None
     description: dict[str, Any] | None = None
 
 
@@ -98,7 +101,9 @@ class Dataset(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Proof(Job):
-    """A proof, from the request to the result. ``values``: all that it shows, by name."""
+    """A proof, from the request to the result. ``values``: all that it shows, by name; ``logits``: what those
+    stand for, where it shows them. Lists leave out the ``logits``.
+    """
 
     model_id: str
     scheme: Scheme
@@ -107,6 +112,43 @@ class Proof(Job):
     verification_key_id: str | None
     label: int | None
     values: dict[str, Any] | None
+    logits: list[float] | None = None
+
+
+class ProofFields(TypedDict, total=False):
+    """What a request for a proof may say, beside the model and the input (``Client.create_proof``)."""
+
+    scheme: Scheme
+    input_id: str | None
+    input_privacy: Privacy | None
+    reveal: Reveal | None
+    top: int | None
+    reference: Any
+    reference_id: str | None
+    threshold: int | None
+    dataset_id: str | None
+    challenge: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """What a proof would show and take; its constraints hold. ``verification_key_id`` is None where setup is
+    due.
+    """
+
+    model_id: str
+    scheme: Scheme
+    label: int | None
+    values: dict[str, Any]
+    constraints: int
+    proofs: int
+    verification_key_id: str | None
+    setup_seconds: float
+    proof_seconds: float
+    memory_bytes: int
+    key_bytes: int
+    proof_bytes: int
+    queue: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +178,15 @@ class Verification:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Issuer:
+    """A key that the service signs receipts with, or did: ``issuer`` is in them."""
+
+    issuer: str
+    is_present: bool
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Principal:
     """Who asks: ``actor`` is the id of the key, or ``local``."""
 
@@ -146,13 +197,17 @@ class Principal:
 
 @dataclass(frozen=True, kw_only=True)
 class Tenant:
-    """Whose things are whose, and how much of the service they may have. None: the service's own limit."""
+    """Whose things are whose, and how much of the service they may have. None: the service's own limit.
+    Suspended, its keys are refused; deleted, it goes when all that it has is gone.
+    """
 
     id: str
     name: str
     max_queued: int | None
     max_running: int | None
     retention_days: int | None
+    suspended_at: datetime | None = None
+    deleted_at: datetime | None = None
     created_at: datetime
 
 
@@ -195,11 +250,14 @@ class Webhook:
     events: list[Event]
     created_at: datetime
     disabled_at: datetime | None
+    previous_until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewWebhook(Webhook):
-    """A webhook that was made just now. ``secret`` signs its messages (``client.webhooks``): keep it."""
+    """A webhook that was made just now, or has a new secret. ``secret`` signs its messages
+    (``client.webhooks``): keep it.
+    """
 
     secret: str = field(repr=False)
 
@@ -218,6 +276,20 @@ class Delivery:
     attempts: list[dict[str, Any]]
     next_at: datetime
     created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What the jobs of a tenant took that ended in a range of time: ``seconds`` of workers, ``rows`` that
+    were proven, ``bytes`` that were stored. ``name`` is None where the tenant is gone.
+    """
+
+    tenant_id: str
+    name: str | None
+    jobs: int
+    seconds: float
+    rows: int
+    bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,5 +318,5 @@ def read(kind: type[Resource], document: dict[str, Any]) -> Resource:
 
 
 def _value(name: str, value: Any) -> Any:
-    is_time = name == "at" or name.endswith("_at")
+    is_time = name in ("at", "since", "previous_until") or name.endswith("_at")
     return datetime.fromisoformat(value) if is_time and value is not None else value

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from typing import Any, Final, NoReturn, Protocol
+
+from pydantic import Field
 
 from client import words
 from client.documents import (
@@ -32,7 +33,7 @@ from prover.curve import ARKWORKS, Curve
 from prover.opening import Revealed, check_opening, check_sum
 from prover.verdict import OK, Verdict
 from prover.verdict import REASONS as PROVER_REASONS
-from prover.verification import Claim, verify_batch
+from prover.verification import Claim, Flaw, verify_groups
 
 REASONS: Final[dict[str, str]] = {
     **PROVER_REASONS,
@@ -74,13 +75,21 @@ class Verification(Document):
     where it is not valid.
     """
 
-    valid: bool
-    reason: str
-    detail: str
-    verified: list[str]
-    not_verified: list[str]
-    verification_key: KeyReference
-    statement: Statement | None
+    valid: bool = Field(description="Whether the proof convinces.", examples=[True])
+    reason: str = Field(description="Stable; `ok`, or why it does not convince.", examples=["ok"])
+    detail: str = Field(description="The same for people.", examples=["the proof is valid"])
+    verified: list[str] = Field(
+        description="In sentences, what a reader may rely on; empty where it is not valid.",
+        examples=[["The label is 7."]],
+    )
+    not_verified: list[str] = Field(
+        description="In sentences, what a reader may not rely on.",
+        examples=[["Who made the input, and when."]],
+    )
+    verification_key: KeyReference = Field(
+        description="The key that it was verified with: is it one that you trust?"
+    )
+    statement: Statement | None = Field(description="What was proven; null where it is not valid.")
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ def judge(
 
 def judge_each(cases: Sequence[Case], *, curve: Curve[Any, Any] = ARKWORKS) -> list[Verification]:
     """The verdict on each case, as ``judge`` gives it. Proofs under one key are checked together, which takes
-    a third of the time; where one of them is wrong, each of them by itself.
+    a third of the time; where one of them is wrong, each case by itself.
     """
     answers: dict[int, Verification] = {}
     by_key: dict[bytes, dict[int, list[Claim]]] = {}
@@ -126,9 +135,8 @@ def judge_each(cases: Sequence[Case], *, curve: Curve[Any, Any] = ARKWORKS) -> l
             answers[index] = case.refused(refusal)
     for claims in by_key.values():
         key = cases[next(iter(claims))].key.verifying
-        verdicts = iter(verify_batch(key, [*chain.from_iterable(claims.values())], curve=curve))
-        for index, own in claims.items():
-            answers[index] = cases[index].answer(list(islice(verdicts, len(own))))
+        flaws = verify_groups(key, [*claims.values()], curve=curve)
+        answers |= {index: cases[index].answer(flaw) for index, flaw in zip(claims, flaws, strict=True)}
     return [answers[index] for index in range(len(cases))]
 
 
@@ -173,21 +181,17 @@ class Case:
             ]
         )
 
-    def answer(self, verdicts: Sequence[Verdict]) -> Verification:
-        """The answer, given the ``verdicts`` on the claims."""
+    def answer(self, flaw: Flaw | None) -> Verification:
+        """The answer, given the ``flaw`` of the claims."""
         try:
-            self._check_verdicts(verdicts)
+            if flaw is not None:
+                where = f"Shard {flaw.index}: " if self.statement.dataset else ""
+                reason, detail = self._named(flaw.verdict)
+                _refuse(reason, f"{where}{detail}")
             self._check_known()
         except _RefusedError as refusal:
             return self.refused(refusal)
         return self._accepted()
-
-    def _check_verdicts(self, verdicts: Sequence[Verdict]) -> None:
-        for index, verdict in enumerate(verdicts):
-            if not verdict:
-                where = f"Shard {index}: " if self.statement.dataset else ""
-                reason, detail = self._named(verdict)
-                _refuse(reason, f"{where}{detail}")
 
     def _check_known(self) -> None:
         if self.known.input is not None:
@@ -224,7 +228,7 @@ class Case:
         if self.document.statement_sha256 != said.sha256.hex():
             _refuse("statement_edited")
         if said.verification_key != self.key.reference:
-            _refuse("key_mismatch")
+            _refuse("key_mismatch", self._wrong_key())
         if said.network != self.circuit.network:
             _refuse("network_mismatch")
         if said.scheme != self.circuit.scheme:
@@ -242,6 +246,15 @@ class Case:
         outside = [name for name in self.circuit.commitments if name not in ("dataset", "correct")]
         if sorted(said.commitments) != sorted(outside):
             _refuse("commitment_count", f"The commitments must be {', '.join(outside) or 'none'}.")
+
+    def _wrong_key(self) -> str:
+        named, given = self.statement.verification_key.id, self.key.reference.id
+        if named == given:
+            return "The document names another setup of the key than the key itself."
+        return (
+            f"The document names the key {named}, and the one given is {given}. From whom you trust:"
+            f" zenserve key get {named} -o key.json"
+        )
 
     def _check_expected(self) -> None:
         wanted = self.expected

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from client.calls import Calls, get, post
 from client.errors import ApiError
-from client.flows import Flow, endpoint
-from client.resources import Verification, read
+from client.flows import Flow, Stream, endpoint, listing
+from client.resources import Issuer, Verification, read
 
 if TYPE_CHECKING:
     from client import verification
@@ -21,6 +21,11 @@ class Verifying(Calls):
     def get_verification_key(self, key_id: str) -> Flow[dict[str, Any]]:
         """The key file: the key, and what it proves."""
         return self._json(get("verification-keys", key_id))
+
+    @listing
+    def issuers(self) -> Stream[Issuer]:
+        """The keys that the service signs receipts with, or did."""
+        return self._pages(Issuer, "issuers")
 
     @endpoint
     def verify(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from fastapi_offline import FastAPIOffline
 from starlette.formparsers import MultiPartParser
+from starlette.middleware.cors import CORSMiddleware
 
 from service import dashboard
-from service.api import problems
+from service.api import openapi, problems
 from service.api.body_limit import BodyLimit
 from service.api.door import Door
+from service.api.headers import BrowserHeaders
 from service.api.metrics import Requests
 from service.api.observation import Observation
-from service.api.rates import Buckets
+from service.api.rates import SharedBuckets, Shelf
 from service.api.routes import (
     accounts,
     commitments,
@@ -30,6 +33,7 @@ from service.api.routes import (
     webhooks,
 )
 from service.api.verifier import Verifier
+from service.api.watcher import Watcher
 from service.runtime import Runtime
 
 _DESCRIPTION = """\
@@ -40,39 +44,56 @@ account and no trust in this service.
 Every error is a problem document (RFC 9457) with a stable `code`.
 """
 
-_EVENTS = """\
-event: progress
-data: {"id": "prf_5d1f…", "state": "running", "stage": "msm_a", "percent": 62.5, …}
-id: 7
 
-event: end
-data: {"id": "prf_5d1f…", "state": "succeeded", "label": 7, …}
-id: 9
-"""
+_ASKED = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID", "Prefer")
+_ANSWERED = ("ETag", "Link", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID")
+"""What pages of other sites may send and read."""
 
 
 def create_app(runtime: Runtime) -> FastAPI:
     """The application over an open runtime. It starts no threads and no processes."""
+    shelf = Shelf.from_settings(runtime.settings)
+
+    @asynccontextmanager
+    async def closing(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        if shelf is not None:
+            await shelf.close()
+
     # Not FastAPI's telemetry, whose spans and logs could carry what callers want kept secret, but our own:
     # ``observation``.
-    app = FastAPIOffline(  # /docs without a CDN: it works on any network, and tells nobody who reads it
+    app = FastAPIOffline(  # what /docs is made of, without a CDN: it tells nobody who reads it
+        docs_url=None,
         redoc_url=None,
         title="ZenServe",
         version="1",
         description=_DESCRIPTION,
         webhooks=webhooks.messages,
+        generate_unique_id_function=openapi.operation_id,
         telemetry={"tracing": False, "metrics": False, "logs": False},
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         redirect_slashes=False,
+        lifespan=closing,
     )
     app.state.runtime = runtime
+    app.state.commit = metrics.commit_of(runtime.settings)
     app.state.verifier = Verifier(runtime)
+    app.state.watcher = Watcher(runtime)
     # Larger parts would be spooled to a temporary file in the clear.
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
-    app.state.verifications = Buckets("verify", runtime.settings.verify_per_minute)
-    app.add_middleware(Door, runtime=runtime, verifications=app.state.verifications)
+    app.state.verifications = SharedBuckets("verify", runtime.settings.verify_per_minute, shelf)
+    app.add_middleware(Door, runtime=runtime, verifications=app.state.verifications, shelf=shelf)
+    if runtime.settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,  # around the door: its refusals are to be read, and a preflight shows no key
+            allow_origins=runtime.settings.cors_origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=_ASKED,
+            expose_headers=_ANSWERED,
+        )
     app.state.requests = Requests()
+    app.add_middleware(BrowserHeaders)
     app.add_middleware(Observation, requests=app.state.requests)  # the last one added is the outermost
     problems.install(app)
     everywhere = problems.responses(413, 422, 429, 500, 503)
@@ -89,19 +110,5 @@ def create_app(runtime: Runtime) -> FastAPI:
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            license_info=app.license_info,
-            routes=app.routes,
-            webhooks=app.webhooks.routes,
-        )
-        schema["components"]["schemas"]["Problem"] = problems.Problem.model_json_schema()
-        # FastAPI describes event streams in words of OpenAPI 3.2, under the heading of 3.1. Without a schema
-        # it is right by both: 3.1 applies one to the stream, 3.2 to each event.
-        for path in (path for path in schema["paths"] if path.endswith("/events")):
-            stream = schema["paths"][path]["get"]["responses"]["200"]["content"]
-            stream["text/event-stream"] = {"example": _EVENTS}
-        app.openapi_schema = schema
+        app.openapi_schema = openapi.describe(app)
     return app.openapi_schema

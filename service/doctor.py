@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kernels.target import available_targets
-from service import sealed
+from service import engine, sealed
 from service.basis import find_basis
 from service.runtime import Runtime
 from service.storage import schema
 from service.storage.database import clock
 from service.storage.repositories.deployment import Deployment
 from service.storage.repositories.workers import Workers
-from service.worker import engine
 from service.worker.abilities import Abilities
 from zenerrors import FileFormatError, ZenError
 
@@ -51,7 +50,10 @@ def examine(runtime: Runtime) -> Iterator[Finding]:
     yield _checked("database", _database, runtime)
     schema = _checked("schema", _schema, runtime)
     yield schema
-    yield _checked("broker", _broker, runtime)
+    broker = _checked("broker", _broker, runtime)
+    yield broker
+    if broker.verdict == "ok":
+        yield _checked("beat", _beat, runtime)
     yield _checked("store", _store, runtime)
     if schema.verdict == "ok":
         yield _checked("secret", _secret, runtime)
@@ -179,6 +181,17 @@ def _workers(runtime: Runtime) -> Finding:
         return Finding("workers", "warn", "none is alive", start)
     shown = ", ".join(f"{worker.host} ({'+'.join(worker.queues or ())})" for worker in live)
     return Finding("workers", "ok", f"{len(live)} alive: {shown}")
+
+
+def _beat(runtime: Runtime) -> Finding:
+    if runtime.queue.has_beat():
+        return Finding("beat", "ok", "runs")
+    return Finding(
+        "beat",
+        "warn",
+        "none runs: nothing is taken back from dead workers, told to webhooks or deleted",
+        "start one: `zenserve beat`",
+    )
 
 
 def _disk(runtime: Runtime) -> Finding:

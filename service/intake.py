@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 
 import circuits
 from circuits import QuantGraph
+from circuits.graph import Graph
 from circuits.inference import most_labels
+from circuits.quantisation import ranges, report
 from circuits.recognition import embedding_type
-from client.datasets import LabelledData
+from client.datasets import LabelledData, one_input
 from service.sealed import Integers, Secret, pack
 from zenerrors import TensorError
 
@@ -34,6 +37,32 @@ def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
     return circuits.quantise(graph, read_numbers(calibration, "calibration"), bits=int(bits)).to_bytes()
 
 
+def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes) -> bytes:
+    """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
+
+    ``labels``: of the calibration's samples, or nothing: the report then has ranges alone. Raises
+    ``ModelError``, ``TensorError``.
+    """
+    graph = circuits.load_onnx(onnx)
+    samples = _fitted(read_numbers(calibration, "calibration"), graph.input_shape, leading=1)
+    qgraph = circuits.quantise(graph, samples, bits=int(bits))
+    found = json.dumps(_report(graph, qgraph, samples, labels), allow_nan=False)
+    return found.encode() + b"\n" + qgraph.to_bytes()
+
+
+def _report(graph: Graph, qgraph: QuantGraph, samples: Floats, labels: bytes) -> dict[str, Any]:
+    """How far the tensors reach; with labels, what quantisation costs, too."""
+    if not labels:
+        tensors = [asdict(each) for each in ranges(graph, qgraph, samples)]
+        unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
+        return {"images": len(samples), **unknown, "tensors": tensors}
+    classes = _labels(labels, qgraph.classes, "calibration_labels")
+    if len(classes) != len(samples):
+        reason = f"there are {len(classes)} calibration_labels, and {len(samples)} samples: one for each"
+        raise TensorError("input.shape", reason, field="calibration_labels")
+    return report(graph, qgraph, samples, classes).to_json()
+
+
 def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
     """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
     packed.
@@ -41,7 +70,7 @@ def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
     Raises ``TensorError``: what is no ``.npy`` file and no JSON, other shapes, labels that are no class.
     """
     graph = QuantGraph.from_bytes(quantised)
-    images, classes = read_numbers(samples, "samples"), _labels(labels, graph.classes)
+    images, classes = read_numbers(samples, "samples"), _labels(labels, graph.classes, "labels")
     if images.shape[:1] != classes.shape:
         raise TensorError(
             "input.shape",
@@ -53,7 +82,16 @@ def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
     return LabelledData.of(images, classes).sha256 + pack(secrets)
 
 
-UNTRUSTED: dict[str, Callable[..., bytes]] = {"quantise": quantise, "read_dataset": read_dataset}
+def as_json(data: bytes, field: bytes) -> bytes:
+    """A file's numbers as JSON. Raises ``TensorError``."""
+    return json.dumps(read_numbers(data, field.decode()).tolist()).encode()
+
+
+UNTRUSTED: dict[str, Callable[..., bytes]] = {
+    "read_model": read_model,
+    "read_dataset": read_dataset,
+    "as_json": as_json,
+}
 
 
 def read_numbers(data: bytes, field: str) -> Floats:
@@ -146,24 +184,30 @@ def architecture(quantised: bytes) -> bytes:
 
 def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None = None) -> Integers:
     try:
-        return graph.quantise_input(values)
+        return graph.quantise_input(_fitted(values, graph.input_shape))
     except TensorError as error:
         place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)
         raise TensorError(error.code, message, field=field) from None
 
 
-def _labels(data: bytes, classes: int) -> Integers:
-    values = read_numbers(data, "labels")
+def _fitted(values: Floats, shape: Sequence[int], *, leading: int = 0) -> Floats:
+    """``values`` in ``shape`` after ``leading`` axes, where a batch of one is all that differs."""
+    given = values.shape[leading:]
+    return values.reshape(*values.shape[:leading], *shape) if one_input(given, shape) else values
+
+
+def _labels(data: bytes, classes: int, field: str) -> Integers:
+    values = read_numbers(data, field)
     labels = values.astype(np.int64)
     if values.ndim != 1 or len(values) == 0:
-        raise TensorError("input.shape", "labels must be a flat list, one for each sample", field="labels")
+        raise TensorError("input.shape", f"{field} must be a flat list, one for each sample", field=field)
     wrong = np.flatnonzero((labels != values) | (labels < 0) | (labels >= classes))
     if len(wrong):
         raise TensorError(
             "input.out_of_range",
-            f"labels[{wrong[0]}] is no class: labels are whole numbers from 0 to {classes - 1}",
-            field="labels",
+            f"{field}[{wrong[0]}] is no class: labels are whole numbers from 0 to {classes - 1}",
+            field=field,
         )
     return labels
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import CodeType, TracebackType
 
 _context: ContextVar[dict[str, object]] = ContextVar("log", default={})  # noqa: B039  never changed
 
@@ -50,16 +51,20 @@ def _plain(value: object) -> str:
 
 
 def _frames(record: logging.LogRecord) -> list[str]:
-    """Where it happened and the exception's class, without its message."""
-    if not record.exc_info or record.exc_info[0] is None:
-        return []
-    frames = []
-    trace = record.exc_info[2]
+    """Where it happened and the exception's class, without its message; after those that it came of."""
+    frames: list[str] = []
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None:
+        places = [f"{code.co_filename}:{line} {code.co_name}" for code, line in _places(error.__traceback__)]
+        frames = [*places, type(error).__name__, *frames]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return frames
+
+
+def _places(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
     while trace is not None:
-        code = trace.tb_frame.f_code
-        frames.append(f"{code.co_filename}:{trace.tb_lineno} {code.co_name}")
+        yield trace.tb_frame.f_code, trace.tb_lineno
         trace = trace.tb_next
-    return [*frames, record.exc_info[0].__name__]
 
 
 def configure(level: str, form: str = "text") -> None:

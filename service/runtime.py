@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from service.jobs.queue import Queue
 from service.settings import Settings
+from service.storage import private
 from service.storage.database import Database
 from service.storage.store import Store
 from service.storage.vault import Vault
@@ -21,8 +22,11 @@ class Runtime:
 
     @classmethod
     def open(cls, settings: Settings) -> Runtime:
-        """Open the data directory, making it on first use: readable by its owner only."""
-        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Open the data directory, making it on first use.
+
+        Raises ``RequestError`` (``request.settings``) where others could read it.
+        """
+        private.own(settings.data_dir)
         return cls(
             settings,
             Database.from_settings(settings),

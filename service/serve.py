@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,11 +31,12 @@ from service.beat.webhooks import Courier
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.settings import Settings
-from service.storage import schema
-from zenerrors import ConflictError, ResourceError
+from service.storage import private, schema
+from zenerrors import ConflictError
 
 STOP_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 10.0
+_OTHER_FILES = 512
 
 
 class Helper(Protocol):
@@ -104,43 +105,48 @@ class Supervisor(threading.Thread):
         return self._process.wait()
 
 
-def serve(settings: Settings) -> None:
-    """API, beat and a worker.
+def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
+    """API, beat and a worker. ``announce`` is told the token, if there is one, once the address is open.
 
     Raises ``ConflictError`` where the data directory is in use, and ``OSError`` where it cannot be made or
     the address cannot be listened on.
     """
     with (
         _process(settings) as (runtime, stopped),
-        _only_one(settings.data_dir),
+        only_one(settings.data_dir),
         listen(settings.host, settings.port) as listener,
     ):
+        from service.api import local_token  # slow to load, as the application is
+
         schema.migrate(runtime.database)
-        with _running(Reaper(runtime), Courier(runtime), Supervisor(runtime)):
+        with (
+            local_token.shown(runtime, settings.port) as token,
+            _running(Reaper(runtime), Courier(runtime), Supervisor(runtime)),
+        ):
             log.event("service.started", url=settings.url, data=settings.data_dir)
-            if not stopped.is_set():
-                run_api(runtime, listener)
+            announce(token)
+            run_api(runtime, listener, stopped)
     log.event("service.stopped")
 
 
 def serve_api(settings: Settings) -> None:
     """The API alone, ``processes`` of it at one address. Raises ``OSError``, ``ResourceError``."""
     with _process(settings) as (runtime, stopped), listen(settings.host, settings.port) as listener:
-        _require_schema(runtime)
+        schema.require(runtime.database)
         log.event("api.started", url=settings.url, processes=settings.processes)
         if stopped.is_set():
             return
         if settings.processes == 1:
-            run_api(runtime, listener)
+            run_api(runtime, listener, stopped)
         else:
-            config = _server("service.serve:another_api", factory=True, workers=settings.processes)
+            config = _server(settings, "service.serve:another_api", factory=True, workers=settings.processes)
             Multiprocess(config, [listener]).run()
 
 
 def serve_worker(settings: Settings) -> None:
     """One worker, started again when it dies. Raises ``ResourceError``."""
     with _process(settings) as (runtime, stopped):
-        _require_schema(runtime)
+        schema.require(runtime.database)
         with _running(Supervisor(runtime)):
             stopped.wait()
 
@@ -151,7 +157,7 @@ def serve_beat(settings: Settings) -> None:
     Raises ``ResourceError``.
     """
     with _process(settings) as (runtime, stopped):
-        _require_schema(runtime)
+        schema.require(runtime.database)
         with _running(Reaper(runtime), Courier(runtime)):
             log.event("beat.started")
             stopped.wait()
@@ -167,10 +173,23 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def run_api(runtime: Runtime, listener: socket.socket) -> None:
-    """The API in this process, until a signal stops it."""
+def run_api(runtime: Runtime, listener: socket.socket, stopped: threading.Event) -> None:
+    """The API in this process, until a signal stops it, be it one that came before it listens to them."""
     telemetry.configure("api")
-    uvicorn.Server(_server(_application(runtime))).run(sockets=[listener])
+    config = _server(runtime.settings, _application(runtime))
+    _Server(config, stopped).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Listens to signals itself; of those that came before ``startup``, ``stopped`` tells."""
+
+    def __init__(self, config: uvicorn.Config, stopped: threading.Event) -> None:
+        super().__init__(config)
+        self._stopped = stopped
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.should_exit = self.should_exit or self._stopped.is_set()
 
 
 def another_api() -> object:
@@ -191,16 +210,36 @@ def _application(runtime: Runtime) -> Any:
     return app
 
 
-def _server(app: Any, **options: Any) -> uvicorn.Config:
+def _server(settings: Settings, app: Any, **options: Any) -> uvicorn.Config:
+    _make_room(settings.max_connections)
     return uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2, **options
+        app,
+        http="service.api.connections:Connection",
+        ws="none",
+        limit_concurrency=settings.max_connections,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        **options,
     )
+
+
+def _make_room(connections: int) -> None:
+    """Let this process have so many and its own files open: often the limit is lower until somebody asks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @contextmanager
 def _process(settings: Settings) -> Iterator[tuple[Runtime, threading.Event]]:
     """A process of the service: what it works with, and whether it was told to stop."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold inputs in the clear
+    private.close_to_others()
     log.configure(settings.log_level, settings.log_format)
     os.environ.update(settings.environment())
     # From now on, while all is still being started; and once more when the API's server is down: it raises
@@ -224,15 +263,8 @@ def _running(*helpers: Helper) -> Iterator[None]:
         yield
 
 
-def _require_schema(runtime: Runtime) -> None:
-    if not schema.at_head(runtime.database):
-        raise ResourceError(
-            "resource.schema", "the schema is not the one of this version: run `zenserve migrate`"
-        )
-
-
 @contextmanager
-def _only_one(data_dir: Path) -> Iterator[None]:
+def only_one(data_dir: Path) -> Iterator[None]:
     with (data_dir / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -23,7 +24,7 @@ def _listed(value: object) -> object:
 def _spelled(value: object) -> str:
     """A setting as its variable has it."""
     if isinstance(value, list):
-        return ",".join(str(part) for part in value)
+        return ",".join(_spelled(part) for part in value)
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
@@ -31,7 +32,7 @@ Listed = BeforeValidator(_listed)
 
 
 class Settings(BaseSettings):
-    """Defaults are the embedded shape: one directory, one worker, this host only, nobody asked for a key.
+    """Defaults are the embedded shape: one directory, one worker, this host only.
 
     Production names a database, a broker and a store; then the secret, too, has to come from outside, since
     several hosts share it.
@@ -52,17 +53,25 @@ class Settings(BaseSettings):
     store_cache_bytes: int = Field(default=32 << 30, ge=1)
     """How much of a remote store is kept on this host."""
     secret_key: SecretStr | None = None
+    previous_secret_keys: Annotated[list[SecretStr], NoDecode, Listed] = []
+    """What they sealed opens still, until ``zenserve secret rotate`` has sealed all of it anew."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
     processes: int = Field(default=1, ge=1, le=64)
     """Of the API on this host."""
-    auth: Literal["keys", "off"] = "off"
-    """``off``: whoever reaches this host's loopback address may do everything."""
+    auth: Literal["keys", "off"] = "keys"
+    """``off``: whoever reaches this host's loopback address may do everything, each of its users."""
+    cors_origins: Annotated[list[str], NoDecode, Listed] = []
+    """Web sites, ``https://host``, whose pages may ask: with keys of their own, never with cookies."""
     rate_per_minute: int = Field(default=600, ge=1)
-    """Requests of one key, and of one address that shows none."""
+    """Requests of one tenant, and of one address that shows no key."""
     verify_per_minute: int = Field(default=6000, ge=1)
     """Verifications of one address."""
+    max_connections: int = Field(default=1024, ge=8)
+    """Of each process of the API; an eighth of them from one address."""
+    max_streams: int = Field(default=250, ge=1)
+    """Jobs that one key follows or waits for at once, in each process of the API; a tenant, four times."""
     max_body_bytes: int = Field(default=64 << 20, ge=1)
     max_uploads_bytes: int = Field(default=4 << 30, ge=1)
     """What one tenant may have uploaded and not yet used."""
@@ -98,11 +107,12 @@ class Settings(BaseSettings):
 
     @classmethod
     def read(cls, **given: object) -> Self:
-        """The environment's settings, and these in place of them. Raises ``RequestError``
-        (``request.settings``), which names the variable.
+        """The environment's settings, and these in place of them; what is in neither may be a credential of
+        systemd's. Raises ``RequestError`` (``request.settings``), which names the variable.
         """
+        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         try:
-            return cls(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+            return cls(**named | {"_secrets_dir": os.environ.get("CREDENTIALS_DIRECTORY")})
         except ValidationError as error:
             first = error.errors()[0]
             reason = str(first["msg"]).removeprefix("Value error, ")
@@ -148,6 +158,14 @@ class Settings(BaseSettings):
         if url is not None and not url.startswith("s3://"):
             raise ValueError("give s3://bucket/prefix, and AWS_ENDPOINT_URL for a store that is not Amazon's")
         return url
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _are_origins(cls, origins: list[str]) -> list[str]:
+        for origin in origins:
+            if not re.fullmatch(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?", origin):
+                raise ValueError(f"{origin} is no origin: give https://host or http://host:port")
+        return origins
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -41,7 +41,7 @@ def configure(process: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise RequestError(
-            "request.settings", f"{ENDPOINT} needs pip install 'zenserve[telemetry]'", field=ENDPOINT
+            "request.settings", f"{ENDPOINT} needs pip install 'zenserve[production]'", field=ENDPOINT
         ) from None
     name = os.environ.get("OTEL_SERVICE_NAME", f"zenserve-{process}")
     provider = Provider(resource=Resource.create({"service.name": name}))

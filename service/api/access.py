@@ -17,13 +17,14 @@ from typing import Any, Final, Literal, get_args
 
 from fastapi import Request, Security
 from fastapi.security import HTTPBearer
+from sqlalchemy.orm import Session
 from starlette.requests import HTTPConnection
 
 from service.api import audit
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.database import clock
-from service.storage.repositories.accounts import Keys
+from service.storage.repositories.accounts import Keys, suspended
 from service.storage.tables import LOCAL_TENANT, ApiKey
 from zenerrors import AccessError, RequestError
 
@@ -65,6 +66,9 @@ class Principal:
 
 LOCAL = Principal(LOCAL_TENANT, "local", frozenset(SCOPES))
 """Whoever reaches a service that asks for no keys."""
+LOCAL_NUMBER: Final = "0" * 12
+LOCAL_KEY: Final = f"key_{LOCAL_NUMBER}"
+"""The token's row (``local_token``)."""
 
 
 def read_scopes(names: Sequence[str]) -> list[Scope]:
@@ -83,10 +87,11 @@ def make_key(
     scopes: list[Scope],
     expires_in_days: int | None = None,
     moment: datetime | None = None,
+    number: str | None = None,
 ) -> tuple[ApiKey, str]:
     """A row for a new key, and the key itself: it cannot be shown again."""
     moment = moment or now()
-    number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    number, secret = number or secrets.token_hex(6), secrets.token_urlsafe(32)
     row = ApiKey(
         id=f"key_{number}",
         tenant_id=tenant_id,
@@ -105,8 +110,9 @@ def authenticate(
     connection: HTTPConnection,
     to_note: Callable[[], bool] = lambda: True,
 ) -> Principal:
-    """Who shows this key. Raises ``AccessError`` (``auth.invalid``) for one that is unknown, expired or
-    revoked: the answer does not tell which. That is noted in the audit log, if it is ``to_note``.
+    """Who shows this key. Raises ``AccessError``: ``auth.invalid`` for one that is unknown, expired or
+    revoked, which it does not tell; ``auth.suspended`` for one of a tenant that is. That is noted in the
+    audit log, if it is ``to_note``.
     """
     found = _KEY.fullmatch(key)
     with runtime.database.read() as session:
@@ -120,9 +126,16 @@ def authenticate(
             whose = (row.tenant_id, row.id) if row and matches else ("", "nobody")
             with runtime.database.write() as session:
                 audit.note(session, Principal(*whose, frozenset()), "key.refuse", None, connection)
+        if row and matches and row.tenant.suspended_at:
+            raise suspended()
         raise AccessError("auth.invalid", "this key is not known, expired or was revoked")
     _note_use(runtime, row)
     return principal_of(row)
+
+
+def is_local(key: str) -> bool:
+    """Whether this would be the token of a service that runs for one user."""
+    return key.startswith(f"zen_{LOCAL_NUMBER}_")
 
 
 def principal_of(row: ApiKey) -> Principal:
@@ -130,15 +143,17 @@ def principal_of(row: ApiKey) -> Principal:
 
 
 def is_live(row: ApiKey, moment: datetime) -> bool:
-    """Whether a key is neither revoked nor expired at this moment of the database's clock."""
-    return row.revoked_at is None and (row.expires_at is None or moment < row.expires_at)
+    """Whether a key is neither revoked nor expired at this moment of the database's clock, nor its tenant
+    suspended.
+    """
+    expired = row.expires_at is not None and row.expires_at <= moment
+    return row.revoked_at is None and not expired and row.tenant.suspended_at is None
 
 
-def is_still_good(runtime: Runtime, principal: Principal) -> bool:
-    """Whether the key that made the principal is; callers that showed none stay who they are."""
-    with runtime.database.read() as session:
-        row = Keys(session).find(principal.actor)
-        return is_live(row, clock(session)) if row else principal.actor == LOCAL.actor
+def is_still_good(session: Session, actor: str) -> bool:
+    """Whether this caller's key is; callers that showed none stay who they are."""
+    row = Keys(session).find(actor)
+    return is_live(row, clock(session)) if row else actor == LOCAL.actor
 
 
 def needs(*scopes: Scope) -> Callable[..., Coroutine[Any, Any, Principal]]:
@@ -160,7 +175,11 @@ def needs(*scopes: Scope) -> Callable[..., Coroutine[Any, Any, Principal]]:
 
 
 def key_required() -> AccessError:
-    return AccessError("auth.required", "send an API key: Authorization: Bearer zen_…", field="Authorization")
+    return AccessError(
+        "auth.required",
+        "send an API key: Authorization: Bearer zen_…; `zenserve token` prints that of your own service",
+        field="Authorization",
+    )
 
 
 def _digest(secret: str) -> bytes:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from sqlalchemy.orm import Session
 from starlette.requests import HTTPConnection
 
@@ -10,7 +15,8 @@ from service.api.access import Principal, Scope
 from service.jobs.lifecycle import new_id, now
 from service.storage.database import clock
 from service.storage.repositories.accounts import Keys, Tenants
-from service.storage.tables import ApiKey, Tenant
+from service.storage.tables import LOCAL_TENANT, ApiKey, Tenant
+from zenerrors import ConflictError
 
 LIMITS = ("max_queued", "max_running", "retention_days")
 
@@ -41,6 +47,51 @@ def change_tenant(
     return tenant
 
 
+def suspend_tenant(session: Session, by: Principal, tenant_id: str, request: HTTPConnection | None) -> Tenant:
+    """Refuse its keys and take none of its jobs, until it is resumed. To suspend it again is no error.
+
+    Raises ``NotFoundError``, ``ConflictError`` (``conflict.own_tenant``).
+    """
+    tenant = _other(session, by, tenant_id)
+    if tenant.suspended_at is None:
+        tenant.suspended_at = clock(session)
+        audit.note(session, by, "tenant.suspend", tenant_id, request, tenant_id=tenant_id)
+    return tenant
+
+
+def resume_tenant(session: Session, by: Principal, tenant_id: str, request: HTTPConnection | None) -> Tenant:
+    """Raises ``NotFoundError``, ``ConflictError`` (``conflict.deleted``)."""
+    tenant = Tenants(session).get(tenant_id)
+    if tenant.deleted_at is not None:
+        raise ConflictError("conflict.deleted", "the tenant is being deleted; there is no way back")
+    if tenant.suspended_at is not None:
+        tenant.suspended_at = None
+        audit.note(session, by, "tenant.resume", tenant_id, request, tenant_id=tenant_id)
+    return tenant
+
+
+def delete_tenant(session: Session, by: Principal, tenant_id: str, request: HTTPConnection | None) -> Tenant:
+    """Have the beat delete the tenant and all that it has. To ask again is no error.
+
+    Raises ``NotFoundError``, ``ConflictError`` (``conflict.own_tenant``).
+    """
+    tenant = _other(session, by, tenant_id)
+    if tenant.deleted_at is None:
+        tenant.deleted_at = clock(session)
+        tenant.suspended_at = tenant.suspended_at or tenant.deleted_at
+        audit.note(session, by, "tenant.delete", tenant_id, request, tenant_id=tenant_id)
+    return tenant
+
+
+def comma_separated(lines: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """RFC 4180, with the names at the top."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names)
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
 def add_key(
     session: Session,
     by: Principal,
@@ -52,7 +103,8 @@ def add_key(
 ) -> tuple[ApiKey, str]:
     """The key's row, and the key, which cannot be shown again.
 
-    Raises ``AccessError`` (``auth.scope``) for a scope that one may not give, ``NotFoundError``.
+    Raises ``AccessError`` (``auth.scope``) for a scope that one may not give, ``NotFoundError``, and
+    ``ConflictError`` (``conflict.keys``) where there are enough.
     """
     _require_all(by, scopes)
     if not by.sees(tenant_id):
@@ -71,6 +123,16 @@ def revoke_key(session: Session, by: Principal, key_id: str, request: HTTPConnec
     if row.revoked_at is None:
         row.revoked_at = now()
         audit.note(session, by, "key.revoke", key_id, request, tenant_id=row.tenant_id)
+
+
+def _other(session: Session, by: Principal, tenant_id: str) -> Tenant:
+    """A tenant that one may shut out: not oneself's, nor the one that is there without keys."""
+    tenant = Tenants(session).get(tenant_id)
+    if tenant_id in (by.tenant_id, LOCAL_TENANT):
+        raise ConflictError(
+            "conflict.own_tenant", f"{tenant_id} is your own tenant, or the service's: it stays"
+        )
+    return tenant
 
 
 def _require_all(by: Principal, scopes: list[Scope]) -> None:

@@ -16,9 +16,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api import problems
 
 DRAIN_SECONDS: Final = 2.0
-STRANGERS: Final = "/v1/verify"
-STRANGERS_BYTES: Final = 8 << 20
-"""Of those who need no key. JSON takes many times as much memory once it is read."""
+JSON_BYTES: Final = 8 << 20
+"""Of a body that is read as a whole: an input of a million numbers, many times as large in memory."""
+STRANGERS_BYTES: Final = 2 << 20
+"""Of those who need no key. The largest key and proof that ``effort`` lets pass take one."""
+LOGIN_BYTES: Final = 64 << 10
+_LIMITS: Final = (
+    ("/v1/verify", STRANGERS_BYTES),
+    ("/admin/login", LOGIN_BYTES),
+    *((path, None) for path in ("/v1/models", "/v1/datasets", "/v1/uploads", "/admin")),
+    ("", JSON_BYTES),
+)
+"""By the first beginning of a path that fits. None where files may come: what the operator allows."""
 
 
 class TooLargeError(HTTPException):
@@ -30,7 +39,7 @@ class TooLargeError(HTTPException):
 
 
 class BodyLimit:
-    """ASGI middleware: more than ``limit`` bytes, or a stranger's share, are answered with 413."""
+    """ASGI middleware: more bytes than a path may be sent, of ``limit`` at most, are answered with 413."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -40,7 +49,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = min(self._limit, STRANGERS_BYTES) if scope["path"].startswith(STRANGERS) else self._limit
+        own = next(own for path, own in _LIMITS if scope["path"].startswith(path))
+        limit = scope["state"]["body_limit"] = min(self._limit, own or self._limit)
         announced = Headers(scope=scope).get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             await drain(receive)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import time
 from collections import OrderedDict
 from urllib.parse import urlsplit
@@ -14,14 +13,14 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api import access, problems
+from service.api import access, connections, problems
 from service.api.access import Principal
 from service.api.body_limit import drain
-from service.api.rates import Allowance, Buckets
+from service.api.rates import Allowance, Buckets, SharedBuckets, Shelf
 from service.runtime import Runtime
 from zenerrors import AccessError, ResourceError, ZenError
 
-_VERIFICATION = ("/v1/verify", "/v1/verification-keys/")
+_VERIFICATION = ("/v1/verify", "/v1/verification-keys/", "/v1/issuers")
 """Public: no key is asked for, and none is looked at."""
 _UNCOUNTED = ("/healthz", "/readyz", "/metrics", "/static/")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -34,18 +33,20 @@ _REFUSALS_PER_MINUTE = 10
 
 class Door:
     """ASGI middleware: knows the caller (``request.state.principal``, None where nobody shows a key), counts
-    its requests, and turns away those who need a key and have none that is good.
+    its tenant's requests, or its address's, and turns away those who need a key and have none that is good.
 
     Where no keys are asked for, everybody on this host is let in, and so is every web page that its browsers
     show: those are turned away by their ``Origin``, and by the ``Host`` of names that were bent to here.
     """
 
-    def __init__(self, app: ASGIApp, runtime: Runtime, verifications: Buckets) -> None:
+    def __init__(
+        self, app: ASGIApp, runtime: Runtime, verifications: SharedBuckets, shelf: Shelf | None
+    ) -> None:
         settings = runtime.settings
         self._app = app
         self._runtime = runtime
-        self._keys = Buckets("key", settings.rate_per_minute)
-        self._addresses = Buckets("address", settings.rate_per_minute)
+        self._tenants = SharedBuckets("tenant", settings.rate_per_minute, shelf)
+        self._addresses = SharedBuckets("address", settings.rate_per_minute, shelf)
         self._refusals = Buckets("refusals", _REFUSALS_PER_MINUTE)
         self._verifications = verifications
         self._known: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
@@ -78,7 +79,7 @@ class Door:
 
     def _check_local(self, connection: HTTPConnection) -> None:
         host = connection.headers.get("host", "")
-        if _hostname(host) not in (*_LOOPBACK, self._runtime.settings.host):
+        if not names_this_host(connection):
             raise AccessError(
                 "auth.host",
                 "without keys, the service answers to this host's own names only;"
@@ -94,23 +95,29 @@ class Door:
         # Not the path of the URL, which the caller's Host header is a part of.
         path, address = connection.scope["path"], network_of(connection)
         if path.startswith(_VERIFICATION):
-            return self._verifications.take(address)
+            return await self._verifications.take(address)
         shown = connection.headers.get("authorization")
         if shown is None and path.startswith(_UNCOUNTED):
             return None
         if principal := self._recall(shown):
             connection.state.principal = principal
-            return self._keys.take(principal.actor)
-        allowance = self._addresses.take(address)  # before the database is asked: guessing is slow, too
+            return await self._counted(principal)
+        allowance = await self._addresses.take(address)  # before the database is asked: guessing is slow, too
         if allowance.wait:
             return allowance
         if shown is not None:
             connection.state.principal = await self._authenticate(shown, connection)
-            self._addresses.give_back(address)  # many good keys may come from one address: a proxy's
-            return self._keys.take(connection.state.principal.actor)
+            await self._addresses.take(address, -1)  # many good keys may come from one address: a proxy's
+            return await self._counted(connection.state.principal)
         if path.startswith("/v1/"):
             raise access.key_required()
         return allowance
+
+    async def _counted(self, principal: Principal) -> Allowance | None:
+        """Whoever runs the service for themselves may ask as often as they like."""
+        if principal.actor == access.LOCAL_KEY:
+            return None
+        return await self._tenants.take(principal.tenant_id)
 
     def _recall(self, shown: str | None) -> Principal | None:
         principal, until = self._known.get(_fingerprint(shown or ""), (None, 0.0))
@@ -143,26 +150,24 @@ def _hostname(host: str) -> str | None:
         return None
 
 
+def names_this_host(connection: HTTPConnection) -> bool:
+    """Whether the caller asked for this host by a name that nobody can bend to it."""
+    return _hostname(connection.headers.get("host", "")) in _LOOPBACK
+
+
 def network_of(connection: HTTPConnection) -> str:
-    """The caller's address; of IPv6 the half that a network is given, since its hosts choose the other."""
-    host = connection.client.host if connection.client else ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if address.version == 6:
-        return str(ipaddress.IPv6Network((address, 64), strict=False))
-    return host
+    """Where the caller is, as its connections are counted."""
+    return connections.network_of(connection.client.host if connection.client else "")
 
 
-def charge_for(request: HTTPConnection, proofs: int) -> None:
-    """Have a stranger's request to verify count as so many, now that they are known: one was counted before.
+async def charge_for(request: HTTPConnection, verifications: int) -> None:
+    """Have a stranger's request count as so many, now that they are known: one was counted before.
 
     Raises ``ResourceError`` (``quota.rate``).
     """
     state = request.app.state
     if state.runtime.settings.auth == "keys":
-        allowance = state.verifications.take(network_of(request), max(proofs - 1, 0))
+        allowance = await state.verifications.take(network_of(request), max(verifications - 1, 0))
         if allowance.wait:
             raise _too_many(allowance)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from service import log
+from service.api.headers import HEADERS
 from zenerrors import (
     AccessError,
     ConflictError,
@@ -36,31 +37,52 @@ _TITLES = {
     403: "The caller may not do this",
     404: "No such resource",
     405: "The method does not fit the resource",
+    408: "The request takes too long",
     409: "The resource's state does not allow it",
     413: "The request is too large",
     415: "The content type is not supported",
     422: "The input cannot be used",
     429: "Too much at once",
+    431: "The request's head is too large",
     500: "The service failed",
     503: "The service is busy, or not ready",
     507: "There is no room for it",
+}
+_EXAMPLES = {
+    400: ("request.invalid_json", "the body is not valid JSON: EOF while parsing a value"),
+    401: ("auth.required", "send an API key: Authorization: Bearer zen_…"),
+    403: ("auth.scope", "this takes a key with the scope prove"),
+    404: ("not_found", "there is no model 'mdl_5d1f0c'"),
+    409: ("conflict.model_not_ready", "the model is running; wait until it says succeeded"),
+    413: ("request.too_large", "the body is larger than 67108864 bytes"),
+    415: ("request.media_type", "send this request as application/json, not as text/plain"),
+    422: ("input.shape", "the input has shape (63,), the model takes (64,)"),
+    429: ("quota.rate", "more than 600 requests in a minute; go on in 10 seconds"),
+    500: ("internal", "an unexpected error; quote req_5f0c1d2e to the operator"),
+    503: ("resource.database", "the database does not answer; try again in a moment"),
+    507: ("resource.storage", "there is no room left to store this"),
 }
 _FORMS = ("/v1/models", "/v1/datasets")
 _RETRY_SECONDS = {429: 10, 503: 1}
 _BY_CODE = {
     "auth.required": 401,
     "auth.invalid": 401,
+    "quota.connections": 429,
     "quota.queued": 429,
     "quota.rate": 429,
+    "quota.streams": 429,
     "quota.uploads": 507,
     "resource.storage": 507,
+    "request.headers": 431,
     "request.invalid_json": 400,
     "request.malformed": 400,
     "request.method": 405,
+    "request.timeout": 408,
     "request.too_large": 413,
     "request.media_type": 415,
     "resource.database": 503,
     "resource.busy": 503,
+    "resource.connections": 503,
 }
 _BY_KIND: list[tuple[type[ZenError], int]] = [
     (NotFoundError, 404),
@@ -74,19 +96,45 @@ _BY_KIND: list[tuple[type[ZenError], int]] = [
 class Problem(BaseModel):
     """A problem document. ``code`` is stable; ``field`` names the offending part of the input."""
 
-    type: str = Field(examples=["urn:zenserve:problem:input.shape"])
-    title: str = Field(examples=["The input cannot be used"])
-    status: int = Field(examples=[422])
-    code: str = Field(examples=["input.shape"])
-    detail: str = Field(examples=["the input has shape (63,), the model takes (64,)"])
-    field: str | None = Field(default=None, examples=["input"])
-    request_id: str | None = Field(default=None, examples=["req_5f0c1d2e"])
+    type: str = Field(examples=["urn:zenserve:problem:input.shape"], description="A URN with the code.")
+    title: str = Field(examples=["The input cannot be used"], description="What kind of problem it is.")
+    status: int = Field(examples=[422], description="As the answer's.")
+    code: str = Field(examples=["input.shape"], description="Stable: what programs may rely on.")
+    detail: str = Field(
+        examples=["the input has shape (63,), the model takes (64,)"],
+        description="What exactly, and what helps; for people, and may change.",
+    )
+    field: str | None = Field(
+        default=None, examples=["input"], description="The part of the request at fault, if one is."
+    )
+    request_id: str | None = Field(
+        default=None, examples=["req_5f0c1d2e"], description="Quote it to the operator, whose logs have it."
+    )
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error part of an operation's OpenAPI description."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": _TITLES[status], "content": content} for status in statuses}
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {
+        status: {
+            "description": _TITLES[status],
+            "content": {MEDIA_TYPE: {"schema": schema, "example": _example(status)}},
+        }
+        for status in statuses
+    }
+
+
+def _example(status: int) -> dict[str, Any]:
+    code, detail = _EXAMPLES[status]
+    shown = Problem(
+        type=f"urn:zenserve:problem:{code}",
+        title=_TITLES[status],
+        status=status,
+        code=code,
+        detail=detail,
+        request_id="req_5f0c1d2e",
+    )
+    return shown.model_dump(exclude_none=True)
 
 
 def install(app: FastAPI) -> None:
@@ -139,14 +187,10 @@ def respond(status: int, error: ZenError, headers: dict[str, str] | None = None)
     )
 
 
-def invalid(complaints: Sequence[Any]) -> RequestError:
-    """The error for what pydantic complains about: the first complaint names field and reason; the offending
-    value is never echoed.
-    """
-    first = complaints[0]
-    place = ".".join(map(str, first["loc"])) or "body"
-    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else first["msg"]
-    return RequestError("request.invalid", f"{place}: {message}", field=place)
+def invalid(place: str, reason: str) -> RequestError:
+    """The error for what is wrong at a place of the input, "" for all of it. No value is ever quoted."""
+    place = place or "body"
+    return RequestError("request.invalid", f"{place}: {reason}", field=place)
 
 
 def _cut(text: str) -> str:
@@ -155,19 +199,21 @@ def _cut(text: str) -> str:
 
 async def _on_zen_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ZenError)  # noqa: S101  registered for nothing else
+    if _status(error) == 500:
+        log.event("request.failed", level=40, code=error.code, failed=True)
     return answer(error)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        reason = f"the body is not valid JSON: {first['ctx']['error']}"
-        return respond(400, RequestError("request.invalid_json", reason, field="body"))
+    if refusal := getattr(request.state, "refusal", None):  # of the body: see ``routes.strict``
+        return answer(refusal)
     if wrong := wrong_media_type(request):
         return respond(415, wrong)
+    first = error.errors()[0]
     where = first["loc"][1:] or first["loc"][:1]  # without saying that it is of the body
-    return respond(422, invalid([{**first, "loc": where}]))
+    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else first["msg"]
+    return answer(invalid(".".join(map(str, where)), message))
 
 
 def wrong_media_type(request: Request) -> RequestError | None:
@@ -230,4 +276,4 @@ async def _on_bug(request: Request, error: Exception) -> JSONResponse:
     with log.context(request_id=request_id):
         log.event("request.failed", level=40, error=type(error).__name__, failed=True)
         bug = ZenError("internal", f"an unexpected error; quote {request_id} to the operator")
-        return respond(500, bug, {"X-Request-ID": request_id})
+        return respond(500, bug, HEADERS | {"X-Request-ID": request_id})

@@ -17,7 +17,7 @@ from service.storage.tables import CommitmentKind, Model
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
-_TAKES: Final = {
+TAKES: Final = {
     "inference": (*_INPUT, "reveal", "top"),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id",),
@@ -37,7 +37,7 @@ class Order:
 def check_fields(body: ProofRequest) -> None:
     """Raises ``RequestError`` (``request.invalid``) where a field is missing, or not one of the scheme's."""
     given = {name for name in ProofRequest.model_fields if getattr(body, name) is not None}
-    takes = _TAKES[body.scheme]
+    takes = TAKES[body.scheme]
     for name in sorted(given.difference(takes, _ALL)):
         raise _invalid(name, f"the scheme {body.scheme} does not take it; it takes {', '.join(takes)}")
     if body.scheme == "accuracy":
@@ -53,7 +53,7 @@ def check_fields(body: ProofRequest) -> None:
         raise _invalid("top", 'give it with "reveal": "top", and only then')
 
 
-def fingerprint(runtime: Runtime, body: ProofRequest) -> bytes:
+def fingerprint(runtime: Runtime, body: ProofRequest) -> tuple[bytes, ...]:
     """The same for the same request, however its numbers are spelled out."""
     arrays = [
         intake.numbers(values, name)
@@ -62,7 +62,7 @@ def fingerprint(runtime: Runtime, body: ProofRequest) -> bytes:
     ]
     rest = canonical(body.model_dump(exclude={"input", "reference"}, exclude_none=True))
     parts = [part for array in arrays for part in (str(array.shape).encode(), array.tobytes())]
-    return runtime.vault.mac(b"proof", rest, *parts)
+    return runtime.vault.macs(b"proof", rest, *parts)
 
 
 def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:

@@ -1,7 +1,8 @@
 """Untrusted files are parsed in a child process with limits on memory, time and what it may write.
 
-Parent: ``run("quantise", onnx, calibration, bits)``. The child is this module run as a program; both sides
-speak length-prefixed byte strings, so nothing that the child says can be more than bytes to the parent.
+Parent: ``run(tenant_id, "read_model", onnx, calibration, bits, labels)``. The child is this module run as a
+program; both sides speak length-prefixed byte strings, so nothing that the child says can be more than bytes
+to the parent.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 
 import zenerrors
+from service.api.turns import Turns
 from zenerrors import ModelError, ResourceError, ZenError
 
 MEMORY_BYTES = 4 << 30
@@ -23,28 +24,18 @@ AT_ONCE = 2
 MOST_WAITING = 14
 """Callers that wait for others' files to be read. Each keeps a thread of the API from all other requests."""
 
-_places = threading.BoundedSemaphore(AT_ONCE)
-_queue = threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
+_turns = Turns(AT_ONCE, MOST_WAITING)
 _PASSED_ON = ("PYTHON", "LC_", "LD_")
 
 
-def run(operation: str, *parts: bytes) -> bytes:
+def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
     """The answer of ``service.intake``'s untrusted operation to these byte strings.
 
     Raises what the operation raises, ``ResourceError`` where a limit was hit or too many wait
     (``resource.busy``), and ``ModelError`` (``model.unreadable``) where the parser died.
     """
-    if not _queue.acquire(blocking=False):
-        raise ResourceError("resource.busy", "too many files wait to be read; try again soon")
     try:
-        return _run(operation, parts)
-    finally:
-        _queue.release()
-
-
-def _run(operation: str, parts: tuple[bytes, ...]) -> bytes:
-    try:
-        with _places:
+        with _turns.turn(tenant_id):
             child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
                 [sys.executable, "-P", "-m", "service.api.sandbox", operation],
                 input=_pack(parts),
@@ -54,9 +45,9 @@ def _run(operation: str, parts: tuple[bytes, ...]) -> bytes:
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        raise _too_slow() from None
+        raise _too_slow(operation) from None
     if child.returncode in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
-        raise _too_slow()
+        raise _too_slow(operation)
     answer = _unpack(child.stdout)
     if child.returncode != 0 or len(answer) != 2:
         raise ModelError("model.unreadable", "the parser broke down on these files")
@@ -75,11 +66,15 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _too_slow() -> ResourceError:
+def _too_slow(operation: str) -> ResourceError:
     return ResourceError(
         "resource.model_time",
-        f"reading the files took more than {CPU_SECONDS} seconds; hand in smaller ones",
+        f"{_doing(operation)} took more than {CPU_SECONDS} seconds; hand in smaller ones",
     )
+
+
+def _doing(operation: str) -> str:
+    return "the dry run" if operation == "dry_run" else "reading the files"
 
 
 def _error_from(error: dict[str, str | None]) -> ZenError:
@@ -110,12 +105,13 @@ def _limit() -> None:
 
 
 def _main(operation: str) -> None:
-    from service import intake  # imported here: the parent's half needs none of it
+    from service.dry_run import dry_run  # imported here: the parent's half needs none of it
+    from service.intake import UNTRUSTED
 
     _limit()
     error, result = b"", b""
     try:
-        result = intake.UNTRUSTED[operation](*_unpack(sys.stdin.buffer.read()))
+        result = (UNTRUSTED | {"dry_run": dry_run})[operation](*_unpack(sys.stdin.buffer.read()))
     except ZenError as failure:
         error = json.dumps(
             {
@@ -130,7 +126,7 @@ def _main(operation: str) -> None:
             {
                 "kind": "ResourceError",
                 "code": "resource.model_memory",
-                "message": f"reading the files took over {MEMORY_BYTES >> 30} GiB; hand in smaller ones",
+                "message": f"{_doing(operation)} took over {MEMORY_BYTES >> 30} GiB; hand in smaller ones",
                 "field": None,
             }
         ).encode()

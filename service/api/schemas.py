@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from client.documents import Challenge, Expected, KeyFile, Opening, ProofDocument
+from client.documents import Challenge, Expected, Group, KeyFile, Opening, ProofDocument
 from service.jobs import progress
 from service.jobs.lifecycle import now
 from service.settings import QueueName
@@ -30,6 +30,7 @@ Item = TypeVar("Item")
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
+Bits = Annotated[int, Field(ge=2, le=8)]
 MOST = 1_000_000
 MOST_DAYS = 3650
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -38,23 +39,30 @@ State = Literal["queued", "running", "succeeded", "failed", "canceled"]
 class Cause(BaseModel):
     """Why a job, or one attempt at it, failed. ``code`` is stable."""
 
-    code: str = Field(examples=["resource.worker_lost"])
-    detail: str
-    field: str | None = None
+    code: str = Field(description="Stable: what programs may rely on.", examples=["resource.worker_lost"])
+    detail: str = Field(
+        description="What happened, and what helps; for people.",
+        examples=["the worker stopped without a word during attempt 3"],
+    )
+    field: str | None = Field(
+        default=None, description="The field of the request at fault, if one is.", examples=["input"]
+    )
 
 
 class Failure(Cause):
     """The cause of one attempt that did not end well."""
 
-    attempt: int
-    at: datetime
+    attempt: int = Field(description="Which attempt it was.", examples=[1])
+    at: datetime = Field(description="When it ended.", examples=["2026-11-22T10:00:00Z"])
 
 
 class Listing(BaseModel, Generic[Item]):
     """One page of a list, newest first."""
 
-    items: list[Item]
-    next_cursor: str | None = Field(description="Give it as `cursor` for the next page; null on the last.")
+    items: list[Item] = Field(description="At most `limit` of them.")
+    next_cursor: str | None = Field(
+        description="Give it as `cursor` for the next page; null on the last.", examples=["MTc2Mzg="]
+    )
 
 
 def listing(page: Page[Row], view: Callable[[Row], Item]) -> Listing[Item]:
@@ -65,28 +73,48 @@ def listing(page: Page[Row], view: Callable[[Row], Item]) -> Listing[Item]:
 class JobView(BaseModel):
     """How a job is doing."""
 
-    id: str
-    tenant_id: str
-    state: State
-    revision: int = Field(description="Grows with every change.")
-    stage: str | None = Field(
-        description="What is being done; `shards` while a proof waits for those.", examples=["msm_b_g2"]
+    id: str = Field(description="Names it from now on: `mdl_…`, `dst_…` or `prf_…`.", examples=["prf_5d1f0c"])
+    tenant_id: str = Field(description="Whose it is.", examples=["tnt_5d1f0c"])
+    state: State = Field(
+        description="Over for good with `succeeded`, `failed` or `canceled`.", examples=["succeeded"]
     )
-    percent: float = Field(description="How much of this stage is done.", examples=[62.5])
-    overall_percent: float | None = Field(description="How much of the whole work is done, once it is known.")
-    eta_seconds: float | None = Field(description="How long it will still take, once it is known.")
-    priority: int = Field(description="Among the jobs of its tenant; more is sooner.")
-    queue: QueueName
-    deadline_at: datetime | None = Field(description="It fails if it is not over by then.")
-    expires_at: datetime | None = Field(description="It is deleted then.")
-    attempt: int = Field(description="Grows when a job is taken up again after a worker was lost.")
-    cancel_requested: bool
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    timings: dict[str, float] = Field(description="Seconds per stage, for the owner of the job.")
-    problem: Cause | None = Field(description="Why the job failed.")
-    failures: list[Failure] = Field(description="The cause of every attempt that did not end well.")
+    revision: int = Field(description="Grows with every change.", examples=[9])
+    stage: str | None = Field(
+        description="What is being done; `shards` while a proof waits for those.", examples=["done"]
+    )
+    percent: float = Field(description="How much of this stage is done.", examples=[100.0])
+    overall_percent: float | None = Field(
+        description="How much of the whole work is done, once it is known.", examples=[100.0]
+    )
+    eta_seconds: float | None = Field(
+        description="How long it will still take, once it is known.", examples=[0.0]
+    )
+    eta_setup_seconds: float | None = Field(
+        description="How much of that is for keys that are not there yet; 0 where they are.", examples=[0.0]
+    )
+    priority: int = Field(description="Among the jobs of its tenant; more is sooner.", examples=[0])
+    queue: QueueName = Field(
+        description="Which workers may take it: those with a GPU, or all.", examples=["cpu"]
+    )
+    deadline_at: datetime | None = Field(description="It fails if it is not over by then.", examples=[None])
+    expires_at: datetime | None = Field(description="It is deleted then.", examples=[None])
+    attempt: int = Field(
+        description="Grows when a job is taken up again after a worker was lost.", examples=[1]
+    )
+    cancel_requested: bool = Field(description="Whether somebody asked to stop it.", examples=[False])
+    created_at: datetime = Field(description="When it was asked for.", examples=["2026-11-22T10:00:00Z"])
+    started_at: datetime | None = Field(
+        description="When a worker first took it.", examples=["2026-11-22T10:00:00Z"]
+    )
+    finished_at: datetime | None = Field(description="When it was over.", examples=["2026-11-22T10:00:00Z"])
+    timings: dict[str, float] = Field(
+        description="Seconds per stage, for the owner of the job.",
+        examples=[{"witness": 0.36, "msm_a": 0.88}],
+    )
+    problem: Cause | None = Field(description="Why the job failed.", examples=[None])
+    failures: list[Failure] = Field(
+        description="The cause of every attempt that did not end well.", examples=[[]]
+    )
 
 
 class Milestone(BaseModel):
@@ -94,35 +122,85 @@ class Milestone(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    job_id: str
-    revision: int
-    at: datetime
-    state: State
-    stage: str | None
-    attempt: int
+    job_id: str = Field(description="Whose state or stage changed.", examples=["prf_5d1f0c"])
+    revision: int = Field(description="The one that the change made.", examples=[7])
+    at: datetime = Field(description="When it changed.", examples=["2026-11-22T10:00:00Z"])
+    state: State = Field(description="The state then.", examples=["running"])
+    stage: str | None = Field(description="The stage then.", examples=["msm_a"])
+    attempt: int = Field(description="The attempt then.", examples=[1])
 
 
 class ModelSummary(JobView):
     """A registered model, as lists show it."""
 
-    name: str
-    weight_privacy: WeightPrivacy
-    bits: int
+    name: str = Field(description="What its owner calls it.", examples=["digits"])
+    weight_privacy: WeightPrivacy = Field(
+        description="Whether everybody may know the weights, or proofs are about a commitment to them.",
+        examples=["committed"],
+    )
+    bits: int = Field(description="Precision of its quantised tensors.", examples=[8])
     parent_id: str | None = Field(description="The model that this is a new version of.")
     network: str | None = Field(
         description="SHA-256 of the network, or of its architecture where the weights are committed."
     )
     commitment: str | None = Field(description="48 bytes in hex, where the weights are committed.")
-    setup: Literal["development"] = Field(
-        default="development",
-        description="Who made the keys: one party, which could have kept the power to forge proofs.",
+    setup: str | None = Field(
+        description="Who made that key: `development`, one party, which could have kept the power to forge"
+        " proofs; `ceremony`, several.",
+        examples=["development"],
     )
     verification_key_id: str | None = Field(description="Of proofs of a private input's label.")
+
+
+class TensorReport(BaseModel):
+    """A tensor of the quantised network beside the same one in floats, on the calibration."""
+
+    name: str = Field(description="As the network's file has it.", examples=["fc1"])
+    operator: str = Field(description="What makes it; `input` of the input.", examples=["Dense"])
+    bits: int = Field(description="Precision of its integers.", examples=[8])
+    low: float = Field(description="The least of the float values.", examples=[0.0])
+    high: float = Field(description="The largest of them.", examples=[41.7])
+    least: float = Field(description="The least that the integers stand for.", examples=[0.0])
+    greatest: float = Field(description="The largest that they stand for.", examples=[41.8])
+    snr: float | None = Field(
+        default=None, description="Signal-to-noise ratio in dB; with labels.", examples=[46.1]
+    )
+    worst: float | None = Field(
+        default=None, description="The largest error, in steps; with labels.", examples=[0.9]
+    )
+    saturated: float | None = Field(
+        default=None,
+        description="The share of values beyond what the integers stand for; with labels.",
+        examples=[0.0],
+    )
+
+
+class QuantisationReport(BaseModel):
+    """What quantisation did to the network, on the calibration: accuracies where that came with labels."""
+
+    images: int = Field(description="How many samples the calibration has.", examples=[200])
+    float_accuracy: float | None = Field(
+        default=None, description="Of the network in floats.", examples=[0.99]
+    )
+    accuracy: float | None = Field(
+        default=None, description="Of the quantised network, of 1.", examples=[0.985]
+    )
+    agreement: float | None = Field(
+        default=None, description="How often both say the same.", examples=[0.995]
+    )
+    drop: float | None = Field(
+        default=None, description="What quantisation costs in accuracy.", examples=[0.005]
+    )
+    warning: str | None = Field(default=None, description="What to do where that is more than a percent.")
+    tensors: list[TensorReport] = Field(description="In the order of the network, its input first.")
 
 
 class ModelView(ModelSummary):
     """A registered model."""
 
+    report: QuantisationReport | None = Field(
+        description="What quantisation did, on the calibration; null for models of older services."
+    )
     registration_key_id: str | None = Field(description="Of the registration's proof.")
     description: dict[str, Any] | None = Field(
         description="Architecture, quantisation and constraint counts per layer, once it is registered."
@@ -134,8 +212,11 @@ class CommitmentRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model_id: ResourceId
-    kind: CommitmentKind
+    model_id: ResourceId = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
+    kind: CommitmentKind = Field(
+        description="`input`: to the values themselves; `reference`: to the embedding of them.",
+        examples=["input"],
+    )
     values: list[Any] = Field(
         description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
     )
@@ -144,28 +225,32 @@ class CommitmentRequest(BaseModel):
 class CommitmentView(BaseModel):
     """A commitment. Proofs about what it is to name it by its id."""
 
-    id: str
-    model_id: str
-    kind: CommitmentKind
-    commitment: str = Field(description="48 bytes in hex.")
-    created_at: datetime
+    id: str = Field(description="Names it in requests for proofs.", examples=["cmt_5d1f0c"])
+    model_id: str = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
+    kind: CommitmentKind = Field(
+        description="What it is to: an `input`, or the embedding of a `reference`.", examples=["input"]
+    )
+    commitment: str = Field(description="48 bytes in hex.", examples=["8f" * 48])
+    created_at: datetime = Field(description="When it was made.", examples=["2026-11-22T10:00:00Z"])
 
 
 class ShardView(BaseModel):
     """A part of a dataset. Its opening is public as the dataset is."""
 
-    size: int
-    commitment: str
-    opening: Opening | None
+    size: int = Field(description="How many samples are in it.", examples=[100])
+    commitment: str = Field(description="To its samples and labels: 48 bytes in hex.", examples=["8f" * 48])
+    opening: Opening | None = Field(
+        description="What shows what the commitment is to; null where the dataset is private."
+    )
 
 
 class DatasetSummary(JobView):
     """Labelled samples, as lists show them."""
 
-    model_id: str
-    name: str
-    privacy: Privacy
-    size: int
+    model_id: str = Field(description="The model whose inputs the samples are.", examples=["mdl_5d1f0c"])
+    name: str = Field(description="What its owner calls it.", examples=["held-out digits"])
+    privacy: Privacy = Field(description="Whether proofs say which dataset it is.", examples=["public"])
+    size: int = Field(description="How many samples it has.", examples=[100])
     sha256: str | None = Field(description="Of the content; null where it is private.")
     picked_for: str | None = Field(description="The model's commitment, which was there before.")
     shard_size: int | None = Field(description="Samples in one proof.")
@@ -174,7 +259,7 @@ class DatasetSummary(JobView):
 class DatasetView(DatasetSummary):
     """Labelled samples, committed in shards."""
 
-    shards: list[ShardView] | None
+    shards: list[ShardView] | None = Field(description="Its parts, once they are committed to.")
 
 
 class ProofRequest(BaseModel):
@@ -186,14 +271,16 @@ class ProofRequest(BaseModel):
         extra="forbid",
         json_schema_extra={
             "examples": [
-                {"model_id": "mdl_5d1f…", "input": [[0.0, 0.5, 1.0]]},
-                {"model_id": "mdl_5d1f…", "scheme": "accuracy", "dataset_id": "dst_9a0c…"},
+                {"model_id": "mdl_5d1f0c", "input": [[0.0, 0.5, 1.0]]},
+                {"model_id": "mdl_5d1f0c", "scheme": "accuracy", "dataset_id": "dst_5d1f0c"},
             ]
         },
     )
 
-    model_id: ResourceId
-    scheme: Scheme = "inference"
+    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    scheme: Scheme = Field(
+        default="inference", description="What is to be proven; it says which other fields there are."
+    )
     challenge: Challenge | None = Field(
         default=None, description="A text of whoever asks for the proof: it ends up in the statement."
     )
@@ -233,13 +320,55 @@ class ProofRequest(BaseModel):
 class ProofView(JobView):
     """A proof, from the request to the result."""
 
-    model_id: str
-    scheme: Scheme
-    dataset_id: str | None
-    challenge: str | None
-    verification_key_id: str | None
+    model_id: str = Field(description="The model that it is about.", examples=["mdl_5d1f0c"])
+    scheme: Scheme = Field(description="What it proves.", examples=["inference"])
+    dataset_id: str | None = Field(description="What an accuracy is on.", examples=[None])
+    challenge: str | None = Field(
+        description="The text that whoever asked for it gave.", examples=["for Ada"]
+    )
+    verification_key_id: str | None = Field(
+        description="The key that it verifies with, once it is there.", examples=["5d" * 32]
+    )
     label: int | None = Field(description="The class that the network chose.", examples=[7])
-    values: dict[str, int | list[int]] | None = Field(description="All that the proof shows, by name.")
+    values: dict[str, int | list[int]] | None = Field(
+        description="All that the proof shows, by name.", examples=[{"label": 7}]
+    )
+    logits: list[float] | None = Field(
+        default=None,
+        description="What the integers in `values.logits` stand for, where they are shown. Not in lists.",
+        examples=[None],
+    )
+
+
+class DryRunView(BaseModel):
+    """What a proof would show and take. Every constraint holds; nothing was made, and nothing was kept."""
+
+    model_id: str = Field(description="The model that it would be about.", examples=["mdl_5d1f0c"])
+    scheme: Scheme = Field(description="What it would prove.", examples=["inference"])
+    label: int | None = Field(description="The class that the network chose.", examples=[7])
+    values: dict[str, int | list[int]] = Field(
+        description="All that the proof would show, by name.", examples=[{"label": 7}]
+    )
+    constraints: int = Field(
+        description="Rows that the witness was held against; of a dataset, those of its first shard.",
+        examples=[14702],
+    )
+    proofs: int = Field(description="How many there would be: one, or one for each shard.", examples=[1])
+    verification_key_id: str | None = Field(
+        description="The key that it would verify with; null: there is none yet, its setup is due.",
+        examples=["5d" * 32],
+    )
+    setup_seconds: float = Field(
+        description="About how long its keys take to make; 0 where they are there.", examples=[0.0]
+    )
+    proof_seconds: float = Field(
+        description="About how long the proof takes, once there are keys and a worker is free.",
+        examples=[0.25],
+    )
+    memory_bytes: int = Field(description="What a worker needs for it.", examples=[190_000_000])
+    key_bytes: int = Field(description="Of the proving key, which the service keeps.", examples=[41_800_000])
+    proof_bytes: int = Field(description="Of the proof, without its statement.", examples=[450])
+    queue: QueueName = Field(description="Which workers may take it.", examples=["cpu"])
 
 
 class VerifyRequest(BaseModel):
@@ -247,9 +376,15 @@ class VerifyRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    proof: ProofDocument
-    verification_key_id: ResourceId | None = None
-    verification_key: KeyFile | None = Field(default=None, description="A key file, as it is handed on.")
+    proof: ProofDocument = Field(description="The proof, as it was handed on.")
+    verification_key_id: ResourceId | None = Field(
+        default=None,
+        description="The key to verify it with, by its id; else the document's own word counts.",
+        examples=["5d" * 32],
+    )
+    verification_key: KeyFile | None = Field(
+        default=None, description="A key file, as it is handed on.", examples=[None]
+    )
     expected: Expected = Field(
         default=Expected(), description="What you know from elsewhere, to be found in the statement."
     )
@@ -258,17 +393,22 @@ class VerifyRequest(BaseModel):
 class UploadView(BaseModel):
     """A file that was brought ahead of the request that names it."""
 
-    sha256: str
-    size: int
-    expires_at: datetime
+    sha256: str = Field(
+        description="Of the file, in hex: what later requests name it by.", examples=["5d" * 32]
+    )
+    size: int = Field(description="Of the file, in bytes.", examples=[26214400])
+    expires_at: datetime = Field(
+        description="It is deleted then, used or not.", examples=["2026-11-22T10:00:00Z"]
+    )
 
 
 def job_fields(job: Job) -> dict[str, Any]:
     seen = progress.overall(job, now())
-    names = JobView.model_fields.keys() - {"overall_percent", "eta_seconds"}
+    names = JobView.model_fields.keys() - {"overall_percent", "eta_seconds", "eta_setup_seconds"}
     return {name: getattr(job, name) for name in names} | {
         "overall_percent": seen.percent,
         "eta_seconds": seen.eta_seconds,
+        "eta_setup_seconds": seen.setup_seconds,
     }
 
 
@@ -280,6 +420,7 @@ def model_view(model: Model) -> ModelView:
     key = model.registration["statement"]["verification_key"]["id"] if model.registration else None
     return ModelView(
         **_model_fields(model),
+        report=QuantisationReport.model_validate(model.report) if model.report else None,
         registration_key_id=key,
         description=model.verification_key.circuit if model.verification_key else None,
     )
@@ -304,7 +445,12 @@ def dataset_view(dataset: Dataset, openings: list[Opening] | None) -> DatasetVie
 
 def proof_view(proof: Proof) -> ProofView:
     document = proof.document or {}
-    return proof_summary(proof, document.get("statement", {}).get("values"))
+    view = proof_summary(proof, document.get("statement", {}).get("values"))
+    if view.values and "logits" in view.values and proof.verification_key:
+        groups = proof.verification_key.circuit["public_inputs"]
+        (shown,) = (Group.model_validate(group) for group in groups if group["name"] == "logits")
+        view.logits = shown.real(shown.numbers(view.values["logits"]))
+    return view
 
 
 def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
@@ -328,7 +474,10 @@ def upload_view(upload: Upload) -> UploadView:
 
 
 def _model_fields(model: Model) -> dict[str, Any]:
-    names = ("name", "weight_privacy", "bits", "parent_id", "network", "commitment", "verification_key_id")
+    names = (
+        *("name", "weight_privacy", "bits", "parent_id", "network", "commitment"),
+        *("setup", "verification_key_id"),
+    )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}
 
 

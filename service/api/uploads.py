@@ -19,9 +19,10 @@ from service.api.access import Principal
 from service.api.body_limit import drain
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.repositories.accounts import Tenants
 from service.storage.repositories.uploads import Uploads
 from service.storage.tables import Upload
-from zenerrors import RequestError, ResourceError
+from zenerrors import RequestError, ResourceError, ZenError
 
 KEPT: Final = timedelta(hours=24)
 
@@ -103,7 +104,7 @@ def _keep(
     try:
         with runtime.database.write() as session:
             uploads = Uploads(session)
-            uploads.lock(tenant_id)
+            Tenants(session).hold(tenant_id)  # of two uploads at once the later one counts the other
             _require_room(size, runtime.settings.max_uploads_bytes - uploads.bytes_of(tenant_id, sha256))
             moment = clock(session)
             upload = Upload(
@@ -116,7 +117,7 @@ def _keep(
             )
             replaced = uploads.replace(upload)
             audit.note(session, principal, "upload.create", sha256, request)
-    except ResourceError:
+    except ZenError:
         runtime.store.delete(content)
         raise
     if replaced is not None:

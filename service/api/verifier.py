@@ -17,20 +17,19 @@ from typing import Final, NamedTuple
 from client.keys import OpenedKey, opened
 from client.verification import Case, Verification, judge_each
 from prover.native import NATIVE
+from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from service.storage.repositories import VerificationKeys
 from zenerrors import ResourceError, ZenError
 
 MOST_WAITING: Final = 128
-"""Proofs that wait, of all callers: whoever comes then is sent away at once."""
+"""Verifications that wait, of all callers: whoever comes then is sent away at once."""
 MOST_TOGETHER: Final = 8
-"""Proofs that are checked together, at most. One that is wrong has all of them checked once more, each alone:
-where there are such, fewer are taken.
+"""Verifications that are done together, at most. One that is wrong has all of them done once more, each
+alone: where there are such, fewer are taken.
 """
 _KEYS: Final = 32
-_POINTS_OF_A_PROOF: Final = 8
-"""So many points of a key are decoded while a proof is checked."""
 
 Answer = Verification | ZenError
 
@@ -41,11 +40,8 @@ class _Submission(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In proofs, which is in time."""
-        return sum(
-            len(request.proof.proofs) + inline_points(request) // _POINTS_OF_A_PROOF
-            for request in self.requests
-        )
+        """In verifications, which is in time."""
+        return effort.verifications(self.requests)
 
 
 class Verifier:
@@ -123,9 +119,3 @@ class Verifier:
     def _read_key(self, key_id: str) -> OpenedKey:
         with self._database.read() as session:
             return opened(VerificationKeys(session).get(key_id))
-
-
-def inline_points(request: VerifyRequest) -> int:
-    """How many points the request's own key has among its ``ic``."""
-    points = request.verification_key.key.get("ic") if request.verification_key is not None else None
-    return len(points) if isinstance(points, list) else 0

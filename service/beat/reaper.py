@@ -8,7 +8,8 @@
 - The sealed input of a proof that is over is deleted, and so are its shards' counts; of one that failed, when
   it can no longer be retried. It is done here, and not where jobs end, because then no crash between an end
   and a deletion can leave an input behind.
-- Proofs past their time, uploads that nobody used and logins that ran out are deleted.
+- Proofs past their time, uploads that nobody used, logins that ran out and tenants that are to be gone are
+  deleted.
 
 A job that waits for its shards has no lease and needs none: those have theirs.
 """
@@ -22,8 +23,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from service import log
+from service.beat.removal import remove_tenants
 from service.beat.retention import forget
 from service.jobs.lifecycle import Jobs
+from service.jobs.queue import BEAT_SECONDS
 from service.runtime import Runtime
 from service.settings import QueueName
 from service.storage.repositories import Proofs, Shards, stored
@@ -83,7 +86,17 @@ def sweep(runtime: Runtime) -> None:
         log.event("store.swept", files=count)
 
 
-_DUTIES: Final[Mapping[Callable[[Runtime], None], float]] = {reap: 0.0, forget: 60.0, sweep: ORPHAN_SECONDS}
+def _show_life(runtime: Runtime) -> None:
+    runtime.queue.beat_lives()
+
+
+_DUTIES: Final[Mapping[Callable[[Runtime], None], float]] = {
+    reap: 0.0,
+    remove_tenants: 1.0,
+    _show_life: BEAT_SECONDS / 4,
+    forget: 60.0,
+    sweep: ORPHAN_SECONDS,
+}
 """And how many seconds apart."""
 
 

@@ -14,6 +14,7 @@ import hmac
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -36,6 +37,8 @@ AT_ONCE_PER_WEBHOOK = 4
 KEPT = timedelta(days=30)
 """How long messages that are over are kept, with their log."""
 CLEARING_SECONDS = 3600.0
+OVERLAP = timedelta(days=1)
+"""How long messages are signed with the secret of before, too, when there is a new one."""
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  not a secret but the mark of one
 
@@ -50,14 +53,17 @@ def place_of(webhook_id: str) -> str:
     return f"webhook:{webhook_id}"
 
 
-def sign(secret: str, message_id: str, timestamp: int, body: str) -> dict[str, str]:
-    """The headers by which a receiver knows the sender, the message and its time."""
-    key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX))
-    digest = hmac.digest(key, f"{message_id}.{timestamp}.{body}".encode(), hashlib.sha256)
+def sign(secrets_: Sequence[str], message_id: str, timestamp: int, body: str) -> dict[str, str]:
+    """The headers by which a receiver knows the sender, the message and its time: a signature with each
+    secret.
+    """
+    message = f"{message_id}.{timestamp}.{body}".encode()
+    keys = [base64.b64decode(secret.removeprefix(_SECRET_PREFIX)) for secret in secrets_]
+    digests = [base64.b64encode(hmac.digest(key, message, hashlib.sha256)).decode() for key in keys]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+        "webhook-signature": " ".join(f"v1,{digest}" for digest in digests),
     }
 
 
@@ -129,8 +135,12 @@ class Courier(threading.Thread):
 
     async def _send(self, out: Outbound, delivery: Delivery, timestamp: int) -> int:
         webhook = delivery.webhook
-        secret = self._runtime.vault.open(webhook.secret, place_of(webhook.id)).decode()
-        headers = sign(secret, delivery.id, timestamp, delivery.body)
+        sealed = [webhook.secret]
+        if webhook.previous_secret and webhook.previous_until and now() < webhook.previous_until:
+            sealed.append(webhook.previous_secret)
+        place = place_of(webhook.id)
+        secrets_ = [self._runtime.vault.open(secret, place).decode() for secret in sealed]
+        headers = sign(secrets_, delivery.id, timestamp, delivery.body)
         headers |= {"Content-Type": "application/json", "User-Agent": "ZenServe"}
         return await out.post(webhook.url, delivery.body.encode(), headers)
 

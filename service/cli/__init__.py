@@ -13,10 +13,11 @@ import typer
 from typer.core import TyperGroup
 
 from client.errors import ClientError
-from service.cli import audit, compile, datasets, doctor, models, proofs, serving, tables, webhooks  # noqa: A004
-from service.cli.shared import Output, asking, complain, show, write
+from client.resources import Principal
+from service.cli import audit, compile, datasets, doctor, key, models, proofs, serving, tables, webhooks  # noqa: A004
+from service.cli.shared import asking, complain
 from service.cli.terminal import TROUBLE
-from zenerrors import ZenError
+from zenerrors import ZenError, in_words
 
 if TYPE_CHECKING:
     from client import Client
@@ -25,39 +26,42 @@ app = typer.Typer(
     help="Prove, in zero knowledge, what a neural network computed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-key = typer.Typer(help="Fetch verification keys.", no_args_is_help=True)
 
 
 def main() -> None:
     """Run the command line: 0 done, 1 a proof or job that is no good, 2 anything else."""
     try:
         app()
-    except ZenError as error:
-        complain(f"{error.message} [{error.code}]")
-        sys.exit(TROUBLE)
-    except (ClientError, OSError) as error:
-        complain(str(error))
+    except (ZenError, ClientError, OSError) as error:
+        complain(in_words(error))
         sys.exit(TROUBLE)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-@key.command("get")
-@asking
-def get_key(
-    service: Client,
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
-    output: Output = None,
+def _say_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version  # slow, and of use here only
+
+        print(f"zenserve {version('zenserve')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options_of_all(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version it is.")
+    ] = False,
 ) -> None:
-    """Fetch a verification key, and the description of what it proves."""
-    write(service.get_verification_key(key_id), output)
+    """Options that stand before any command."""
 
 
 @asking
-def whoami(service: Client) -> None:
+def whoami(service: Client) -> Principal:
     """Show whose key you have, and what it may do."""
-    show(service.whoami())
+    return service.whoami()
 
 
 def verify(context: typer.Context) -> None:
@@ -92,6 +96,7 @@ for name, command in (
     ("audit", audit.audit_key),
     ("tables", tables.make_tables),
     ("serve", serving.serve),
+    ("token", serving.print_token),
     ("api", serving.serve_api),
     ("worker", serving.serve_worker),
     ("beat", serving.serve_beat),
@@ -108,7 +113,7 @@ for name, room in (
     ("datasets", datasets.app),
     ("proofs", proofs.app),
     ("webhooks", webhooks.app),
-    ("key", key),
+    ("key", key.app),
 ):
     app.add_typer(room, name=name)
 app.add_typer(proofs.app, name="proof", hidden=True)
@@ -116,6 +121,7 @@ app.add_typer(proofs.app, name="proof", hidden=True)
 for name, module, attribute, help_ in (
     ("ceremony", "service.cli.ceremony", "app", "Make keys together, so that nobody can forge proofs."),
     ("basis", "service.cli.basis", "app", "The points that all commitments are over."),
+    ("secret", "service.cli.secret", "app", "Rotate the secret that everything is sealed with."),
     ("tenants", "service.cli.accounts", "tenants", "Add tenants and set their limits."),
     ("keys", "service.cli.accounts", "keys", "Make and revoke API keys."),
 ):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
+
+from client.resources import Key, Tenant, Usage, read
+from service.cli import deployment, terminal
+from service.cli.answers import Answer, answering
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -17,7 +21,6 @@ if TYPE_CHECKING:
 
 tenants = typer.Typer(help="Add tenants and set their limits.", no_args_is_help=True)
 keys = typer.Typer(help="Make and revoke API keys.", no_args_is_help=True)
-out = Console()
 
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id, tnt_…")]
 MaxQueued = Annotated[int | None, typer.Option(min=1, help="Jobs that wait or run.")]
@@ -26,86 +29,154 @@ RetentionDays = Annotated[int | None, typer.Option(min=1, max=3650, help="So lon
 
 
 @tenants.command("add")
+@answering
 def add_tenant(
-    name: str,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who it is.")],
     max_queued: MaxQueued = None,
     max_running: MaxRunning = None,
     retention_days: RetentionDays = None,
-) -> None:
+) -> Answer:
     """Add a tenant, and print its id."""
     from service.api import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
-        print(accounts.add_tenant(session, operator, name, limits, None).id)
+        made = _tenant(accounts.add_tenant(session, operator, name, limits, None))
+    return Answer(vars(made), (made.id,))
 
 
 @tenants.command("list")
-def list_tenants() -> None:
+@answering
+def list_tenants() -> list[Tenant]:
     """List the tenants."""
     from service.storage.repositories.accounts import Tenants
 
-    table = Table("id", "name", "queued", "running", "days kept")
     with _operator() as (session, _):
-        for row in Tenants(session).all():
-            limits = (row.max_queued, row.max_running, row.retention_days)
-            table.add_row(row.id, row.name, *("" if limit is None else str(limit) for limit in limits))
-    out.print(table)
+        return [_tenant(row) for row in Tenants(session).all()]
 
 
 @tenants.command("limit")
+@answering
 def limit_tenant(
-    tenant: TenantId,
+    tenant_id: TenantId,
     max_queued: MaxQueued = None,
     max_running: MaxRunning = None,
     retention_days: RetentionDays = None,
-) -> None:
+) -> Tenant:
     """Set a tenant's limits; those that are left out become the service's own."""
     from service.api import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
-        accounts.change_tenant(session, operator, tenant, {**limits}, None)
+        return _tenant(accounts.change_tenant(session, operator, tenant_id, {**limits}, None))
+
+
+@tenants.command("suspend")
+@answering
+def suspend_tenant(tenant_id: TenantId) -> Tenant:
+    """Refuse a tenant's keys and take none of its jobs, until it is resumed."""
+    from service.api import accounts
+
+    with _operator() as (session, operator):
+        return _tenant(accounts.suspend_tenant(session, operator, tenant_id, None))
+
+
+@tenants.command("resume")
+@answering
+def resume_tenant(tenant_id: TenantId) -> Tenant:
+    """Let a suspended tenant in again."""
+    from service.api import accounts
+
+    with _operator() as (session, operator):
+        return _tenant(accounts.resume_tenant(session, operator, tenant_id, None))
+
+
+@tenants.command("delete")
+@answering
+def delete_tenant(tenant_id: TenantId) -> Tenant:
+    """Have the beat delete a tenant and all that it has. There is no way back."""
+    from service.api import accounts
+
+    with _operator() as (session, operator):
+        return _tenant(accounts.delete_tenant(session, operator, tenant_id, None))
+
+
+@tenants.command("usage")
+@answering
+def show_usage(
+    since: Annotated[datetime | None, typer.Option(help="From then on (UTC); 30 days unless given.")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Before then (UTC); now unless given.")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.")] = False,
+) -> Answer | list[Usage]:
+    """Show what each tenant's jobs took that ended in a range of time, deleted ones too."""
+    from service.api import accounts
+    from service.storage.repositories.usage import Books
+
+    end = until.replace(tzinfo=UTC) if until else datetime.now(UTC)
+    begin = since.replace(tzinfo=UTC) if since else end - timedelta(days=30)
+    with _operator() as (session, _):
+        used = [Usage(**row._mapping) for row in Books(session, None).between(begin, end)]
+    if not as_csv:
+        return used
+    lines = [vars(each) for each in used]
+    names = [each.name for each in fields(Usage)]
+    return Answer(lines, (accounts.comma_separated(lines, names).rstrip(),))
 
 
 @keys.command("add")
+@answering
 def add_key(
-    tenant: TenantId,
+    tenant_id: TenantId,
     scopes: Annotated[
-        list[str], typer.Argument(help="Of read, prove, register, reveal, manage, admin; or all.")
+        list[str],
+        typer.Argument(metavar="SCOPE", help="Of read, prove, register, reveal, manage, admin; or all."),
     ],
     name: Annotated[str, typer.Option(help="What it is for.")] = "unnamed",
     days: Annotated[int | None, typer.Option(min=1, max=3650, help="It expires after as many.")] = None,
-) -> None:
+) -> Answer:
     """Make a key, and print it: this once."""
     from service.api import access, accounts
 
     given = access.read_scopes(scopes)
     with _operator() as (session, operator):
-        print(accounts.add_key(session, operator, tenant, name, given, days, None)[1])
+        row, key = accounts.add_key(session, operator, tenant_id, name, given, days, None)
+        return Answer(vars(_key(row)) | {"key": key}, (key,))
 
 
 @keys.command("list")
-def list_keys() -> None:
+@answering
+def list_keys() -> list[Key]:
     """List all keys, without what they are shown by."""
     from service.storage.repositories.accounts import Keys
 
-    table = Table("id", "tenant", "name", "scopes", "expires", "revoked", "last used")
     with _operator() as (session, _):
-        for row in Keys(session).all():
-            moments = (row.expires_at, row.revoked_at, row.last_used_at)
-            shown = (moment.isoformat(" ", "seconds") if moment else "" for moment in moments)
-            table.add_row(row.id, row.tenant_id, row.name, " ".join(row.scopes), *shown)
-    out.print(table)
+        return [_key(row) for row in Keys(session).all()]
 
 
 @keys.command("revoke")
-def revoke_key(key: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")]) -> None:
+@answering
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")],
+) -> Answer:
     """Revoke a key: within seconds, nothing accepts it."""
     from service.api import accounts
 
     with _operator() as (session, operator):
-        accounts.revoke_key(session, operator, key, None)
+        accounts.revoke_key(session, operator, key_id, None)
+    return Answer({"id": key_id, "revoked": True}, (f"[dim]revoked[/]  {terminal.escape(key_id)}",))
+
+
+def _tenant(row: object) -> Tenant:
+    """As the API shows it."""
+    from service.api.account_schemas import TenantView
+
+    return read(Tenant, TenantView.model_validate(row).model_dump(mode="json"))
+
+
+def _key(row: object) -> Key:
+    from service.api.account_schemas import KeyView
+
+    return read(Key, KeyView.model_validate(row).model_dump(mode="json"))
 
 
 @contextmanager
@@ -114,14 +185,6 @@ def _operator() -> Iterator[tuple[Session, Principal]]:
     from dataclasses import replace
 
     from service.api.access import LOCAL
-    from service.runtime import Runtime
-    from service.settings import Settings
-    from service.storage import schema
 
-    runtime = Runtime.open(Settings.read())
-    try:
-        schema.migrate(runtime.database)
-        with runtime.database.write() as session:
-            yield session, replace(LOCAL, actor="command line")
-    finally:
-        runtime.close()
+    with deployment.opened() as runtime, runtime.database.write() as session:
+        yield session, replace(LOCAL, actor="command line")

@@ -7,20 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from service.cli import terminal
+from service.cli import deployment, terminal
+from service.cli.answers import Answer, RefusedError, answering, err
+from zenerrors import naming
 
 if TYPE_CHECKING:
     from prover import CommitmentBasis
 
 app = typer.Typer(help="The points that all commitments are over.", no_args_is_help=True)
-out, err = Console(), Console(stderr=True)
 
 _PTAU_MAGIC = b"ptau"
+_NONE = "There is no basis yet: the first commitment makes one, for development."
 
 
 @app.command("import")
+@answering
 def import_file(
     file: Annotated[
         Path,
@@ -28,39 +30,30 @@ def import_file(
             metavar="FILE", exists=True, dir_okay=False, help="Powers of tau (.ptau), or a basis of ZenServe."
         ),
     ],
-) -> None:
+) -> Answer:
     """Give the service the basis in FILE, before anything is committed: afterwards it cannot change.
 
     Powers of tau are verified, which takes a while. A basis of ZenServe is taken on trust.
     """
     from service import basis as bases
-    from service.runtime import Runtime
-    from service.settings import Settings
 
-    runtime = Runtime.open(Settings.read())
-    try:
-        basis = _read(file)
+    with deployment.opened() as runtime:
+        with naming(file):
+            basis = _read(file)
         bases.import_basis(runtime, basis)
-        _show(basis)
-    finally:
-        runtime.close()
+        return _answer(basis)
 
 
 @app.command()
-def show() -> None:
+@answering
+def show() -> Answer:
     """Say which basis the service has. Exit code 1 if there is none yet."""
     from service import basis as bases
-    from service.runtime import Runtime
-    from service.settings import Settings
 
-    runtime = Runtime.open(Settings.read())
-    try:
+    with deployment.opened() as runtime:
         if bases.find_basis(runtime) is None:
-            out.print("There is no basis yet: the first commitment makes one, for development.")
-            raise typer.Exit(terminal.REFUSED)
-        _show(bases.load_basis(runtime))
-    finally:
-        runtime.close()
+            raise RefusedError(Answer(None, (_NONE,)))
+        return _answer(bases.load_basis(runtime))
 
 
 def _read(file: Path) -> CommitmentBasis:
@@ -77,6 +70,6 @@ def _read(file: Path) -> CommitmentBasis:
     return CommitmentBasis.of(powers)
 
 
-def _show(basis: CommitmentBasis) -> None:
-    out.print(f"[dim]points[/]    {len(basis.points)}", highlight=False)
-    out.print(f"[dim]identity[/]  {basis.identity.hex()}", highlight=False, soft_wrap=True)
+def _answer(basis: CommitmentBasis) -> Answer:
+    facts = {"points": len(basis.points), "identity": basis.identity.hex()}
+    return Answer(facts, (terminal.table_of(facts),))

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final, Literal, NoReturn
+from typing import Annotated, Any, Final, Literal
 
 import typer
-from rich.console import Console
 
 from circuits import QuantGraph, compile_inference
+from circuits.audit import audit
+from client.documents import KeyFile, read
+from client.keys import key_file, opened
 from prover import ceremony, powers_of_tau
 from prover.ceremony import State
 from prover.ceremony.initial import required_power
-from prover.iden3.ptau import read_ptau, write_ptau
+from prover.iden3.ptau import read_contributors, read_ptau, write_ptau
 from prover.powers_of_tau import MAX_POWER, PowersOfTau
-from prover.statement_file import load_statement, save_statement
+from prover.statement import Statement
+from prover.statement_file import load_description, load_statement, save_statement
 from service import intake
 from service.cli import terminal
-from service.cli.terminal import REFUSED
-from zenerrors import CeremonyError
+from service.cli.answers import Answer, RefusedError, answering, err, no_good, said_written
+from zenerrors import CeremonyError, RequestError, naming
 
 app = typer.Typer()
 powers_app = typer.Typer(help="The first phase: powers of tau, snarkjs' .ptau files.", no_args_is_help=True)
 app.add_typer(powers_app, name="powers")
 
-out, err = Console(), Console(stderr=True)
 THREADS = os.cpu_count() or 1
-# Ceremonies know no segments: their proofs are plain Groth16, which snarkjs and contracts verify, too.
-_LEVEL: Final = 2
+_PLAIN: Final = 2
+"""The highest level without segments."""
 
 
 def _existing(metavar: str) -> object:
@@ -42,32 +44,50 @@ Out = Annotated[Path, typer.Argument(metavar="OUT", dir_okay=False, help="Write 
 
 
 @powers_app.command("new")
+@answering
 def new_powers(
     power: Annotated[int, typer.Argument(min=1, max=MAX_POWER, help="For statements of 2^POWER rows.")],
     output: Out,
-) -> None:
+) -> Answer:
     """Draw powers of tau alone. Keys made from them are for development only."""
     with terminal.show_stages(err, "powers") as progress:
         powers = powers_of_tau.generate(power, threads=THREADS, progress=progress)
     write_ptau(output, powers)
-    _written(output)
+    return said_written(output, power=powers.power)
 
 
 @powers_app.command("verify")
-def verify_powers(file: PowersFile) -> None:
-    """Verify that all points in POWERS are powers of one secret. Exit code 0 if so, 1 if not."""
-    powers = _read_powers(file)
-    out.print(f"[bold green]valid[/]  for statements of up to 2^{powers.power} rows", highlight=False)
-    out.print(f"[dim]contributors, as the file says[/]  {powers.contributions}", highlight=False)
+@answering
+def verify_powers(file: PowersFile) -> Answer:
+    """Verify that all points in POWERS are powers of one secret, made by the contributors that it names.
+    Exit code 0 if so, 1 if not.
+    """
+    powers, made = _read_powers(file), read_contributors(file)
+    chain = [{"name": each.name, "hash": each.response.hex(), "beacon": each.is_beacon} for each in made]
+    text = (
+        f"[bold green]valid[/]  for statements of up to 2^{powers.power} rows",
+        f"[dim]contributors, beacons not counted[/]  {powers.contributions}",
+        _listed(chain),
+    )
+    return Answer(_of_powers(powers) | {"power": powers.power, "contributions": chain}, text)
 
 
 @app.command()
+@answering
 def statement(
-    model: Annotated[Path, _existing("MODEL.onnx")],
+    model: Annotated[Path, _existing("MODEL")],
     output: Out,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="A service's key, in whose place the ceremony's is to come. MODEL: its architecture.",
+        ),
+    ] = None,
     calibration: Annotated[
-        Path, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
-    ],
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
+    ] = None,
     input_privacy: Annotated[
         Literal["private", "public"], typer.Option(help="Whether proofs show their input.")
     ] = "private",
@@ -75,106 +95,151 @@ def statement(
         Literal["private", "public"], typer.Option(help="Whether the key gives the weights away.")
     ] = "public",
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
-) -> None:
-    """Write what a network's proofs prove, for a ceremony. Public weights are in it, for all to read."""
-    quantised = intake.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
-    circuit = compile_inference(
-        QuantGraph.from_bytes(quantised),
-        input_privacy=input_privacy,
-        weight_privacy=weight_privacy,
-        level=_LEVEL,
-    )
-    save_statement(output, circuit.statement)
-    out.print(f"[dim]digest[/]   {circuit.statement.digest.hex()}", highlight=False)
-    out.print(f"[dim]powers[/]   2^{required_power(circuit.statement)} or more", highlight=False)
-    _written(output)
+) -> Answer:
+    """Write what proofs are to prove, for a ceremony. Public weights are in it, for all to read.
+
+    With --key, what a service's proofs of any scheme prove. Else the label of an ONNX network with
+    --calibration, in plain Groth16, which snarkjs and contracts verify, too.
+    """
+    if key is not None:
+        with naming(key):
+            described = read(KeyFile, key.read_bytes())
+        network = QuantGraph.from_bytes(model.read_bytes())
+        circuit = audit(network, described.circuit, opened(described).verifying)
+    elif calibration is not None:
+        quantised = intake.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
+        circuit = compile_inference(
+            QuantGraph.from_bytes(quantised),
+            input_privacy=input_privacy,
+            weight_privacy=weight_privacy,
+            level=_PLAIN,
+        )
+    else:
+        raise RequestError("request.invalid", "give --key, or --calibration for an ONNX file", field="key")
+    save_statement(output, circuit.statement, circuit.describe())
+    digest, power = circuit.statement.digest.hex(), required_power(circuit.statement)
+    shown = {"digest": digest, "powers": f"2^{power} or more"}
+    return said_written(output, terminal.table_of(shown), digest=digest, power=power)
 
 
 @app.command()
-def start(statement_file: StatementFile, powers_file: PowersFile, output: Out) -> None:
+@answering
+def start(statement_file: StatementFile, powers_file: PowersFile, output: Out) -> Answer:
     """Start a ceremony for STATEMENT from POWERS."""
-    statement = load_statement(statement_file)
+    statement = _read_statement(statement_file)
     powers = _read_powers(powers_file).first(required_power(statement))
     with terminal.show_stages(err, "starting") as progress:
         state = ceremony.start(statement, powers, threads=THREADS, progress=progress)
     state.save(output)
-    _print_chain(state)
-    _written(output)
+    return said_written(output, _shown(state), **_chain(state))
 
 
 @app.command()
+@answering
 def contribute(
     state_file: StateFile,
     output: Out,
     name: Annotated[str, typer.Option(help="Who you are, for all to read.")],
-) -> None:
+) -> Answer:
     """Add your share of the secrets to STATE. Publish the hash that is printed."""
-    state = State.load(state_file, threads=THREADS)
+    state = _read_state(state_file)
     with terminal.show_stages(err, "contributing") as progress:
         state = ceremony.contribute(state, name, threads=THREADS, progress=progress)
     state.save(output)
-    _print_chain(state)
-    _written(output)
+    return said_written(output, _shown(state), **_chain(state))
 
 
 @app.command()
-def verify(state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile) -> None:
+@answering
+def verify(state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile) -> Answer:
     """Verify all contributions in STATE. Exit code 0 if valid, 1 if not."""
-    statement = load_statement(statement_file)
+    statement = _read_statement(statement_file)
     powers = _read_powers(powers_file)
     try:
-        state = State.load(state_file, threads=THREADS)
+        state = _read_state(state_file)
         with terminal.show_stages(err, "verifying") as progress:
             ceremony.verify(state, statement, powers, threads=THREADS, progress=progress)
     except CeremonyError as error:
-        _refuse(error)
-    out.print("[bold green]valid[/]  The key is what these contributions make of the statement.")
-    out.print(
-        f"[dim]contributors to the powers, as their file says[/]  {powers.contributions}", highlight=False
+        raise _refused(error) from None
+    text = (
+        "[bold green]valid[/]  The key is what these contributions make of the statement.",
+        f"[dim]contributors to the powers, beacons not counted[/]  {powers.contributions}",
+        _shown(state),
     )
-    _print_chain(state)
+    return Answer(_of_powers(powers) | _chain(state), text)
 
 
 @app.command()
+@answering
 def finish(
     state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile, output: Out
-) -> None:
-    """Verify STATE and write the proving key that it came to. Exit code 1 if it is not valid."""
-    statement = load_statement(statement_file)
+) -> Answer:
+    """Verify STATE and write the keys that it came to, the verification key as OUT.json.
+
+    Exit code 1 if it is not valid.
+    """
+    statement, description = _read_statement(statement_file), load_description(statement_file)
     powers = _read_powers(powers_file)
     try:
-        state = State.load(state_file, threads=THREADS)
+        state = _read_state(state_file)
         with terminal.show_stages(err, "verifying") as progress:
             key = ceremony.finish(state, statement, powers, threads=THREADS, progress=progress)
     except CeremonyError as error:
-        _refuse(error)
+        raise _refused(error) from None
     key.save(output)
-    out.print(f"[dim]setup[/]    {key.verifying_key.setup}", highlight=False)
-    out.print(f"[dim]key[/]      {key.verifying_key.digest.hex()}", highlight=False)
-    _written(output)
+    facts = {"setup": key.verifying_key.setup, "key": key.verifying_key.digest.hex()}
+    if description is not None:
+        file = key_file(key.verifying_key, description)
+        output.with_name(f"{output.name}.json").write_text(file.model_dump_json(indent=2) + "\n")
+        facts["id"] = file.id
+    return said_written(output, terminal.table_of(facts), **facts)
+
+
+def _read_statement(file: Path) -> Statement:
+    with naming(file):
+        return load_statement(file)
+
+
+def _read_state(file: Path) -> State:
+    with naming(file):
+        return State.load(file, threads=THREADS)
 
 
 def _read_powers(file: Path) -> PowersOfTau:
     try:
-        with terminal.show_stages(err, "verifying powers"):
+        with naming(file), terminal.show_stages(err, "verifying powers"):
             return read_ptau(file, threads=THREADS)
     except CeremonyError as error:
-        _refuse(error)
+        raise _refused(error) from None
 
 
-def _refuse(error: CeremonyError) -> NoReturn:
-    text = terminal.escape(f"{error.message} [{error.code}]")
-    out.print(f"[bold red]NOT valid[/]  {text}", highlight=False, soft_wrap=True)
-    raise typer.Exit(REFUSED)
+def _refused(error: CeremonyError) -> RefusedError:
+    return RefusedError(no_good(error, "valid", "NOT valid"))
 
 
-def _print_chain(state: State) -> None:
+def _chain(state: State) -> dict[str, Any]:
+    """Where the ceremony began, and every contribution with the hash that its contributor published."""
     _, hashes = state.chain
-    out.print(f"[dim]{'start':>8}[/]  {state.origin.hex()}", highlight=False, soft_wrap=True)
-    for index, (contribution, hash_) in enumerate(zip(state.contributions, hashes, strict=True)):
-        name = terminal.escape(contribution.name)
-        out.print(f"[dim]{index + 1:>8}[/]  {hash_.hex()}  {name}", highlight=False, soft_wrap=True)
+    each = zip(state.contributions, hashes, strict=True)
+    return {
+        "start": state.origin.hex(),
+        "contributions": [{"name": made.name, "hash": hash_.hex()} for made, hash_ in each],
+    }
 
 
-def _written(output: Path) -> None:
-    err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
+def _of_powers(powers: PowersOfTau) -> dict[str, Any]:
+    return {"valid": True, "contributors_to_powers": powers.contributions}
+
+
+def _shown(state: State) -> str:
+    chain = _chain(state)
+    return f"{terminal.table_of({'start': chain['start']})}\n{_listed(chain['contributions'])}"
+
+
+def _listed(contributions: list[dict[str, Any]]) -> str:
+    """A numbered line for each, with the hash that is published, and the name."""
+    lines = [
+        f"{made['hash']}  {terminal.escape(made['name'])}{' (a beacon)' * made.get('beacon', False)}"
+        for made in contributions
+    ]
+    return terminal.table_of({str(index): line for index, line in enumerate(lines, start=1)})

@@ -8,32 +8,34 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 
 from circuits import cache
 from service.cli import terminal
+from service.cli.answers import Answer, answering, err
+from zenerrors import naming
 
 if TYPE_CHECKING:
     from circuits import Circuit, Graph
     from circuits.graph import FloatArray
     from prover import Progress
-    from prover.cost import Speed
 
 Privacy = Literal["private", "public"]
 WeightPrivacy = Literal["public", "private", "committed"]
 Scheme = Literal["inference", "recognition"]
 
-out, err = Console(), Console(stderr=True)
 THREADS = os.cpu_count() or 1
 SAMPLES = 16
 """So many random inputs calibrate a network that comes without any."""
 
 
+@answering
 def compile_network(
     network: Annotated[
         str, typer.Argument(metavar="NAME_OR_ONNX", help="A network of the zoo, or an ONNX file.")
@@ -57,8 +59,7 @@ def compile_network(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each way to prove each layer, and what it costs.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
-) -> None:
+) -> Answer:
     """Compile a network and show what its keys and proofs take."""
     start = time.perf_counter()
     path = Path(network)
@@ -82,16 +83,14 @@ def compile_network(
         document["compiled"] = {"seconds": time.perf_counter() - start, "peak_memory": _peak_memory()}
         cache.save(key, document)
     document = {"network": network} | document
-    if as_json:
-        print(json.dumps(document, indent=2))
-    else:
-        _show(document, explain=explain)
+    return Answer(document, tuple(_shown(document, explain=explain)))
 
 
 def _compile(
     network: str, options: dict[str, Any], calibration: Path | None, progress: Progress
 ) -> dict[str, Any]:
     from circuits import cost, quantise
+    from prover.cost import speed
 
     progress("read", 0.0)
     graph = _graph(network)
@@ -103,13 +102,14 @@ def _compile(
     progress("count", 0.6)
     circuit.statement.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
-    return {"calibration": origin} | cost.report(circuit, _speed())
+    return {"calibration": origin} | cost.report(circuit, speed(THREADS))
 
 
 def _graph(network: str) -> Graph:
     from circuits import load_onnx, zoo
 
-    return load_onnx(Path(network)) if Path(network).is_file() else zoo.network(network)
+    with naming(network):
+        return load_onnx(Path(network)) if Path(network).is_file() else zoo.network(network)
 
 
 def _samples(network: str, graph: Graph, calibration: Path | None) -> tuple[FloatArray, str]:
@@ -136,23 +136,8 @@ def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
     )
 
 
-def _speed() -> Speed:
-    """This machine's, measured once."""
-    from dataclasses import asdict
-
-    from prover import cost
-
-    key = cache.key_of(b"speed", cache.fingerprint("kernels", "prover"), _host())
-    known = cache.load(key)
-    if known is not None:
-        return cost.Speed(**known)
-    speed = cost.speed(THREADS)
-    cache.save(key, asdict(speed))
-    return speed
-
-
 def _host() -> bytes:
-    """What the speed of this machine goes by."""
+    """What estimates of time go by."""
     machine = os.uname()
     return json.dumps([machine.nodename, machine.machine, THREADS]).encode()
 
@@ -163,7 +148,7 @@ def _peak_memory() -> int:
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) << 10
 
 
-def _show(document: dict[str, Any], *, explain: bool) -> None:
+def _shown(document: dict[str, Any], *, explain: bool) -> Iterator[RenderableType]:
     columns = ("constraints", "variables", "nonzeros")
     for title, rows, names in (
         ("By layer", document["layers"], ("name", "operator", *columns)),
@@ -174,11 +159,10 @@ def _show(document: dict[str, Any], *, explain: bool) -> None:
             table.add_column(_heading(name), justify="right" if name in columns else "left")
         for row in rows:
             table.add_row(*(_cell(row[name]) for name in names))
-        out.print(table)
+        yield table
     if explain:
-        out.print(_explanation(document))
-    for label, text in _summary(document):
-        out.print(f"[dim]{label:>13}[/]  {text}", highlight=False, soft_wrap=True)
+        yield _explanation(document)
+    yield terminal.table_of(_summary(document))
 
 
 def _explanation(document: dict[str, Any]) -> Table:
@@ -201,7 +185,7 @@ def _explanation(document: dict[str, Any]) -> Table:
     return table
 
 
-def _summary(document: dict[str, Any]) -> list[tuple[str, str]]:
+def _summary(document: dict[str, Any]) -> dict[str, str]:
     privacy, seconds, compiled = document["privacy"], document["seconds"], document["compiled"]
     calibration = {
         "file": "by the file given",
@@ -209,20 +193,20 @@ def _summary(document: dict[str, Any]) -> list[tuple[str, str]]:
         "random": "by random inputs: widths and accuracy will differ with real ones (--calibration)",
     }
     threads = seconds["threads"]
-    return [
-        ("network", terminal.escape(document["network"])),
-        ("proves", f"{document['scheme']}, input {privacy['input']}, weights {privacy['weights']}"),
-        ("quantised", f"to {document['bits']} bits, {calibration[document['calibration']]}"),
-        ("level", str(document["level"])),
-        *((_heading(name), f"{document[name]:,}") for name in ("constraints", "variables", "nonzeros")),
-        ("public inputs", f"{document['public_inputs']:,}"),
-        *(("segment", f"{part['name']}, {part['size']:,} variables") for part in document["segments"]),
-        ("proving key", _bytes(document["key"]["proving"])),
-        ("verifying key", _bytes(document["key"]["verifying"])),
-        ("setup", _estimate(seconds["setup"], document["memory"]["setup"], threads)),
-        ("proving", _estimate(seconds["proving"], document["memory"]["proving"], threads)),
-        ("compiled", f"in {_duration(compiled['seconds'])}, {_bytes(compiled['peak_memory'])} of memory"),
-    ]
+    return {
+        "network": terminal.escape(document["network"]),
+        "proves": f"{document['scheme']}, input {privacy['input']}, weights {privacy['weights']}",
+        "quantised": f"to {document['bits']} bits, {calibration[document['calibration']]}",
+        "level": str(document["level"]),
+        **{_heading(name): f"{document[name]:,}" for name in ("constraints", "variables", "nonzeros")},
+        "public inputs": f"{document['public_inputs']:,}",
+        **{f"segment {part['name']}": f"{part['size']:,} variables" for part in document["segments"]},
+        "proving key": _bytes(document["key"]["proving"]),
+        "verifying key": _bytes(document["key"]["verifying"]),
+        "setup": _estimate(seconds["setup"], document["memory"]["setup"], threads),
+        "proving": _estimate(seconds["proving"], document["memory"]["proving"], threads),
+        "compiled": f"in {_duration(compiled['seconds'])}, {_bytes(compiled['peak_memory'])} of memory",
+    }
 
 
 def _heading(name: str) -> str:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from service.cli.shared import (
-    Json,
-    Limit,
-    ModelId,
-    Name,
-    OfModel,
-    OfState,
-    asking,
-    exit_unless_good,
-    finish,
-    show,
-    show_list,
-    write,
-)
+from client.resources import Dataset
+from service.cli.answers import Answer, written
+from service.cli.shared import Limit, ModelId, Name, OfModel, OfState, asking, deleted, finished
 
 if TYPE_CHECKING:
     from client import Client
@@ -50,7 +40,7 @@ def add_dataset(
         typer.Option(min=1, help="Samples in one proof.", show_default="what fits the service's memory"),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until it is committed.")] = True,
-) -> None:
+) -> Dataset:
     """Add labelled samples for MODEL, which has to be registered first."""
     dataset = service.create_dataset(
         model_id,
@@ -60,22 +50,17 @@ def add_dataset(
         name=name or samples.stem,
         shard_size=shard_size,
     )
-    dataset = finish(dataset, "committing", service.follow(dataset), wait=wait)
-    exit_unless_good(dataset.state)
+    return finished(dataset, "committing", service.follow(dataset), wait=wait)
 
 
 @app.command("list")
 @asking
 def list_datasets(
-    service: Client,
-    state: OfState = None,
-    model: OfModel = None,
-    limit: Limit = 20,
-    as_json: Json = False,
-) -> None:
+    service: Client, state: OfState = None, model_id: OfModel = None, limit: Limit = 20
+) -> list[Dataset]:
     """List your datasets."""
     chosen: Any = state
-    show_list(service.datasets(state=chosen, model_id=model), limit, as_json=as_json)
+    return list(islice(service.datasets(state=chosen, model_id=model_id), limit))
 
 
 @app.command("show")
@@ -86,31 +71,31 @@ def show_dataset(
     opening: Annotated[
         Path | None, typer.Option(help="Write to this file what opens its commitments. As secret as it is.")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Dataset:
     """Show a dataset."""
     dataset = service.get_dataset(dataset_id)
     if opening:
-        write(service.get_dataset_opening(dataset_id), opening)
-    show(dataset, as_json=as_json)
+        written(service.get_dataset_opening(dataset_id), opening)
+    return dataset
 
 
 @app.command("cancel")
 @asking
-def cancel_dataset(service: Client, dataset_id: DatasetId) -> None:
+def cancel_dataset(service: Client, dataset_id: DatasetId) -> Dataset:
     """Stop committing to a dataset."""
-    show(service.cancel_dataset(dataset_id))
+    return service.cancel_dataset(dataset_id)
 
 
 @app.command("retry")
 @asking
-def retry_dataset(service: Client, dataset_id: DatasetId) -> None:
+def retry_dataset(service: Client, dataset_id: DatasetId) -> Dataset:
     """Take up again a dataset that failed."""
-    show(service.retry_dataset(dataset_id))
+    return service.retry_dataset(dataset_id)
 
 
 @app.command("delete")
 @asking
-def delete_dataset(service: Client, dataset_id: DatasetId) -> None:
+def delete_dataset(service: Client, dataset_id: DatasetId) -> Answer:
     """Forget the samples and what opens their commitments."""
     service.delete_dataset(dataset_id)
+    return deleted(dataset_id)

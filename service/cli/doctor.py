@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-
-from service.cli.terminal import REFUSED
+from service.cli import deployment
+from service.cli.answers import Answer, RefusedError, answering
+from service.cli.terminal import escape
 from zenerrors import RequestError
 
 if TYPE_CHECKING:
@@ -18,21 +15,17 @@ if TYPE_CHECKING:
 
     from service.doctor import Finding
 
-out = Console()
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False) -> None:
+@answering
+def doctor() -> Answer:
     """Check the settings, the servers that they name, and this host. Exit code 1 if anything fails."""
-    findings = []
-    for finding in _findings():
-        findings.append(finding)
-        if not as_json:
-            _show(finding)
-    if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    findings = list(_findings())
+    answer = Answer([asdict(finding) for finding in findings], tuple(map(_line, findings)))
     if any(finding.verdict == "fail" for finding in findings):
-        raise typer.Exit(REFUSED)
+        raise RefusedError(answer)
+    return answer
 
 
 def _findings() -> Iterator[Finding]:
@@ -46,8 +39,10 @@ def _findings() -> Iterator[Finding]:
         yield Finding("settings", "fail", error.message, "correct it in the environment")
         return
     shape = "several hosts" if settings.database_url else f"one host, in {settings.data_dir}"
-    if settings.database_url is None and not settings.data_dir.is_dir():
-        yield Finding("settings", "fail", f"{shape}: no such directory", "`zenserve serve` makes it")
+    try:
+        deployment.require(settings)
+    except RequestError as error:
+        yield Finding("settings", "fail", error.message, "run this where the service runs")
         return
     yield Finding("settings", "ok", shape)
     runtime = Runtime.open(settings)
@@ -57,9 +52,7 @@ def _findings() -> Iterator[Finding]:
         runtime.close()
 
 
-def _show(finding: Finding) -> None:
+def _line(finding: Finding) -> str:
     colour = _COLOURS[finding.verdict]
     line = f"[{colour}]{finding.verdict:<4}[/]  {finding.name:<9}  {escape(finding.detail)}"
-    out.print(line, highlight=False, soft_wrap=True)
-    if finding.remedy:
-        out.print(f"{'':17}[dim]{escape(finding.remedy)}[/]", highlight=False, soft_wrap=True)
+    return f"{line}\n{'':17}[dim]{escape(finding.remedy)}[/]" if finding.remedy else line

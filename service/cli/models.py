@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from service.cli.shared import (
-    Json,
-    Limit,
-    ModelId,
-    Name,
-    OfState,
-    Output,
-    asking,
-    exit_unless_good,
-    finish,
-    say_written,
-    show,
-    show_list,
-    write,
-)
+from client.resources import Model
+from service.cli.answers import Answer, written
+from service.cli.shared import Limit, ModelId, Name, OfState, Output, asking, deleted, finished
 
 if TYPE_CHECKING:
     from client import Client
@@ -33,79 +22,86 @@ app = typer.Typer(help="Register networks and look at them.", no_args_is_help=Tr
 @asking
 def add_model(
     service: Client,
-    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)],
+    model: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)],
     calibration: Annotated[
         Path, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ],
+    calibration_labels: Annotated[
+        Path | None,
+        typer.Option("--labels", exists=True, dir_okay=False, help="One class for each: shows accuracies."),
+    ] = None,
     name: Name = None,
     weight_privacy: Annotated[
         Literal["public", "committed"], typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
-    parent: Annotated[str | None, typer.Option(help="The model that this is a new version of.")] = None,
+    parent_id: Annotated[
+        str | None, typer.Option("--parent", help="The model that this is a new version of.")
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
-) -> None:
+) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
-    model = service.create_model(
-        file.read_bytes(),
+    made = service.create_model(
+        model.read_bytes(),
         calibration.read_bytes(),
-        name=name or file.stem,
+        calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
+        name=name or model.stem,
         weight_privacy=weight_privacy,
         bits=bits,
-        parent_id=parent,
+        parent_id=parent_id,
     )
-    model = finish(model, "registering", service.follow(model), wait=wait)
-    exit_unless_good(model.state)
+    return finished(made, "registering", service.follow(made), wait=wait)
 
 
 @app.command("list")
 @asking
-def list_models(service: Client, state: OfState = None, limit: Limit = 20, as_json: Json = False) -> None:
+def list_models(service: Client, state: OfState = None, limit: Limit = 20) -> list[Model]:
     """List your models."""
     chosen: Any = state
-    show_list(service.models(state=chosen), limit, as_json=as_json)
+    return list(islice(service.models(state=chosen), limit))
 
 
 @app.command("show")
 @asking
-def show_model(service: Client, model_id: ModelId, as_json: Json = False) -> None:
+def show_model(service: Client, model_id: ModelId) -> Model:
     """Show a model."""
-    show(service.get_model(model_id), as_json=as_json)
+    return service.get_model(model_id)
 
 
 @app.command("cancel")
 @asking
-def cancel_model(service: Client, model_id: ModelId) -> None:
+def cancel_model(service: Client, model_id: ModelId) -> Model:
     """Stop the registration of a model."""
-    show(service.cancel_model(model_id))
+    return service.cancel_model(model_id)
 
 
 @app.command("retry")
 @asking
-def retry_model(service: Client, model_id: ModelId) -> None:
+def retry_model(service: Client, model_id: ModelId) -> Model:
     """Take up again a registration that failed."""
-    show(service.retry_model(model_id))
+    return service.retry_model(model_id)
 
 
 @app.command("delete")
 @asking
-def delete_model(service: Client, model_id: ModelId) -> None:
+def delete_model(service: Client, model_id: ModelId) -> Answer:
     """Forget a network. Proofs of it that are done stay valid."""
     service.delete_model(model_id)
+    return deleted(model_id)
 
 
 @app.command("receipt")
 @asking
-def get_receipt(service: Client, model_id: ModelId, output: Output = None) -> None:
+def get_receipt(service: Client, model_id: ModelId, output: Output = None) -> Any:
     """Fetch the signed receipt of a model's registration."""
-    write(service.get_receipt(model_id), output)
+    return written(service.get_receipt(model_id), output)
 
 
 @app.command("registration")
 @asking
-def get_registration(service: Client, model_id: ModelId, output: Output = None) -> None:
+def get_registration(service: Client, model_id: ModelId, output: Output = None) -> Any:
     """Fetch the proof of a model's registration: what it commits to is a network of its architecture."""
-    write(service.get_registration(model_id), output)
+    return written(service.get_registration(model_id), output)
 
 
 @app.command("architecture")
@@ -114,7 +110,6 @@ def get_architecture(
     service: Client,
     model_id: ModelId,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
-) -> None:
+) -> Any:
     """Fetch what a model's circuits are compiled from, for zenserve audit: committed weights are blanked."""
-    output.write_bytes(service.get_architecture(model_id))
-    say_written(output)
+    return written(service.get_architecture(model_id), output)

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from service.cli import terminal
+from client.errors import ClientError
+from client.resources import Commitment, DryRun, Proof, ProofFields
+from service.cli.answers import Answer, written
 from service.cli.shared import (
     InputFile,
-    Json,
     Limit,
     ModelId,
     OfModel,
     OfState,
     Output,
     asking,
-    exit_unless_good,
-    finish,
+    deleted,
+    finished,
     numbers,
-    out,
-    show,
-    show_list,
-    write,
 )
+from zenerrors import RequestError
 
 if TYPE_CHECKING:
     from client import Client
+    from client.resources import ProofFields
 
 app = typer.Typer(help="Look at proofs, fetch them, stop them.", no_args_is_help=True)
 
@@ -40,25 +40,25 @@ def commit(
     service: Client,
     model_id: ModelId,
     kind: Annotated[Literal["input", "reference"], typer.Argument(help="What the values are to be.")],
-    file: InputFile,
+    values: InputFile,
     opening: Annotated[
         Path | None, typer.Option(help="Write to this file what opens it. As secret as the values.")
     ] = None,
-) -> None:
+) -> Commitment:
     """Commit to an input of MODEL, or to a reference: what it makes of an image."""
-    commitment = service.create_commitment(model_id, kind, numbers(file))
+    commitment = service.create_commitment(model_id, kind, numbers(values))
     if opening:
-        write(service.get_commitment_opening(commitment.id), opening)
-    terminal.print_resource(out, commitment)
+        written(service.get_commitment_opening(commitment.id), opening)
+    return commitment
 
 
 @asking
 def prove(
     service: Client,
     model_id: ModelId,
-    file: Annotated[
+    input_: Annotated[
         Path | None,
-        typer.Argument(metavar="[INPUT]", exists=True, dir_okay=False, help="One input: .npy or JSON."),
+        typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON."),
     ] = None,
     scheme: Annotated[Scheme, typer.Option(help="What to prove.")] = "inference",
     input_id: Annotated[str | None, typer.Option("--input", help="A committed input, cmt_…")] = None,
@@ -71,43 +71,62 @@ def prove(
     top: Annotated[int | None, typer.Option(min=1, help="How many labels, with --reveal top.")] = None,
     reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="What the accuracy is on, dst_…")] = None,
+    dataset_id: Annotated[
+        str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
+    ] = None,
     challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
     priority: Annotated[
         int | None, typer.Option(min=-10, max=10, help="Among your own jobs; more is sooner.")
     ] = None,
-    deadline: Annotated[int | None, typer.Option(min=1, help="Give up after as many seconds.")] = None,
+    deadline_seconds: Annotated[
+        int | None, typer.Option("--deadline", min=1, help="Give up after as many seconds.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would show and take; nothing is made.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait for the proof.")] = True,
-    output: Output = None,
-) -> None:
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the proof to this file.")
+    ] = None,
+    key_out: Annotated[Path | None, typer.Option(help="Write the proof's key to this file.")] = None,
+) -> Proof | DryRun:
     """Prove what MODEL makes of INPUT, how near that is to a reference, or its accuracy on a dataset."""
+    if not wait and (output or key_out):
+        raise RequestError(
+            "request.invalid",
+            "--no-wait leaves nothing to write: zenserve proofs get and zenserve proofs key fetch both later",
+        )
     committed = reference is not None and reference.startswith("cmt_")
+    values = numbers(input_) if input_ else None
+    asked: ProofFields = {
+        "scheme": scheme,
+        "input_id": input_id,
+        "input_privacy": input_privacy,
+        "reveal": reveal,
+        "top": top,
+        "reference": numbers(Path(reference)) if reference and not committed else None,
+        "reference_id": reference if committed else None,
+        "threshold": threshold,
+        "dataset_id": dataset_id,
+        "challenge": challenge,
+    }
+    if dry_run:
+        return service.dry_run(model_id, values, **asked)
     job = service.create_proof(
-        model_id,
-        numbers(file) if file else None,
-        scheme=scheme,
-        input_id=input_id,
-        input_privacy=input_privacy,
-        reveal=reveal,
-        top=top,
-        reference=numbers(Path(reference)) if reference and not committed else None,
-        reference_id=reference if committed else None,
-        threshold=threshold,
-        dataset_id=dataset,
-        challenge=challenge,
-        priority=priority,
-        deadline_seconds=deadline,
+        model_id, values, **asked, priority=priority, deadline_seconds=deadline_seconds
     )
-    job = finish(job, "proving", service.follow(job), wait=wait)
-    exit_unless_good(job.state)
-    if output and wait:
-        write(service.get_proof_document(job.id), output)
+    job = finished(job, "proving", service.follow(job), wait=wait)
+    if output:
+        written(service.get_proof_document(job.id), output)
+    if key_out:
+        written(_key_of(service, job), key_out)
+    return job
 
 
 @asking
-def cancel(service: Client, proof_id: ProofId) -> None:
+def cancel(service: Client, proof_id: ProofId) -> Proof:
     """Cancel a proof that is queued or running."""
-    show(service.cancel(proof_id))
+    return service.cancel(proof_id)
 
 
 app.command("cancel")(cancel)
@@ -118,39 +137,52 @@ app.command("cancel")(cancel)
 def list_proofs(
     service: Client,
     state: OfState = None,
-    model: OfModel = None,
+    model_id: OfModel = None,
     scheme: Annotated[Scheme | None, typer.Option(help="Only proofs of this scheme.")] = None,
     limit: Limit = 20,
-    as_json: Json = False,
-) -> None:
+) -> list[Proof]:
     """List your proofs."""
     chosen: Any = state
-    show_list(service.proofs(state=chosen, model_id=model, scheme=scheme), limit, as_json=as_json)
+    return list(islice(service.proofs(state=chosen, model_id=model_id, scheme=scheme), limit))
 
 
 @app.command("show")
 @asking
-def show_proof(service: Client, proof_id: ProofId, as_json: Json = False) -> None:
+def show_proof(service: Client, proof_id: ProofId) -> Proof:
     """Show how far a proof is."""
-    show(service.get_proof(proof_id), as_json=as_json)
+    return service.get_proof(proof_id)
 
 
 @app.command("get")
 @asking
-def get_proof(service: Client, proof_id: ProofId, output: Output = None) -> None:
+def get_proof(service: Client, proof_id: ProofId, output: Output = None) -> Any:
     """Fetch a finished proof, a JSON document to hand on."""
-    write(service.get_proof_document(proof_id), output)
+    return written(service.get_proof_document(proof_id), output)
+
+
+@app.command("key")
+@asking
+def get_key(service: Client, proof_id: ProofId, output: Output = None) -> Any:
+    """Fetch the verification key of a finished proof. Verifiers have it from whom they trust."""
+    return written(_key_of(service, service.get_proof(proof_id)), output)
 
 
 @app.command("retry")
 @asking
-def retry_proof(service: Client, proof_id: ProofId) -> None:
+def retry_proof(service: Client, proof_id: ProofId) -> Proof:
     """Take up again a proof that failed, while its input is still kept."""
-    show(service.retry(proof_id))
+    return service.retry(proof_id)
 
 
 @app.command("delete")
 @asking
-def delete_proof(service: Client, proof_id: ProofId) -> None:
+def delete_proof(service: Client, proof_id: ProofId) -> Answer:
     """Delete a proof that is over, and its document with it."""
     service.delete_proof(proof_id)
+    return deleted(proof_id)
+
+
+def _key_of(service: Client, proof: Proof) -> dict[str, Any]:
+    if proof.verification_key_id is None:
+        raise ClientError(f"{proof.id} is {proof.state}: which key it takes is known once it is made")
+    return service.get_verification_key(proof.verification_key_id)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from service.cli.shared import err
+from client.errors import ClientError
+from service.cli.answers import Answer, answering, err
+from service.cli.shared import HERE, Url
 
 
 def serve(
@@ -17,13 +20,36 @@ def serve(
         Path | None, typer.Option(help="Database, keys and artifacts.", show_default="zenserve-data")
     ] = None,
 ) -> None:
-    """Run the service: the API and a worker. Ctrl-C stops both."""
+    """Run the service, for yourself: the API and a worker. Ctrl-C stops both."""
     from service.serve import serve as serve_forever
     from service.settings import Settings
 
     settings = Settings.read(host=host, port=port, data_dir=data_dir)
     err.print(f"[bold]ZenServe[/] on {settings.url}  (try /docs; Ctrl-C stops)")
-    serve_forever(settings)
+    serve_forever(settings, partial(_announce, settings.url))
+
+
+def _announce(url: str, token: str | None) -> None:
+    """How to get at the dashboard. What is no terminal may be a file that others read: no token there."""
+    if token is None:
+        err.print(f"Dashboard: {url}/admin", highlight=False)
+    elif err.is_terminal:
+        err.print(f"Dashboard: {url}/admin/login?token={token}", highlight=False, soft_wrap=True)
+    else:
+        err.print(f"Dashboard: {url}/admin, with what `zenserve token` prints", highlight=False)
+
+
+@answering
+def print_token(url: Url = HERE) -> Answer:
+    """Print the token of your `zenserve serve`, for curl: -H "Authorization: Bearer $(zenserve token)"."""
+    import httpx
+
+    from client import local
+
+    token = local.token_of(httpx.URL(url))
+    if token is None:
+        raise ClientError(f"no `zenserve serve` of yours runs at {url}")
+    return Answer({"url": url, "token": token}, (token,))
 
 
 def serve_api(
@@ -58,14 +84,17 @@ def serve_beat() -> None:
     serve.serve_beat(Settings.read())
 
 
+@answering
 def migrate(
     revision: Annotated[str, typer.Argument(help="The schema's revision.")] = "head",
-) -> None:
+) -> Answer:
     """Bring the database's schema to this version's, or back to an older one's."""
     from service.runtime import Runtime
     from service.settings import Settings
-    from service.storage import schema
+    from service.storage import private, schema
 
+    private.close_to_others()
     runtime = Runtime.open(Settings.read())
     schema.migrate(runtime.database, revision)
-    err.print(f"the schema is at {schema.revision_of(runtime.database)}")
+    reached = schema.revision_of(runtime.database)
+    return Answer({"revision": reached}, (f"the schema is at {reached}",))

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
-from functools import wraps
-from inspect import Parameter, signature
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
-from rich.console import Console
 
 import client
+from client.errors import ClientError
 from service.cli import terminal
-from service.cli.terminal import REFUSED, TROUBLE
+from service.cli.answers import Answer, RefusedError, answering, err, with_options
 
 if TYPE_CHECKING:
     from client import Client
     from client.resources import JobKind
 
 P = ParamSpec("P")
-
-out, err = Console(), Console(stderr=True)
 
 HERE = "http://127.0.0.1:8000"
 PATIENCE_SECONDS = 3.0
@@ -41,7 +35,6 @@ ApiKey = Annotated[
     ),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 InputFile = Annotated[
     Path, typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON.")
 ]
@@ -55,27 +48,18 @@ OfModel = Annotated[str | None, typer.Option("--model", help="Only those of this
 Limit = Annotated[int, typer.Option(min=1, help="How many, the newest first.")]
 
 
-def asking(command: Callable[Concatenate[Client, P], None]) -> Callable[..., None]:
+def asking(command: Callable[Concatenate[Client, P], Any]) -> Callable[..., None]:
     """A command that takes a client: it is given one of the service at ``--url``, with ``--api-key``."""
-    hints = get_type_hints(command, localns={"Client": object}, include_extras=True)
-    _, *own = signature(command).parameters.values()
-    shared = {"url": (Url, HERE), "api_key": (ApiKey, None)}
-    options = [each.replace(annotation=hints[each.name], kind=Parameter.KEYWORD_ONLY) for each in own] + [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-        for name, (hint, default) in shared.items()
-    ]
 
-    @wraps(command)
-    def run(*args: Any, url: str, api_key: str | None, **given: Any) -> None:
+    def run(*, url: str, api_key: str | None, **given: Any) -> Any:
         with client.Client(url, api_key=api_key, retry_seconds=PATIENCE_SECONDS) as service:
-            command(service, *args, **given)
+            return command(service, **given)  # type: ignore[call-arg]
 
-    run.__annotations__ = {each.name: each.annotation for each in options} | {"return": None}
-    run.__signature__ = signature(run).replace(parameters=options)  # type: ignore[attr-defined]
-    return run
+    return answering(with_options(run, command, {"url": (Url, HERE), "api_key": (ApiKey, None)}, given=1))
 
 
 def numbers(file: Path) -> Any:
+    """The nested lists in a file. Raises ``ClientError``."""
     try:
         if file.suffix == ".npy":
             import numpy as np
@@ -83,57 +67,27 @@ def numbers(file: Path) -> Any:
             return np.load(file, allow_pickle=False).tolist()
         return json.loads(file.read_bytes())
     except ValueError:
-        complain(f"{file} is neither a .npy file nor JSON")
-        raise typer.Exit(TROUBLE) from None
+        raise ClientError(f"{file} is neither a .npy file nor JSON") from None
 
 
 def complain(text: str) -> None:
     err.print(f"[red]error[/] {terminal.escape(text)}", highlight=False, soft_wrap=True)
 
 
-def write(document: Any, output: Path | None = None) -> None:
-    """As JSON, to the file or to standard output."""
-    text = json.dumps(document, indent=2, default=datetime.isoformat)
-    if output is None:
-        print(text)
-    else:
-        output.write_text(text + "\n")
-        say_written(output)
+def deleted(id_: str) -> Answer:
+    return Answer({"id": id_, "deleted": True}, (f"[dim]deleted[/]  {terminal.escape(id_)}",))
 
 
-def say_written(output: Path) -> None:
-    err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
-
-
-def show(thing: Any, *, as_json: bool = False) -> None:
-    """A resource, as a person reads it or as JSON."""
-    if as_json:
-        write(vars(thing))
-    else:
-        terminal.print_resource(out, thing)
-
-
-def show_list(things: Iterable[Any], limit: int, *, as_json: bool = False) -> None:
-    """The first of them. No more pages are asked for than these are on."""
-    shown = list(islice(things, limit))
-    if as_json:
-        write([vars(thing) for thing in shown])
-    else:
-        terminal.print_list(out, shown)
-
-
-def finish(job: JobKind, doing: str, changes: Iterator[JobKind], *, wait: bool) -> JobKind:
-    """The job once it is over, its progress shown meanwhile; as it is, if nobody waits. Then it is shown."""
+def finished(job: JobKind, doing: str, changes: Iterator[JobKind], *, wait: bool) -> JobKind:
+    """The job once it is over, its progress shown meanwhile; as it is, if nobody waits. Raises
+    ``RefusedError`` for one that came to nothing.
+    """
     if wait:
         with _going_on(job.id):
             job = terminal.show_progress(err, doing, changes)
-    show(job)
+    if job.state in ("failed", "canceled"):
+        raise RefusedError(job)
     return job
-
-
-def exit_unless_good(state: str) -> None:
-    if state in ("failed", "canceled"):
-        raise typer.Exit(REFUSED)
 
 
 @contextmanager

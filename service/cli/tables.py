@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
+from rich.markup import escape
 
 from service.cli import terminal
+from service.cli.answers import Answer, answering, err
 
 if TYPE_CHECKING:
     from circuits.papers.render import Table
     from prover import Progress
 
-Format = Literal["text", "csv", "json"]
-
-err = Console(stderr=True)
+Format = Literal["text", "csv"]
 
 
+@answering
 def make_tables(
     names: Annotated[
         list[str] | None,
@@ -31,14 +30,17 @@ def make_tables(
         typer.Option("--out", file_okay=False, help="Write NAME.txt, .csv and .svg, and tables.md, there."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small networks and layers only.")] = False,
-) -> None:
+) -> Answer:
     """Make the tables of the papers anew, our constraints beside theirs."""
+    from circuits.papers import render
+
     with terminal.show_stages(err, "counting") as progress:
         tables = _made(names or [], quick, progress)
+    document = [render.document(table) for table in tables]
     if folder is None:
-        print(_printed(tables, format_), end="")
-    else:
-        _write(tables, folder, _command(names or [], quick, folder))
+        return Answer(document, (escape(_printed(tables, format_).rstrip("\n")),))
+    _write(tables, folder, _command(names or [], quick, folder))
+    return Answer(document)
 
 
 def _made(names: list[str], quick: bool, progress: Progress) -> list[Table]:
@@ -60,8 +62,6 @@ def _made(names: list[str], quick: bool, progress: Progress) -> list[Table]:
 def _printed(tables: list[Table], format_: Format) -> str:
     from circuits.papers import render
 
-    if format_ == "json":
-        return json.dumps([render.document(table) for table in tables], indent=2) + "\n"
     show = render.text if format_ == "text" else render.comma_separated
     return "\n".join(map(show, tables))
 

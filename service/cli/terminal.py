@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape as escape_markup
 
-from client.resources import Dataset, Delivery, Job, Model, Proof, Webhook
+from client.resources import Dataset, Delivery, DryRun, Job, Key, Model, Proof, Tenant, Webhook
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
@@ -18,8 +18,15 @@ if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from client.resources import JobKind
     from prover import Progress as StageProgress
 
+_SETUPS = {
+    "development": "development (a single party made the keys)",
+    "ceremony": "ceremony (several parties did)",
+}
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
+
+_SETUP = frozenset({"lagrange", "columns", "key_g1", "key_g2", "key_links", "store"})
+"""Stages that make keys (``prover.setup``): the first proof of a form has them, and no other."""
 
 _COLUMNS: dict[type, list[str]] = {
     Model: ["id", "state", "created_at", "weight_privacy", "name"],
@@ -27,6 +34,8 @@ _COLUMNS: dict[type, list[str]] = {
     Proof: ["id", "state", "created_at", "model_id", "scheme", "label"],
     Webhook: ["id", "created_at", "disabled_at", "url", "events"],
     Delivery: ["id", "state", "created_at", "event", "job_id", "attempts"],
+    Tenant: ["id", "max_queued", "max_running", "retention_days", "name"],
+    Key: ["id", "tenant_id", "created_at", "expires_at", "revoked_at", "last_used_at", "scopes", "name"],
 }
 
 
@@ -34,9 +43,13 @@ def show_progress(console: Console, what: str, changes: Iterable[JobKind]) -> Jo
     """A live bar, or one line per stage where nobody watches. The job as it was last seen."""
     bar = _bar(console)
     seen: JobKind | None = None
+    announced = False
     with bar:
         task = bar.add_task(what, total=None, left="")
         for job in changes:
+            if not announced and job.stage in _SETUP:
+                console.print(_announcement(job), highlight=False)
+                announced = True
             if not console.is_terminal and (seen is None or _where(seen) != _where(job)):
                 console.print(f"{what}: {_where(job)}", highlight=False)
             bar.update(
@@ -85,9 +98,21 @@ def _bar(console: Console) -> Progress:
 
 def print_resource(console: Console, thing: Any) -> None:
     """What a person wants to know of it."""
-    rows = _of_job(thing) if isinstance(thing, Job) else _as_they_are(thing)
-    for name, value in rows.items():
-        console.print(f"[dim]{name:>12}[/]  {value}", highlight=False, soft_wrap=True)
+    match thing:
+        case Job():
+            rows = _of_job(thing)
+        case DryRun():
+            rows = _of_dry_run(thing)
+        case _:
+            rows = _as_they_are(thing)
+    console.print(table_of(rows), highlight=False, soft_wrap=True)
+
+
+def table_of(rows: Mapping[str, object]) -> str:
+    """A line for each name and its value, text of which is markup."""
+    width = max([12, *map(len, rows)])
+    shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in rows.items()}
+    return "\n".join(f"[dim]{name:>{width}}[/]  {value}" for name, value in shown.items())
 
 
 def print_list(console: Console, things: Sequence[Any]) -> None:
@@ -114,6 +139,20 @@ def _cell(thing: Any, name: str) -> str:
 
 def _as_they_are(thing: Any) -> dict[str, str]:
     return {name: escape(_cell(thing, name)) for name, value in vars(thing).items() if value is not None}
+
+
+def _of_dry_run(tried: DryRun) -> dict[str, str]:
+    keys = tried.verification_key_id or f"none yet: setup takes about {tried.setup_seconds:.2g} s more"
+    shards = f" for {tried.proofs} proofs" if tried.proofs > 1 else ""
+    return {
+        **{name: str(value) for name, value in tried.values.items()},
+        "constraints": f"{tried.constraints:,}, all of them hold",
+        "seconds": f"about {tried.proof_seconds:.2g}{shards}, on the queue {tried.queue}",
+        "key": keys,
+        "memory": f"{tried.memory_bytes / 1e6:,.0f} MB",
+        "proving key": f"{tried.key_bytes / 1e6:,.1f} MB",
+        "proof": f"{tried.proof_bytes:,} bytes",
+    }
 
 
 def _of_job(job: Job) -> dict[str, str]:
@@ -145,9 +184,10 @@ def _about(job: Job) -> dict[str, str]:
                 "commitment": job.commitment,
                 "parent": job.parent_id,
                 "constraints": f"{job.description['constraints']['total']:,}" if job.description else None,
-                "setup": f"{job.setup} (a single party made the keys)",
+                "setup": _SETUPS.get(job.setup or "", job.setup),
                 "key": job.verification_key_id,
                 "registration": job.registration_key_id,
+                **_of_report(job.report or {}),
             }
         case Dataset():
             shards = f"{len(job.shards)} of up to {job.shard_size}" if job.shards else None
@@ -165,9 +205,28 @@ def _about(job: Job) -> dict[str, str]:
                 "scheme": job.scheme,
                 **numbers,
                 "top": ", ".join(map(str, values.get("top", []))) or None,
+                "logits": ", ".join(map(str, values.get("logits", []))) or None,
+                "in floats": ", ".join(f"{each:.4g}" for each in job.logits or []) or None,
                 "key": job.verification_key_id,
             }
     return {name: str(value) for name, value in rows.items() if value is not None}
+
+
+def _of_report(report: dict[str, Any]) -> dict[str, str]:
+    """What quantisation did: how far each tensor's values reach, of how far its integers do."""
+    rows = {
+        f"{escape(each['name'])}": f"{each['low']:.4g} to {each['high']:.4g}, of {each['least']:.4g} to"
+        f" {each['greatest']:.4g} in {each['bits']} bits"
+        for each in report.get("tensors", [])
+    }
+    if report.get("accuracy") is not None:
+        rows["accuracy"] = (
+            f"{report['accuracy']:.2%} in integers, {report['float_accuracy']:.2%} in floats, of"
+            f" {report['images']} samples; the same answer for {report['agreement']:.2%}"
+        )
+    if report.get("warning"):
+        rows["warning"] = escape(report["warning"])
+    return rows
 
 
 def escape(text: str) -> str:
@@ -179,14 +238,25 @@ def _cause(problem: dict[str, Any]) -> str:
     return escape(f"{problem['detail']} [{problem['code']}]")
 
 
+def _announcement(job: Job) -> str:
+    """Why this proof takes longer than the next one will."""
+    setup = job.eta_setup_seconds
+    return "making keys for this form, once" + (f": about {_duration(setup)}" if setup else "")
+
+
 def _left(job: Job) -> str:
     """The time that it will still take, as a person says it."""
-    seconds = job.eta_seconds
-    if seconds is None or job.is_over:
+    if job.is_over or job.eta_seconds is None:
         return ""
+    setup = job.eta_setup_seconds
+    keys = f", {_duration(setup)} of them for keys" if setup else ""
+    return f"about {_duration(job.eta_seconds)} left{keys}"
+
+
+def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"about {max(seconds, 1):.0f} s left"
-    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _where(job: Job) -> str:

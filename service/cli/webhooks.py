@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli.shared import Json, Limit, asking, show, show_list
+from client.resources import Delivery, NewWebhook, Webhook
+from service.cli.answers import Answer
+from service.cli.shared import Limit, asking, deleted
 
 if TYPE_CHECKING:
     from client import Client
@@ -25,32 +28,38 @@ def add_webhook(
         list[str] | None,
         typer.Option(help="proof.succeeded, model.failed, …; once for each. All, unless given."),
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> NewWebhook:
     """Have ADDRESS told. The secret that signs the messages is shown now, and never again."""
     events: Any = event
-    show(service.create_webhook(address, events), as_json=as_json)
+    return service.create_webhook(address, events)
 
 
 @app.command("list")
 @asking
-def list_webhooks(service: Client, limit: Limit = 20, as_json: Json = False) -> None:
+def list_webhooks(service: Client, limit: Limit = 20) -> list[Webhook]:
     """List your webhooks."""
-    show_list(service.webhooks(), limit, as_json=as_json)
+    return list(islice(service.webhooks(), limit))
+
+
+@app.command("rotate")
+@asking
+def rotate_webhook(service: Client, webhook_id: WebhookId) -> NewWebhook:
+    """Sign with another secret, shown now and never again; for a day with the one of before, too."""
+    return service.rotate_webhook(webhook_id)
 
 
 @app.command("test")
 @asking
-def test_webhook(service: Client, webhook_id: WebhookId) -> None:
+def test_webhook(service: Client, webhook_id: WebhookId) -> Delivery:
     """Send a message that says nothing but that it is a test."""
-    show(service.test_webhook(webhook_id))
+    return service.test_webhook(webhook_id)
 
 
 @app.command("deliveries")
 @asking
-def list_deliveries(service: Client, webhook_id: WebhookId, limit: Limit = 20, as_json: Json = False) -> None:
+def list_deliveries(service: Client, webhook_id: WebhookId, limit: Limit = 20) -> list[Delivery]:
     """List what was sent, what is to be sent, and what went wrong."""
-    show_list(service.webhook_deliveries(webhook_id), limit, as_json=as_json)
+    return list(islice(service.webhook_deliveries(webhook_id), limit))
 
 
 @app.command("redeliver")
@@ -59,13 +68,14 @@ def redeliver(
     service: Client,
     webhook_id: WebhookId,
     delivery_id: Annotated[str, typer.Argument(metavar="DELIVERY", help="The delivery's id.")],
-) -> None:
+) -> Delivery:
     """Send a message again."""
-    show(service.redeliver(webhook_id, delivery_id))
+    return service.redeliver(webhook_id, delivery_id)
 
 
 @app.command("delete")
 @asking
-def delete_webhook(service: Client, webhook_id: WebhookId) -> None:
+def delete_webhook(service: Client, webhook_id: WebhookId) -> Answer:
     """Tell that address nothing any more."""
     service.delete_webhook(webhook_id)
+    return deleted(webhook_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -17,18 +17,10 @@ from starlette.concurrency import run_in_threadpool
 from service.api import pages
 from service.api.access import Scope
 from service.dashboard import formats
+from service.dashboard.stages import EXPLAINED
 from service.dashboard.visitors import Visitor, visitor_of
 from service.jobs.lifecycle import now
 from zenerrors import AccessError, RequestError, ZenError
-
-# Nothing but what this service itself serves; no script or style within pages.
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
-    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 _ROOMS: tuple[tuple[str, str, Scope], ...] = (
     ("Overview", "/admin", "read"),
@@ -67,11 +59,14 @@ class PageRoute(APIRoute):
 
         async def answer(request: Request) -> Response:
             try:
+                if request.method == "POST" and not request.url.path.endswith("/login"):
+                    # Before the form is read, which may hold files.
+                    await run_in_threadpool(visitor_of, request, request.app.state.runtime)
                 return await handle(request)
             except (ZenError, RequestValidationError) as error:
                 if isinstance(error, ZenError) and error.code == "auth.required":
                     return _to_login(request)
-                known = error if isinstance(error, ZenError) else _invalid(error)
+                known = error if isinstance(error, ZenError) else invalid(error.errors()[0])
                 problem: Response = await request.app.exception_handlers[ZenError](request, known)
                 return await run_in_threadpool(_error, request, problem)
 
@@ -93,7 +88,7 @@ def page(
         asks_for_keys=request.app.state.runtime.settings.auth == "keys",
         **values,
     )
-    return HTMLResponse(content, status_code, _HEADERS)
+    return HTMLResponse(content, status_code, {"Cache-Control": "no-store"})
 
 
 def see(path: str) -> RedirectResponse:
@@ -107,9 +102,9 @@ def link(path: str, **query: object) -> str:
     return f"{path}?{urlencode(told)}" if told else path
 
 
-def _invalid(error: RequestValidationError) -> RequestError:
-    first = error.errors()[0]
-    field = str(first["loc"][-1])
+def invalid(first: Mapping[str, Any]) -> RequestError:
+    """The first of what pydantic complains about. Of a list, the field is the list's."""
+    field = next((str(place) for place in reversed(first["loc"]) if isinstance(place, str)), "form")
     return RequestError("request.invalid", f"{field}: {first['msg']}", field=field)
 
 
@@ -130,4 +125,4 @@ def _error(request: Request, problem: Response) -> HTMLResponse:
     return response
 
 
-_environment.globals |= {"link": link, "static": pages.address, "zip": zip}
+_environment.globals |= {"explained": EXPLAINED, "link": link, "static": pages.address, "zip": zip}

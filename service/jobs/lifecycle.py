@@ -23,12 +23,25 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Row, and_, case, func, insert, literal, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    Row,
+    and_,
+    case,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from service import telemetry
@@ -36,7 +49,7 @@ from service.settings import QueueName
 from service.storage.database import clock
 from service.storage.repositories.totals import Totals
 from service.storage.repositories.webhooks import Deliveries
-from service.storage.tables import LOCAL_TENANT, Dataset, Job, JobEvent, Proof, Shard, Utc
+from service.storage.tables import LOCAL_TENANT, Dataset, Job, JobEvent, Proof, Shard, Usage, Utc
 from zenerrors import ConflictError, NotFoundError
 
 LOST_WORKER = "resource.worker_lost"
@@ -69,12 +82,15 @@ class Terms:
     priority: int = 0
     memory: int = 0
     cost: float = 0.0
+    size: int = 0
+    """Bytes that were stored for it."""
     deadline_at: datetime | None = None
     expires_at: datetime | None = None
     trace: str | None = field(default_factory=telemetry.current_trace)
     idempotency_key: str | None = None
     """As the caller gave it."""
-    request_mac: bytes = b""
+    request_macs: tuple[bytes, ...] = (b"",)
+    """By the present secret, which is kept, and by previous ones."""
 
 
 def now() -> datetime:
@@ -104,6 +120,11 @@ class Jobs:
     def state(self, job_id: str) -> str | None:
         return self._session.scalar(select(Job.state).where(Job.id == job_id))
 
+    def revisions(self, job_ids: Collection[str]) -> dict[str, tuple[int, str]]:
+        """Revision and state of those that there are."""
+        found = select(Job.id, Job.revision, Job.state).where(Job.id.in_(job_ids))
+        return {row.id: (row.revision, row.state) for row in self._session.execute(found)}
+
     def events(self, job_id: str, after: int = -1) -> Sequence[JobEvent]:
         """Changes of state or stage, of later revisions than this one, in order."""
         return self._session.scalars(
@@ -129,11 +150,12 @@ class Jobs:
             priority=terms.priority,
             memory=terms.memory,
             cost=terms.cost,
+            size=terms.size,
             deadline_at=terms.deadline_at,
             expires_at=terms.expires_at,
             trace=terms.trace,
             idempotency_key=key and scoped(terms.tenant_id, key),
-            request_mac=terms.request_mac if key else None,
+            request_mac=terms.request_macs[0] if key else None,
             created_at=self.now(),
             enqueued_at=self.now(),
         )
@@ -158,7 +180,7 @@ class Jobs:
         found = self._session.execute(
             select(Job.id, Job.request_mac).where(Job.idempotency_key == key)
         ).one_or_none()
-        if found is not None and found.request_mac != terms.request_mac:
+        if found is not None and found.request_mac not in terms.request_macs:
             raise used_otherwise()
         return found.id if found else None
 
@@ -265,10 +287,13 @@ class Jobs:
             )
         )
 
-    def succeed(self, claim: Claim, timings: dict[str, float]) -> bool:
-        """End well. False if the job was lost: the caller must then write nothing."""
+    def succeed(self, claim: Claim, timings: dict[str, float], rows: int = 0) -> bool:
+        """End well, with so many constraints proven. False if the job was lost: the caller must then write
+        nothing.
+        """
         parent_id = self._locked_parent(claim.id)
-        ended = self._end(_held(claim), "succeeded", stage="done", percent=100.0, timings=timings)
+        spent: Any = {"seconds": sum(timings.values()), "rows": rows}
+        ended = self._end(_held(claim), "succeeded", stage="done", percent=100.0, timings=timings, **spent)
         if ended and parent_id:
             self._tell_parent(parent_id)
         if ended:
@@ -458,15 +483,27 @@ class Jobs:
         earlier = self._session.scalar(select(Job.failures).where(Job.id == claim.id)) or []
         return [*earlier, {"attempt": claim.attempt, "at": self.now().isoformat(), **problem}]
 
-    def _end(self, which: ColumnElement[bool], state: str, **values: Any) -> list[str]:
-        """End these jobs. Which there were."""
+    def _end(
+        self, which: ColumnElement[bool], state: str, *, seconds: float = 0.0, rows: int = 0, **values: Any
+    ) -> list[str]:
+        """End these jobs. Which there were. ``seconds`` of a worker and ``rows`` that they took."""
         ended = self._change(which, state=state, lease_expires_at=None, finished_at=self.now(), **values)
         if ended:
+            self._book(ended, seconds, rows)
             Deliveries(self._session).add_for(ended)
             counts = select(Job.kind, func.count()).where(Job.id.in_(ended)).group_by(Job.kind)
             for kind, count in self._session.execute(counts.order_by(Job.kind)).all():
                 Totals(self._session).add("jobs ended", f"{kind}/{state}", count, 0.0)
         return ended
+
+    def _book(self, ended: Sequence[str], seconds: float, rows: int) -> None:
+        """What each of them took, for its tenant's bill."""
+        at = literal(self.now(), Utc())
+        spent: ColumnElement[float] = literal(seconds, Double())
+        proven = literal(rows, BigInteger())
+        taken = select(Job.tenant_id, Job.kind, at, spent, proven, Job.size).where(Job.id.in_(ended))
+        names = ["tenant_id", "kind", "ended_at", "seconds", "rows", "bytes"]
+        self._session.execute(insert(Usage).from_select(names, taken))
 
     def _change(self, which: ColumnElement[bool], **values: Any) -> list[str]:
         """Change these jobs. Which there were."""

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from service.storage.tables import Job
+
+_SETUP: Final = frozenset({"lagrange", "columns", "key_g2", "key_g1", "key_links", "store"})
+"""The stages in which keys are made."""
 
 
 @dataclass(frozen=True)
 class Overall:
-    """``percent`` of the whole job and ``eta_seconds`` to its end; None where nobody can tell."""
+    """``percent`` of the whole job, ``eta_seconds`` to its end, and how many of those, ``setup_seconds``, are
+    for keys that are not there yet; None where nobody can tell.
+    """
 
     percent: float | None = None
     eta_seconds: float | None = None
+    setup_seconds: float | None = None
 
 
 def overall(job: Job, moment: datetime) -> Overall:
-    """By what each stage took before; of a proof that waits for its shards, by their number."""
+    """By what each stage took before, or by estimate; of a proof that waits for its shards, by their
+    number.
+    """
     if job.state == "succeeded":
-        return Overall(100.0, 0.0)
+        return Overall(100.0, 0.0, 0.0)
     if job.state != "running":
         return Overall()
     if job.worker is None:
@@ -27,10 +36,11 @@ def overall(job: Job, moment: datetime) -> Overall:
     if not job.expected or job.stage not in job.expected:
         return Overall()
     stages = list(job.expected)
-    before = sum(job.expected[stage] for stage in stages[: stages.index(job.stage)])
-    total = sum(job.expected.values())
-    done = before + job.expected[job.stage] * job.percent / 100
-    return Overall(round(100 * done / total, 1) if total else 0.0, round(max(total - done, 0.0), 1))
+    left = {stage: job.expected[stage] for stage in stages[stages.index(job.stage) :]}
+    left[job.stage] *= 1 - job.percent / 100
+    total, eta = sum(job.expected.values()), sum(left.values())
+    setup = sum(seconds for stage, seconds in left.items() if stage in _SETUP)
+    return Overall(round(100 * (1 - eta / total), 1) if total else 0.0, round(eta, 1), round(setup, 1))
 
 
 def _by_children(job: Job, moment: datetime) -> Overall:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
+from redis import Redis
 
 from service import log
 from service.settings import QueueName, Settings
@@ -23,6 +24,8 @@ _LONGEST_SECONDS: Final = 15.0
 """More than any attempt to send takes."""
 TASK: Final = "zenserve.run_job"
 _PREFIX: Final = "zenserve."
+BEAT_SECONDS: Final = 60
+_BEAT: Final = f"{_PREFIX}beat"
 
 
 class Queue:
@@ -32,10 +35,14 @@ class Queue:
         self._turn = threading.Lock()
         self._is_down = False
         self._quiet_until = 0.0
+        self._beat_file = settings.data_dir / "beat"
+        self._redis: Redis | None = None
         if settings.broker_url is not None:
-            broker = _redis(settings.broker_url.get_secret_value())
+            url = settings.broker_url.get_secret_value()
+            self._redis = Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3)
+            broker = _redis(url)
         else:
-            broker = _files(settings.data_dir / "broker")
+            broker = _folder(settings.data_dir / "broker")
         self.celery = Celery("zenserve", set_as_current=False)
         self.celery.conf.update(
             **broker,
@@ -87,6 +94,22 @@ class Queue:
         with self.celery.connection_for_read() as connection, connection.channel() as channel:
             return int(channel._size(_PREFIX + queue)) == 0
 
+    def beat_lives(self) -> None:
+        """Leave word that somebody looks after what workers leave behind."""
+        if self._redis is not None:
+            self._redis.set(_BEAT, 1, ex=BEAT_SECONDS)
+        else:
+            self._beat_file.touch()
+
+    def has_beat(self) -> bool:
+        """Whether one has lately left word."""
+        if self._redis is not None:
+            return bool(self._redis.exists(_BEAT))
+        try:
+            return time.time() - self._beat_file.stat().st_mtime < BEAT_SECONDS
+        except FileNotFoundError:
+            return False
+
     def ping(self) -> None:
         """Raises what the broker's library raises where it does not answer."""
         with self.celery.connection_for_read() as connection:
@@ -94,6 +117,8 @@ class Queue:
 
     def close(self) -> None:
         self.celery.close()
+        if self._redis is not None:
+            self._redis.close()
 
 
 def names(queues: Sequence[QueueName]) -> list[str]:
@@ -114,15 +139,9 @@ def _redis(url: str) -> dict[str, Any]:
     }
 
 
-def _files(folder: Path) -> dict[str, Any]:
-    for name in ("messages", "control"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+def _folder(folder: Path) -> dict[str, Any]:
     return {
-        "broker_url": "filesystem://localhost",
-        "broker_transport_options": {
-            "data_folder_in": str(folder / "messages"),
-            "data_folder_out": str(folder / "messages"),
-            "control_folder": str(folder / "control"),
-            "polling_interval": 0.1,
-        },
+        "broker_url": "folder://localhost",
+        "broker_transport": "service.jobs.folder:Transport",
+        "broker_transport_options": {"folder": str(folder), "polling_interval": 0.1},
     }

@@ -11,13 +11,15 @@ from sqlalchemy.orm import Session
 
 from service.jobs.lifecycle import Claim, Jobs, Terms
 from service.settings import QueueName, Settings
-from service.storage.database import is_postgresql
+from service.storage.database import is_postgresql, lock
+from service.storage.repositories.accounts import suspended
 from service.storage.repositories.webhooks import SUBJECTS
 from service.storage.repositories.workers import Workers
 from service.storage.tables import Job, Tenant
 from zenerrors import ResourceError
 
 _CLAIM_LOCK: Final = 0x5A454E02
+_ADMISSION_LOCK: Final = 0x5A454E03
 
 
 def claim_next(
@@ -27,7 +29,7 @@ def claim_next(
 
     Tenants take turns: first come those with the fewest jobs running, then those that were served longest
     ago; within a tenant priority decides, then age. So nobody's thousand jobs keep another's only one
-    waiting.
+    waiting. Those of suspended tenants wait until these are not.
     """
     if is_postgresql(session):  # turns are taken one at a time, else two workers would serve one tenant twice
         session.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
@@ -48,6 +50,7 @@ def claim_next(
             Job.queue.in_(queues),
             Job.memory <= memory,
             or_(Job.available_at.is_(None), Job.available_at <= jobs.now()),
+            Tenant.suspended_at.is_(None),
             or_(Tenant.max_running.is_(None), running < Tenant.max_running),
         )
         .order_by(running, Tenant.served_at.asc().nulls_first(), Job.priority.desc(), Job.created_at, Job.id)
@@ -60,11 +63,14 @@ def claim_next(
 
 
 def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:
-    """The terms with queue, memory and cost by this ``estimate``, if there is one.
+    """The terms with queue, memory and cost by this ``estimate``, if there is one. The tenant's other
+    submissions wait until this transaction is over, and count what it adds.
 
     Raises ``ResourceError``: ``quota.queued`` where the tenant has as many jobs waiting as it may have, and
-    ``resource.capacity`` where the job takes more memory than any live worker has.
+    ``resource.capacity`` where the job takes more memory than any live worker has; and ``AccessError``
+    (``auth.suspended``).
     """
+    hold_admissions(session, terms.tenant_id)
     _require_place(session, settings, terms)
     if estimate is None:
         return terms
@@ -84,6 +90,11 @@ def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[
     return replace(terms, queue=queue, memory=memory, cost=cost)
 
 
+def hold_admissions(session: Session, tenant_id: str) -> None:
+    """Let no job of this tenant be admitted elsewhere until this transaction is over."""
+    lock(session, _ADMISSION_LOCK, tenant_id)
+
+
 def _require_place(session: Session, settings: Settings, terms: Terms) -> None:
     waiting = select(func.count()).where(
         # As the index has them: this is asked at every submission. Shards are not counted.
@@ -91,9 +102,14 @@ def _require_place(session: Session, settings: Settings, terms: Terms) -> None:
         Job.kind.in_(SUBJECTS),
         Job.state.in_(("queued", "running")),
     )
-    allowed = select(Tenant.max_queued).where(Tenant.id == terms.tenant_id)
-    limit = func.coalesce(allowed.scalar_subquery(), settings.max_queued)
-    count, most = session.execute(select(waiting.scalar_subquery(), limit)).one()
+    tenant = session.execute(
+        select(waiting.scalar_subquery().label("unfinished"), Tenant.max_queued, Tenant.suspended_at).where(
+            Tenant.id == terms.tenant_id
+        )
+    ).one_or_none()
+    if tenant is None or tenant.suspended_at is not None:
+        raise suspended()
+    count, most = tenant.unfinished, tenant.max_queued or settings.max_queued
     if count >= most:
         raise ResourceError(
             "quota.queued", f"{count} jobs are waiting or running, and {most} may be: wait for some to end"

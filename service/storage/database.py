@@ -7,17 +7,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.orm import Session
 
 from service.settings import Settings
+from zenerrors import RequestError
 
 BUSY_TIMEOUT_SECONDS = 10
 _POSTGRESQL_OPTIONS = (
     "-c timezone=UTC -c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s"
 )
 _CLOCK = "clock"
+_SQLITE = "sqlite:///"
 
 
 class Database:
@@ -37,9 +41,7 @@ class Database:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Database:
-        if settings.database_url is not None:
-            return cls(settings.database_url.get_secret_value())
-        return cls(f"sqlite:///{settings.data_dir / 'zenserve.sqlite'}")
+        return cls(_url(settings))
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -82,11 +84,39 @@ def clock(session: Session) -> datetime:
     return moment
 
 
+def lock(session: Session, number: int, name: str) -> None:
+    """Wait until no other writing transaction has this lock, and keep it to the end of this one. It says what
+    time it is as well: one question less. SQLite's writers wait for each other anyway.
+    """
+    if is_postgresql(session):
+        locked = func.pg_advisory_xact_lock(number, func.hashtext(name))
+        row = session.execute(select(locked, func.clock_timestamp())).one()
+        session.info.setdefault(_CLOCK, row[1].astimezone(UTC))
+
+
+def is_made(settings: Settings) -> bool:
+    """Whether there is a database, or the server of one to ask: SQLite would make it by being asked."""
+    url = _url(settings)
+    return not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists()
+
+
 def is_postgresql(session: Session) -> bool:
     return session.get_bind().dialect.name == "postgresql"
 
 
+def _url(settings: Settings) -> str:
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
+    return f"{_SQLITE}{settings.data_dir / 'zenserve.sqlite'}"
+
+
 def _postgresql(url: str) -> tuple[Engine, Engine, Engine]:
+    if find_spec("psycopg") is None:
+        raise RequestError(
+            "request.settings",
+            "ZENSERVE_DATABASE_URL: PostgreSQL needs pip install 'zenserve[production]'",
+            field="ZENSERVE_DATABASE_URL",
+        )
     engine = create_engine(
         url.replace("postgresql://", "postgresql+psycopg://", 1),
         pool_size=8,

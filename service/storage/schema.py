@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 
 import migrations
 from service.storage.database import Database
+from zenerrors import ResourceError
 
 _MIGRATION_LOCK = 0x5A454E01
 
@@ -38,6 +39,14 @@ def revision_of(database: Database) -> str | None:
 def at_head(database: Database) -> bool:
     """Whether the schema is the one this code was written for."""
     return revision_of(database) == _newest()
+
+
+def require(database: Database) -> None:
+    """Raises ``ResourceError`` (``resource.schema``) where it is another."""
+    if not at_head(database):
+        raise ResourceError(
+            "resource.schema", "the schema is not the one of this version: run `zenserve migrate`"
+        )
 
 
 @cache

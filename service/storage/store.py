@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
@@ -111,6 +112,10 @@ class Store:
         oldest = self._clock() - age_seconds
         here = self._drop("*/*", older_than=oldest, but=digests)
         return here if self._remote is None else self._remote.delete_others(digests, oldest)
+
+    def free_bytes(self) -> int:
+        """Room on the disk of the files here."""
+        return shutil.disk_usage(self._root).free
 
     def delete(self, digest: str) -> None:
         if self._remote is not None:

@@ -21,9 +21,10 @@ from sqlalchemy import (
     String,
     Text,
     TypeDecorator,
+    select,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 
 from service.settings import QueueName
 
@@ -65,8 +66,8 @@ class Base(DeclarativeBase):
 class Tenant(Base):
     """Whose things are whose, and how much of the service they may have. None: no limit of their own.
 
-    Tenants are never deleted. SQLite adds no column that refers to another table and has a default: hence
-    ``tenant_id`` is a foreign key in new tables only.
+    SQLite adds no column that refers to another table and has a default: hence ``tenant_id`` is a foreign key
+    in new tables only.
     """
 
     __tablename__ = "tenants"
@@ -81,6 +82,10 @@ class Tenant(Base):
     """Proofs that are over are deleted after as many days."""
     served_at: Mapped[datetime | None]
     """When a worker last took a job of its."""
+    suspended_at: Mapped[datetime | None]
+    """Since when its keys are refused and its jobs not taken."""
+    deleted_at: Mapped[datetime | None]
+    """When its end was asked for: the beat deletes what it has, and then this row."""
     created_at: Mapped[datetime]
 
 
@@ -148,6 +153,10 @@ class Job(Base):
     """W3C traceparent of the request that made it."""
     expires_at: Mapped[datetime | None]
     """To be deleted then, once it is over."""
+    labels: Mapped[dict[str, Any] | None]
+    """What its caller calls it by; ``JobLabel`` is their index."""
+    size: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    """Bytes that were stored for it when it was asked for, sealed."""
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))
     """The job that waits for this one."""
     state: Mapped[str] = mapped_column(String(16), default="queued")
@@ -175,6 +184,20 @@ class Job(Base):
     enqueued_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+
+
+class JobLabel(Base):
+    """A label of a job, where lists can look for it: in the order in which they show its tenant's jobs."""
+
+    __tablename__ = "job_labels"
+    __table_args__ = (Index("job_labels_by_value", "tenant_id", "name", "value", "created_at", "job_id"),)
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(63), primary_key=True)
+    value: Mapped[str] = mapped_column(String(100))
+    tenant_id: Mapped[str] = mapped_column(String(40))
+    created_at: Mapped[datetime]
+    """The job's."""
 
 
 class JobEvent(Base):
@@ -244,11 +267,19 @@ class Model(Base):
     registration: Mapped[dict[str, Any] | None]
     """The proof file of the registration, where the weights are committed."""
     receipt: Mapped[dict[str, Any] | None]
+    report: Mapped[dict[str, Any] | None]
+    """What quantisation did, as ``circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]
     """Of the default proof: ``constraints``, ``memory`` in bytes, ``cost`` in seconds."""
     verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
     """Of the label for a private input, the default of proofs."""
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="joined")
+    setup: Mapped[str | None] = column_property(
+        select(VerificationKey.document["setup"].as_string())
+        .where(VerificationKey.id == verification_key_id)
+        .scalar_subquery()
+    )
+    """Who made that key."""
     job: Mapped[Job] = relationship(lazy="joined")
 
 
@@ -325,6 +356,7 @@ class Proof(Base):
     verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
     document: Mapped[dict[str, Any] | None]
     """The proof file; without its proofs while the shards are at work."""
+    verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")
 
@@ -396,6 +428,9 @@ class Webhook(Base):
     events: Mapped[list[Any]]
     secret: Mapped[bytes] = mapped_column(LargeBinary)
     """Sealed."""
+    previous_secret: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed: messages are signed with it too, until then."""
+    previous_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     disabled_at: Mapped[datetime | None]
 
@@ -449,3 +484,31 @@ class Total(Base):
     label: Mapped[str] = mapped_column(String(120), primary_key=True)
     count: Mapped[int] = mapped_column(BigInteger)
     seconds: Mapped[float]
+
+
+class Usage(Base):
+    """What a job took, written when it ended, and kept when it is deleted. Never changed."""
+
+    __tablename__ = "usage"
+    __table_args__ = (Index("usage_by_tenant", "tenant_id", "ended_at"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    tenant_id: Mapped[str] = mapped_column(String(40))
+    kind: Mapped[str] = mapped_column(String(16))
+    ended_at: Mapped[datetime]
+    seconds: Mapped[float]
+    """Of a worker, for what succeeded."""
+    rows: Mapped[int] = mapped_column(BigInteger)
+    """Constraints that were proven."""
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    """Stored for it when it was asked for."""
+
+
+class Issuer(Base):
+    """A key that this service has signed receipts with."""
+
+    __tablename__ = "issuers"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """The Ed25519 public key, in hex."""
+    since: Mapped[datetime]

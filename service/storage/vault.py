@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import hmac
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from service.settings import Settings
 from zenerrors import FileFormatError
 
+KEY_FILE = "secret.key"
 _NONCE_BYTES = 12
 
 
@@ -41,69 +43,127 @@ class Sealing:
         return self._encryptor.finalize() + self._encryptor.tag
 
 
-class Vault:
-    """Seals byte strings for one named place each, so that a sealed blob moved elsewhere does not open."""
+class _Keys:
+    """All that derives from one secret."""
 
     def __init__(self, secret: bytes) -> None:
-        self._seal_key = _derive(secret, b"zenserve seal")
-        self._cipher = AESGCM(self._seal_key)
-        self._mac_key = _derive(secret, b"zenserve mac")
-        self._signing_key = Ed25519PrivateKey.from_private_bytes(_derive(secret, b"zenserve receipts"))
+        self.seal = _derive(secret, b"zenserve seal")
+        self.cipher = AESGCM(self.seal)
+        self.signing = Ed25519PrivateKey.from_private_bytes(_derive(secret, b"zenserve receipts"))
+        self._mac = _derive(secret, b"zenserve mac")
+
+    def open(self, sealed: bytes, place: str) -> bytes | None:
+        """None for what was sealed with another secret, for another place, or has changed."""
+        try:
+            return self.cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+        except (InvalidTag, ValueError):
+            return None
+
+    def mac(self, parts: Sequence[bytes]) -> bytes:
+        mac = hmac.new(self._mac, digestmod=hashlib.sha256)
+        for part in parts:
+            mac.update(len(part).to_bytes(8, "little") + part)
+        return mac.digest()
+
+
+class Vault:
+    """Seals byte strings for one named place each, so that a sealed blob moved elsewhere does not open.
+
+    What ``previous`` secrets sealed opens too, while the secret is being rotated (``service.rotation``).
+    """
+
+    def __init__(self, secret: bytes, *previous: bytes) -> None:
+        self._present = _Keys(secret)
+        self._previous = [_Keys(each) for each in previous]
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Vault:
         """The key in ``ZENSERVE_SECRET_KEY``, or one kept in the data directory and made on first use."""
+        previous = [key.get_secret_value().encode() for key in settings.previous_secret_keys]
         if settings.secret_key is not None:
-            return cls(settings.secret_key.get_secret_value().encode())
-        return cls(_key_file(settings.data_dir / "secret.key"))
+            return cls(settings.secret_key.get_secret_value().encode(), *previous)
+        return cls(*_key_file(settings.data_dir / KEY_FILE), *previous)
 
     def seal(self, plaintext: bytes, place: str) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, plaintext, place.encode())
+        return nonce + self._present.cipher.encrypt(nonce, plaintext, place.encode())
 
     def sealing(self, place: str) -> Sealing:
         """``seal`` for what is too large to be held at once."""
-        return Sealing(self._seal_key, place)
+        return Sealing(self._present.seal, place)
 
     def open(self, sealed: bytes, place: str) -> bytes:
         """Raises ``FileFormatError`` (``file.sealed``) for another key, another place or changed bytes."""
-        try:
-            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-        except (InvalidTag, ValueError) as error:
-            raise FileFormatError(
-                "file.sealed",
-                f"the stored {place.partition(':')[0]} cannot be decrypted: it was sealed with another"
-                " ZENSERVE_SECRET_KEY, or changed on disk",
-            ) from error
+        for keys in (self._present, *self._previous):
+            if (plaintext := keys.open(sealed, place)) is not None:
+                return plaintext
+        raise FileFormatError(
+            "file.sealed",
+            f"the stored {place.partition(':')[0]} cannot be decrypted: it was sealed with another"
+            " ZENSERVE_SECRET_KEY, or changed on disk",
+        )
+
+    def resealed(self, sealed: bytes, place: str) -> bytes | None:
+        """The same, sealed with the present secret; None if it is. Raises ``FileFormatError``."""
+        if self._present.open(sealed, place) is not None:
+            return None
+        return self.seal(self.open(sealed, place), place)
 
     @property
     def issuer(self) -> bytes:
         """The Ed25519 public key of ``sign``, 32 bytes: the same as long as the secret is."""
-        return self._signing_key.public_key().public_bytes_raw()
+        return self.issuers[0]
+
+    @property
+    def issuers(self) -> list[bytes]:
+        """The present one, and those of previous secrets."""
+        return [keys.signing.public_key().public_bytes_raw() for keys in (self._present, *self._previous)]
 
     def sign(self, message: bytes) -> bytes:
         """An Ed25519 signature, 64 bytes."""
-        return self._signing_key.sign(message)
+        return self._present.signing.sign(message)
 
     def mac(self, *parts: bytes) -> bytes:
         """A keyed fingerprint. A plain hash would let anyone with the database guess small inputs."""
-        mac = hmac.new(self._mac_key, digestmod=hashlib.sha256)
-        for part in parts:
-            mac.update(len(part).to_bytes(8, "little") + part)
-        return mac.digest()
+        return self._present.mac(parts)
+
+    def macs(self, *parts: bytes) -> tuple[bytes, ...]:
+        """The fingerprint, and those that previous secrets gave it."""
+        return tuple(keys.mac(parts) for keys in (self._present, *self._previous))
 
 
 def _derive(secret: bytes, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret)
 
 
-def _key_file(path: Path) -> bytes:
+def add_key(path: Path) -> None:
+    """Put a fresh secret before the one in this file, unless a rotation that was interrupted has."""
+    lines = path.read_text().split()
+    if len(lines) == 1:
+        _written(path, [os.urandom(32).hex(), *lines]).replace(path)
+
+
+def drop_old_keys(path: Path) -> None:
+    """Leave the newest secret alone."""
+    _written(path, path.read_text().split()[:1]).replace(path)
+
+
+def _key_file(path: Path) -> list[bytes]:
+    """The secrets there, a line each, the newest first: one, but while it is rotated."""
     if not path.exists():
-        fresh = path.with_name(f"{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(os.urandom(32).hex())
+        fresh = _written(path, [os.urandom(32).hex()])
         # link, not rename: of several processes that start at once the first one's key stays.
         with contextlib.suppress(FileExistsError):
             os.link(fresh, path)
         fresh.unlink()
-    return bytes.fromhex(path.read_text())
+    return [bytes.fromhex(line) for line in path.read_text().split()]
+
+
+def _written(path: Path, lines: Sequence[str]) -> Path:
+    """A file beside this one, for its owner alone, safely on the disk."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write("\n".join(lines))
+        file.flush()
+        os.fsync(file.fileno())
+    return fresh

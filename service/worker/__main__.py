@@ -19,6 +19,7 @@ from service import log, telemetry
 from service.jobs.queue import TASK, names
 from service.runtime import Runtime
 from service.settings import Settings
+from service.storage import private
 from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat
 
@@ -27,6 +28,7 @@ _NICE: Final = 10
 
 def main(name: str, supervisor: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold witnesses and weights
+    private.close_to_others()
     os.nice(_NICE)  # proofs take what is left: an API on this host answers while they run
     # Celery warns a superuser, as in most containers, of options that this program does not have.
     warnings.simplefilter("ignore", SecurityWarning)

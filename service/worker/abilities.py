@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from prover import backends
+from service import engine
 from service.settings import QueueName, Settings
-from service.worker import engine
 
 _QUERY: Final = (
     "--query-gpu=name,memory.used,memory.total,utilization.gpu",

@@ -39,6 +39,8 @@ class Hold:
         self.backend = backend
         self.stage = "starting"
         self.percent = 0.0
+        self.rows = 0
+        """Constraints that were proven."""
         self._timings: dict[str, float] = {}
         self._since = time.monotonic()
         self._stop: Literal["cancel", "deadline", "lost", "shutdown"] | None = None

@@ -18,7 +18,8 @@ function morph(old, fresh) {
     return;
   }
   if (old.nodeType !== Node.ELEMENT_NODE) return;
-  const kept = old.nodeName === "DETAILS" ? ["open"] : [];
+  if (old.nodeName === "CANVAS" || old.nodeName === "TEXTAREA") return;
+  const kept = old.nodeName === "DETAILS" ? ["open"] : old.classList.contains("drawing") ? ["hidden"] : [];
   for (const { name } of [...old.attributes]) {
     if (!fresh.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);
   }
@@ -111,6 +112,27 @@ document.addEventListener("click", async (event) => {
 document.addEventListener("submit", (event) => {
   const question = event.target.dataset.confirm;
   if (question && !confirm(question)) event.preventDefault();
+});
+
+// A form with files stays where it is when it is refused: a page loaded anew would have lost them.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("[data-stays]");
+  if (!form) return;
+  event.preventDefault();
+  const button = form.querySelector("button:not([type])");
+  button.disabled = true;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
+    if (answer.redirected) return location.assign(answer.url);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.querySelector("[data-stays]");
+    if (fresh) morph(form, fresh);
+    else document.getElementById("main").replaceWith(page.getElementById("main"));
+    document.querySelector("[aria-invalid]")?.focus();
+  } catch {
+    form.submit();
+  }
+  button.disabled = false;
 });
 
 document.querySelector("[data-filters]")?.addEventListener("formdata", (event) => {

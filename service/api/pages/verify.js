@@ -1,7 +1,7 @@
 // Sends a proof to /v1/verify and shows the answer. Whatever comes from a file or an answer becomes text,
 // never markup.
 
-const MOST_BYTES = 8 * 1024 * 1024;
+const MOST_BYTES = 2 * 1024 * 1024;
 const COMMITMENT = /^[0-9a-f]{96}$/;
 const COMMITMENTS = { model: "model", input: "input", reference: "reference" };
 const SETUPS = {
@@ -255,6 +255,21 @@ async function verify() {
     if (mine === latest) $("working").hidden = true;
   }
 }
+
+// The dashboard's pages name a proof, which their visitor may fetch: it comes into the field as if chosen.
+async function carry(id) {
+  const answer = await fetch(`/admin/jobs/${encodeURIComponent(id)}/proof`);
+  if (!answer.ok || answer.redirected) {
+    throw new Trouble("The proof could not be fetched", `${id} is only for who may see it: log in at /admin, or drop its file here.`);
+  }
+  const carried = new DataTransfer();
+  carried.items.add(new File([await answer.blob()], `${id}.json`));
+  $("proof").files = carried.files;
+  await verify();
+}
+
+const asked = new URLSearchParams(location.search).get("proof");
+if (asked) carry(asked).catch(complain);
 
 $("proof").addEventListener("change", verify);
 $("key").addEventListener("change", verify);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service.api import accounts, problems
+from service.api import accounts, openapi, problems
 from service.api.access import SCOPES
 from service.api.account_schemas import (
     AuditView,
@@ -15,12 +15,23 @@ from service.api.account_schemas import (
     TenantChange,
     TenantRequest,
     TenantView,
+    UsageView,
 )
-from service.api.routes.dependencies import Admin, Id, JsonRoute, Known, Manager, RuntimeDep, WindowDep
+from service.api.routes.dependencies import (
+    Admin,
+    Id,
+    Known,
+    Manager,
+    PeriodDep,
+    RuntimeDep,
+    WindowDep,
+)
+from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, listing
 from service.storage.repositories.accounts import AuditLog, Keys, Tenants
+from service.storage.repositories.usage import Books
 
-router = APIRouter(tags=["accounts"], route_class=JsonRoute)
+router = APIRouter(tags=["accounts"], route_class=ApiRoute)
 
 
 @router.get("/whoami", responses=problems.responses())
@@ -38,7 +49,11 @@ def list_tenants(runtime: RuntimeDep, _principal: Admin, window: WindowDep) -> L
     return listing(page, TenantView.model_validate)
 
 
-@router.post("/tenants", status_code=201, responses=problems.responses(400, 409, 415))
+@router.post(
+    "/tenants",
+    status_code=201,
+    responses=problems.responses(400, 409, 415) | {201: openapi.headers("Location")},
+)
 def create_tenant(
     runtime: RuntimeDep, principal: Admin, body: TenantRequest, request: Request, response: Response
 ) -> TenantView:
@@ -63,6 +78,40 @@ def change_tenant(
     return TenantView.model_validate(tenant)
 
 
+@router.get("/tenants/{tenant_id}", responses=problems.responses(404))
+def get_tenant(runtime: RuntimeDep, _principal: Admin, tenant_id: Id) -> TenantView:
+    """A tenant. One that was deleted is there until all that it had is gone."""
+    with runtime.database.read() as session:
+        return TenantView.model_validate(Tenants(session).get(tenant_id))
+
+
+@router.post("/tenants/{tenant_id}/suspend", responses=problems.responses(404, 409))
+def suspend_tenant(runtime: RuntimeDep, principal: Admin, request: Request, tenant_id: Id) -> TenantView:
+    """Refuse a tenant's keys within seconds, and take none of its jobs; what runs goes on."""
+    with runtime.database.write() as session:
+        tenant = accounts.suspend_tenant(session, principal, tenant_id, request)
+    return TenantView.model_validate(tenant)
+
+
+@router.post("/tenants/{tenant_id}/resume", responses=problems.responses(404, 409))
+def resume_tenant(runtime: RuntimeDep, principal: Admin, request: Request, tenant_id: Id) -> TenantView:
+    """Let a suspended tenant in again, and take its jobs."""
+    with runtime.database.write() as session:
+        tenant = accounts.resume_tenant(session, principal, tenant_id, request)
+    return TenantView.model_validate(tenant)
+
+
+@router.delete("/tenants/{tenant_id}", status_code=202, responses=problems.responses(404, 409))
+def delete_tenant(runtime: RuntimeDep, principal: Admin, request: Request, tenant_id: Id) -> TenantView:
+    """Suspend a tenant for good, and delete what it has: keys, webhooks, uploads, jobs, proofs, datasets,
+    commitments, models, with their files, and at last the tenant. It takes a while, and there is no way back.
+    The audit log stays, and so does what it used.
+    """
+    with runtime.database.write() as session:
+        tenant = accounts.delete_tenant(session, principal, tenant_id, request)
+    return TenantView.model_validate(tenant)
+
+
 @router.get("/keys", responses=problems.responses())
 def list_keys(runtime: RuntimeDep, principal: Manager, window: WindowDep) -> Listing[KeyView]:
     """The tenant's keys, revoked ones too, newest first; with the scope `admin`, all tenants'."""
@@ -71,7 +120,11 @@ def list_keys(runtime: RuntimeDep, principal: Manager, window: WindowDep) -> Lis
     return listing(page, KeyView.model_validate)
 
 
-@router.post("/keys", status_code=201, responses=problems.responses(400, 404, 415))
+@router.post(
+    "/keys",
+    status_code=201,
+    responses=problems.responses(400, 404, 409, 415) | {201: openapi.headers("Cache-Control")},
+)
 def create_key(
     runtime: RuntimeDep, principal: Manager, body: KeyRequest, request: Request, response: Response
 ) -> NewKeyView:
@@ -90,6 +143,22 @@ def revoke_key(runtime: RuntimeDep, principal: Manager, request: Request, key_id
     """Revoke a key: within seconds, nothing accepts it. To revoke it again is no error."""
     with runtime.database.write() as session:
         accounts.revoke_key(session, principal, key_id, request)
+
+
+@router.get("/usage", responses=problems.responses())
+def list_usage(runtime: RuntimeDep, principal: Manager, period: PeriodDep) -> Listing[UsageView]:
+    """What the tenant's jobs took that ended in this time, deleted ones too; with the scope `admin`, all."""
+    with runtime.database.read() as session:
+        used = Books(session, principal.sight).between(period.since, period.until)
+    return Listing(items=[UsageView.model_validate(row) for row in used], next_cursor=None)
+
+
+@router.get("/usage.csv", response_class=Response, responses=problems.responses())
+def export_usage(runtime: RuntimeDep, principal: Manager, period: PeriodDep) -> Response:
+    """`/v1/usage` as comma-separated values, with a line of names at the top."""
+    lines = list_usage(runtime, principal, period).items
+    text = accounts.comma_separated([line.model_dump() for line in lines], list(UsageView.model_fields))
+    return Response(text, media_type="text/csv")
 
 
 @router.get("/audit", responses=problems.responses())

@@ -10,13 +10,12 @@ from sqlalchemy.orm import Session
 from client.documents import Opening, OpeningFile, OpeningPart
 from service import basis as bases
 from service import intake, sealed
-from service.api import audit, problems
+from service.api import audit, openapi, problems
 from service.api.routes import submission
 from service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
-    JsonRoute,
     ModelFilter,
     Prover,
     Reader,
@@ -24,18 +23,24 @@ from service.api.routes.dependencies import (
     RuntimeDep,
     WindowDep,
 )
+from service.api.routes.strict import ApiRoute
 from service.api.schemas import CommitmentRequest, CommitmentView, Listing, commitment_view, listing
 from service.jobs.lifecycle import new_id, now, scoped, used_otherwise
 from service.runtime import Runtime
 from service.sealed import Secret
 from service.storage.repositories import Commitments, Models
+from service.storage.repositories.accounts import Tenants
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Commitment
 
-router = APIRouter(tags=["commitments"], route_class=JsonRoute)
+router = APIRouter(tags=["commitments"], route_class=ApiRoute)
 
 
-@router.post("/commitments", status_code=201, responses=problems.responses(400, 404, 409, 415))
+@router.post(
+    "/commitments",
+    status_code=201,
+    responses=problems.responses(400, 404, 409, 415, 507) | {201: openapi.headers("Location")},
+)
 def create_commitment(
     runtime: RuntimeDep,
     principal: Prover,
@@ -51,12 +56,12 @@ def create_commitment(
     """
     numbers = intake.numbers(body.values, "values")
     said = (body.model_id, body.kind, str(numbers.shape))
-    mac = runtime.vault.mac(b"commitment", *(part.encode() for part in said), numbers.tobytes())
+    macs = runtime.vault.macs(b"commitment", *(part.encode() for part in said), numbers.tobytes())
     key = idempotency_key and scoped(principal.tenant_id, idempotency_key)
 
     def earlier(session: Session) -> str | None:
         row = key and Commitments(session).of_key(key)
-        if row and row.request_mac != mac:
+        if row and row.request_mac not in macs:
             raise used_otherwise()
         return row.id if row else None
 
@@ -66,9 +71,10 @@ def create_commitment(
     if model is not None:
         row = _commit(runtime, body, sealed.open_network(runtime, model))
         row.tenant_id = principal.tenant_id
-        row.idempotency_key, row.request_mac = key, mac if key else None
+        row.idempotency_key, row.request_mac = key, macs[0] if key else None
 
         def add(session: Session) -> str:
+            Tenants(session).hold(principal.tenant_id)  # it may be on its way out
             Commitments(session).add(row)
             audit.note(session, principal, "commitment.create", row.id, request)
             return row.id
@@ -100,7 +106,9 @@ def get_commitment(runtime: RuntimeDep, principal: Reader, commitment_id: Id) ->
 
 
 @router.get("/commitments/{commitment_id}/opening", responses=problems.responses(404))
-def get_opening(runtime: RuntimeDep, principal: Revealer, request: Request, commitment_id: Id) -> OpeningFile:
+def get_commitment_opening(
+    runtime: RuntimeDep, principal: Revealer, request: Request, commitment_id: Id
+) -> OpeningFile:
     """What convinces those who are shown the values that the commitment is to them. As secret as they are:
     with it, guesses can be checked. The audit log notes who fetched it.
     """

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from client.documents import OpeningFile
 from service import basis, intake, sealed
-from service.api import audit, problems, sandbox
+from service.api import audit, openapi, problems, sandbox
 from service.api.access import Principal
 from service.api.routes import submission
 from service.api.routes.dependencies import (
@@ -26,12 +26,14 @@ from service.api.routes.dependencies import (
     Reader,
     Revealer,
     RuntimeDep,
+    SeatDep,
     StateFilter,
     WaitDep,
     WindowDep,
 )
 from service.api.routes.following import LastEventId, follow, settled
 from service.api.routes.forms import Hash, fields_as_described
+from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     DatasetSummary,
     DatasetView,
@@ -51,7 +53,7 @@ from service.storage.repositories.lists import Lists
 from service.storage.tables import Dataset, Privacy
 from zenerrors import RequestError
 
-router = APIRouter(tags=["datasets"])
+router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 
 _FIELDS = (
     *("samples", "labels", "samples_sha256", "labels_sha256"),
@@ -63,8 +65,13 @@ _HASH_BYTES = 32
 @router.post(
     "/datasets",
     status_code=202,
-    responses=problems.responses(400, 404, 409, 415)
-    | {201: {"model": DatasetView, "description": "The dataset is committed, within the time of `Prefer`"}},
+    responses=problems.responses(400, 404, 409, 415, 507)
+    | {
+        201: {"model": DatasetView, "description": "The dataset is committed, within the time of `Prefer`"}
+        | openapi.headers("Location", "Preference-Applied"),
+        202: {"description": "It was asked for, and is not over yet"}
+        | openapi.headers("Location", "Preference-Applied"),
+    },
 )
 async def create_dataset(
     runtime: RuntimeDep,
@@ -73,14 +80,28 @@ async def create_dataset(
     request: Request,
     response: Response,
     wait: WaitDep,
-    model_id: Annotated[ResourceId, Form()],
-    privacy: Annotated[Privacy, Form()],
-    samples: Annotated[UploadFile | None, "float samples [n, *input shape]: .npy, or a JSON array"] = None,
-    labels: Annotated[UploadFile | None, "their classes [n]: .npy, or a JSON array"] = None,
+    model_id: Annotated[
+        ResourceId, Form(description="The registered model whose inputs they are.", examples=["mdl_5d1f0c"])
+    ],
+    privacy: Annotated[Privacy, Form(description="Whether proofs say which dataset it is.")],
+    samples: Annotated[
+        UploadFile | None, File(description="Samples `[n, *input shape]`: .npy, or a JSON array.")
+    ] = None,
+    labels: Annotated[
+        UploadFile | None, File(description="Their classes `[n]`: .npy, or a JSON array.")
+    ] = None,
     samples_sha256: Hash = None,
     labels_sha256: Hash = None,
-    name: Annotated[Name, Form()] = "unnamed",
-    shard_size: Annotated[int | None, Form(ge=1, le=2**31 - 1)] = None,
+    name: Annotated[Name, Form(description="What to call it.", examples=["held-out digits"])] = "unnamed",
+    shard_size: Annotated[
+        int | None,
+        Form(
+            ge=1,
+            le=2**31 - 1,
+            description="Samples in one proof; as many as fit unless given.",
+            examples=[100],
+        ),
+    ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> DatasetView:
     """Add labelled samples for a registered model: they are checked at once, then committed as a job.
@@ -143,15 +164,16 @@ def retry_dataset(
 @router.get(
     "/datasets/{dataset_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
 )
-async def dataset_events(
+async def follow_dataset(
     runtime: RuntimeDep,
     principal: Reader,
+    seat: SeatDep,
     seen: Annotated[DatasetView, Depends(get_dataset)],
     last_event_id: LastEventId = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events of a dataset's commitment, as those of a proof."""
     view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, principal, seen, view, last_event_id):
+    async for event in follow(runtime, seat, seen, view, last_event_id):
         yield event
 
 
@@ -197,22 +219,22 @@ def _add(
     idempotency_key: str | None,
 ) -> str:
     options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in files))
-    mac = runtime.vault.mac(b"dataset", *(option.encode() for option in options))
-    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_mac=mac)
+    macs = runtime.vault.macs(b"dataset", *(option.encode() for option in options))
+    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_macs=macs)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
             return earlier
         model = Models(session, principal.tenant_id).ready(row.model_id)
     quantised = sealed.open_network(runtime, model)
     _check_shard_size(runtime, quantised, row.shard_size)
-    read = sandbox.run(
-        "read_dataset", quantised, *(file.read(runtime, principal.tenant_id) for file in files)
-    )
+    contents = [file.read(runtime, principal.tenant_id) for file in files]
+    read = sandbox.run(principal.tenant_id, "read_dataset", quantised, *contents)
     row.id = new_id("dst")
     row.picked_for = model.commitment
     row.sha256 = read[:_HASH_BYTES].hex()
     row.size = len(sealed.unpack(read[_HASH_BYTES:])["labels"].values)
     row.samples = sealed.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
+    terms = replace(terms, size=len(read) - _HASH_BYTES)
     return submission.submit(
         runtime, principal, request, "dataset", row, terms, files=files, stored=[row.samples]
     )

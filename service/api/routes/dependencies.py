@@ -2,64 +2,106 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, cast
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, cast
 
-from fastapi import Depends, Header, Path, Query, Request, Response
-from fastapi.routing import APIRoute
+from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AwareDatetime, Field
-from pydantic_core import from_json
 
 from service.api.access import Principal, needs
 from service.api.schemas import PRINTABLE, ResourceId, State
+from service.api.watcher import Seat, Watcher
+from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.paging import LONGEST, Place, Window
 from service.storage.repositories.lists import Filters
 from service.storage.tables import Scheme
+from zenerrors import RequestError
 
 LONGEST_WAIT_SECONDS = 60
-
-
-class JsonRoute(APIRoute):
-    """Reads JSON with a parser whose depth is bounded.
-
-    Python's own is bounded by the recursion limit only, which some libraries raise (py_ecc: to 100 000), and
-    then a body of nothing but brackets overflows the stack and kills the process.
-    """
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def read_and_handle(request: Request) -> Response:
-            return await handle(_JsonRequest(request.scope, request.receive))
-
-        return read_and_handle
-
-
-class _JsonRequest(Request):
-    async def json(self) -> Any:
-        try:
-            return from_json(await self.body())
-        except ValueError as error:
-            raise json.JSONDecodeError(str(error), "", 0) from None
 
 
 async def _runtime(request: Request) -> Runtime:
     return cast(Runtime, request.app.state.runtime)
 
 
-def _wait_seconds(prefer: Annotated[str | None, Header(description="`wait=N` seconds")] = None) -> int:
-    """How long the caller will wait for the result (RFC 7240), at most a minute."""
-    wanted = re.search(r"\bwait=(\d{1,6})", prefer or "")
-    return min(int(wanted[1]), LONGEST_WAIT_SECONDS) if wanted else 0
+async def _watcher(request: Request) -> Watcher:
+    return cast(Watcher, request.app.state.watcher)
+
+
+WatcherDep = Annotated[Watcher, Depends(_watcher)]
+Known = Annotated[Principal, Depends(needs())]
+
+
+@dataclass(frozen=True)
+class Preference:
+    """What a caller would like (RFC 7240): to ``wait`` for the result, for so many seconds, at most a minute;
+    or a ``dry_run``, which makes nothing.
+    """
+
+    wait: int
+    dry_run: bool
+
+
+def _preference(
+    prefer: Annotated[
+        str | None,
+        Header(
+            description="`wait=N`: answer when the job is over, or after N seconds. `dry-run`, of proofs:"
+            " only say what it would show and take.",
+            examples=["wait=10"],
+        ),
+    ] = None,
+) -> Preference:
+    wait = re.search(r"\bwait=(\d{1,6})", prefer or "")
+    dry_run = re.search(r"(?:^|,)\s*dry-run\s*(?:$|[,;=])", prefer or "") is not None
+    return Preference(min(int(wait[1]), LONGEST_WAIT_SECONDS) if wait else 0, dry_run)
+
+
+PreferenceDep = Annotated[Preference, Depends(_preference)]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How many seconds a caller waits for the result, and its seat if it does."""
+
+    seconds: int = 0
+    seat: Seat | None = None
+
+
+async def _patience(
+    watcher: WatcherDep, principal: Known, preference: PreferenceDep
+) -> AsyncIterator[Patience]:
+    if not preference.wait:
+        yield Patience()
+        return
+    with watcher.seat(principal) as seat:
+        yield Patience(preference.wait, seat)
+
+
+PatienceDep = Annotated[Patience, Depends(_patience)]
+
+
+async def _wait(preference: PreferenceDep, patience: PatienceDep) -> Patience:
+    """Where a dry run is no choice. To pass over the wish would make what was not to be made."""
+    if preference.dry_run:
+        raise RequestError("request.invalid", "Prefer: a dry run is there for proofs alone", field="Prefer")
+    return patience
+
+
+async def _seat(watcher: WatcherDep, principal: Known) -> AsyncIterator[Seat]:
+    with watcher.seat(principal) as seat:
+        yield seat
 
 
 def _window(
-    limit: Annotated[int, Query(ge=1, le=LONGEST)] = 50,
+    limit: Annotated[int, Query(ge=1, le=LONGEST, description="How many on a page.")] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=200, description="The `next_cursor` of the page before.")
+        str | None,
+        Query(max_length=200, description="The `next_cursor` of the page before.", examples=["MTc2Mzg="]),
     ] = None,
 ) -> Window:
     return Window(limit, Place.read(cursor) if cursor is not None else None)
@@ -69,18 +111,41 @@ def _window(
 _Moment = Annotated[AwareDatetime, Field(ge="1970-01-02T00:00:00Z", le="9000-01-01T00:00:00Z")]
 
 
-def _created(created_after: _Moment | None = None, created_before: _Moment | None = None) -> Filters:
+def _created(
+    created_after: Annotated[_Moment | None, Query(description="Only what was made after this.")] = None,
+    created_before: Annotated[_Moment | None, Query(description="Only what was made before this.")] = None,
+) -> Filters:
     return Filters(created_after=created_after, created_before=created_before)
 
 
+@dataclass(frozen=True)
+class Period:
+    """From ``since`` on, before ``until``."""
+
+    since: datetime
+    until: datetime
+
+
+def _period(
+    since: Annotated[
+        _Moment | None, Query(description="From then on; the last 30 days unless given.")
+    ] = None,
+    until: Annotated[_Moment | None, Query(description="Before then; now unless given.")] = None,
+) -> Period:
+    end = until or now()
+    return Period(since or end - timedelta(days=30), end)
+
+
+PeriodDep = Annotated[Period, Depends(_period)]
 RuntimeDep = Annotated[Runtime, Depends(_runtime)]
-WaitDep = Annotated[int, Depends(_wait_seconds)]
+WaitDep = Annotated[Patience, Depends(_wait)]
+SeatDep = Annotated[Seat, Depends(_seat)]
 WindowDep = Annotated[Window, Depends(_window)]
 CreatedDep = Annotated[Filters, Depends(_created)]
-StateFilter = Annotated[State | None, Query()]
-ModelFilter = Annotated[ResourceId | None, Query()]
-SchemeFilter = Annotated[Scheme | None, Query()]
-Id = Annotated[str, Path(max_length=64, pattern=PRINTABLE)]
+StateFilter = Annotated[State | None, Query(description="Only what is in this state.")]
+ModelFilter = Annotated[ResourceId | None, Query(description="Only what is of this model.")]
+SchemeFilter = Annotated[Scheme | None, Query(description="Only proofs of this scheme.")]
+Id = Annotated[str, Path(max_length=64, pattern=PRINTABLE, description="Its id.")]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -88,9 +153,9 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=255,
         description="The same key with the same request gives the same resource, once.",
+        examples=["order-66"],
     ),
 ]
-Known = Annotated[Principal, Depends(needs())]
 Reader = Annotated[Principal, Depends(needs("read", "admin"))]
 Prover = Annotated[Principal, Depends(needs("prove"))]
 Registrar = Annotated[Principal, Depends(needs("register"))]

@@ -3,70 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, TypeVar
 
-import anyio
 from fastapi import Header, Response
 from fastapi.sse import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from service.api.access import Principal, is_still_good
 from service.api.problems import NO_DATABASE
+from service.api.routes.dependencies import Patience
 from service.api.schemas import JobView, Milestone
+from service.api.watcher import Seat
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.tables import TERMINAL
-from zenerrors import NotFoundError
+from zenerrors import AccessError, NotFoundError
 
-POLL_SECONDS = 0.1
-CHECK_SECONDS = 5.0
 _DIGITS = 9
-_POLLS_PER_SECOND = 200
-"""Of all who wait or follow, in one process: where there are many, each is told a little later."""
-_followers = 0
 
 View = TypeVar("View", bound=JobView)
 LastEventId = Annotated[
-    str | None, Header(alias="Last-Event-ID", description="The revision that was seen last.")
+    str | None, Header(alias="Last-Event-ID", description="The revision that was seen last.", examples=["7"])
 ]
 
 
-@contextmanager
-def _following() -> Iterator[None]:
-    global _followers
-    _followers += 1
-    try:
-        yield
-    finally:
-        _followers -= 1
-
-
-def _pause() -> float:
-    return max(POLL_SECONDS, _followers / _POLLS_PER_SECOND)
-
-
-async def settled(seen: View, view: Callable[[], View], seconds: int, response: Response) -> View:
-    """What ``view`` shows once the job is over, or after ``seconds``; the answer says which. At first it is
-    as ``seen``.
+async def settled(seen: View, view: Callable[[], View], patience: Patience, response: Response) -> View:
+    """What ``view`` shows once the job is over, or when the caller's patience is; the answer says which. At
+    first it is as ``seen``.
     """
-    if seconds:
-        response.headers["Preference-Applied"] = f"wait={seconds}"
-    deadline = asyncio.get_running_loop().time() + seconds
-    with _following():
-        while seen.state not in TERMINAL:
-            if asyncio.get_running_loop().time() >= deadline:
-                return seen
-            await asyncio.sleep(_pause())
-            seen = await run_in_threadpool(view)
+    if patience.seat is not None:
+        response.headers["Preference-Applied"] = f"wait={patience.seconds}"
+        if seen.state not in TERMINAL:
+            try:
+                async with asyncio.timeout(patience.seconds):
+                    seen = await patience.seat.changed(seen, view, until_over=True)
+            except TimeoutError:
+                seen = await run_in_threadpool(view)
+    if seen.state in TERMINAL:
         response.status_code = 201
-        return seen
+    return seen
 
 
 async def follow(
     runtime: Runtime,
-    principal: Principal,
+    seat: Seat,
     seen: JobView,
     view: Callable[[], JobView],
     last_event_id: str | None,
@@ -76,20 +56,12 @@ async def follow(
     """
     for milestone in await run_in_threadpool(_missed, runtime, seen, last_event_id):
         yield ServerSentEvent(event="milestone", data=milestone, id=str(milestone.revision))
-    with _following():
-        checked = anyio.current_time()
-        while seen.state not in TERMINAL:
-            yield ServerSentEvent(event="progress", data=seen, id=str(seen.revision))
-            try:
-                while (changed := await run_in_threadpool(view)).revision == seen.revision:
-                    await anyio.sleep(_pause())
-                    if anyio.current_time() - checked > CHECK_SECONDS:
-                        checked = anyio.current_time()
-                        if not await run_in_threadpool(is_still_good, runtime, principal):
-                            return
-            except (NotFoundError, *NO_DATABASE):  # whoever follows finds out by asking again
-                return
-            seen = changed
+    while seen.state not in TERMINAL:
+        yield ServerSentEvent(event="progress", data=seen, id=str(seen.revision))
+        try:
+            seen = await seat.changed(seen, view)
+        except (NotFoundError, AccessError, *NO_DATABASE):  # whoever follows finds out by asking again
+            return
     yield ServerSentEvent(event="end", data=seen, id=str(seen.revision))
 
 

@@ -11,7 +11,10 @@ from service.api import problems
 from zenerrors import RequestError
 
 SHA256 = r"^[0-9a-f]{64}$"
-Hash = Annotated[str | None, Form(pattern=SHA256, description="SHA-256 of an upload, in the file's place")]
+Hash = Annotated[
+    str | None,
+    Form(pattern=SHA256, description="SHA-256 of an upload, in the file's place."),
+]
 
 
 def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:

@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import shutil
+from typing import Final, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.api.routes.dependencies import RuntimeDep
+from service.api.routes.strict import ApiRoute
 from service.runtime import Runtime
 from service.storage import schema
 from service.storage.repositories.workers import Workers
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=ApiRoute)
+
+LEAST_FREE_BYTES: Final = 256 << 20
+"""What a database, messages and a few proving keys need to go on."""
 
 
 class Health(BaseModel):
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field(
+        default="ok", description="There is no other: a process that is not well does not answer."
+    )
 
 
 class Readiness(BaseModel):
     """``ready`` if nothing fails; ``failing`` says what does and why."""
 
-    ready: bool
-    failing: dict[str, str]
+    ready: bool = Field(description="Whether it can do its work.", examples=[True])
+    failing: dict[str, str] = Field(
+        description="By part, what fails and why; empty where nothing does.", examples=[{}]
+    )
 
 
 @router.get("/healthz")
-def healthz() -> Health:
+def get_health() -> Health:
     """The process is alive."""
     return Health()
 
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
-def readyz(runtime: RuntimeDep, response: Response) -> Readiness:
-    """The database answers, its schema is the newest, and a worker has lately shown life."""
-    failing = _failing(runtime)
+def get_readiness(runtime: RuntimeDep, response: Response) -> Readiness:
+    """The database answers, its schema is the newest, the disks of the data directory and of the store have
+    room, and a worker has lately shown life.
+    """
+    failing = _full(runtime) | _failing(runtime)
     response.status_code = 503 if failing else 200
     return Readiness(ready=not failing, failing=failing)
+
+
+def _full(runtime: Runtime) -> dict[str, str]:
+    free = min(shutil.disk_usage(runtime.settings.data_dir).free, runtime.store.free_bytes())
+    if free >= LEAST_FREE_BYTES:
+        return {}
+    return {"disk": f"{free >> 20} MiB are free, of {LEAST_FREE_BYTES >> 20} that there should be: make room"}
 
 
 def _failing(runtime: Runtime) -> dict[str, str]:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import importlib.metadata
 import ipaddress
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
+import service
+from kernels.target import available_targets
 from prover.preamble import PROOF
 from service.api import problems
 from service.api.access import Principal, key_required
+from service.api.door import names_this_host
 from service.api.metrics import exposition
 from service.api.routes.dependencies import RuntimeDep
+from service.api.routes.strict import ApiRoute
+from service.settings import Settings
 from service.storage import schema
+from service.storage.repositories.workers import Workers
 from zenerrors import ResourceError
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], route_class=ApiRoute)
 
 
 class Version(BaseModel):
@@ -26,18 +36,27 @@ class Version(BaseModel):
 
     version: str = Field(description="Of the package, and so of its compiler.", examples=["0.1.0"])
     api: str = Field(description="The first part of the API's paths.", examples=["v1"])
-    proof_format: int = Field(description="Of the proofs that it makes and reads.")
+    proof_format: int = Field(description="Of the proofs that it makes and reads.", examples=[2])
     schema_revision: str | None = Field(description="Of the database, as it is.", examples=["0003"])
-    commit: str | None = Field(description="Of the source, if known.")
+    commit: str | None = Field(
+        description="Of the source that runs, `-dirty` where it was changed since; if known."
+    )
+    kernels: str = Field(description="What this process computes with.", examples=["x86_ifma"])
+    backends: list[str] = Field(description="What the workers prove with.", examples=[["cpu"]])
 
 
 @router.get(
     "/metrics",
     response_class=Response,
     responses=problems.responses(401, 403, 503)
-    | {200: {"description": "Prometheus' text format", "content": {"text/plain": {}}}},
+    | {
+        200: {
+            "description": "Prometheus' text format",
+            "content": {"text/plain": {"example": "zenserve_jobs_running 1\n"}},
+        }
+    },
 )
-def metrics(runtime: RuntimeDep, request: Request) -> Response:
+def get_metrics(runtime: RuntimeDep, request: Request) -> Response:
     """For Prometheus: from this host, or with a key whose scope is `admin`."""
     principal: Principal | None = request.state.principal
     if principal is not None:
@@ -53,16 +72,35 @@ def metrics(runtime: RuntimeDep, request: Request) -> Response:
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-@router.get("/version")
-def version(runtime: RuntimeDep) -> Version:
+@router.get("/version", responses=problems.responses(429, 500, 503))
+def get_version(runtime: RuntimeDep, request: Request) -> Version:
     """Which version this is."""
+    with runtime.database.read() as session:
+        backends = sorted({worker.backend for worker in Workers(session).live() if worker.backend})
     return Version(
         version=_package_version(),
         api="v1",
         proof_format=PROOF.version,
         schema_revision=schema.revision_of(runtime.database),
-        commit=runtime.settings.commit,
+        commit=request.app.state.commit,
+        kernels=available_targets()[0],
+        backends=backends,
     )
+
+
+def commit_of(settings: Settings) -> str | None:
+    """Of the source that was built, or that this process was started from."""
+    return settings.commit or _checked_out()
+
+
+@cache
+def _checked_out() -> str | None:
+    git, checkout = shutil.which("git"), Path(service.__file__).parents[1]
+    if git is None or not (checkout / ".git").exists():
+        return None
+    command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  a fixed one
+    return answer.stdout.strip() or None
 
 
 def _package_version() -> str:
@@ -73,7 +111,8 @@ def _package_version() -> str:
 
 
 def _is_loopback(request: Request) -> bool:
-    if "x-forwarded-for" in request.headers:  # a proxy of this host asks, for somebody
+    # A proxy of this host asks for somebody, and a web page under a name that was bent to here.
+    if "x-forwarded-for" in request.headers or not names_this_host(request):
         return False
     try:
         return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback

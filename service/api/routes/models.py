@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from client.documents import ProofDocument, Receipt
 from service import basis, intake, sealed
-from service.api import audit, problems, sandbox
+from service.api import audit, openapi, problems, sandbox
 from service.api.access import Principal
 from service.api.routes import submission
 from service.api.routes.dependencies import (
@@ -24,13 +25,16 @@ from service.api.routes.dependencies import (
     Reader,
     Registrar,
     RuntimeDep,
+    SeatDep,
     StateFilter,
     WaitDep,
     WindowDep,
 )
 from service.api.routes.following import LastEventId, follow, settled
 from service.api.routes.forms import Hash, fields_as_described
+from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
+    Bits,
     Listing,
     ModelSummary,
     ModelView,
@@ -48,10 +52,11 @@ from service.storage.repositories.lists import Lists
 from service.storage.tables import Model, WeightPrivacy
 from zenerrors import ModelError, NotFoundError, RequestError
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=ApiRoute)
 
 _FIELDS = (
-    *("model", "calibration", "model_sha256", "calibration_sha256"),
+    *("model", "calibration", "calibration_labels"),
+    *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
     *("name", "weight_privacy", "bits", "parent_id"),
 )
 
@@ -59,8 +64,13 @@ _FIELDS = (
 @router.post(
     "/models",
     status_code=202,
-    responses=problems.responses(400, 404, 409, 415)
-    | {201: {"model": ModelView, "description": "The model is registered, within the time of `Prefer`"}},
+    responses=problems.responses(400, 404, 409, 415, 507)
+    | {
+        201: {"model": ModelView, "description": "The model is registered, within the time of `Prefer`"}
+        | openapi.headers("Location", "Preference-Applied"),
+        202: {"description": "It was asked for, and is not over yet"}
+        | openapi.headers("Location", "Preference-Applied"),
+    },
 )
 async def create_model(
     runtime: RuntimeDep,
@@ -69,14 +79,26 @@ async def create_model(
     request: Request,
     response: Response,
     wait: WaitDep,
-    model: Annotated[UploadFile | None, "an ONNX file"] = None,
-    calibration: Annotated[UploadFile | None, "typical inputs: .npy, or a JSON array"] = None,
+    model: Annotated[UploadFile | None, File(description="An ONNX file.")] = None,
+    calibration: Annotated[
+        UploadFile | None, File(description="Typical inputs `[n, *input shape]`: .npy, or a JSON array.")
+    ] = None,
+    calibration_labels: Annotated[
+        UploadFile | None, File(description="One class for each, for a report with accuracies: .npy or JSON.")
+    ] = None,
     model_sha256: Hash = None,
     calibration_sha256: Hash = None,
-    name: Annotated[Name, Form()] = "unnamed",
-    weight_privacy: Annotated[WeightPrivacy, Form()] = "public",
-    bits: Annotated[int, Form(ge=2, le=8)] = 8,
-    parent_id: Annotated[ResourceId | None, Form()] = None,
+    calibration_labels_sha256: Hash = None,
+    name: Annotated[Name, Form(description="What to call it.", examples=["digits"])] = "unnamed",
+    weight_privacy: Annotated[
+        WeightPrivacy,
+        Form(description="Whether everybody may know the weights, or proofs are about a commitment to them."),
+    ] = "public",
+    bits: Annotated[Bits, Form(description="Precision of the quantised network.")] = 8,
+    parent_id: Annotated[
+        ResourceId | None,
+        Form(description="The model that it is a new version of, both committed.", examples=["mdl_5d1f0c"]),
+    ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> ModelView:
     """Register a network: it is read, quantised and checked at once. A job then commits to its weights, if
@@ -85,10 +107,12 @@ async def create_model(
     Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
     the ONNX file nor the calibration is kept, only the quantised network, encrypted.
     """
-    files = handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)
+    files = [handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)]
+    if calibration_labels is not None or calibration_labels_sha256 is not None:
+        files.append(handed("calibration_labels", calibration_labels, calibration_labels_sha256))
     row = Model(name=name, weight_privacy=weight_privacy, bits=bits, parent_id=parent_id)
-    register = partial(_register, runtime, principal, request, row, files, idempotency_key)
-    model_id = await run_in_threadpool(register)
+    submitted = partial(register, runtime, principal, request, row, files, idempotency_key)
+    model_id = await run_in_threadpool(submitted)
     response.headers["Location"] = f"/v1/models/{model_id}"
     view = partial(_view, runtime, principal, model_id)
     return await settled(await run_in_threadpool(view), view, wait, response)
@@ -138,15 +162,16 @@ def delete_model(runtime: RuntimeDep, principal: Registrar, request: Request, mo
 @router.get(
     "/models/{model_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
 )
-async def model_events(
+async def follow_model(
     runtime: RuntimeDep,
     principal: Reader,
+    seat: SeatDep,
     seen: Annotated[ModelView, Depends(get_model)],
     last_event_id: LastEventId = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events of the registration, as those of a proof."""
     view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, principal, seen, view, last_event_id):
+    async for event in follow(runtime, seat, seen, view, last_event_id):
         yield event
 
 
@@ -178,6 +203,41 @@ def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Re
     return Response(content, media_type="application/octet-stream")
 
 
+def register(
+    runtime: Runtime,
+    principal: Principal,
+    request: Request,
+    row: Model,
+    files: Sequence[Handed],
+    idempotency_key: str | None = None,
+) -> str:
+    """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
+    id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
+
+    ``files``: the model, its calibration and, if there are any, the calibration's labels.
+    """
+    options = (row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files))
+    macs = runtime.vault.macs(b"model", *(option.encode() for option in options))
+    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_macs=macs)
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        _check_parent(Models(session, principal.tenant_id), row)
+    onnx, samples, *labels = (file.read(runtime, principal.tenant_id) for file in files)
+    parts = onnx, samples, str(row.bits).encode(), b"".join(labels)
+    read = sandbox.run(principal.tenant_id, "read_model", *parts)
+    report, _, quantised = read.partition(b"\n")
+    if row.weight_privacy == "committed":
+        _check_basis(runtime, quantised)
+    row.id = new_id("mdl")
+    row.report = json.loads(report)
+    row.quantised = sealed.put(runtime, f"model:{row.id}", quantised)
+    terms = replace(terms, size=len(quantised))
+    return submission.submit(
+        runtime, principal, request, "model", row, terms, files=files, stored=[row.quantised]
+    )
+
+
 def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
     with runtime.database.read() as session:
         return model_view(Models(session, principal.sight).get(model_id))
@@ -186,32 +246,6 @@ def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
 def _registered(runtime: Runtime, principal: Principal, model_id: str) -> Model:
     with runtime.database.read() as session:
         return Models(session, principal.sight).ready(model_id)
-
-
-def _register(
-    runtime: Runtime,
-    principal: Principal,
-    request: Request,
-    row: Model,
-    files: tuple[Handed, Handed],
-    idempotency_key: str | None,
-) -> str:
-    options = (row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files))
-    mac = runtime.vault.mac(b"model", *(option.encode() for option in options))
-    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_mac=mac)
-    with runtime.database.read() as session:
-        if earlier := Jobs(session).earlier(terms):
-            return earlier
-        _check_parent(Models(session, principal.tenant_id), row)
-    onnx, samples = (file.read(runtime, principal.tenant_id) for file in files)
-    quantised = sandbox.run("quantise", onnx, samples, str(row.bits).encode())
-    if row.weight_privacy == "committed":
-        _check_basis(runtime, quantised)
-    row.id = new_id("mdl")
-    row.quantised = sealed.put(runtime, f"model:{row.id}", quantised)
-    return submission.submit(
-        runtime, principal, request, "model", row, terms, files=files, stored=[row.quantised]
-    )
 
 
 def _check_parent(models: Models, row: Model) -> None:

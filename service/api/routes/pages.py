@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
+from fastapi.responses import RedirectResponse
 
 from service.api import pages
 from zenerrors import NotFoundError
 
-# Nothing from elsewhere, nothing inline, in nobody's frame.
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-
 router = APIRouter(include_in_schema=False)
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+async def first_page() -> Response:
+    """Where people go who were told an address and no more."""
+    return RedirectResponse("/admin", 303)
 
 
 @router.api_route("/verify", methods=["GET", "HEAD"])
 async def verify_page() -> Response:
     """Where a third party drops a proof and reads what it proves."""
-    return Response(
-        pages.page("verify.html"),
-        media_type="text/html; charset=utf-8",
-        headers={
-            "Content-Security-Policy": POLICY,
-            "Cache-Control": "no-cache",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-        },
-    )
+    return _page("verify.html")
+
+
+@router.api_route("/docs", methods=["GET", "HEAD"])
+async def docs_page() -> Response:
+    """The API's description, to read and to try."""
+    return _page("docs.html")
 
 
 @router.api_route("/static/{name}", methods=["GET", "HEAD"])
@@ -46,8 +44,12 @@ async def static_file(
     headers = {
         "ETag": etag,
         "Cache-Control": "public, max-age=31536000, immutable" if lasting else "public, no-cache",
-        "X-Content-Type-Options": "nosniff",
     }
     if if_none_match is not None and etag in if_none_match:
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+def _page(name: str) -> Response:
+    headers = {"Cache-Control": "no-cache"}
+    return Response(pages.page(name), media_type="text/html; charset=utf-8", headers=headers)

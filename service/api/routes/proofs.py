@@ -9,32 +9,44 @@ from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from client.documents import ProofDocument
 from service import sealed
-from service.api import audit, problems, requests
+from service.api import audit, openapi, problems, requests
 from service.api.access import Principal
+from service.api.dry_runs import dry_run
 from service.api.routes import submission
 from service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
-    JsonRoute,
     ModelFilter,
+    PatienceDep,
+    PreferenceDep,
     ProofKeeper,
     Prover,
     Reader,
     RuntimeDep,
     SchemeFilter,
+    SeatDep,
     StateFilter,
-    WaitDep,
     WindowDep,
 )
 from service.api.routes.following import LastEventId, follow, settled
-from service.api.schemas import Listing, ProofRequest, ProofView, listing, proof_summary, proof_view
+from service.api.routes.strict import ApiRoute
+from service.api.schemas import (
+    DryRunView,
+    Listing,
+    ProofRequest,
+    ProofView,
+    listing,
+    proof_summary,
+    proof_view,
+)
 from service.jobs.lifecycle import Jobs, Terms, new_id
 from service.runtime import Runtime
 from service.storage.repositories import Datasets, Models, Proofs
@@ -42,14 +54,22 @@ from service.storage.repositories.lists import Lists
 from service.storage.tables import Proof
 from zenerrors import ConflictError
 
-router = APIRouter(tags=["proofs"], route_class=JsonRoute)
+router = APIRouter(tags=["proofs"], route_class=ApiRoute)
 
 
 @router.post(
     "/proofs",
     status_code=202,
-    responses=problems.responses(400, 404, 409, 415)
-    | {201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}},
+    response_model=ProofView,
+    responses=problems.responses(400, 404, 409, 415, 507)
+    | {
+        200: {"model": DryRunView, "description": "A dry run: nothing was made"}
+        | openapi.headers("Preference-Applied"),
+        201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}
+        | openapi.headers("Location", "Preference-Applied"),
+        202: {"description": "It was asked for, and is not over yet"}
+        | openapi.headers("Location", "Preference-Applied"),
+    },
 )
 async def create_proof(
     runtime: RuntimeDep,
@@ -57,19 +77,25 @@ async def create_proof(
     body: ProofRequest,
     request: Request,
     response: Response,
-    wait: WaitDep,
+    preference: PreferenceDep,
+    patience: PatienceDep,
     idempotency_key: IdempotencyKey = None,
-) -> ProofView:
+) -> ProofView | JSONResponse:
     """Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
     (`recognition`), or how much of a dataset it gets right (`accuracy`). The input is checked at once, stored
     encrypted, and deleted when the proof is done or canceled, or too long ago for it to be tried again.
 
     With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
-    either way. `deadline_seconds` says when it is to be given up.
+    either way. `deadline_seconds` says when it is to be given up. With `Prefer: dry-run` nothing is made: the
+    network is executed, the witness held against every constraint, and the answer says what the proof would
+    show and take. What would be refused is.
     """
-    seen = await run_in_threadpool(_submit, runtime, principal, request, body, idempotency_key)
+    if preference.dry_run:
+        tried = await run_in_threadpool(dry_run, runtime, principal.tenant_id, body)
+        return JSONResponse(tried.model_dump(mode="json"), headers={"Preference-Applied": "dry-run"})
+    seen = await run_in_threadpool(submit, runtime, principal, request, body, idempotency_key)
     response.headers["Location"] = f"/v1/proofs/{seen.id}"
-    return await settled(seen, partial(_view, runtime, principal, seen.id), wait, response)
+    return await settled(seen, partial(_view, runtime, principal, seen.id), patience, response)
 
 
 @router.get("/proofs", responses=problems.responses())
@@ -137,9 +163,10 @@ def delete_proof(runtime: RuntimeDep, principal: Prover, request: Request, proof
 @router.get(
     "/proofs/{proof_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
 )
-async def proof_events(
+async def follow_proof(
     runtime: RuntimeDep,
     principal: Reader,
+    seat: SeatDep,
     seen: Annotated[ProofView, Depends(get_proof)],
     last_event_id: LastEventId = None,
 ) -> AsyncIterator[ServerSentEvent]:
@@ -150,27 +177,24 @@ async def proof_events(
     change of state or stage since that revision, as a `milestone`.
     """
     view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, principal, seen, view, last_event_id):
+    async for event in follow(runtime, seat, seen, view, last_event_id):
         yield event
 
 
-def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
-    with runtime.database.read() as session:
-        return proof_view(Proofs(session, principal.sight).get(proof_id))
-
-
-def _submit(
+def submit(
     runtime: Runtime,
     principal: Principal,
     request: Request,
     body: ProofRequest,
-    idempotency_key: str | None,
+    idempotency_key: str | None = None,
 ) -> ProofView:
-    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made."""
+    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made. Raises
+    ``ZenError``.
+    """
     requests.check_fields(body)
-    mac, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
+    macs, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
     terms = Terms(
-        tenant_id=tenant_id, priority=body.priority, idempotency_key=idempotency_key, request_mac=mac
+        tenant_id=tenant_id, priority=body.priority, idempotency_key=idempotency_key, request_macs=macs
     )
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
@@ -188,7 +212,9 @@ def _submit(
         verification_key_id=None,
     )
     if order.secrets:
-        row.input = sealed.put_secrets(runtime, f"input:{row.id}", order.secrets)
+        packed = sealed.pack(order.secrets)
+        row.input = sealed.put(runtime, f"input:{row.id}", packed)
+        terms = replace(terms, size=len(packed))
 
     def check(session: Session) -> None:
         if order.dataset_id is not None:  # it may have been deleted since
@@ -207,6 +233,11 @@ def _submit(
         check=check,
     )
     return proof_view(row) if proof_id == row.id else _view(runtime, principal, proof_id)
+
+
+def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
+    with runtime.database.read() as session:
+        return proof_view(Proofs(session, principal.sight).get(proof_id))
 
 
 def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:

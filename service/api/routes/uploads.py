@@ -10,14 +10,15 @@ from service.api import audit, problems, uploads
 from service.api.routes import submission
 from service.api.routes.dependencies import RuntimeDep, Uploader
 from service.api.routes.forms import SHA256
+from service.api.routes.strict import ApiRoute
 from service.api.schemas import UploadView, upload_view
 from service.storage.repositories.uploads import Uploads
 
-router = APIRouter(tags=["uploads"])
+router = APIRouter(tags=["uploads"], route_class=ApiRoute)
 
-Sha256 = Annotated[str, Path(pattern=SHA256)]
+Sha256 = Annotated[str, Path(pattern=SHA256, description="Of the file, in hex.", examples=["5d" * 32])]
 _BINARY: Final[dict[str, Any]] = {
-    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
+    "requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {}, "example": "…"}}}
 }
 
 

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any, Final, cast
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
 
-from client.documents import KeyFile
+from client.documents import KeyFile, first_fault
 from client.verification import Verification
-from service.api import problems
+from service.api import effort, openapi, problems
 from service.api.door import charge_for
 from service.api.problems import Problem
-from service.api.routes.dependencies import Id, JsonRoute, RuntimeDep
-from service.api.schemas import VerifyRequest
-from service.api.verifier import Answer, Verifier, inline_points
+from service.api.routes.dependencies import RuntimeDep
+from service.api.routes.strict import ApiRoute
+from service.api.schemas import PRINTABLE, Listing, VerifyRequest
+from service.api.verifier import Answer, Verifier
 from service.storage.repositories import VerificationKeys
-from zenerrors import RequestError, ResourceError, ZenError
+from service.storage.repositories.secrets import Issuers
+from zenerrors import RequestError, ZenError
 
 MOST_ITEMS: Final = 64
-MOST_PROOFS: Final = 1024
-"""In one request, of all documents: about a second of one processor, or three where they are wrong."""
-MOST_INLINE_POINTS: Final = 4096
-"""In one request. Each takes about a tenth of a millisecond to decode and check."""
 
-router = APIRouter(tags=["verification"], route_class=JsonRoute)
+router = APIRouter(tags=["verification"], route_class=ApiRoute)
+
+
+class IssuerView(BaseModel):
+    """Who signs receipts."""
+
+    issuer: str = Field(description="Ed25519 public key, 32 bytes in hex.", examples=["5d" * 32])
+    is_present: bool = Field(description="Whether new receipts are signed with it.", examples=[True])
+    since: datetime | None = Field(
+        description="When it first signed one; null: it has not yet.", examples=["2026-11-22T10:00:00Z"]
+    )
 
 
 class VerifyBatchRequest(BaseModel):
@@ -36,6 +46,7 @@ class VerifyBatchRequest(BaseModel):
     proofs: list[dict[str, Any]] = Field(
         min_length=1,
         max_length=MOST_ITEMS,
+        description="What `/v1/verify` takes, for each.",
         json_schema_extra={"items": {"$ref": "#/components/schemas/VerifyRequest"}},
     )
 
@@ -43,26 +54,37 @@ class VerifyBatchRequest(BaseModel):
 class VerifyBatch(BaseModel):
     """For each item, in order, the verdict, or the problem with which ``/v1/verify`` would have answered."""
 
-    verdicts: list[Verification | Problem]
+    verdicts: list[Verification | Problem] = Field(
+        description="As many as there were proofs, in their order."
+    )
 
 
 async def _verifier(request: Request) -> Verifier:
     return cast(Verifier, request.app.state.verifier)
 
 
+KeyId = Annotated[
+    str, Path(max_length=64, pattern=PRINTABLE, description="SHA-256 in hex.", examples=["5d" * 32])
+]
 VerifierDep = Annotated[Verifier, Depends(_verifier)]
 
 
 @router.head("/verification-keys/{key_id}", include_in_schema=False)
 @router.get(
     "/verification-keys/{key_id}",
-    responses=problems.responses(404) | {304: {"description": "The caller's copy is good"}},
+    responses=problems.responses(404)
+    | {
+        200: openapi.headers("ETag", "Cache-Control"),
+        304: {"description": "The caller's copy is good"} | openapi.headers("ETag", "Cache-Control"),
+    },
 )
 def get_verification_key(
     runtime: RuntimeDep,
-    key_id: Id,
+    key_id: KeyId,
     response: Response,
-    if_none_match: Annotated[str | None, Header()] = None,
+    if_none_match: Annotated[
+        str | None, Header(description="The `ETag` of the copy that you have.", examples=['"5d1f0c"'])
+    ] = None,
 ) -> KeyFile:
     """A verification key and what it proves. The id is the digest of both, so it can be kept for ever."""
     with runtime.database.read() as session:
@@ -75,8 +97,21 @@ def get_verification_key(
     return key
 
 
+@router.get("/issuers", responses=problems.responses())
+def list_issuers(runtime: RuntimeDep) -> Listing[IssuerView]:
+    """The keys that this service signs receipts with, or did, the newest first. A receipt names its own."""
+    present = runtime.vault.issuer.hex()
+    with runtime.database.read() as session:
+        since = {row.id: row.since for row in Issuers(session).all()}
+    items = [
+        IssuerView(issuer=issuer, is_present=issuer == present, since=since.get(issuer))
+        for issuer in dict.fromkeys([present, *since])
+    ]
+    return Listing(items=items, next_cursor=None)
+
+
 @router.post("/verify", responses=problems.responses(400, 404, 415, 503))
-async def verify(verifier: VerifierDep, request: Request, body: VerifyRequest) -> Verification:
+async def verify_proof(verifier: VerifierDep, request: Request, body: VerifyRequest) -> Verification:
     """Verify a proof: what exactly it proves, in words, and what it does not. An invalid proof is a good
     answer: 200 with `valid: false` and the reason.
 
@@ -84,7 +119,7 @@ async def verify(verifier: VerifierDep, request: Request, body: VerifyRequest) -
     prover vouches for proves nothing to you: compare its id with the one you trust.
     """
     _check_key(body)
-    _check_size(request, [body], "proof.proofs", "verification_key.key.ic")
+    await _charge(request, [body], "proof")
     (answer,) = await verifier.judge([body])
     if isinstance(answer, ZenError):
         raise answer
@@ -96,9 +131,9 @@ async def verify_batch(verifier: VerifierDep, request: Request, body: VerifyBatc
     """Verify up to 64 proofs, each on its own: one that is wrong or malformed spoils none of the others.
     Proofs under one key take a third of the time that they take one by one.
     """
-    requests = [_item(item) for item in body.proofs]
+    requests = await run_in_threadpool(lambda: [*map(_item, body.proofs)])
     good = [request for request in requests if isinstance(request, VerifyRequest)]
-    _check_size(request, good, "proofs", "proofs")
+    await _charge(request, good, "proofs")
     answers = iter(await verifier.judge(good) if good else [])
     return VerifyBatch(
         verdicts=[_shown(next(answers) if isinstance(each, VerifyRequest) else each) for each in requests]
@@ -110,7 +145,7 @@ def _item(item: dict[str, Any]) -> VerifyRequest | RequestError:
         request = VerifyRequest.model_validate(item)
         _check_key(request)
     except ValidationError as error:
-        return problems.invalid(error.errors())
+        return problems.invalid(*first_fault(error))
     except RequestError as error:
         return error
     return request
@@ -129,26 +164,9 @@ def _check_key(body: VerifyRequest) -> None:
         )
 
 
-def _check_size(
-    request: Request, requests: Sequence[VerifyRequest], proofs_field: str, points_field: str
-) -> None:
-    """Raises ``ResourceError``: they take no more time, all together, than a stranger may ask for, in one
+async def _charge(request: Request, requests: Sequence[VerifyRequest], field: str) -> None:
+    """Raises ``ResourceError``: they take more time, all together, than a stranger may ask for, in one
     request or in a minute.
     """
-    points = sum(map(inline_points, requests))
-    if points > MOST_INLINE_POINTS:
-        raise ResourceError(
-            "resource.key_size",
-            f"inline keys may have {MOST_INLINE_POINTS} points in ic, here are {points};"
-            " use zenserve verify on your own machine",
-            field=points_field,
-        )
-    proofs = sum(len(request.proof.proofs) for request in requests)
-    if proofs > MOST_PROOFS:
-        raise ResourceError(
-            "resource.proof_count",
-            f"one request may have {MOST_PROOFS} proofs, counting each shard's, this one has {proofs};"
-            " use zenserve verify on your own machine",
-            field=proofs_field,
-        )
-    charge_for(request, proofs)
+    effort.check(requests, field)
+    await charge_for(request, effort.verifications(requests))

@@ -8,15 +8,17 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api import audit, problems
-from service.api.routes.dependencies import Id, JsonRoute, Manager, RuntimeDep, WindowDep
+from service.api import audit, openapi, problems
+from service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
+from service.api.routes.strict import ApiRoute
 from service.api.schemas import Cause, Listing, listing
 from service.beat import outbound, webhooks
 from service.jobs.lifecycle import new_id, now
+from service.storage.database import clock
 from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
 from service.storage.tables import Webhook
 
-router = APIRouter(tags=["webhooks"], route_class=JsonRoute)
+router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 
 Event = Literal[EVENTS]  # type: ignore[valid-type]
 
@@ -30,9 +32,17 @@ class WebhookRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     url: str = Field(
-        max_length=2000, description="`https://…`; nothing that is reached by it may be private."
+        max_length=2000,
+        description="`https://…`; nothing that is reached by it may be private.",
+        examples=["https://example.com/told"],
     )
-    events: list[Event] = Field(default=list(EVENTS), min_length=1, max_length=len(EVENTS))
+    events: list[Event] = Field(
+        default=list(EVENTS),
+        min_length=1,
+        max_length=len(EVENTS),
+        description="What to tell it; everything unless given.",
+        examples=[["proof.succeeded"]],
+    )
 
 
 class WebhookView(BaseModel):
@@ -40,10 +50,14 @@ class WebhookView(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: str
-    url: str
-    events: list[str]
-    created_at: datetime
+    id: str = Field(description="Names it.", examples=["whk_5d1f0c"])
+    url: str = Field(description="Where messages go.", examples=["https://example.com/told"])
+    events: list[str] = Field(description="What it is told.", examples=[["proof.succeeded"]])
+    created_at: datetime = Field(description="When it was made.", examples=["2026-11-22T10:00:00Z"])
+    previous_until: datetime | None = Field(
+        description="Until then messages are signed with the secret of before, too: it was rotated.",
+        examples=[None],
+    )
     disabled_at: datetime | None = Field(
         description="Since when it is told nothing: nothing had arrived for five days. The first message that"
         " does, a test or one that is sent again, enables it."
@@ -54,21 +68,26 @@ class NewWebhookView(WebhookView):
     """A webhook that was just made."""
 
     secret: str = Field(
-        description="What messages are signed with (https://www.standardwebhooks.com). It is not shown again."
+        description="What messages are signed with (https://www.standardwebhooks.com); not shown again.",
+        examples=["whsec_…"],
     )
 
 
 class JobEnd(BaseModel):
     """A job that is over. What it made is not in the message: fetch it with a key."""
 
-    id: str
-    state: Literal["succeeded", "failed", "canceled"]
-    revision: int
-    attempt: int
+    id: str = Field(description="Of the model, dataset or proof.", examples=["prf_5d1f0c"])
+    state: Literal["succeeded", "failed", "canceled"] = Field(
+        description="How it ended.", examples=["succeeded"]
+    )
+    revision: int = Field(description="Of the job; grows with every change.", examples=[9])
+    attempt: int = Field(description="The one that it ended in.", examples=[1])
     problem: Cause | None = Field(description="Why it failed.")
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime
+    created_at: datetime = Field(description="When it was asked for.", examples=["2026-11-22T10:00:00Z"])
+    started_at: datetime | None = Field(
+        description="When a worker first took it.", examples=["2026-11-22T10:00:00Z"]
+    )
+    finished_at: datetime = Field(description="When it was over.", examples=["2026-11-22T10:00:00Z"])
     url: str = Field(description="Where it is, in this API.", examples=["/v1/proofs/prf_5d1f…"])
 
 
@@ -77,18 +96,18 @@ class Message(BaseModel):
     message it is, when it was sent, and that it is from here (https://www.standardwebhooks.com).
     """
 
-    type: Event
-    timestamp: datetime
-    data: JobEnd
+    type: Event = Field(description="What happened.", examples=["proof.succeeded"])
+    timestamp: datetime = Field(description="When it happened.", examples=["2026-11-22T10:00:00Z"])
+    data: JobEnd = Field(description="To what.")
 
 
 class AttemptView(BaseModel):
     """What became of one attempt."""
 
-    at: datetime
+    at: datetime = Field(description="When it was made.", examples=["2026-11-22T10:00:00Z"])
     status: int | None = Field(default=None, description="Of the answer; 2xx means that it arrived.")
     error: str | None = Field(default=None, description="Why there was no answer.")
-    seconds: float
+    seconds: float = Field(description="How long it took.", examples=[0.2])
 
 
 class DeliveryView(BaseModel):
@@ -96,14 +115,23 @@ class DeliveryView(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    id: str = Field(description="The `webhook-id`: the same in all attempts.")
-    event: str
-    job_id: str = Field(description="Empty in a test.")
-    body: str
-    state: Literal["waiting", "delivered", "given up"]
-    attempts: list[AttemptView]
+    id: str = Field(description="The `webhook-id`: the same in all attempts.", examples=["msg_5d1f0c"])
+    event: str = Field(
+        description="What it tells of; `webhook.test` in a test.", examples=["proof.succeeded"]
+    )
+    job_id: str = Field(description="What it is about; empty in a test.", examples=["prf_5d1f0c"])
+    body: str = Field(
+        description="As it is sent and signed.",
+        examples=['{"type":"proof.succeeded","timestamp":"2026-11-22T10:00:00Z","data":{}}'],
+    )
+    state: Literal["waiting", "delivered", "given up"] = Field(
+        description="Whether it arrived.", examples=["delivered"]
+    )
+    attempts: list[AttemptView] = Field(description="What became of each, the first one first.")
     next_at: datetime = Field(description="When it is tried next, while it waits.")
-    created_at: datetime
+    created_at: datetime = Field(
+        description="When it was first to be sent.", examples=["2026-11-22T10:00:00Z"]
+    )
 
 
 @router.get("/webhooks", responses=problems.responses())
@@ -114,7 +142,11 @@ def list_webhooks(runtime: RuntimeDep, principal: Manager) -> Listing[WebhookVie
     return Listing(items=[WebhookView.model_validate(row) for row in rows], next_cursor=None)
 
 
-@router.post("/webhooks", status_code=201, responses=problems.responses(400, 409, 415))
+@router.post(
+    "/webhooks",
+    status_code=201,
+    responses=problems.responses(400, 409, 415) | {201: openapi.headers("Location", "Cache-Control")},
+)
 def create_webhook(
     runtime: RuntimeDep, principal: Manager, body: WebhookRequest, request: Request, response: Response
 ) -> NewWebhookView:
@@ -154,6 +186,23 @@ def delete_webhook(runtime: RuntimeDep, principal: Manager, request: Request, we
         audit.note(session, principal, "webhook.delete", webhook_id, request)
 
 
+@router.post("/webhooks/{webhook_id}/rotate", responses=problems.responses(404))
+def rotate_webhook(
+    runtime: RuntimeDep, principal: Manager, request: Request, response: Response, webhook_id: Id
+) -> NewWebhookView:
+    """Sign with another secret, which is in this answer and never shown again. For a day messages carry two
+    signatures, by the new secret and by the one of before: time for the receiver to change over.
+    """
+    secret = webhooks.new_secret()
+    with runtime.database.write() as session:
+        row = Webhooks(session).get(webhook_id, principal.tenant_id)
+        row.previous_secret, row.previous_until = row.secret, clock(session) + webhooks.OVERLAP
+        row.secret = runtime.vault.seal(secret.encode(), webhooks.place_of(webhook_id))
+        audit.note(session, principal, "webhook.rotate", webhook_id, request)
+    response.headers["Cache-Control"] = "no-store"
+    return NewWebhookView(**WebhookView.model_validate(row).model_dump(), secret=secret)
+
+
 @router.post("/webhooks/{webhook_id}/test", status_code=202, responses=problems.responses(404))
 def test_webhook(runtime: RuntimeDep, principal: Manager, request: Request, webhook_id: Id) -> DeliveryView:
     """Send a message about nothing, `webhook.test`."""
@@ -180,7 +229,7 @@ def list_deliveries(
     status_code=202,
     responses=problems.responses(404),
 )
-def redeliver(
+def redeliver_message(
     runtime: RuntimeDep, principal: Manager, request: Request, webhook_id: Id, delivery_id: Id
 ) -> DeliveryView:
     """Send a message again, now, whatever became of it before: the same one, with the same `webhook-id`."""
@@ -191,9 +240,7 @@ def redeliver(
     return DeliveryView.model_validate(row)
 
 
-@messages.post(
-    "job.over", status_code=204, operation_id="job_over", responses={422: {"description": "Never"}}
-)
+@messages.post("job.over", status_code=204, operation_id="jobOver", responses={422: {"description": "Never"}})
 def job_over(body: Message) -> None:
     """A model, dataset or proof is over. Answer with 2xx within ten seconds; else it comes again, for most of
     a day. It may come twice: `webhook-id` tells.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter, Request, Response
 
-from service.api.routes.dependencies import RuntimeDep, WindowDep
+from circuits.quantisation.plan import INPUT
+from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.dashboard.layers import layers
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Admin, Reader
 from service.storage.repositories.browsing import Browsing
+from service.storage.tables import Circuit
 
 router = APIRouter(route_class=PageRoute)
 
@@ -24,6 +29,36 @@ def list_models(request: Request, runtime: RuntimeDep, visitor: Reader, window: 
             window=window,
             tenants=browsing.tenant_names(),
         )
+
+
+@router.get("/models/{model_id}")
+def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id: Id) -> Response:
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        listed = browsing.model(model_id)
+        described = listed.model.verification_key and listed.model.verification_key.circuit
+        seconds = _seconds(listed.circuit)
+        report = listed.model.report
+        tensors = report["tensors"] if report else []
+        return page(
+            request,
+            visitor,
+            "model.html",
+            listed=listed,
+            model=listed.model,
+            circuit=described,
+            seconds=seconds,
+            report=report,
+            reached={"input" if tensor["name"] == INPUT else tensor["name"]: tensor for tensor in tensors},
+            layers=layers(described, sum(seconds.values()) if seconds else None) if described else [],
+            tenants=browsing.tenant_names(),
+        )
+
+
+def _seconds(circuit: Circuit | None) -> Mapping[str, float] | None:
+    """What the stages of its proofs took of late, on processors if it was proven there."""
+    by_backend = (circuit.seconds or {}) if circuit else {}
+    return by_backend.get("cpu") or next(iter(by_backend.values()), None)
 
 
 @router.get("/circuits")

@@ -12,6 +12,7 @@ from service.api.routes import submission
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.api.schemas import PRINTABLE
 from service.dashboard.pages import PageRoute, page, see
+from service.dashboard.results import Result, picture, result
 from service.dashboard.timeline import timeline
 from service.dashboard.visitors import Reader, SendingKeeper, Visitor
 from service.jobs import progress
@@ -20,8 +21,8 @@ from service.runtime import Runtime
 from service.storage.paging import Window
 from service.storage.repositories.browsing import KINDS, Browsing, Wanted
 from service.storage.repositories.webhooks import SUBJECTS
-from service.storage.tables import TERMINAL, Proof
-from zenerrors import ConflictError
+from service.storage.tables import TERMINAL, Job, Proof
+from zenerrors import ConflictError, NotFoundError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
 
@@ -78,7 +79,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
     moment = now()
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
-        listed = browsing.job(job_id)
+        listed, made = browsing.job(job_id), browsing.made_by(job_id)
         return page(
             request,
             visitor,
@@ -87,7 +88,8 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             job=listed.job,
             keeps=listed.job.kind in SUBJECTS
             and not visitor.principal.scopes.isdisjoint(_KEEPERS.get(listed.job.kind, _PROVERS)),
-            made=browsing.made_by(job_id),
+            made=made,
+            result=_result(browsing, listed.job, made),
             overall=lambda job: progress.overall(job, moment),
             timeline=timeline(listed.job, Jobs(session).events(job_id), moment),
             shards=browsing.shards(job_id),
@@ -98,18 +100,24 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
 @router.get("/{job_id}/proof")
 def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
     with runtime.database.read() as session:
-        browsing = Browsing(session, visitor.principal.sight)
-        job, made = browsing.job(job_id).job, browsing.made_by(job_id)
-        if not isinstance(made, Proof) or job.state != "succeeded":
-            raise ConflictError(
-                "conflict.proof_not_ready", f"{job_id} has made no proof, so there is nothing to fetch"
-            )
-        document = made.document
+        document = _proof(Browsing(session, visitor.principal.sight), job_id).document
     return Response(
         json.dumps(document, indent=1),
         media_type="application/json",
-        headers={"Content-Disposition": f'attachment; filename="{job.id}.json"', "Cache-Control": "no-store"},
+        headers={"Content-Disposition": f'attachment; filename="{job_id}.json"', "Cache-Control": "no-store"},
     )
+
+
+@router.get("/{job_id}/input.png")
+def show_input(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
+    """The input that a proof shows, as a picture."""
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        proof = _proof(browsing, job_id)
+        shown = picture(proof.document or {}, browsing.described(str(proof.verification_key_id)))
+    if shown is None:
+        raise NotFoundError("not_found", f"the input of {job_id} is no picture, or not public")
+    return Response(shown.png(), media_type="image/png", headers={"Cache-Control": "no-store"})
 
 
 @router.post("/{job_id}/cancel")
@@ -124,6 +132,22 @@ def retry_job(request: Request, runtime: RuntimeDep, visitor: SendingKeeper, job
     kind = _kept(runtime, visitor, job_id)
     submission.retry(runtime, visitor.principal, request, kind, job_id)
     return see(f"/admin/jobs/{job_id}")
+
+
+def _proof(browsing: Browsing, job_id: str) -> Proof:
+    """That the job has made. Raises ``NotFoundError``, ``ConflictError``."""
+    job, made = browsing.job(job_id).job, browsing.made_by(job_id)
+    if not isinstance(made, Proof) or job.state != "succeeded":
+        raise ConflictError(
+            "conflict.proof_not_ready", f"{job_id} has made no proof, so there is nothing to fetch"
+        )
+    return made
+
+
+def _result(browsing: Browsing, job: Job, made: object) -> Result | None:
+    if not isinstance(made, Proof) or made.document is None or job.state != "succeeded":
+        return None
+    return result(made.document, browsing.described(str(made.verification_key_id)))
 
 
 def _kept(runtime: Runtime, visitor: Visitor, job_id: str) -> str:

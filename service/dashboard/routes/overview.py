@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from service.api.routes.dependencies import RuntimeDep
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Reader
 from service.jobs.lifecycle import now
-from service.storage.repositories.overview import Overview
+from service.storage.repositories.overview import MOST_ENDED, RANGES, Overview
 
 router = APIRouter(route_class=PageRoute)
+
+RangeName = Literal["hour", "day", "week", "month"]
 
 
 @router.get("")
 @router.get("/")
-def show_overview(request: Request, runtime: RuntimeDep, visitor: Reader) -> Response:
-    moment = now()
-    yesterday = moment - timedelta(days=1)
+def show_overview(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: Reader,
+    name: Annotated[RangeName, Query(alias="range")] = "day",
+) -> Response:
+    moment, period = now(), RANGES[name]
     with runtime.database.read() as session:
         overview = Overview(session, visitor.principal.sight)
+        slots = overview.slots(period, moment)
         return page(
             request,
             visitor,
             "overview.html",
             queues=overview.queues(),
-            hours=overview.hours(moment),
-            causes=overview.causes(yesterday),
-            stages=overview.stages(yesterday),
+            period=period,
+            periods=RANGES,
+            slots=slots,
+            truncated=sum(slot.total for slot in slots) >= MOST_ENDED,
+            paces=overview.paces(slots[0].start),
+            causes=overview.causes(slots[0].start),
+            stages=overview.stages(slots[0].start),
             outbox=overview.outbox(),
             workers=overview.workers(),
         )

@@ -6,17 +6,27 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
+from service.api import access
 from service.api.routes.dependencies import RuntimeDep
 from service.dashboard import visitors
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import COOKIE, LIFETIME, Leaving, from_this_host
+from service.runtime import Runtime
 from zenerrors import AccessError, ResourceError
 
 router = APIRouter(route_class=PageRoute)
 
 
 @router.get("/login")
-def show_login(request: Request, next: str = "") -> Response:  # noqa: A002  the parameter's name
+def show_login(
+    request: Request,
+    runtime: RuntimeDep,
+    next: str = "",  # noqa: A002  the parameter's name
+    token: str = "",
+) -> Response:
+    # With other keys somebody could send others a link that logs them in as the sender.
+    if access.is_local(token) and runtime.settings.auth == "keys":
+        return _let_in(request, runtime, token, next)
     return page(request, None, "login.html", next=next, refusal=None)
 
 
@@ -27,12 +37,25 @@ def log_in(
     key: Annotated[str, Form()] = "",
     next: Annotated[str, Form()] = "",  # noqa: A002
 ) -> Response:
+    return _let_in(request, runtime, key.strip(), next)
+
+
+@router.post("/logout")
+def log_out(request: Request, runtime: RuntimeDep, visitor: Leaving) -> Response:
+    visitors.log_out(runtime, request, visitor)
+    response = see("/admin/login")
+    response.delete_cookie(COOKIE, path="/admin")
+    return response
+
+
+def _let_in(request: Request, runtime: Runtime, key: str, wanted: str) -> Response:
+    """The page that they wanted, and a cookie for it."""
     try:
-        cookie = visitors.log_in(runtime, request, key.strip())
+        cookie = visitors.log_in(runtime, request, key)
     except (AccessError, ResourceError) as error:
         status = 429 if isinstance(error, ResourceError) else 403
-        return page(request, None, "login.html", status, next=next, refusal=error.message)
-    response = see(_inside(next))
+        return page(request, None, "login.html", status, next=wanted, refusal=error.message)
+    response = see(_inside(wanted))
     response.set_cookie(
         COOKIE,
         cookie,
@@ -42,14 +65,6 @@ def log_in(
         httponly=True,
         samesite="lax",
     )
-    return response
-
-
-@router.post("/logout")
-def log_out(request: Request, runtime: RuntimeDep, visitor: Leaving) -> Response:
-    visitors.log_out(runtime, request, visitor)
-    response = see("/admin/login")
-    response.delete_cookie(COOKIE, path="/admin")
     return response
 
 

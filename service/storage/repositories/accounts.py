@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import Select, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.storage.paging import Page, Place, Window, page
 from service.storage.tables import ApiKey, AuditEntry, Login, Tenant
-from zenerrors import ConflictError, NotFoundError
+from zenerrors import AccessError, ConflictError, NotFoundError
 
 Listed = TypeVar("Listed", Tenant, ApiKey)
+MOST_KEYS = 200
+"""Of a tenant, neither revoked nor expired."""
 
 
 class Tenants:
@@ -43,6 +45,14 @@ class Tenants:
     def unknown(tenant_id: str) -> NotFoundError:
         return NotFoundError("not_found", f"there is no tenant {tenant_id!r}", field="tenant_id")
 
+    def hold(self, tenant_id: str) -> None:
+        """Let no other transaction that holds it go on until this one is over. Raises ``AccessError``
+        (``auth.suspended``) where the tenant is suspended or gone.
+        """
+        active = select(Tenant.id).where(Tenant.id == tenant_id, Tenant.suspended_at.is_(None))
+        if self._session.scalar(active.with_for_update()) is None:
+            raise suspended()
+
     def all(self) -> Sequence[Tenant]:
         return self._session.scalars(select(Tenant).order_by(Tenant.created_at, Tenant.id)).all()
 
@@ -56,8 +66,26 @@ class Keys:
         self._owner = owner
 
     def add(self, key: ApiKey) -> None:
+        """Raises ``ConflictError`` (``conflict.keys``) where the tenant has enough."""
+        live = (ApiKey.tenant_id == key.tenant_id) & ApiKey.revoked_at.is_(None)
+        live &= or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > key.created_at)
+        # Of two at once the later one counts the other.
+        self._session.execute(select(Tenant.id).where(Tenant.id == key.tenant_id).with_for_update())
+        if (self._session.scalar(select(func.count()).where(live)) or 0) >= MOST_KEYS:
+            raise ConflictError(
+                "conflict.keys",
+                f"the tenant has {MOST_KEYS} keys that are neither revoked nor expired, which is the most;"
+                " revoke one first",
+            )
         self._session.add(key)
         self._session.flush()
+
+    def replace(self, key: ApiKey) -> None:
+        """Put this row in place of the one with its id, if there is one."""
+        if (old := self.find(key.id)) is not None:
+            self._session.delete(old)
+            self._session.flush()
+        self.add(key)
 
     def find(self, key_id: str) -> ApiKey | None:
         return self._session.scalar(self._mine().where(ApiKey.id == key_id))
@@ -97,6 +125,9 @@ class Logins:
     def remove(self, digest: bytes) -> None:
         self._session.execute(delete(Login).where(Login.digest == digest))
 
+    def remove_of(self, key_id: str) -> None:
+        self._session.execute(delete(Login).where(Login.key_id == key_id))
+
     def remove_old(self, before: datetime) -> None:
         self._session.execute(delete(Login).where(Login.expires_at < before))
 
@@ -118,6 +149,10 @@ class AuditLog:
             entries = entries.where(AuditEntry.id < window.after.number)
         rows = self._session.scalars(entries).all()
         return page(rows, window, lambda row: Place(row.at, str(row.id)))
+
+
+def suspended() -> AccessError:
+    return AccessError("auth.suspended", "this tenant is suspended: ask whoever runs the service")
 
 
 def _page(session: Session, rows: Select[Listed], table: type[Listed], window: Window) -> Page[Listed]:

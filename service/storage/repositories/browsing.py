@@ -4,7 +4,7 @@ webhooks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -92,10 +92,14 @@ class Browsing:
     def made_by(self, job_id: str) -> Model | Dataset | Proof | None:
         """What this job makes."""
         return (
-            self._session.get(Proof, job_id, options=(raiseload(Proof.model), defer(Proof.document)))
+            self._session.get(Proof, job_id, options=(raiseload(Proof.model),))
             or self._session.get(Model, job_id, options=_LEAN_MODEL)
             or self._session.get(Dataset, job_id, options=(raiseload(Dataset.model),))
         )
+
+    def described(self, key_id: str) -> Mapping[str, Any]:
+        """What the circuit of this verification key is."""
+        return self._session.get_one(VerificationKey, key_id).circuit
 
     def shards(self, proof_id: str) -> Sequence[Job]:
         """In the order of the dataset."""
@@ -122,6 +126,16 @@ class Browsing:
         ]
         return Page(listed, found.next_cursor)
 
+    def model(self, model_id: str) -> ListedModel:
+        """With its key's description. Raises ``NotFoundError``, also where it is another tenant's."""
+        model = self._session.get(Model, model_id)
+        if model is None or self._owner not in (None, model.job.tenant_id):
+            raise NotFoundError("not_found", f"there is no model {model_id!r}")
+        of_key = select(Circuit).where(Circuit.verification_key_id == model.verification_key_id)
+        circuit = self._session.scalars(of_key.options(_LEAN_CIRCUIT).limit(1)).first()
+        proofs = select(func.count()).where(Proof.model_id == model_id)
+        return ListedModel(model, circuit, self._session.scalars(proofs).one())
+
     def circuits(self, window: Window) -> Page[Row[Circuit, str]]:
         """Each with its scheme. They are nobody's: models of one architecture share them."""
         query = (
@@ -139,6 +153,16 @@ class Browsing:
         """Ids and names of models, to choose from."""
         query = select(Model.id, Model.name).join(Job, Job.id == Model.id)
         return self._session.execute(self._window(query, window)).all()
+
+    def dataset_names(self, model_id: str, most: int) -> Sequence[tuple[str, str]]:
+        """Ids and names of the datasets that are ready for this model."""
+        query = (
+            select(Dataset.id, Dataset.name)
+            .join(Job, Job.id == Dataset.id)
+            .where(Dataset.model_id == model_id, Job.state == "succeeded")
+            .order_by(Job.created_at.desc())
+        )
+        return self._session.execute(query.limit(most)).all()
 
     def tenant_names(self) -> dict[str, str]:
         query = select(Tenant.id, Tenant.name).order_by(Tenant.name)

@@ -1,22 +1,55 @@
-"""What the dashboard's first page shows: the present, and the last day, from the tables alone."""
+"""What the dashboard's first page shows: the present and some time before it, from the tables alone."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import median
+from typing import Any, Self
 
-from sqlalchemy import ColumnElement, case, extract, func, select
+from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session, aliased
 
 from service.storage.tables import TERMINAL, Delivery, Job, Webhook, Worker
 
 _MOST = 1_000_000
-DAY_HOURS = 24
+MOST_ENDED = 3_000
+"""Jobs that are counted by when they ended: the page of a busy month is as fast as that of a quiet one."""
+MOST_TIMED = 1_000
+"""Jobs that are looked at one by one, for how long they waited and took."""
 STAGES_OF = 200
-"""As many jobs are looked at for what stages take."""
+"""As many proofs are looked at for what stages take."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Of time until now, in as many slots of one length."""
+
+    name: str
+    slot: timedelta
+    count: int
+
+    def slots(self, moment: datetime) -> list[Slot]:
+        """They begin where days and hours do; the present moment is in the last."""
+        last = datetime.fromtimestamp(moment.timestamp() // self.seconds * self.seconds, UTC)
+        return [Slot(last - back * self.slot) for back in reversed(range(self.count))]
+
+    @property
+    def seconds(self) -> float:
+        return self.slot.total_seconds()
+
+
+RANGES = {
+    each.name: each
+    for each in (
+        Range("hour", timedelta(minutes=2), 30),
+        Range("day", timedelta(hours=1), 24),
+        Range("week", timedelta(hours=6), 28),
+        Range("month", timedelta(days=1), 30),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -30,15 +63,40 @@ class QueueDepth:
 
 
 @dataclass
-class Hour:
-    """How many jobs ended in the hour that began at ``start``."""
+class Slot:
+    """From ``start`` on: how many jobs ended, and how many waited on average; None where nobody knows."""
 
     start: datetime
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TERMINAL, 0))
+    waiting: float | None = 0.0
 
     @property
     def total(self) -> int:
         return sum(self.counts.values())
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Half, 90 and 99 of a hundred took no longer, in seconds."""
+
+    p50: float
+    p90: float
+    p99: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Self:
+        ordered = sorted(seconds)
+        return cls(*(ordered[max(-(-len(ordered) * share // 100) - 1, 0)] for share in (50, 90, 99)))
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Of the last jobs of a kind that succeeded: how long they waited, and then took."""
+
+    kind: str
+    count: int
+    wait: Percentiles
+    work: Percentiles
 
 
 @dataclass(frozen=True)
@@ -96,29 +154,35 @@ class Overview:
         found = {row[0]: QueueDepth(*row) for row in rows}
         return [found.get(name, QueueDepth(name, 0, 0, None)) for name in ("cpu", "gpu")]
 
-    def hours(self, moment: datetime) -> list[Hour]:
-        """The last day by the hour, the present one last."""
-        last = moment.replace(minute=0, second=0, microsecond=0)
-        hours = {
-            (start.day, start.hour): Hour(start)
-            for start in (last - timedelta(hours=back) for back in reversed(range(DAY_HOURS)))
-        }
-        job, mine = self._mine(Job.finished_at >= last - timedelta(hours=DAY_HOURS - 1))
-        # Day and hour are the two parts of a time that SQLite and PostgreSQL both tell as numbers.
-        day, hour = extract("day", job.finished_at), extract("hour", job.finished_at)
-        rows = self._session.execute(
-            select(day, hour, job.state, func.count())
+    def slots(self, period: Range, moment: datetime) -> list[Slot]:
+        """What ended when, and what waited: of as many jobs as are looked at, the last ones."""
+        slots = period.slots(moment)
+        job, mine = self._ended(slots[0].start)
+        index = case(*((job.finished_at >= slot.start, at) for at, slot in reversed([*enumerate(slots)])))
+        counts = (
+            select(index.label("at"), job.state, func.count())
             .where(job.kind != "shard", *mine)
-            .group_by(day, hour, job.state)
-        ).all()
-        for in_day, in_hour, state, count in rows:
-            if (found := hours.get((int(in_day), int(in_hour)))) and state in found.counts:
-                found.counts[state] = count
-        return list(hours.values())
+            .group_by("at", job.state)
+        )
+        for at, state, count in self._session.execute(counts):
+            slots[at].counts[state] = count
+        self._fill_waiting(slots, period.seconds, moment)
+        return slots
+
+    def paces(self, since: datetime) -> list[Pace]:
+        """By kind."""
+        taken: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+        for kind, state, made, started, ended in self._timed(since):
+            if state == "succeeded" and started:
+                taken[kind].append(((started - made).total_seconds(), (ended - started).total_seconds()))
+        return [
+            Pace(kind, len(seconds), *map(Percentiles.of, zip(*seconds, strict=True)))
+            for kind, seconds in sorted(taken.items())
+        ]
 
     def causes(self, since: datetime) -> list[Cause]:
         """Of the jobs that failed, the most frequent first."""
-        job, mine = self._mine(Job.finished_at >= since)
+        job, mine = self._ended(since)
         code = job.problem["code"].as_string().label("code")
         newest = func.row_number().over(partition_by=code, order_by=job.finished_at.desc()).label("place")
         count = func.count().over(partition_by=code).label("jobs")
@@ -137,7 +201,7 @@ class Overview:
 
     def stages(self, since: datetime) -> list[StageTimes]:
         """Of the proofs that succeeded last, in the order in which a job goes through them."""
-        job, mine = self._mine(Job.finished_at >= since)
+        job, mine = self._ended(since)
         rows = self._session.scalars(
             select(job.timings)
             .where(job.state == "succeeded", job.kind.in_(("proof", "shard")), *mine)
@@ -170,6 +234,36 @@ class Overview:
         ).all()
         return [(row[0], row[1]) for row in rows]
 
+    def _fill_waiting(self, slots: list[Slot], seconds: float, moment: datetime) -> None:
+        """Each job waits from when it is made to when it is first taken up, and adds to the slots between."""
+        origin = slots[0].start
+        timed = self._timed(origin)
+        job, mine = self._mine(Job.state.in_(("queued", "running")))
+        unfinished = self._session.execute(select(job.created_at, job.started_at).where(*mine)).all()
+        spans = [(made, started or ended) for _, _, made, started, ended in timed]
+        spans += [(made, started or moment) for made, started in unfinished]
+        known = min(ended for *_, ended in timed) if len(timed) == MOST_TIMED else origin
+        for slot in slots:
+            slot.waiting = None if slot.start < known else 0.0
+        for begin, end in spans:
+            first, last = ((at - origin).total_seconds() / seconds for at in (begin, end))
+            for at in range(max(int(first), 0), min(int(last), len(slots) - 1) + 1):
+                if (waiting := slots[at].waiting) is not None:
+                    slots[at].waiting = waiting + max(min(last, at + 1) - max(first, at), 0)
+
+    def _timed(self, since: datetime) -> Sequence[Any]:
+        """Kind, state, and when they were made, first taken up and over, of the jobs that ended last."""
+        job, mine = self._ended(since)
+        columns = (job.kind, job.state, job.created_at, job.started_at, job.finished_at)
+        query = select(*columns).where(*mine).order_by(job.finished_at.desc()).limit(MOST_TIMED)
+        return self._session.execute(query).all()
+
+    def _ended(self, since: datetime) -> tuple[type[Job], list[ColumnElement[bool]]]:
+        """The last of the jobs that ended since then, and which of them are the viewer's."""
+        ended = select(Job).where(Job.finished_at >= since).order_by(Job.finished_at.desc())
+        job = aliased(Job, ended.limit(MOST_ENDED).subquery())
+        return job, self._sight(job)
+
     def _mine(self, which: ColumnElement[bool]) -> tuple[type[Job], list[ColumnElement[bool]]]:
         """These jobs, and which of them are the viewer's.
 
@@ -177,4 +271,7 @@ class Overview:
         that the tenant ever had, and not the few that are at work or have ended of late.
         """
         job = aliased(Job, select(Job).where(which).limit(_MOST).subquery())
-        return job, [] if self._tenant_id is None else [job.tenant_id == self._tenant_id]
+        return job, self._sight(job)
+
+    def _sight(self, job: type[Job]) -> list[ColumnElement[bool]]:
+        return [] if self._tenant_id is None else [job.tenant_id == self._tenant_id]

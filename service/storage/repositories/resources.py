@@ -275,6 +275,15 @@ class Circuits:
         self._insert(Circuit, row)
         return self._session.get_one(Circuit, digest)
 
+    def replace(self, digest: str, proving_key: str, key: KeyFile, constraints: int, size: int) -> None:
+        """Make these the keys of this circuit. Earlier verification keys stay, for their proofs."""
+        circuit = self.add(digest, proving_key, key, constraints, size)
+        earlier = circuit.verification_key_id
+        circuit.proving_key, circuit.proving_key_bytes = proving_key, size
+        circuit.verification_key_id = key.id
+        models = update(Model).where(Model.verification_key_id == earlier)
+        self._session.execute(models.values(verification_key_id=key.id))
+
     def used(self, digest: str, backend: str, timings: Mapping[str, float] | None) -> None:
         """Count a proof, and learn from how long its stages took, if they are given."""
         circuit = self._session.get_one(

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from service.storage.tables import Tenant, Upload
+from service.storage.tables import Upload
 from zenerrors import NotFoundError
 
 
@@ -48,10 +48,6 @@ class Uploads:
         """How much the tenant has brought, without this one."""
         sizes = select(func.sum(Upload.size)).where(Upload.tenant_id == tenant_id, Upload.sha256 != but)
         return int(self._session.scalar(sizes) or 0)
-
-    def lock(self, tenant_id: str) -> None:
-        """Let no other upload of this tenant be added until this transaction is over."""
-        self._session.execute(select(Tenant.id).where(Tenant.id == tenant_id).with_for_update())
 
     def expired(self, moment: datetime) -> Sequence[Upload]:
         return self._session.scalars(select(Upload).where(Upload.expires_at < moment)).all()

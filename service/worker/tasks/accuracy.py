@@ -19,16 +19,15 @@ from client.words import make_statement
 from prover import Opening
 from prover.opening import sum_blindings
 from service import basis as bases
-from service import sealed
+from service import engine, sealed
 from service.basis import open_openings
+from service.batches import Batch
 from service.jobs.lifecycle import Jobs, new_id, now
 from service.runtime import Runtime
 from service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
 from service.storage.tables import Dataset, Proof, Shard
-from service.worker import engine
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
-from service.worker.tasks.batches import Batch
 from service.worker.tasks.datasets import open_batches
 
 
@@ -63,7 +62,7 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
     made = steps.prove(runtime, hold, circuit, keys, witness, openings)
     with runtime.database.write() as session:
         timings = hold.timings()
-        if Jobs(session).succeed(hold.claim, timings):
+        if Jobs(session).succeed(hold.claim, timings, hold.rows):
             steps.learn(session, hold, keys, timings)
             Shards(session).get(shard.id).proof = made
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from client.documents import Opening, OpeningFile, OpeningPart
 from prover import CommitmentBasis
 from service import basis as bases
-from service import intake, sealed
+from service import engine, intake, sealed
+from service.batches import Batch, cut, even
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.sealed import Secret
 from service.storage.repositories import Datasets
 from service.storage.tables import Dataset
-from service.worker import engine
 from service.worker.heartbeat import Hold
-from service.worker.tasks.batches import Batch, cut, even
 from zenerrors import TensorError
 
 
@@ -36,7 +35,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     openings = OpeningFile(kind="dataset", parts=parts)
     stored = sealed.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings()):
+        if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
             dataset = Datasets(session).get(dataset.id)
             dataset.shard_size, dataset.openings = batch, stored
             dataset.shards = [

@@ -11,12 +11,13 @@ from client.receipts import signed_bytes
 from client.words import make_statement
 from prover import Opening
 from service import basis as bases
-from service import sealed
+from service import engine, sealed
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
+from service.storage.database import clock
 from service.storage.repositories import Models
+from service.storage.repositories.secrets import Issuers
 from service.storage.tables import Model
-from service.worker import engine
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 
@@ -36,7 +37,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
     circuit = engine.compile_circuit(quantised, "inference", weight_privacy=model.weight_privacy)
     keys = steps.require_keys(runtime, hold, circuit)
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings()):
+        if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
             model = Models(session).get(model.id)
             model.network = circuit.network.hex()
             model.estimate = engine.estimate(circuit, runtime.settings.threads)
@@ -46,6 +47,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
                 model.commitment = opening.commitment.hex()
                 model.blinding = runtime.vault.seal(opening.blinding_bytes, f"blinding:{model.id}")
                 model.registration = registration.model_dump(mode="json")
+            Issuers(session).note(runtime.vault.issuer.hex(), clock(session))
             model.receipt = _receipt(runtime, model, parent).model_dump(mode="json")
 
 

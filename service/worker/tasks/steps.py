@@ -13,13 +13,13 @@ from client.documents import KeyFile, ProofDocument, Statement
 from client.verification import judge
 from kernels import FrArray
 from prover import Opening
+from service import engine
 from service.basis import load_basis
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage import tables
 from service.storage.repositories import Circuits, key_file
 from service.storage.tables import Model
-from service.worker import engine
 from service.worker.heartbeat import Hold
 
 
@@ -54,6 +54,7 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit) -> Keys:
         if known := Circuits(session).find(digest):
             return _keys(runtime, known, hold.backend, fresh=False)
     engine.require_memory(circuit, runtime.settings.threads)
+    _expect(runtime, hold, circuit, with_setup=True)
     with store.scratch() as scratch:
         key = engine.setup(circuit, basis, scratch, runtime.settings.threads, hold.progress)
         hold.progress("store", 0.0)
@@ -79,7 +80,21 @@ def prove(
     if keys.expected:
         with runtime.database.write() as session:
             Jobs(session).expect(hold.claim, keys.expected)
-    return engine.prove(circuit, keys.proving, witness, openings, runtime.settings.threads, hold.progress)
+    elif not keys.fresh:
+        _expect(runtime, hold, circuit, with_setup=False)
+    proof = engine.prove(circuit, keys.proving, witness, openings, runtime.settings.threads, hold.progress)
+    hold.rows += circuit.statement.constraints
+    return proof
+
+
+def _expect(runtime: Runtime, hold: Hold, circuit: Circuit, *, with_setup: bool) -> None:
+    """Foretell the stages of a circuit that was never proven: on processors, since what they take on a GPU
+    nobody can tell, and of jobs that make one proof under one key.
+    """
+    if hold.backend == "cpu" and hold.claim.kind in ("proof", "shard"):
+        setup, proof = engine.stages(circuit, runtime.settings.threads)
+        with runtime.database.write() as session:
+            Jobs(session).expect(hold.claim, hold.timings() | (setup if with_setup else {}) | proof)
 
 
 def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""Circuits, keys and proofs: every call that jobs make into ``circuits`` and ``prover`` for them.
+"""Circuits, keys and proofs: all calls into ``circuits`` and ``prover`` of jobs and dry runs.
 
 What callers hand in is read in ``service.intake``, commitments are made in ``service.basis``, and ceremonies
 run in the command line alone (``service.cli.ceremony``).
@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import circuits
 import prover
-from circuits import Circuit, QuantGraph
+from circuits import Circuit, Inference, QuantGraph, Recognition
 from circuits.typed import Privacy
-from client.documents import KeyFile, canonical, key_id
+from client.documents import KeyFile, Values, canonical
+from client.keys import key_file
 from kernels import FrArray
-from prover import CommitmentBasis, Opening, Progress, Proof, ProvingKey, Statement, memory
+from prover import CommitmentBasis, Opening, Progress, Proof, ProvingKey, Statement, cost, memory
 from prover.cost import Size
+from service.sealed import Secret
 from zenerrors import ModelError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
@@ -44,15 +46,58 @@ def compile_circuit(quantised: bytes, scheme: str, **options: Any) -> Circuit:
     return circuit
 
 
+@dataclass(frozen=True)
+class Task:
+    """A circuit with its input: what a proof shows, and its witness for a statement's hash."""
+
+    circuit: Inference | Recognition
+    values: Values
+    witness: Callable[[int], FrArray]
+
+
+def task(
+    quantised: bytes,
+    scheme: str,
+    weight_privacy: Privacy,
+    asked: Mapping[str, Any],
+    secrets: Mapping[str, Secret],
+) -> Task:
+    """What a proof about one input takes. ``asked``: what its request says (``api.requests``)."""
+    q = secrets["input"].values
+    options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
+    if scheme == "inference":
+        options |= {"reveal": asked["reveal"], "top": asked["top"]}
+        circuit = compile_circuit(quantised, "inference", **options)
+        assert isinstance(circuit, Inference)  # noqa: S101  narrows the type
+        inference = circuit
+        return Task(inference, inference.values(q), lambda hash_: inference.witness(q, statement=hash_))
+    reference, threshold = secrets["reference"].values, asked["threshold"]
+    options |= {"reference_privacy": asked["reference_privacy"]}
+    circuit = compile_circuit(quantised, "recognition", **options)
+    assert isinstance(circuit, Recognition)  # noqa: S101  narrows the type
+    recognition = circuit
+    return Task(
+        recognition,
+        recognition.values(q, reference, threshold),
+        lambda hash_: recognition.witness(q, reference, threshold, statement=hash_),
+    )
+
+
 def circuit_digest(circuit: Circuit, basis: CommitmentBasis | None) -> str:
     """What keys are kept by: SHA-256, in hex, of the constraints, what they mean, and the basis they link to,
     if they link to any.
     """
-    parts = {
-        "statement": circuit.statement.digest.hex(),
-        "circuit": circuit.describe(),
-        "basis": basis.identity.hex() if basis else None,
-    }
+    return digest_of(identity(circuit), basis)
+
+
+def identity(circuit: Circuit) -> dict[str, Any]:
+    """The constraints and what they mean, JSON-able."""
+    return {"statement": circuit.statement.digest.hex(), "circuit": circuit.describe()}
+
+
+def digest_of(identity: Mapping[str, Any], basis: CommitmentBasis | None) -> str:
+    """``circuit_digest`` of the circuit of this ``identity``."""
+    parts = {**identity, "basis": basis.identity.hex() if basis else None}
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
@@ -69,13 +114,30 @@ def require_memory(circuit: Circuit, threads: int) -> None:
 
 
 def estimate(circuit: Circuit, threads: int) -> dict[str, Any]:
-    """What a proof takes: ``constraints``, bytes of ``memory``, and seconds on one processor as ``cost``."""
-    size = Size.of(circuit.statement)
+    """What a proof takes: ``constraints``, bytes of ``memory``, and seconds on one processor as ``cost``; by
+    this machine's speed the ``setup_seconds`` of its keys and, the witness once there, its ``proof_seconds``;
+    ``key_bytes`` of the proving key and ``proof_bytes``.
+    """
+    size, here = Size.of(circuit.statement), speed(threads)
     return {
         "constraints": circuit.statement.constraints,
         "memory": _memory(size, threads),
         "cost": round(_SECONDS_PER_ROW * size.rows, 3),
+        "setup_seconds": cost.setup_seconds(size, here),
+        "proof_seconds": cost.proving_seconds(size, here),
+        "key_bytes": size.proving_key_bytes,
+        "proof_bytes": size.proof_bytes,
     }
+
+
+def stages(circuit: Circuit, threads: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds that the stages of setup and of a proof take on processors of this machine, by estimate."""
+    size, here = Size.of(circuit.statement), speed(threads)
+    return cost.setup_stages(size, here), cost.proving_stages(size, here)
+
+
+speed = lru_cache(maxsize=1)(cost.speed)
+"""Of this machine's kernels, measured when it is first asked for."""
 
 
 def largest_batch(quantised: bytes, weight_privacy: Privacy, most: int, threads: int) -> int:
@@ -119,8 +181,7 @@ def setup(
     """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``."""
     proving_key = prover.setup(circuit.statement, basis=basis, threads=threads, progress=progress)
     proving_key.save(file)
-    key, described = proving_key.verifying_key, circuit.describe()
-    return KeyFile(id=key_id(key.digest, described), setup=key.setup, key=key.to_json(), circuit=described)
+    return key_file(proving_key.verifying_key, circuit.describe())
 
 
 def prove(

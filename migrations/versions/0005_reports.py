@@ -1,0 +1,15 @@
+"""What quantisation did to a model. Only an addition: code of before goes on working."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    op.add_column("models", sa.Column("report", sa.JSON()))
+
+
+def downgrade() -> None:
+    op.drop_column("models", "report")

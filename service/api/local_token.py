@@ -1,0 +1,84 @@
+"""The token of ``zenserve serve``: an API key for whoever started it, made anew at each start, and good until
+it stops.
+
+It is kept in the data directory, for the owner alone. Other programs of the same user find it
+(``client.local``), other users of this host do not: to reach the port is not enough.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from client import local
+from service import log
+from service.api import access
+from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.repositories.accounts import Keys, Logins
+from service.storage.tables import LOCAL_TENANT
+
+
+@contextmanager
+def shown(runtime: Runtime, port: int) -> Iterator[str | None]:
+    """A fresh token, where programs of this user find it; None if the service asks nobody for a key.
+
+    Raises ``OSError`` where it cannot be kept.
+    """
+    if runtime.settings.auth == "off":
+        yield None
+        return
+    token = _renew(runtime)
+    file = (runtime.settings.data_dir / "token").resolve()
+    _write(file, token)
+    _link(local.link(port), file)
+    try:
+        yield token
+    finally:
+        file.unlink(missing_ok=True)
+        _unlink(local.link(port), file)
+        _revoke(runtime)
+
+
+def _renew(runtime: Runtime) -> str:
+    """Whoever learned the last one, or has a cookie for it, is let in no more."""
+    with runtime.database.write() as session:
+        row, token = access.make_key(
+            LOCAL_TENANT,
+            "zenserve serve",
+            list(access.SCOPES),
+            moment=clock(session),
+            number=access.LOCAL_NUMBER,
+        )
+        Logins(session).remove_of(row.id)
+        Keys(session).replace(row)
+    return token
+
+
+def _revoke(runtime: Runtime) -> None:
+    with runtime.database.write() as session:
+        Keys(session).get(access.LOCAL_KEY).revoked_at = clock(session)
+
+
+def _write(file: Path, token: str) -> None:
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(token)
+
+
+def _link(link: Path, file: Path) -> None:
+    """Without it the service does its work, and its user shows the token by hand."""
+    try:
+        link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(file)
+    except OSError:
+        log.event("token.not_linked", level=30, link=link, token=file)
+
+
+def _unlink(link: Path, file: Path) -> None:
+    with suppress(OSError):
+        if link.readlink() == file:  # and not another's, who has the port now
+            link.unlink()

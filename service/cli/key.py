@@ -1,0 +1,105 @@
+"""``zenserve key``: the keys of proofs, and of receipts. API keys are ``zenserve keys``."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from client.resources import Issuer
+from service.cli import deployment, terminal
+from service.cli.answers import Answer, answering, written
+from service.cli.shared import Limit, Output, asking
+from zenerrors import ConflictError, FileFormatError, naming
+
+if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
+    from client import Client
+    from client.documents import KeyFile
+    from prover import CommitmentBasis, VerifyingKey
+    from service.runtime import Runtime
+
+app = typer.Typer(help="The keys of proofs, and those of receipts.", no_args_is_help=True)
+
+
+@app.command("get")
+@asking
+def get_key(
+    service: Client,
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
+    output: Output = None,
+) -> Any:
+    """Fetch a verification key, and the description of what it proves."""
+    return written(service.get_verification_key(key_id), output)
+
+
+@app.command("issuers")
+@asking
+def list_issuers(service: Client, limit: Limit = 20) -> list[Issuer]:
+    """List the keys that the service signs receipts with, or did."""
+    return list(islice(service.issuers(), limit))
+
+
+@app.command("install")
+@answering
+def install_key(
+    proving_key: Annotated[
+        Path,
+        typer.Argument(
+            metavar="KEY",
+            exists=True,
+            dir_okay=False,
+            help="What `zenserve ceremony finish` wrote: KEY, and beside it KEY.json.",
+        ),
+    ],
+) -> Answer:
+    """Have the service prove with KEY from now on, in place of the one that it made for the same circuit.
+
+    Proofs under the earlier key stay what they were. Whether KEY is what its ceremony made, `zenserve audit`
+    tells: here it is taken on trust.
+    """
+    from client.documents import KeyFile, read
+
+    described = proving_key.with_name(f"{proving_key.name}.json")
+    with naming(described):
+        key = read(KeyFile, described.read_bytes())
+    with deployment.opened() as runtime, naming(proving_key):
+        _install(runtime, proving_key, key)
+    facts = {"id": key.id, "setup": key.setup, "scheme": key.circuit["scheme"]}
+    return Answer(facts, (terminal.table_of(facts),))
+
+
+def _install(runtime: Runtime, file: Path, key: KeyFile) -> None:
+    from client.keys import opened
+    from prover import ProvingKey
+    from service import engine
+    from service.storage.repositories import Circuits
+
+    verifying = opened(key).verifying
+    if ProvingKey.load(file).verifying_key != verifying:
+        raise FileFormatError("file.hash", "the proving key is not that of the verification key")
+    identity = {"statement": verifying.statement_digest.hex(), "circuit": key.circuit}
+    digest = engine.digest_of(identity, _same_basis(runtime, verifying))
+    with runtime.store.scratch() as scratch:
+        shutil.copyfile(file, scratch)
+        size, stored = scratch.stat().st_size, runtime.store.adopt(scratch)
+    with runtime.database.write() as session:
+        Circuits(session).replace(digest, stored, key, key.circuit["constraints"]["total"], size)
+
+
+def _same_basis(runtime: Runtime, key: VerifyingKey) -> CommitmentBasis | None:
+    """The service's basis, if the key links to one. Raises ``ConflictError`` (``conflict.basis``)."""
+    from service import basis as bases
+
+    if key.basis is None:
+        return None
+    basis = bases.load_basis(runtime) if bases.find_basis(runtime) else None
+    if basis is None or basis.identity != key.basis:
+        raise ConflictError(
+            "conflict.basis",
+            "the key links to commitments over another basis than this service has: hold the ceremony over"
+            " the powers of tau that `zenserve basis import` gave the service",
+        )
+    return basis

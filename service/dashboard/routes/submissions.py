@@ -1,0 +1,182 @@
+"""Registering models and asking for proofs: forms for what the API does, and its code that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Form, Request, Response, UploadFile
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from service.api import problems, requests, sandbox
+from service.api.routes import models, proofs
+from service.api.routes.dependencies import Id, RuntimeDep
+from service.api.schemas import Bits, Name, ProofRequest
+from service.api.uploads import handed
+from service.dashboard.pages import PageRoute, invalid, page, see
+from service.dashboard.pictures import is_picture
+from service.dashboard.visitors import Prover, Registrar, SendingProver, SendingRegistrar, Visitor
+from service.runtime import Runtime
+from service.storage.paging import LONGEST
+from service.storage.repositories import Models
+from service.storage.repositories.browsing import Browsing
+from service.storage.tables import Model, WeightPrivacy
+from zenerrors import RequestError, ZenError
+
+router = APIRouter(prefix="/models", route_class=PageRoute)
+
+Given = Mapping[str, str]
+"""What was entered, by field."""
+Checked = TypeVar("Checked", bound=BaseModel)
+_Text = Annotated[str, Form()]
+
+
+class _NewModel(BaseModel):
+    name: Name
+    weight_privacy: WeightPrivacy
+    bits: Bits
+
+
+@router.get("/new")
+def show_model_form(request: Request, visitor: Registrar) -> Response:
+    return _model_form(request, visitor, {"weight_privacy": "committed", "bits": "8"}, None)
+
+
+@router.post("")
+def register_model(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: SendingRegistrar,
+    model: UploadFile | None = None,
+    calibration: UploadFile | None = None,
+    calibration_labels: UploadFile | None = None,
+    name: _Text = "",
+    weight_privacy: _Text = "",
+    bits: _Text = "",
+) -> Response:
+    given = {"name": name, "weight_privacy": weight_privacy, "bits": bits}
+    try:
+        files = [
+            handed("model", _chosen("model", model), None),
+            handed("calibration", _chosen("calibration", calibration), None),
+        ]
+        if calibration_labels is not None and calibration_labels.filename:
+            files.append(handed("calibration_labels", calibration_labels, None))
+        named = given | {"name": name or PurePath(str(model and model.filename)).stem}
+        row = Model(**_checked(_NewModel, named).model_dump())
+        made = models.register(runtime, visitor.principal, request, row, files)
+    except ZenError as error:
+        return _model_form(request, visitor, given, error)
+    return see(f"/admin/jobs/{made}")
+
+
+@router.get("/{model_id}/prove")
+def show_proof_form(request: Request, runtime: RuntimeDep, visitor: Prover, model_id: Id) -> Response:
+    return _proof_form(request, runtime, visitor, model_id, {"scheme": "inference"}, None)
+
+
+@router.post("/{model_id}/prove")
+def ask_for_proof(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: SendingProver,
+    model_id: Id,
+    scheme: _Text = "inference",
+    input: _Text = "",  # noqa: A002  the API's name
+    input_file: UploadFile | None = None,
+    input_privacy: _Text = "",
+    reveal: _Text = "",
+    top: _Text = "",
+    reference: _Text = "",
+    reference_file: UploadFile | None = None,
+    threshold: _Text = "",
+    dataset_id: _Text = "",
+    challenge: _Text = "",
+) -> Response:
+    given = {
+        "scheme": scheme, "input": input, "input_privacy": input_privacy, "reveal": reveal, "top": top,
+        "reference": reference, "threshold": threshold, "dataset_id": dataset_id, "challenge": challenge,
+    }  # fmt: skip
+    try:
+        fields: dict[str, Any] = {name: value for name, value in given.items() if _asked(name, given)}
+        for name, file in (("input", input_file), ("reference", reference_file)):
+            if name in requests.TAKES.get(scheme, ()):
+                fields |= _numbers(visitor.principal.tenant_id, name, file, given[name])
+        body = _checked(ProofRequest, fields | {"model_id": model_id})
+        made = proofs.submit(runtime, visitor.principal, request, body)
+    except ZenError as error:
+        return _proof_form(request, runtime, visitor, model_id, given, error)
+    return see(f"/admin/jobs/{made.id}")
+
+
+def _asked(name: str, given: Given) -> bool:
+    """Whether the field is one of the scheme's, and says something: forms send all that they have."""
+    if not given[name] or (name == "top" and given["reveal"] != "top"):
+        return False
+    return name in ("scheme", "challenge", *requests.TAKES.get(given["scheme"], ()))
+
+
+def _numbers(tenant_id: str, field: str, file: UploadFile | None, text: str) -> dict[str, Any]:
+    """A file's, or those that were typed."""
+    content = file.file.read() if file is not None and file.filename else text.encode()
+    if not content.strip():
+        return {}
+    if content.startswith(b"\x93NUMPY"):
+        content = sandbox.run(tenant_id, "as_json", content, field.encode())
+    try:
+        return {field: from_json(content)}
+    except ValueError as error:
+        raise RequestError(
+            "request.invalid", f"{field}: neither a .npy file nor JSON: {error}", field=field
+        ) from None
+
+
+def _chosen(field: str, file: UploadFile | None) -> UploadFile:
+    """Browsers send a file without a name where none was chosen."""
+    if file is None or not file.filename:
+        raise RequestError("request.invalid", f"{field}: choose a file", field=field)
+    return file
+
+
+def _checked(kind: type[Checked], fields: Mapping[str, Any]) -> Checked:
+    """As the API would: numbers may be text. Raises ``RequestError`` (``request.invalid``)."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise invalid(error.errors()[0]) from None
+
+
+def _model_form(request: Request, visitor: Visitor, given: Given, error: ZenError | None) -> Response:
+    return page(request, visitor, "new-model.html", _status(error), given=given, problem=error)
+
+
+def _proof_form(
+    request: Request,
+    runtime: Runtime,
+    visitor: Visitor,
+    model_id: str,
+    given: Given,
+    error: ZenError | None,
+) -> Response:
+    with runtime.database.read() as session:
+        model = Models(session, visitor.principal.tenant_id).ready(model_id)
+        circuit = Browsing(session, visitor.principal.sight).described(str(model.verification_key_id))
+        shape = circuit["quantisation"]["input"]["shape"]
+        return page(
+            request,
+            visitor,
+            "new-proof.html",
+            _status(error),
+            model=model,
+            type=circuit["quantisation"]["input"],
+            drawn=is_picture(shape) and len(shape) - shape.count(1) == 2,
+            datasets=Browsing(session, visitor.principal.tenant_id).dataset_names(model_id, LONGEST),
+            given=given,
+            problem=error,
+        )
+
+
+def _status(error: ZenError | None) -> int:
+    return problems.answer(error).status_code if error else 200

@@ -1,0 +1,67 @@
+"""A proof without the proof: the network is executed, its witness held against every constraint, and what
+keys and proof would take is estimated.
+
+It takes as long as the caller's network does, so it runs where untrusted files are read (``api.sandbox``).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from circuits import Accuracy, Circuit
+from client.documents import Values, canonical
+from kernels import FrArray
+from service import engine, intake
+from service.batches import cut
+from service.sealed import unpack
+
+
+def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
+    """JSON: the ``values`` that the proof would show, the circuit's ``identity``, its ``commitments``, the
+    ``estimate`` of one proof and how many ``proofs`` there would be.
+
+    ``asked``: JSON of ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it, ``batch`` of an
+    accuracy, and ``threads``; ``secrets``: the input or the dataset, packed. Of a dataset, every sample is
+    executed and the witness of the first shard checked. Raises ``StatementError``, ``TensorError``.
+    """
+    task, start = json.loads(asked), time.perf_counter()
+    run = _accuracy if task["scheme"] == "accuracy" else _one_input
+    circuit, values, witness, proofs = run(task, quantised, secrets)
+    prepared = time.perf_counter() - start
+    circuit.program.check(witness())
+    estimate = engine.estimate(circuit, task["threads"])
+    estimate["proof_seconds"] += prepared
+    return canonical(
+        {
+            "values": values,
+            "identity": engine.identity(circuit),
+            "commitments": circuit.commitments,
+            "estimate": estimate,
+            "proofs": proofs,
+        }
+    )
+
+
+def _one_input(
+    task: dict[str, Any], quantised: bytes, secrets: bytes
+) -> tuple[Circuit, Values, Callable[[], FrArray], int]:
+    made = engine.task(quantised, task["scheme"], task["weight_privacy"], task["request"], unpack(secrets))
+    return made.circuit, made.values, partial(made.witness, 0), 1
+
+
+def _accuracy(
+    task: dict[str, Any], quantised: bytes, secrets: bytes
+) -> tuple[Circuit, Values, Callable[[], FrArray], int]:
+    size = task["batch"]
+    batches = cut(unpack(secrets), size, intake.class_count(quantised))
+    circuit = engine.compile_circuit(quantised, "accuracy", weight_privacy=task["weight_privacy"], batch=size)
+    assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
+    values: Values = {
+        "correct": sum(circuit.count(batch.samples, batch.labels) for batch in batches),
+        "size": sum(batch.size for batch in batches),
+    }
+    return circuit, values, partial(circuit.witness, batches[0].samples, batches[0].labels), len(batches)
