@@ -1,14 +1,19 @@
 # syntax=docker/dockerfile:1
 
-# The Python, and the Debian, that the tests run on.
-ARG PYTHON=3.11-slim-bookworm
+# Debian 12, whose Python the tests run on: from a registry, or as debootstrap makes it (`make image`).
+ARG BASE=debian:bookworm-slim
 
-FROM python:${PYTHON} AS builder
+FROM ${BASE} AS python
 # hadolint ignore=DL3008
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends g++ \
- && rm -rf /var/lib/apt/lists/*
-RUN python -m venv /opt/zenserve
+ && apt-get install --yes --no-install-recommends ca-certificates python3 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+
+FROM python AS builder
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends g++ python3-dev python3-venv
+RUN python3 -m venv /opt/zenserve
 ENV PATH=/opt/zenserve/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 # `production,gpu` for an image that also proves on a GPU: CUDA's compiler comes from PyPI and the driver from
 # the host (NVIDIA Container Toolkit), so no CUDA image is needed beneath.
@@ -22,9 +27,10 @@ print(*p['dependencies'], *(d for e in '${EXTRAS}'.split(',') for d in p['option
  && pip install --requirement requirements.txt
 COPY . .
 # Kernels for every x86-64; which of them the processor can run is found out when they are loaded.
-RUN pip install --no-deps .
+RUN pip install --no-deps . \
+ && pip uninstall --yes pip setuptools
 
-FROM python:${PYTHON}
+FROM python
 LABEL org.opencontainers.image.title=ZenServe \
       org.opencontainers.image.licenses=Apache-2.0
 # Not a name of the host's, and the same in all images: volumes are its own.

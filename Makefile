@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check bench sanitize clean
+.PHONY: install demo test check bench image image-test sanitize clean
 
 install: $(VENV)/.installed
 
@@ -26,11 +26,19 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.counts
 	$(BIN)/python -m bench.cpu
 	$(BIN)/python -m bench.segments
+	$(BIN)/python -m bench.estimates
 	$(BIN)/python -m bench.compiler
 	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl
 	$(BIN)/python -m bench.schemes
 	$(BIN)/python -m bench.service
+
+# As root, with buildah and debootstrap: a few minutes, most of them once.
+image:
+	scripts/build_image.sh
+
+image-test: image $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 0 tests/image/serves.py
 
 # Address, undefined behaviour and races, in the scalar and in the vector source: a few minutes.
 SANITIZE := build/sanitize
