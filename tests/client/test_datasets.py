@@ -53,6 +53,15 @@ def test_shards_are_samples_then_labels_and_the_last_is_filled_up() -> None:
     assert last == [11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
 
 
+@pytest.mark.parametrize(("given", "taken"), [([1, 2, 2], [2, 2]), ([2, 2], [1, 2, 2])])
+def test_a_batch_of_one_is_the_input_in_it(given: list[int], taken: list[int]) -> None:
+    kind = InputType(shape=taken, scale=1.0, zero_point=0, bits=8)
+    assert quantise(np.arange(4.0).reshape(given), kind) == [0, 1, 2, 3]
+    for other in ([2, 2, 1], [1, 1, *taken], [4]):
+        with pytest.raises(TensorError):
+            quantise(np.arange(4.0).reshape(other), kind)
+
+
 @patient
 @given(
     st.floats(1e-6, 1e3),

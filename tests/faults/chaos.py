@@ -25,6 +25,7 @@ from client.keys import opened
 from client.verification import Case, judge_each
 from service.storage.repositories import stored
 from tests.faults.cluster import INPUT, OVER, Cluster
+from tests.programs import Find, find
 from tests.service.support import labelled, until
 
 PROCESSES = ("api", "beat", "worker", "worker-2")
@@ -221,8 +222,8 @@ class Chaos:
 
 
 @contextmanager
-def chaos(folder: Path, jobs: int, seed: int) -> Iterator[Chaos]:
-    cluster = Cluster(folder, webhook_networks=["127.0.0.0/8"], lease_seconds=4.0)
+def chaos(folder: Path, find: Find, jobs: int, seed: int) -> Iterator[Chaos]:
+    cluster = Cluster(folder, find, webhook_networks=["127.0.0.0/8"], lease_seconds=4.0)
     try:
         yield Chaos(cluster, jobs, seed)
     finally:
@@ -234,7 +235,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, chaos(Path(folder), given.jobs, given.seed) as run:
+    with tempfile.TemporaryDirectory() as folder, chaos(Path(folder), find, given.jobs, given.seed) as run:
         run.run()
         print(run.summary())
 

@@ -20,6 +20,7 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from tests.faults.accident import DEAF, held_at
+from tests.programs import Find
 from tests.servers import Postgres, Redis, free_port
 from tests.service.support import tiny_calibration, tiny_onnx, until
 
@@ -38,16 +39,17 @@ class Cluster:
     Each worker stays at the witness of its job as long as the file ``held`` is there.
     """
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, find: Find, **settings: Any) -> None:
         self.folder = folder
         self.held = folder / "held"
-        self.postgres, self.redis = Postgres(), Redis()
+        self.postgres, self.redis = Postgres(find), Redis(find)
         self.settings = Settings(
             data_dir=folder / "data",
             database_url=SecretStr(self.postgres.url),
             broker_url=SecretStr(self.redis.url),
             secret_key=SecretStr("of a test"),
             port=free_port(),
+            auth="off",
             backend="cpu",
             threads=1,
             basis_points=256,

@@ -6,12 +6,14 @@ import pytest
 
 from client import Model
 from tests.faults.cluster import Cluster
+from tests.programs import Find
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(program: Find, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The service as in production; tests of a module disturb it one after the other."""
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"), kill_seconds=2.0, webhook_networks=["127.0.0.0/8"])
+    settings = {"kill_seconds": 2.0, "webhook_networks": ["127.0.0.0/8"]}
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), program, **settings)
     try:
         for name in ("api", "beat", "worker"):
             cluster.start(name)

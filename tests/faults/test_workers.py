@@ -10,6 +10,7 @@ import pytest
 from client import Model
 from service.beat.reaper import reap
 from tests.faults.cluster import Cluster
+from tests.programs import Find
 from tests.service.support import until
 
 STAGES = ("load model", "columns", "key_g1", "store", "load key", "witness", "msm_quotient", "self-check")
@@ -85,13 +86,12 @@ def test_messages_delivered_again_and_several_workers_with_one_job(cluster: Clus
 
 
 @pytest.mark.parametrize("hours", ["+1h", "-1h"])
-def test_a_host_whose_clock_is_wrong(cluster: Cluster, model: Model, tmp_path: Path, hours: str) -> None:
+def test_a_host_whose_clock_is_wrong(
+    cluster: Cluster, model: Model, program: Find, tmp_path: Path, hours: str
+) -> None:
     """Its beat takes nothing from others; its worker loses nothing to them, and makes a proof."""
-    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-    if library is None:
-        pytest.skip("faketime is not installed")
     skewed = {
-        "LD_PRELOAD": str(library),
+        "LD_PRELOAD": program("libfaketimeMT.so.1"),
         "FAKETIME": hours,
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "NO_FAKE_STAT": "1",  # files are dated by their server; Python would compile every module again

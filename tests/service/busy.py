@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from service.api import access
-from service.jobs.lifecycle import late, lost_worker, now
+from service.jobs.lifecycle import LOST_WORKER, late, lost_worker, now
 from service.runtime import Runtime
 from service.storage.tables import (
     LOCAL_TENANT,
@@ -28,6 +28,7 @@ from service.storage.tables import (
     Webhook,
     Worker,
 )
+from tests.service.shown import FORMS, described, statement
 
 HOSTILE = """<script>alert("1")</script>'" onload=alert(2) & {{ 7 * 7 }}"""
 TENANTS = {
@@ -50,16 +51,13 @@ STAGES = {
     "msm_b_g2": 2.12,
     "self-check": 0.01,
 }
-CAUSES = (
-    ("resource.worker_lost", lost_worker(3)["detail"]),
-    ("resource.memory", "the worker ran out of memory"),
-    (
-        "model.memory",
-        "1,849,672 constraints take about 22.4 GB of memory, and 16.0 GB are free: `zenserve compile` says"
-        " what a smaller network, fewer bits or public weights would take",
-    ),
-    ("resource.deadline", late()["detail"]),
-)
+NO_MEMORY = {"code": "resource.memory", "detail": "the worker ran out of memory", "field": None}
+TOO_LARGE = {
+    "code": "model.memory",
+    "detail": "1,849,672 constraints take about 22.4 GB of memory, and 16.0 GB are free: `zenserve compile`"
+    " says what a smaller network, fewer bits or public weights would take",
+    "field": None,
+}
 NETWORKS = (
     ("lenet5-mnist", 62_006, "public"),
     ("resnet18-chest-xray", 1_840_312, "committed"),
@@ -82,6 +80,8 @@ class Day:
         models = [self._model(index) for index in range(8)]
         for _ in range(jobs):
             self._proof(self._random.choice(models), self._ended())
+        for form in FORMS:
+            self._shown(models[0], form)
         for position, state in enumerate(("running", "running", "queued", "queued", "queued", "queued")):
             self._proof(models[position % 4], self._unfinished(state, position))
         self._accuracy(models[1])
@@ -120,7 +120,7 @@ class Day:
             tenant_id=tenant_id,
             state="failed" if failed else "succeeded",
             attempt=1,
-            problem={"code": CAUSES[1][0], "detail": CAUSES[1][1], "field": None} if failed else None,
+            problem=NO_MEMORY if failed else None,
             created_at=made,
             enqueued_at=made,
             started_at=made + timedelta(seconds=1),
@@ -143,11 +143,11 @@ class Day:
         self._add(model)
         return model
 
-    def _key(self, constraints: int, made: datetime) -> str:
+    def _key(self, constraints: int, made: datetime, circuit: dict[str, Any] | None = None) -> str:
         key = VerificationKey(
             id=self._hex(64),
             document={"setup": "development"},
-            circuit={"scheme": "inference"},
+            circuit=circuit or described("label"),
             created_at=made,
         )
         self._add(key)
@@ -168,17 +168,32 @@ class Day:
     def _proof(self, model: Model, job: Job) -> None:
         job.tenant_id, job.kind = model.job.tenant_id, "proof"
         self._add(job)
+        scheme = self._random.choice(("inference", "inference", "recognition"))
+        values = {"label": 7} if scheme == "inference" else {"threshold": 400, "match": 1}
+        document = _document({"scheme": scheme, "values": values})
         self._add(
             Proof(
                 id=job.id,
                 model_id=model.id,
-                scheme=self._random.choice(("inference", "inference", "recognition")),
+                scheme=scheme,
                 request={"input_privacy": "private", "reveal": "label", "challenge": "lunch at twelve"},
                 verification_key_id=model.verification_key_id,
-                document={"proofs": ["…"]} if job.state == "succeeded" else None,
+                document=document if job.state == "succeeded" else None,
             )
         )
         self._add(*self._events(job))
+
+    def _shown(self, model: Model, form: str) -> None:
+        """A proof whose statement is a real one."""
+        job = self._ended("succeeded")
+        self._proof(model, job)
+        proof = self._session.get_one(Proof, job.id)
+        proof.verification_key_id = self._key(1566, job.created_at, described(form))
+        proof.scheme, proof.request = "inference", FORMS[form] | {"challenge": "lunch at twelve"}
+        proof.document = {
+            "statement": statement(form, 3, proof.verification_key_id, "lunch at twelve"),
+            "proofs": ["…"],
+        }
 
     def _job(self, made: datetime, **columns: Any) -> Job:
         return Job(
@@ -193,13 +208,13 @@ class Day:
             }
         )
 
-    def _ended(self) -> Job:
+    def _ended(self, state: str | None = None) -> Job:
         made = self._ago(hours=self._random.triangular(0.05, 30, 6))
         pace = self._random.lognormvariate(0, 0.4)
         timings = {stage: round(seconds * pace, 4) for stage, seconds in STAGES.items()}
         started = made + timedelta(seconds=self._random.expovariate(0.2))
         finished = started + timedelta(seconds=sum(timings.values()))
-        state = self._random.choices(("succeeded", "failed", "canceled"), (90, 7, 4))[0]
+        state = state or self._random.choices(("succeeded", "failed", "canceled"), (90, 7, 4))[0]
         job = self._job(
             made,
             state=state,
@@ -216,15 +231,16 @@ class Day:
         return job
 
     def _break(self, job: Job, at: datetime) -> None:
-        code, detail = self._random.choices(CAUSES, (5, 2, 3, 1))[0]
-        job.attempt = 3 if code in (CAUSES[0][0], CAUSES[1][0]) else 1
-        job.problem = {"code": code, "detail": detail, "field": None}
+        problems = (lost_worker(3), NO_MEMORY, TOO_LARGE, late())
+        job.problem = self._random.choices(problems, (5, 2, 3, 1))[0]
+        lost = job.problem["code"] == LOST_WORKER
+        job.attempt = 3 if lost or job.problem == NO_MEMORY else 1
         job.stage = "msm_quotient"
         job.failures = [
             {
                 "attempt": attempt,
                 "at": (at - timedelta(seconds=9 * (job.attempt - attempt))).isoformat(),
-                **(lost_worker(attempt) if code == CAUSES[0][0] else job.problem),
+                **(lost_worker(attempt) if lost else job.problem),
             }
             for attempt in range(1, job.attempt + 1)
         ]
@@ -313,6 +329,23 @@ class Day:
                 document={},
             )
         )
+        done = self._job(
+            made,
+            **common,
+            kind="accuracy",
+            state="succeeded",
+            attempt=1,
+            started_at=made,
+            finished_at=self._now,
+        )
+        self._add(done)
+        counted = {"scheme": "accuracy", "values": {"correct": 971, "size": 1000}}
+        self._add(
+            Proof(
+                id=done.id, model_id=model.id, scheme="accuracy", request={}, dataset_id=dataset.id,
+                document=_document(counted), verification_key_id=model.verification_key_id,
+            )
+        )  # fmt: skip
         for position in range(8):
             state = "succeeded" if position < 3 else "queued"
             ends = {"started_at": made, "finished_at": made + timedelta(seconds=80)} if position < 3 else {}
@@ -395,6 +428,10 @@ class Day:
                     address="192.0.2.17",
                 )
             )
+
+
+def _document(said: dict[str, Any]) -> dict[str, Any]:
+    return {"statement": {"claim": "…", "challenge": None, **said}, "proofs": ["…"]}
 
 
 def fill(runtime: Runtime, jobs: int = 400) -> None:

@@ -17,11 +17,13 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
+from tests.programs import Find
 from tests.servers import fresh_database
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
 
 MAX_BODY_BYTES = 200_000
 BASIS_POINTS = 256
+BROWSER_FLAGS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking")
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +61,9 @@ def _empty_database() -> bytes:
 
 
 def open_runtime(folder: Path, **given: Any) -> Runtime:
-    settings = Settings(
-        data_dir=folder, threads=1, max_body_bytes=MAX_BODY_BYTES, basis_points=BASIS_POINTS, **given
-    )
+    """A service that asks nobody for a key, unless told otherwise."""
+    small: dict[str, Any] = {"threads": 1, "max_body_bytes": MAX_BODY_BYTES, "basis_points": BASIS_POINTS}
+    settings = Settings(data_dir=folder, **{"auth": "off", **small, **given})
     runtime = Runtime.open(settings)
     file = folder / "zenserve.sqlite"
     if settings.database_url is None and not file.exists():
@@ -93,7 +95,7 @@ def empty_database(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) 
     return url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.program)])
 def each_runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]:
     """An empty service on each database, without a broker."""
     if request.param == "postgresql":
@@ -115,8 +117,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Model]:
         work_on(runtime, model.id)
         model = client.get_model(model.id)
     runtime.close()
-    for message in (folder / "broker" / "messages").iterdir():
-        message.unlink()
+    shutil.rmtree(folder / "broker")
     assert model.state == "succeeded", model.problem
     return folder, model
 
@@ -172,3 +173,15 @@ def url(with_model: Runtime) -> Iterator[str]:
 def api(url: str) -> Iterator[Client]:
     with Client(url) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser(program: Find) -> Iterator[Any]:
+    """Chromium, without a window."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    flags = [f"--{flag}" for flag in BROWSER_FLAGS]
+    chromium = program("chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=flags, timeout=120_000)
+        yield browser
+        browser.close()

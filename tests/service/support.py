@@ -107,12 +107,12 @@ longer than most tests take.
 
 
 @contextmanager
-def serving(runtime: Runtime) -> Iterator[str]:
-    """An API server in a thread, without any worker. Its address."""
+def serving(runtime: Runtime, **options: Any) -> Iterator[str]:
+    """An API server in a thread, without any worker, with these options of uvicorn's. Its address."""
     app = create_app(runtime)
     _ROUTES[:] = app.router.routes = _ROUTES or app.router.routes
     with listen("127.0.0.1", 0) as listener:
-        server = _Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
+        server = _Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1, **options))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         until(lambda: server.started)

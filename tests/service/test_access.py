@@ -19,8 +19,18 @@ from service.api.rates import Buckets
 from service.cli import app
 from service.runtime import Runtime
 from service.storage.tables import LOCAL_TENANT
-from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, key_id, revoke
+from tests.service.accounts import (
+    add_key,
+    add_tenant,
+    asking_for_keys,
+    bearer,
+    calling,
+    expire,
+    key_id,
+    revoke,
+)
 from tests.service.conftest import open_runtime
+from zenerrors import ConflictError
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 
@@ -119,6 +129,27 @@ def test_nobody_gives_what_they_do_not_have(http: httpx.Client, keyed: Runtime) 
     assert code(http.post("/v1/keys", json=body, headers=bearer(admin))) == (404, "not_found")
 
 
+def test_a_tenant_has_so_many_keys(
+    http: httpx.Client, keyed: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.storage.repositories.accounts.MOST_KEYS", 3)
+    manager, spare, old = (add_key(keyed, "manage", "read") for _ in range(3))
+    body = {"name": "one more", "scopes": ["read"]}
+    refused = http.post("/v1/keys", json=body, headers=bearer(manager))
+    assert code(refused) == (409, "conflict.keys")
+    assert "revoke one" in refused.json()["detail"]
+    with pytest.raises(ConflictError, match="3 keys"):
+        add_key(keyed, "read")
+    add_key(keyed, "read", tenant_id=add_tenant(keyed, "other"))
+    revoke(keyed, spare)
+    expire(keyed, old)
+    assert [http.post("/v1/keys", json=body, headers=bearer(manager)).status_code for _ in range(3)] == [
+        201,
+        201,
+        409,
+    ]
+
+
 def test_tenants_and_their_limits(http: httpx.Client, keyed: Runtime) -> None:
     headers = bearer(add_key(keyed, "admin"))
     made = http.post("/v1/tenants", json={"name": "Ada", "max_queued": 3}, headers=headers)
@@ -150,16 +181,17 @@ def test_a_tenant_has_no_more_jobs_waiting_than_it_may(with_model: Runtime, mode
 
 
 @pytest.mark.usefixtures("_buckets_stay")
-def test_keys_and_addresses_are_slowed_down_apart(runtime: Runtime) -> None:
+def test_tenants_and_addresses_are_slowed_down_apart(runtime: Runtime) -> None:
     keyed = asking_for_keys(runtime, rate_per_minute=4, verify_per_minute=3)
     with calling(keyed) as http:
         one, two = (bearer(add_key(keyed, "read")) for _ in range(2))
-        answers = [http.get("/v1/whoami", headers=one) for _ in range(6)]
+        other = bearer(add_key(keyed, "read", tenant_id=add_tenant(keyed, "other")))
+        answers = [http.get("/v1/whoami", headers=key) for key in (one, two, one, two, one, two)]
         assert [answer.status_code for answer in answers] == [200] * 4 + [429] * 2
-        assert answers[3].headers["RateLimit"].startswith('"key";r=0;')
+        assert answers[3].headers["RateLimit"].startswith('"tenant";r=0;')
         assert code(answers[5]) == (429, "quota.rate")
         assert 0 < int(answers[5].headers["Retry-After"]) <= 15
-        assert http.get("/v1/whoami", headers=two).status_code == 200
+        assert http.get("/v1/whoami", headers=other).status_code == 200
         # What good keys are asked for is not their address's, and neither can be had by another path in Host.
         guess = bearer("guess") | {"Host": "x/healthz?"}
         statuses = [http.get("/v1/whoami", headers=guess).status_code for _ in range(6)]
@@ -280,6 +312,7 @@ def test_error_bodies_quote_no_secret(http: httpx.Client, keyed: Runtime) -> Non
 def test_the_command_line_makes_the_first_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "200")
+    open_runtime(tmp_path / "data").close()
 
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(app, arguments)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from client import ApiError, Client, Dataset, Model
+from service import engine
 from service.beat.reaper import reap
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.tables import Job, Shard
-from service.worker import engine
 from tests.service.support import (
     PATIENCE_SECONDS,
     labelled,
@@ -158,7 +158,7 @@ def test_a_parent_whose_message_was_lost_is_enqueued_again(
     proof_id, shards = planned
     for shard_id in shards:
         work_on(with_model, shard_id)
-    messages = with_model.settings.data_dir / "broker" / "messages"
+    messages = with_model.settings.data_dir / "broker" / "zenserve.cpu"
     for message in messages.iterdir():
         message.unlink()
     reap(with_model, pick_up_seconds=0.0)

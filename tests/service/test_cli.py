@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from client import Client, Model
+from client import Client, Model, Proof
 from service import cli
 from service.runtime import Runtime
-from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on, work_on_all
+from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
 
 
 @pytest.fixture
@@ -60,6 +61,13 @@ def test_models(run: Any, tmp_path: Path, model: Model) -> None:
     assert code == 0
     assert "mdl_" in out
     assert "queued" in out
+    assert " in 8 bits" in out  # how far the calibration reached, and the integers do
+    (tmp_path / "l.npy").write_bytes(npy(np.zeros(32, int)))
+    given = (tmp_path / "m.onnx", "--calibration", tmp_path / "c.npy", "--labels", tmp_path / "l.npy")
+    assert "of 32 samples" in run("models", "add", *given, "--no-wait")[1]
+    (tmp_path / "l.npy").write_bytes(npy(np.full(32, 9)))
+    code, out, err = run("models", "add", *given, "--no-wait")
+    assert (code, out, f"{tmp_path / 'l.npy'} (--labels): " in err) == (2, "", True)
     code, out, _ = run("models", "show", model.id)
     assert code == 0
     assert "succeeded" in out
@@ -98,8 +106,7 @@ def test_an_input_is_committed_and_proven(
     code, out, _ = run("proof", "show", proof_id)
     assert ", ".join(map(str, api.get_proof(proof_id).values["top"])) in out  # type: ignore[index]
     assert run("proof", "get", proof_id, "-o", tmp_path / "proof.json")[0] == 0
-    key_id = api.get_proof(proof_id).verification_key_id
-    assert run("key", "get", key_id, "-o", tmp_path / "key.json")[0] == 0
+    assert run("proofs", "key", proof_id, "-o", tmp_path / "key.json")[0] == 0
     files = (tmp_path / "proof.json", "--key", tmp_path / "key.json")
     code, out, _ = run(
         "verify", *files, "--input", tmp_path / "input.json", "--opening", tmp_path / "opening.json"
@@ -130,6 +137,39 @@ def test_accuracy_from_a_dataset_to_a_proof(
     assert "correct" in run("proof", "show", proof_id)[1]
 
 
+def test_a_proof_and_its_key_are_written_together(
+    run: Any, tmp_path: Path, model: Model, with_model: Runtime, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "input.json").write_text("[0.1, 0.2, 0.3, 0.4]")
+
+    def follow(_client: Client, job: Proof) -> Iterator[Proof]:
+        work_on(with_model, job.id)
+        yield api.get_proof(job.id)
+
+    monkeypatch.setattr("client.api.Client.follow", follow)
+    proof, key = tmp_path / "proof.json", tmp_path / "key.json"
+    given = ("prove", model.id, tmp_path / "input.json", "-o", proof, "--key-out", key)
+    code, out, err = run(*given, "--field", "id")
+    assert (code, api.get_proof(out.strip()).state) == (0, "succeeded")
+    assert "succeeded" in err
+    assert run("verify", proof, "--key", key)[0] == 0
+    assert json.loads(run(*given, "--reveal", "top", "--top", 2, "--json")[1])["values"].keys() == {"top"}
+    code, out, err = run(*given, "--no-wait")
+    assert (code, out, "zenserve proofs key" in err) == (2, "", True)
+
+
+def test_a_key_of_another_form_is_refused_with_both_ids_and_the_command(
+    run: Any, files: tuple[Path, Path], model: Model
+) -> None:
+    proof, key = files
+    right = json.loads(key.read_text())["id"]
+    assert run("key", "get", model.registration_key_id, "-o", key)[0] == 0
+    code, out, _ = run("verify", proof, "--key", key)
+    assert code == 1
+    assert f"zenserve key get {right} -o" in out
+    assert str(model.registration_key_id) in out
+
+
 @pytest.mark.parametrize("kind", ["json", "npy"])
 def test_prove_and_cancel(run: Any, tmp_path: Path, model: Model, kind: str) -> None:
     file = tmp_path / f"input.{kind}"
@@ -137,9 +177,10 @@ def test_prove_and_cancel(run: Any, tmp_path: Path, model: Model, kind: str) -> 
         file.write_text("[0.1, 0.2, 0.3, 0.4]")
     else:
         np.save(file, np.array([0.1, 0.2, 0.3, 0.4]))
-    code, out, _ = run("prove", model.id, file, "--no-wait")
+    code, out, _ = run("prove", model.id, file, "--no-wait", "--field", "id")
     assert code == 0
-    proof_id = next(word for word in out.split() if word.startswith("prf_"))
+    proof_id = out.removesuffix("\n")
+    assert "queued" in run("proofs", "key", proof_id)[2]
     assert "canceled" in run("cancel", proof_id)[1]
     assert "canceled" in run("proof", "show", proof_id)[1]
     code, _, err = run("proof", "get", proof_id)
@@ -216,7 +257,7 @@ def test_serve_refuses_settings_in_one_line(
 
 
 def test_serving_beyond_this_host_takes_keys(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.serve.serve", lambda settings: None)
-    assert "ZENSERVE_AUTH=keys" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104
-    monkeypatch.setenv("ZENSERVE_AUTH", "keys")
+    monkeypatch.setattr("service.serve.serve", lambda settings, announce: None)
     assert run("serve", "--host", "0.0.0.0")[0] == 0  # noqa: S104
+    monkeypatch.setenv("ZENSERVE_AUTH", "off")
+    assert "ZENSERVE_AUTH=keys" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104

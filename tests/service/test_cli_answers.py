@@ -58,12 +58,37 @@ def test_a_list_is_a_line_for_each_and_no_more_than_were_asked_for(run: Any, ser
     assert code == 2  # these are no models
 
 
+def test_a_dry_run_says_what_a_proof_would_show_and_take(run: Any, service: Service) -> None:
+    tried = {
+        **{"model_id": "mdl_1", "scheme": "inference", "label": 7, "values": {"label": 7}},
+        **{"constraints": 2032, "proofs": 1, "verification_key_id": None, "queue": "cpu"},
+        **{"setup_seconds": 4.27, "proof_seconds": 0.25, "memory_bytes": 190_000_000},
+        **{"key_bytes": 41_800_000, "proof_bytes": 450},
+    }
+    service.answers(httpx.Response(200, json=tried))
+    code, out, _ = run("prove", "mdl_1", "--input", "cmt_1", "--dry-run")
+    assert code == 0
+    assert service.paths == ["POST /v1/proofs"]
+    for said in ("2,032, all of them hold", "about 0.25", "setup takes about 4.3 s more", "450 bytes"):
+        assert said in out
+
+
 def test_a_list_in_json(run: Any, service: Service) -> None:
     service.answers(page(model(name="[red]x\x1b[2J")))
     assert json.loads(run("models", "list", "--json")[1])[0]["created_at"] == "2026-11-21T14:00:00+00:00"
     assert "[red]x\N{REPLACEMENT CHARACTER}[2J" in run("models", "list")[1]
     service.answers(page())
     assert run("datasets", "list")[1] == "none\n"
+
+
+def test_a_field_alone(run: Any, service: Service) -> None:
+    service.answers(page(proof(id="prf_2"), proof(id="prf_1")))
+    assert run("proofs", "list", "--field", "id")[1] == "prf_2\nprf_1\n"
+    service.answers(httpx.Response(200, json=proof(values={"top": [7, 1]})))
+    assert json.loads(run("proofs", "show", "prf_1", "--field", "values")[1]) == {"top": [7, 1]}
+    for name, complaint in (("ids", "it has id, state"), ("label", "it is null")):
+        code, out, err = run("proofs", "show", "prf_1", "--field", name)
+        assert (code, out, complaint in err) == (2, "", True)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +169,17 @@ def test_a_bar_shows_the_whole_and_the_time_that_is_left() -> None:
 
     console = Console(record=True, force_terminal=True, width=120, file=io.StringIO())
     terminal.show_progress(console, "proving", changes())
+
+
+def test_a_first_setup_announces_itself_once() -> None:
+    stages = [("load model", None), ("columns", 12.0), ("key_g1", 7.0), ("witness", None)]
+    changes = [read(Proof, proof(stage=stage, eta_setup_seconds=eta)) for stage, eta in stages]
+    console = Console(record=True, width=120, file=io.StringIO())
+    terminal.show_progress(console, "proving", changes)
+    assert console.export_text().count("making keys for this form, once: about 12 s\n") == 1
+    console.export_text()
+    terminal.show_progress(console, "proving", changes[-1:])
+    assert "making keys" not in console.export_text()
 
 
 @pytest.mark.parametrize(

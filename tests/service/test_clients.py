@@ -156,7 +156,7 @@ def test_receivers_know_the_service_by_its_signature(ask: Ask, model: Model) -> 
     proof = ask(lambda client: client.create_proof(model.id, INPUT))
     ask(lambda client: client.cancel(proof.id))
     (sent,) = ask(lambda client: client.webhook_deliveries(webhook.id))
-    headers = sign(webhook.secret, sent.id, int(time.time()), sent.body)
+    headers = sign([webhook.secret], sent.id, int(time.time()), sent.body)
     event = verify(webhook.secret, headers, sent.body.encode())
     assert (event.id, event.type) == (sent.id, "proof.canceled")
     assert (event.data["id"], event.data["url"]) == (proof.id, f"/v1/proofs/{proof.id}")

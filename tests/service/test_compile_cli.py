@@ -15,13 +15,12 @@ import circuits
 import prover
 from circuits import QuantGraph, compile_inference
 from prover import cost
-from service import cli, intake
+from service import cli, engine, intake
 from service.cli import compile as compile_cli
-from service.worker import engine
 from tests.service.support import tiny_calibration, tiny_onnx
 
 COMPILER = ["numpy", "onnx", "kernels", "prover"]
-SPEED = cost.Speed(2, *[1e-8] * 10)
+SPEED = cost.Speed(2, 1e-8)
 
 
 @pytest.fixture(autouse=True)

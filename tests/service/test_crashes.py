@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +18,15 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+import uvicorn
+from fastapi import FastAPI
 
 from client import Client, Dataset, Model
+from service.serve import _Server, listen
 from tests.faults.accident import held_at
 from tests.servers import free_port
 from tests.service.conftest import BASIS_POINTS
-from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx, until
+from tests.service.support import PATIENCE_SECONDS, SECRET, labelled, tiny_calibration, tiny_onnx, until
 
 INPUTS, HIDDEN = 8, 5
 _ARTIFACTS = """SELECT quantised FROM models UNION SELECT proving_key FROM circuits
@@ -252,3 +256,14 @@ def test_a_second_service_on_the_same_data_is_refused(service: Service) -> None:
     assert second.returncode == 2
     assert "conflict" in second.stderr or "another zenserve serve" in second.stderr
     assert service.client.is_ready()
+
+
+def test_an_api_that_was_told_to_stop_before_it_listens_to_signals_stops() -> None:
+    stopped = threading.Event()
+    stopped.set()
+    with listen("127.0.0.1", 0) as listener:
+        server = _Server(uvicorn.Config(FastAPI(), log_config=None), stopped)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+    assert not thread.is_alive()

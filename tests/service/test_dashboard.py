@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import secrets
+import shutil
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 
+from client import Model as ClientModel
 from service.api.access import SCOPES, Scope
+from service.dashboard.layers import layers
+from service.dashboard.pictures import Picture
+from service.dashboard.stages import EXPLAINED
 from service.dashboard.visitors import COOKIE, LIFETIME
-from service.jobs.lifecycle import now
+from service.jobs.lifecycle import Jobs, new_id, now
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
+from service.storage.repositories import overview
+from service.storage.repositories.overview import RANGES, Overview, Percentiles
 from service.storage.tables import (
     LOCAL_TENANT,
+    TERMINAL,
     ApiKey,
     AuditEntry,
     Delivery,
@@ -34,8 +47,21 @@ from service.storage.tables import (
     Tenant,
     Webhook,
 )
+from service.worker.heartbeat import Hold
+from service.worker.tasks import TASKS
+from tests.service import shown
 from tests.service.busy import HOSTILE, fill, key_for
-from tests.service.support import serving
+from tests.service.support import (
+    add_job,
+    labelled,
+    npy,
+    serving,
+    take_back,
+    tiny_calibration,
+    tiny_onnx,
+    work_on,
+)
+from zenerrors import Cancelled, ModelError, ResourceError, TensorError
 
 ROOMS = {
     "/admin": "read",
@@ -85,8 +111,8 @@ class Site:
 
 
 @contextmanager
-def site(folder: Path, jobs: int = 0) -> Iterator[Site]:
-    runtime = Runtime.open(Settings.read(data_dir=folder, auth="keys", rate_per_minute=100_000))
+def site(folder: Path, jobs: int = 0, **given: Any) -> Iterator[Site]:
+    runtime = Runtime.open(Settings.read(data_dir=folder, auth="keys", rate_per_minute=100_000, **given))
     schema.migrate(runtime.database)
     if jobs:
         fill(runtime, jobs)
@@ -115,12 +141,27 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield busy
 
 
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Nothing is tried again."""
+    with site(tmp_path_factory.mktemp("failing") / "data", max_attempts=1) as failing:
+        yield failing
+
+
+Way = Callable[[Site, str], None]
+"""How a job fails."""
+
+
 def send(client: httpx.Client, path: str, **form: object) -> httpx.Response:
     """A form of one of the visitor's own pages."""
     pages = client.get("/admin/jobs").text + client.get("/admin/keys").text
-    token = re.search(r'name="token" value="([0-9a-f]{64})"', pages)
-    assert token is not None
-    return client.post(path, data={"token": token[1], **form})
+    return client.post(path, data={"token": token(pages), **form})
+
+
+def token(page: str) -> str:
+    found = re.search(r'name="token" value="([0-9a-f]{64})"', page)
+    assert found is not None
+    return found[1]
 
 
 def first(site: Site, tenant: str, state: str, kind: str = "proof") -> str:
@@ -158,6 +199,7 @@ def test_every_page_of_a_busy_service(busy: Site, path: str) -> None:
         ("model", "succeeded"),
         ("model", "failed"),
         ("accuracy", "running"),
+        ("accuracy", "succeeded"),
         ("shard", "queued"),
         ("dataset", "succeeded"),
     ],
@@ -170,6 +212,77 @@ def test_every_kind_of_job_has_its_page(busy: Site, kind: str, state: str) -> No
     assert state in answer.text
 
 
+def proof_of(busy: Site, form: str) -> tuple[str, dict[str, Any]]:
+    """A proof of this form, and the values that it shows."""
+    with busy.database.read() as session:
+        rows = session.scalars(select(Proof).where(Proof.document.is_not(None))).all()
+        proof = next(row for row in rows if row.request.items() >= shown.FORMS[form].items())
+        return proof.id, (proof.document or {})["statement"]["values"]
+
+
+def test_a_proof_shows_its_result(busy: Site) -> None:
+    client = busy.visitor(*SCOPES)
+    job_id, values = proof_of(busy, "logits")
+    page = client.get(f"/admin/jobs/{job_id}").text
+    assert f">Label {values['label']}</p>" in page
+    assert "<q>lunch at twelve</q>" in page
+    assert f'href="/verify?proof={job_id}"' in page
+    for logit in values["logits"]:
+        assert f">{logit:,}</td>" in page
+    largest = max(values["logits"])
+    weight, image = 0.005631092716665829, 0.14071362061981654  # of the last layer, in the description
+    assert f">{largest * weight * image:.4g}</td>" in page
+    assert f'src="/admin/jobs/{job_id}/input.png" width="8" height="8"' in page
+    job_id, values = proof_of(busy, "top")
+    page = client.get(f"/admin/jobs/{job_id}").text
+    assert f">Labels {', '.join(map(str, values['top']))}</p>" in page
+    assert "input.png" not in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "scheme", "answer"),
+    [("proof", "recognition", "A match within 400"), ("accuracy", "accuracy", "971 of 1,000 right, 97.1 %")],
+)
+def test_the_answer_of_other_schemes(busy: Site, kind: str, scheme: str, answer: str) -> None:
+    with busy.database.read() as session:
+        query = select(Proof.id).join(Job, Job.id == Proof.id)
+        succeeded = query.where(Job.state == "succeeded", Job.kind == kind, Proof.scheme == scheme)
+        job_id = session.scalars(succeeded).first()
+    assert answer in busy.visitor(*SCOPES).get(f"/admin/jobs/{job_id}").text
+
+
+def test_a_public_input_is_a_picture_for_who_may_see_the_proof(busy: Site) -> None:
+    job_id, values = proof_of(busy, "logits")
+    answer = busy.visitor("read").get(f"/admin/jobs/{job_id}/input.png")
+    assert answer.headers["Content-Type"] == "image/png"
+    pixels = zlib.decompress(answer.content[41:-16])  # between the two other chunks
+    assert [pixels[row * 9 + 1 : row * 9 + 9] for row in range(8)] == [
+        bytes(values["input"][8 * row : 8 * row + 8]) for row in range(8)
+    ]
+    assert busy.visitor("read", tenant="tnt_acme").get(answer.url.path).status_code == 404
+    secret, _ = proof_of(busy, "top")
+    assert busy.visitor("read").get(f"/admin/jobs/{secret}/input.png").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("shape", "pixels"),
+    [
+        ((4, 5), bytes(range(20))),
+        ((1, 4, 5), bytes(range(20))),
+        ((3, 4, 4), bytes(shade for place in range(16) for shade in (place, 16 + place, 32 + place))),
+    ],
+)
+def test_shapes_of_pictures(shape: tuple[int, ...], pixels: bytes) -> None:
+    picture = Picture.of(range(math.prod(shape)), shape, 255)
+    assert picture is not None
+    assert b"".join(picture.rows) == pixels
+
+
+@pytest.mark.parametrize("shape", [(784,), (2, 8, 8), (8, 3), (2000, 8), (1, 3, 8, 8)])
+def test_shapes_of_no_pictures(shape: tuple[int, ...]) -> None:
+    assert Picture.of([0] * math.prod(shape), shape, 255) is None
+
+
 def test_a_failed_job_shows_the_cause_of_every_attempt(busy: Site) -> None:
     with busy.database.read() as session:
         job = session.scalars(select(Job).where(Job.state == "failed", Job.attempt == 3)).first()
@@ -178,6 +291,75 @@ def test_a_failed_job_shows_the_cause_of_every_attempt(busy: Site) -> None:
     page = busy.visitor(*SCOPES).get(f"/admin/jobs/{job.id}").text
     assert page.count(job.problem["code"]) == 4
     assert all(f"Attempt {number}" in page for number in (1, 2, 3))
+
+
+def breaks(error: Exception) -> Way:
+    """Work that meets this error, on its only attempt."""
+
+    def work(_runtime: Runtime, _hold: Hold) -> None:
+        raise error
+
+    return does(work)
+
+
+def does(work: Callable[[Runtime, Hold], None]) -> Way:
+    def run(site: Site, job_id: str) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(TASKS, "proof", work)
+            work_on(site.runtime, job_id)
+
+    return run
+
+
+def too_late(_runtime: Runtime, hold: Hold) -> None:
+    hold.stop = "deadline"
+    raise Cancelled
+
+
+def late_in_the_queue(site: Site, job_id: str) -> None:
+    with site.database.write() as session:
+        session.get_one(Job, job_id).deadline_at = now() - timedelta(seconds=1)
+        session.flush()
+        Jobs(session).end_late()
+
+
+def loses_its_worker(site: Site, job_id: str) -> None:
+    with site.database.write() as session:
+        assert Jobs(session).claim(job_id, "worker_gone", 60)
+        Jobs(session).expire("worker_gone")
+        take_back(session, max_attempts=1)
+
+
+def loses_a_shard(site: Site, job_id: str) -> None:
+    with site.database.write() as session:
+        parent = Jobs(session).claim(job_id, "worker_gone", 60)
+        assert parent
+        Jobs(session).create_children(job_id, "shard", ["shd_1"])
+        assert Jobs(session).wait(parent, "shards", {})
+    loses_its_worker(site, "shd_1")
+
+
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [
+        (late_in_the_queue, "resource.deadline"),
+        (does(too_late), "resource.deadline"),
+        (loses_its_worker, "resource.worker_lost"),
+        (loses_a_shard, "resource.worker_lost"),
+        (breaks(TensorError("input.shape", "input has another shape", field="input")), "input.shape"),
+        (breaks(ModelError("model.memory", "it takes too much")), "model.memory"),
+        (breaks(ResourceError("resource.storage", "the disk is full")), "resource.storage"),
+        (breaks(MemoryError()), "resource.memory"),
+        (breaks(OperationalError("", {}, OSError())), "resource.database"),
+        (breaks(RuntimeError("not to be told")), "resource.internal"),
+    ],
+)
+def test_every_kind_of_failure_has_its_page(failing: Site, way: Way, code: str) -> None:
+    way(failing, job_id := add_job(failing.runtime, new_id("prf"), "proof"))
+    client = failing.visitor(*SCOPES)
+    for path in ("/admin", "/admin/jobs", f"/admin/jobs/{job_id}"):
+        answer = client.get(path)
+        assert (answer.status_code, f">{code}</code>" in answer.text) == (200, True), path
 
 
 def test_names_that_are_markup_stay_names(busy: Site) -> None:
@@ -299,6 +481,8 @@ FORMS = (
     f"/admin/tenants/{LOCAL_TENANT}",
     "/admin/keys",
     "/admin/keys/key_1/revoke",
+    "/admin/models",
+    "/admin/models/mdl_1/prove",
     "/admin/webhooks/whk_1/deliveries/msg_1/redeliver",
 )
 
@@ -335,6 +519,8 @@ def test_another_site_cannot_log_anybody_in(quiet: Site) -> None:
         ("/admin/keys", ("read", "prove"), "manage"),
         ("/admin/keys/key_1/revoke", ("read", "prove"), "manage"),
         ("/admin/webhooks/whk_1/deliveries/msg_1/redeliver", ("read", "prove"), "manage"),
+        ("/admin/models", ("read", "prove", "admin"), "register"),
+        ("/admin/models/mdl_1/prove", ("read", "register", "admin"), "prove"),
         ("/admin/tenants", ("read", "prove", "manage"), "admin"),
         (f"/admin/tenants/{LOCAL_TENANT}", ("read", "prove", "manage"), "admin"),
     ],
@@ -506,6 +692,167 @@ def test_pages_of_jobs_show_each_once_and_none_that_was_not_asked_for(busy: Site
     assert client.get("/admin/jobs?cursor=nonsense").status_code == 422
 
 
+@pytest.mark.parametrize("period", RANGES)
+def test_a_range_of_time_counts_what_ended_in_it(busy: Site, period: str) -> None:
+    page = busy.visitor(*SCOPES).get(f"/admin?range={period}").text
+    slots = RANGES[period].slots(now())
+    assert len(slots) == len(re.findall(r"UTC: \d+ succeeded", page))
+    with busy.database.read() as session:
+        ended = Job.finished_at >= slots[0].start, Job.kind != "shard"
+        states = session.scalars(select(Job.state).where(*ended)).all()
+    assert [f"{state} {states.count(state)}</li>" in page for state in TERMINAL] == [True] * 3
+
+
+def test_how_many_waited_is_by_when_they_were_made_and_taken_up(empty: Site) -> None:
+    moment = datetime(2026, 11, 22, 12, 30, tzinfo=UTC)
+    ago = [moment - timedelta(minutes=minutes) for minutes in range(300)]
+    times = [(ago[90], ago[60], ago[50]), (ago[150], None, ago[75]), (ago[15], None, None)]
+    with empty.database.write() as session:
+        for number, (made, started, finished) in enumerate(times):
+            job = Jobs(session).create(f"prf_{number}", "proof")
+            job.created_at, job.started_at, job.finished_at = made, started, finished
+            job.state = "succeeded" if started else "canceled" if finished else "queued"
+    with empty.database.read() as session:
+        slots = Overview(session, None).slots(RANGES["day"], moment)
+        elsewhere = Overview(session, "tnt_acme").slots(RANGES["day"], moment)
+        (pace,) = Overview(session, None).paces(slots[0].start)
+    # From 10:00: half an hour of one, all of it; from 11:00 a quarter of one and half of another.
+    assert [slot.waiting for slot in slots[-3:]] == pytest.approx([1.0, 0.75, 0.25])
+    assert {slot.waiting for slot in elsewhere} == {0.0}
+    assert (pace.kind, pace.count, pace.wait.p99, pace.work.p50) == ("proof", 1, 1800.0, 600.0)
+
+
+def test_percentiles_are_of_what_was_measured() -> None:
+    measured = Percentiles.of([float(seconds) for seconds in range(1, 201)])
+    assert measured == Percentiles(100.0, 180.0, 198.0)
+    assert Percentiles.of([3.0]) == Percentiles(3.0, 3.0, 3.0)
+
+
+def test_a_busy_month_is_counted_from_its_last_jobs(busy: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "MOST_ENDED", 20)
+    monkeypatch.setattr(overview, "MOST_TIMED", 10)
+    with busy.database.read() as session:
+        slots = Overview(session, None).slots(RANGES["month"], now())
+    assert sum(slot.total for slot in slots) <= 20
+    assert slots[0].waiting is None, "of what was not looked at, nobody knows whether it waited"
+
+
+def test_a_model_shows_its_layers_and_what_each_takes(busy: Site) -> None:
+    with busy.database.read() as session:
+        model = session.scalars(select(Model).where(Model.weight_privacy == "public")).first()
+    assert model is not None
+    page = busy.visitor(*SCOPES).get(f"/admin/models/{model.id}").text
+    for layer in layers(shown.described("label"), None):
+        assert f'<th scope="row">{layer.name}</th>' in page
+        assert f'<td class="right">{layer.rows or "–"}</td>' in page
+    assert "32 × 64" in page
+    assert "0 to 16" in page, "the input's range is missing"
+    assert busy.visitor("read", tenant="tnt_x").get(f"/admin/models/{model.id}").status_code == 404
+
+
+@pytest.mark.parametrize("form", shown.FORMS)
+def test_the_rows_of_all_layers_are_those_of_the_circuit(form: str) -> None:
+    described = shown.described(form)
+    found = layers(described, 2.0)
+    assert sum(layer.rows for layer in found) == described["constraints"]["total"]
+    assert sum(layer.seconds or 0.0 for layer in found) == pytest.approx(2.0)
+    assert [layer.name for layer in found][:4] == ["input", "reshape1", "dense1", "dense2"]
+
+
+@pytest.fixture(scope="module")
+def asking(prepared: tuple[Path, ClientModel], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """With a registered model."""
+    folder = tmp_path_factory.mktemp("asking") / "data"
+    shutil.copytree(prepared[0], folder)
+    with site(folder) as asking:
+        yield asking
+
+
+def test_a_model_is_registered_with_the_apis_checks(asking: Site) -> None:
+    client = asking.visitor("read", "register", "prove")
+    page = client.get("/admin/models/new").text
+    fields = {"token": token(page), "name": "", "weight_privacy": "public", "bits": "8"}
+    files = {"model": ("mine.onnx", tiny_onnx()), "calibration": ("a.npy", tiny_calibration())}
+    for change, field in (
+        ({"bits": "9"}, "bits"),
+        ({"weight_privacy": "secret"}, "weight_privacy"),
+        ({"name": "a\nb"}, "name"),
+    ):
+        answer = client.post("/admin/models", data=fields | change, files=files)
+        assert answer.status_code == 422
+        assert f'id="{field}-refusal"' in answer.text
+        assert (escape(change[field]) in answer.text) or field == "weight_privacy", "what was entered is lost"
+    answer = client.post("/admin/models", data=fields, files={"model": files["model"]})
+    assert 'id="calibration-refusal"' in answer.text
+    answer = client.post("/admin/models", data=fields, files=files | {"calibration": ("a.npy", b"[1, null]")})
+    assert 'id="calibration-refusal"' in answer.text
+    samples, classes = labelled()
+    files |= {"calibration": ("a.npy", samples), "calibration_labels": ("b.npy", classes[:-1])}
+    answer = client.post("/admin/models", data=fields, files=files)
+    assert 'id="calibration_labels-refusal"' in answer.text
+    answer = client.post(
+        "/admin/models", data=fields, files=files | {"calibration_labels": ("b.npy", classes)}
+    )
+    assert answer.status_code == 303
+    with asking.database.read() as session:
+        model = session.get_one(Model, answer.headers["Location"].rpartition("/")[2])
+        assert model.report is not None
+        assert model.report["accuracy"] is not None
+        assert (model.name, model.weight_privacy, model.bits) == ("mine", "public", 8)
+        assert session.scalars(select(AuditEntry.action).where(AuditEntry.target == model.id)).all() == [
+            "model.create"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"input": "[0.1, 0.2]"}, "input"),
+        ({"input": "[0.1, 0.2, 0.3, null]"}, "input"),
+        ({"input": "no JSON"}, "input"),
+        ({}, "input"),
+        ({"input": "[0.1, 0.2, 0.3, 0.4]", "reveal": "top"}, "top"),
+        ({"input": "[0.1, 0.2, 0.3, 0.4]", "reveal": "top", "top": "99"}, "top"),
+        ({"input": "[0.1, 0.2, 0.3, 0.4]", "challenge": "x" * 201}, "challenge"),
+        ({"scheme": "accuracy"}, "dataset_id"),
+        ({"scheme": "accuracy", "dataset_id": "dst_1"}, "dataset_id"),
+        ({"scheme": "recognition", "input": "[0.1, 0.2, 0.3, 0.4]"}, "reference"),
+    ],
+)
+def test_a_proof_is_refused_beside_the_field(
+    asking: Site, model: ClientModel, fields: dict[str, str], wrong: str
+) -> None:
+    client = asking.visitor("read", "prove")
+    form = client.get(f"/admin/models/{model.id}/prove")
+    answer = client.post(str(form.url), data={"token": token(form.text), **fields})
+    assert answer.status_code in (404, 422)
+    assert f'id="{wrong}-refusal"' in answer.text
+    if text := fields.get("input"):
+        assert f">{text}</textarea>" in answer.text
+
+
+def test_a_proof_is_asked_for_as_over_the_api(asking: Site, model: ClientModel) -> None:
+    client = asking.visitor("read", "prove")
+    form = client.get(f"/admin/models/{model.id}/prove")
+    said = {"token": token(form.text), "scheme": "inference", "reveal": "logits", "challenge": "lunch"}
+    said |= {"input_privacy": "public", "top": "3", "threshold": "7"}  # the last two are of other forms
+    for files in (
+        {"input_file": ("a.npy", npy([0.1, 0.2, 0.3, 0.4]))},
+        {"input_file": ("a.json", b"[0.1, 0.2, 0.3, 0.4]")},
+    ):
+        answer = client.post(str(form.url), data=said, files=files)
+        assert answer.status_code == 303, answer.text
+        with asking.database.read() as session:
+            proof = session.get_one(Proof, answer.headers["Location"].rpartition("/")[2])
+            assert proof.request["reveal"] == "logits"
+            assert (proof.request["input_privacy"], proof.request["challenge"]) == ("public", "lunch")
+    work_on(asking.runtime, proof.id)
+    assert "<q>lunch</q>" in client.get(f"/admin/jobs/{proof.id}").text
+    with asking.database.read() as session:
+        stages = {*session.get_one(Job, proof.id).timings, *session.get_one(Job, model.id).timings}
+    assert stages <= EXPLAINED.keys()
+
+
 def test_the_overview_counts_what_is_there(busy: Site) -> None:
     page = busy.visitor(*SCOPES).get("/admin").text
     with busy.database.read() as session:
@@ -523,7 +870,7 @@ def test_the_overview_counts_what_is_there(busy: Site) -> None:
 def test_a_proof_is_handed_out_as_a_file(busy: Site) -> None:
     client = busy.visitor("read")
     answer = client.get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}/proof")
-    assert answer.json() == {"proofs": ["…"]}
+    assert answer.json()["proofs"] == ["…"]
     assert answer.headers["Content-Disposition"].startswith("attachment")
     assert (
         client.get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded', 'model')}/proof").status_code == 409
@@ -541,10 +888,12 @@ def test_both_databases_show_the_same(each_runtime: Runtime) -> None:
         failed = sum(job.state == "failed" and job.kind != "shard" for job in ended)
         assert f">{failed} failed</a>" in page
         assert len(set(re.findall(r"<title>(\d\d:00) UTC", page))) == 24
+        for period in RANGES:
+            assert client.get(f"/admin?range={period}").status_code == 200
 
 
 def test_a_service_that_asks_for_no_keys_lets_its_host_in(tmp_path: Path) -> None:
-    runtime = Runtime.open(Settings(data_dir=tmp_path / "data"))
+    runtime = Runtime.open(Settings(data_dir=tmp_path / "data", auth="off"))
     schema.migrate(runtime.database)
     with serving(runtime) as url, httpx.Client(base_url=url) as client:
         assert client.get("/admin").status_code == 200

@@ -1,4 +1,7 @@
-"""The dashboard in a browser, at a desk and on a phone: a job moves, one is canceled, a failure is read."""
+"""The dashboard in a browser, at a desk and on a phone: a job moves, one is canceled, a failure is read, a
+model is registered. Every page is looked at, by day and by night; where ``ZENSERVE_SCREENSHOTS`` names a
+folder, pictures of them go there.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,29 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 import pytest
+from sqlalchemy import select
 
 from client import Model
+from service.api.access import SCOPES
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers
-from service.storage.tables import LOCAL_TENANT, Worker
-from tests.service.busy import key_for
+from service.storage.tables import LOCAL_TENANT, Job, Proof, Webhook, Worker
+from tests.service.busy import fill, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
-from tests.service.support import serving, until
+from tests.service.support import serving, tiny_calibration, tiny_onnx, until
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-FLAGS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking")
 WIDTHS = {"desk": 1280, "phone": 375}
+MOST_PIXELS = 1000
+"""So far down pictures go."""
 CAUSE = {"code": "resource.disk", "detail": "the disk of cpu-2 is full", "field": None}
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
 
 class Site:
@@ -38,7 +41,7 @@ class Site:
 
     def __init__(self, runtime: Runtime, url: str, worker: psutil.Process, model_id: str) -> None:
         self.runtime, self.url, self.worker, self.model_id = runtime, url, worker, model_id
-        self.key = key_for(runtime, LOCAL_TENANT, "read", "prove", "admin", name="on call")
+        self.key = key_for(runtime, LOCAL_TENANT, "read", "prove", "register", "admin", name="on call")
 
     def suspend(self) -> None:
         """Hold the worker up, and not while it keeps everybody else from writing."""
@@ -86,23 +89,109 @@ def _live(runtime: Runtime) -> Sequence[Worker]:
         return Workers(session).live()
 
 
+@dataclass(frozen=True)
+class View:
+    """A page, what it must say, and the pictures that are taken of it."""
+
+    name: str
+    path: str
+    text: str
+    pictures: tuple[str, ...] = ("desk",)
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=[f"--{flag}" for flag in FLAGS])
-        yield browser
-        browser.close()
+def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, list[View]]]:
+    """A busy service: its address, a key, and all of its pages."""
+    runtime = open_runtime(tmp_path_factory.mktemp("views") / "data", auth="keys", rate_per_minute=100_000)
+    fill(runtime, 150)
+    key = key_for(runtime, LOCAL_TENANT, *SCOPES, name="on call")
+    with runtime.database.read() as session:
+        jobs = session.scalars(select(Job).where(Job.tenant_id == LOCAL_TENANT)).all()
+        proofs = session.scalars(select(Proof)).all()
+        webhook = session.scalars(select(Webhook.id)).first()
+    shown = next(proof.id for proof in proofs if proof.request.get("reveal") == "logits")
+    model = next(proof.model_id for proof in proofs if proof.id == shown)
+    broken = next(job.id for job in jobs if job.state == "failed" and job.attempt == 3)
+    sharded = next(proof.id for proof in proofs if proof.scheme == "accuracy")
+    with serving(runtime) as url:
+        yield (
+            url,
+            key,
+            [
+                View("overview", "/admin", "How long jobs wait and take", ("desk", "phone", "night")),
+                View("overview-week", "/admin?range=week", "Jobs that wait"),
+                View("jobs", "/admin/jobs", "Older", ("night",)),
+                View("proof", f"/admin/jobs/{shown}", "lunch at twelve", ("desk", "phone")),
+                View("failure", f"/admin/jobs/{broken}", "Why it failed"),
+                View("shards", f"/admin/jobs/{sharded}", "Shards"),
+                View("models", "/admin/models", "Register a model"),
+                View("model", f"/admin/models/{model}", "dense1", ("desk", "phone")),
+                View("new-model", "/admin/models/new", "Calibration"),
+                View("new-proof", f"/admin/models/{model}/prove", "Draw here", ("desk", "phone")),
+                View("circuits", "/admin/circuits", "inference"),
+                View("webhooks", "/admin/webhooks", "hooks.acme.example"),
+                View("webhook", f"/admin/webhooks/{webhook}", "timed out"),
+                View("keys", "/admin/keys", "on call"),
+                View("tenants", "/admin/tenants", "Acme Diagnostics"),
+                View("audit", "/admin/audit", "opening.reveal"),
+            ],
+        )
+    runtime.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_by_day_and_by_night(width: str, browser: Any, views: tuple[str, str, list[View]]) -> None:
+    url, key, pages = views
+    page = browser.new_page(viewport={"width": WIDTHS[width], "height": 800}, base_url=url)
+    complaints = complaints_of(page)
+    page.goto("/admin/login")
+    picture(page, "login", width)
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/admin")
+    for view in pages:
+        page.goto(view.path)
+        assert view.text in page.inner_text("main"), view.name
+        for light in ("light", "dark"):
+            page.emulate_media(color_scheme=light)
+            assert page.evaluate("document.documentElement.scrollWidth") == WIDTHS[width], view.name
+            picture(page, view.name, width if light == "light" else f"night-{width}", view.pictures)
+    page.close()
+    assert complaints == []
+
+
+def picture(page: Any, name: str, kind: str, wanted: tuple[str, ...] = ("desk",)) -> None:
+    """Where pictures are asked for, and this kind is one of those of the page."""
+    folder, kind = os.environ.get("ZENSERVE_SCREENSHOTS"), {"night-desk": "night"}.get(kind, kind)
+    if folder and kind in wanted:
+        only = "" if kind == wanted[0] else f"-{kind}"
+        width, height = page.viewport_size["width"], page.viewport_size["height"]
+        whole = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({"width": width, "height": min(whole, MOST_PIXELS)})
+        page.screenshot(path=Path(folder, f"{name}{only}.png"))
+        page.set_viewport_size({"width": width, "height": height})
+
+
+def complaints_of(page: Any) -> list[str]:
+    """Whatever the browser complains about, blocked content too; refused forms are answered with 422."""
+    complaints: list[str] = []
+
+    def hear(message: Any) -> None:
+        if message.type == "error" and "422" not in message.text:
+            complaints.append(message.text)
+
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", hear)
+    return complaints
 
 
 @pytest.fixture(params=WIDTHS)
 def page(request: pytest.FixtureRequest, browser: Any, site: Site) -> Iterator[Any]:
-    """Logged in. Whatever the browser complains about, blocked content too, fails."""
+    """Logged in. Whatever the browser complains about fails."""
     width = WIDTHS[request.param]
     page = browser.new_page(viewport={"width": width, "height": 800}, base_url=site.url)
     page.set_default_timeout(120_000)
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: complaints.extend([message.text] * (message.type == "error")))
+    complaints = complaints_of(page)
     page.goto("/admin/jobs")
     page.get_by_label("API key").fill(site.key)
     page.get_by_role("button", name="Log in").click()
@@ -129,6 +218,10 @@ def test_a_job_is_watched_from_the_queue_to_its_proof(page: Any, site: Site) -> 
     with page.expect_download() as download:
         page.get_by_role("link", name="Download the proof").click()
     assert '"statement"' in Path(download.value.path()).read_text()
+    page.get_by_role("link", name="Verify it").click()
+    page.wait_for_selector(".verdict.good")
+    assert page.inner_text("#drop-title") == f"{job_id}.json"
+    picture(page, "verify-valid", "desk" if page.viewport_size["width"] == WIDTHS["desk"] else "phone")
 
 
 def test_a_job_is_canceled(page: Any, site: Site) -> None:
@@ -156,6 +249,49 @@ def test_a_failure_is_found_and_read_and_tried_again(page: Any, site: Site) -> N
     page.wait_for_selector(".verdict .state.queued")
     site.worker.resume()
     page.wait_for_selector(".verdict .state.succeeded")
+
+
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
+def test_a_model_is_registered_and_asked_for_a_proof(page: Any, site: Site) -> None:
+    site.suspend()
+    page.goto("/admin/models/new")
+    file = {"name": "digits.onnx", "mimeType": "application/octet-stream", "buffer": b"no network"}
+    page.set_input_files("#model", file)
+    page.set_input_files("#calibration", file | {"name": "inputs.npy", "buffer": tiny_calibration()})
+    page.fill("#name", "mine")
+    page.get_by_role("button", name="Register").click()
+    page.wait_for_selector("#model-refusal")
+    assert page.evaluate("[...document.querySelector('#calibration').files].map((file) => file.name)") == [
+        "inputs.npy"
+    ]
+    assert page.input_value("#name") == "mine"
+    page.set_input_files("#model", file | {"buffer": tiny_onnx()})
+    page.get_by_role("button", name="Register").click()
+    page.wait_for_url("**/admin/jobs/mdl_*")
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_selector(".verdict .state.canceled")
+    page.goto(f"/admin/models/{site.model_id}")
+    page.get_by_role("link", name="Ask for a proof").click()
+    page.fill("#input", "[0.1, 0.2, 0.3]")
+    page.fill("#challenge", "lunch at twelve")
+    page.get_by_role("button", name="Prove").click()
+    page.wait_for_selector("#input-refusal")
+    assert "[4]" in page.inner_text("#input-refusal")
+    page.fill("#input", "[0.1, 0.2, 0.3, 0.4]")
+    page.get_by_role("button", name="Prove").click()
+    page.wait_for_url("**/admin/jobs/prf_*")
+    site.worker.resume()
+    page.wait_for_selector(".verdict .state.succeeded")
+    assert "lunch at twelve" in page.get_by_role("region", name="Result").inner_text()
+
+
+@pytest.mark.parametrize("page", ["desk"], indirect=True)
+def test_what_a_stage_is_can_be_read_with_the_keyboard(page: Any, site: Site) -> None:
+    page.goto(f"/admin/jobs/{site.model_id}")
+    term = page.locator(".timeline .term").first
+    assert not term.locator(".tip").is_visible()
+    term.focus()
+    assert term.locator(".tip").is_visible()
 
 
 @pytest.mark.parametrize("page", ["phone"], indirect=True)

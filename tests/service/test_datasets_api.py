@@ -17,10 +17,9 @@ from client.datasets import LabelledData, quantise
 from client.documents import Description, checked
 from prover import Revealed, check_opening
 from prover.cost import Size
-from service import intake
+from service import engine, intake
+from service.batches import even
 from service.runtime import Runtime
-from service.worker import engine
-from service.worker.tasks.batches import even
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
 from zenerrors import TensorError
 

@@ -73,9 +73,15 @@ def test_our_services_run_commands_that_exist(name: str) -> None:
     assert {option for option in options if option.startswith("--")} <= known
 
 
-def test_only_the_api_is_published_and_only_who_must_reaches_out() -> None:
-    assert [name for name, about in SERVICES.items() if "ports" in about] == ["api"]
-    assert {name for name, about in SERVICES.items() if "outside" in about["networks"]} == {"api", "beat"}
+def test_only_the_proxy_is_published_and_only_who_must_reaches_out() -> None:
+    assert [name for name, about in SERVICES.items() if "ports" in about] == ["proxy"]
+    assert {name for name, about in SERVICES.items() if "outside" in about["networks"]} == {"proxy", "beat"}
+
+
+def test_the_api_believes_the_proxy_alone() -> None:
+    assert {name for name, about in SERVICES.items() if "front" in about["networks"]} == {"proxy", "api"}
+    proxy = SERVICES["proxy"]["networks"]["front"]["ipv4_address"]
+    assert SERVICES["api"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
 
 
 def test_secrets_are_neither_in_the_file_nor_in_the_example() -> None:

@@ -43,10 +43,11 @@ def findings(runtime: Runtime) -> dict[str, Finding]:
 def test_a_service_in_good_order(with_model: Runtime) -> None:
     with heart(with_model) as heartbeat:
         heartbeat.tick()
+        with_model.queue.beat_lives()
         found = findings(with_model)
     unwell = {name for name, finding in found.items() if finding.verdict != "ok"}
     assert unwell <= {"processor"}, found  # whose kernels are those of the host
-    assert len(found) == 12
+    assert len(found) == 13
     assert "mdl_" in found["secret"].detail
 
 
@@ -65,8 +66,11 @@ def test_postgresql_redis_and_s3_in_good_order(
         "schema", "fail", "is not this version's", "run `zenserve migrate`"
     )
     schema.migrate(runtime.database)
+    assert findings(runtime)["beat"].verdict == "warn"
+    runtime.queue.beat_lives()
     found = findings(runtime)
     runtime.close()
+    assert found["beat"].verdict == "ok"
     assert {name for name, finding in found.items() if finding.verdict == "fail"} == set()
     assert found["store"].detail.startswith("s3://")
     assert found["clock"].verdict == "ok"

@@ -26,7 +26,7 @@ from service.storage.tables import Worker
 from tests.service.conftest import MAX_BODY_BYTES
 from tests.service.support import serving
 
-NESTED = b'{"model_id": "m", "input": ' + b"[" * 90_000
+NESTED = b'{"model_id": "m", "input": ' + b"[" * 20_000
 JSON = {"Content-Type": "application/json"}
 
 
@@ -198,9 +198,9 @@ def test_readyz_without_a_database(runtime: Runtime) -> None:
 
 def test_the_interactive_description_loads_nothing_from_elsewhere(shared_url: str) -> None:
     page = httpx.get(f"{shared_url}/docs").text
-    assert "//" not in page.partition("const ui")[0]
+    assert "//" not in page
     parts = re.findall(r'(?:href|src)="([^"]+)"', page)
-    assert len(parts) == 3
+    assert len(parts) == 4
     for part in parts:
         assert httpx.get(shared_url + part).status_code == 200
 

@@ -152,5 +152,7 @@ def test_a_bug_is_answered_and_logged_with_the_requests_id(
     assert answer.headers["X-Request-ID"] == answer.json()["request_id"] == "bug-7"
     [failed] = [line for line in lines.json if line["event"] == "request.failed"]
     assert failed["request_id"] == "bug-7"
+    assert failed["frames"][-1] == "RuntimeError"
+    assert failed["frames"][-2].endswith(" bug")
     assert requests(lines, 1)[-1]["status"] == 500
     assert str(SECRET) not in "".join(lines.text)

@@ -37,7 +37,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 @pytest.fixture
 def runtime(each_runtime: Runtime) -> Runtime:
     """With a row in every table."""
-    terms = Terms(tenant_id="tnt_a", idempotency_key="once", request_mac=bytes(32))
+    terms = Terms(tenant_id="tnt_a", idempotency_key="once", request_macs=(bytes(32),))
     with each_runtime.database.write() as session:
         session.add(Tenant(id="tnt_a", name="a", created_at=NOON))
         session.add(VerificationKey(id="key", document={}, circuit={}, created_at=NOON))
@@ -133,7 +133,7 @@ def test_keys_given_before_there_were_tenants_still_name_their_jobs(each_runtime
         )
     schema.migrate(each_runtime.database)
     with each_runtime.database.read() as session:
-        terms = Terms(idempotency_key="once", request_mac=bytes(32))
+        terms = Terms(idempotency_key="once", request_macs=(bytes(32),))
         assert Jobs(session).earlier(terms) == "prf_0"
         assert Jobs(session).earlier(Terms(tenant_id="tnt_b", idempotency_key="once")) is None
     assert rows(each_runtime, "SELECT idempotency_key FROM jobs") == [(scoped(LOCAL_TENANT, "once"),)]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
-import threading
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from client import Client, Model
+from circuits import load_onnx
+from client import ApiError, Client, Model
+from service import engine
 from service.api import sandbox
 from service.api.sandbox import CPU_SECONDS
+from service.api.turns import Turns
 from service.runtime import Runtime
-from service.worker import engine
 from tests.service.support import npy, tiny_calibration, tiny_onnx, work_on
 from zenerrors import ModelError, ResourceError
 
@@ -39,6 +41,45 @@ def test_a_model_is_prepared_by_a_job(api: Client, with_model: Runtime) -> None:
     assert model.verification_key_id is not None
     assert api.get_verification_key(model.verification_key_id)["key"]["setup"] == "development"
     assert model.timings["compile"] >= 0
+
+
+def test_what_quantisation_did_is_reported_with_labels_to_the_accuracy(api: Client) -> None:
+    samples = np.load(io.BytesIO(tiny_calibration()))
+    labels = load_onnx(tiny_onnx()).run(samples).argmax(axis=1)
+    plain = api.create_model(tiny_onnx(), tiny_calibration()).report
+    labelled = api.create_model(tiny_onnx(), tiny_calibration(), calibration_labels=npy(labels)).report
+    assert plain is not None
+    assert labelled is not None
+    assert (plain["images"], plain["accuracy"], plain["float_accuracy"]) == (32, None, None)
+    assert (labelled["float_accuracy"], labelled["accuracy"] > 0.8) == (1.0, True)
+    assert labelled["agreement"] == labelled["accuracy"]
+    for seen, compared in zip(plain["tensors"], labelled["tensors"], strict=True):
+        ranges = {name: seen[name] for name in ("name", "bits", "low", "high", "least", "greatest")}
+        assert ranges.items() <= compared.items()
+        assert seen["snr"] is None
+        assert compared["snr"] > 20
+    first = plain["tensors"][0]
+    assert (first["low"], first["high"]) == (samples.min(), samples.max())
+    assert first["greatest"] == pytest.approx(first["high"], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [
+        (np.zeros(31, int), "input.shape"),
+        (np.full(32, 3), "input.out_of_range"),
+        (np.full(32, 0.5), "input.out_of_range"),
+    ],
+)
+def test_labels_that_do_not_fit_the_calibration(api: Client, labels: Any, code: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        api.create_model(tiny_onnx(), tiny_calibration(), calibration_labels=npy(labels))
+    assert (refused.value.code, refused.value.field) == (code, "calibration_labels")
+
+
+def test_a_calibration_of_batches_of_one_fits(api: Client) -> None:
+    calibration = np.load(io.BytesIO(tiny_calibration()))[:, np.newaxis]
+    assert api.create_model(tiny_onnx(), npy(calibration)).state == "queued"
 
 
 def test_a_model_too_large_for_the_memory_fails_at_once_with_the_estimate(
@@ -157,21 +198,21 @@ def test_a_parser_that_takes_too_long_or_too_much_or_crashes_is_cut_off(
 ) -> None:
     monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.001)
     with pytest.raises(ResourceError, match=f"{CPU_SECONDS} seconds"):
-        sandbox.run("quantise", tiny_onnx(), tiny_calibration(), b"8")
+        sandbox.run("t", "read_model", tiny_onnx(), tiny_calibration(), b"8", b"")
     monkeypatch.undo()
     with pytest.raises(ModelError, match="broke down"):
-        sandbox.run("no such operation")
+        sandbox.run("t", "no such operation")
     huge = npy(np.zeros(1)).replace(b"(1,)", b"(1%s,)" % (b"0" * 10)).replace(b" " * 10 + b"\n", b"\n")
     with pytest.raises(ResourceError, match="GiB"):
-        sandbox.run("quantise", tiny_onnx(), huge, b"8")
+        sandbox.run("t", "read_model", tiny_onnx(), huge, b"8", b"")
 
 
 def test_whom_nobody_can_serve_soon_is_sent_away_and_keeps_no_thread(
     monkeypatch: pytest.MonkeyPatch, api: Client
 ) -> None:
-    monkeypatch.setattr(sandbox, "_queue", threading.BoundedSemaphore(1))
-    with sandbox._queue, pytest.raises(ResourceError) as refusal:
-        sandbox.run("quantise")
+    monkeypatch.setattr(sandbox, "_turns", Turns(places=1, most_waiting=0))
+    with sandbox._turns.turn("t"), pytest.raises(ResourceError) as refusal:
+        sandbox.run("t", "read_model")
     assert refusal.value.code == "resource.busy"
     assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"  # the place is free again
     assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"
@@ -183,7 +224,7 @@ def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "x" * 32)
     monkeypatch.setattr(subprocess, "run", lambda *_, env, **__: seen.update(env) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        sandbox.run("quantise")
+        sandbox.run("t", "read_model")
     assert not [name for name in seen if name.startswith(("ZENSERVE_", "AWS_"))]
 
 

@@ -1,5 +1,5 @@
-"""Requests that Schemathesis makes up from the service's own description: no answer is an accident, and each
-is one that the description tells of.
+"""The description of the API: fit to generate a client from, and true. Schemathesis makes requests up from
+it: no answer is an accident, and each is one that the description tells of.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from jsonschema import Draft202012Validator
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
@@ -34,6 +35,80 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
+
+NAMES = {
+    *("createModel", "listModels", "getModel", "cancelModel", "retryModel", "deleteModel", "followModel"),
+    *("getReceipt", "getRegistration", "getArchitecture"),
+    *("createCommitment", "listCommitments", "getCommitment", "getCommitmentOpening", "deleteCommitment"),
+    *("createDataset", "listDatasets", "getDataset", "cancelDataset", "retryDataset", "deleteDataset"),
+    *("followDataset", "getDatasetOpening"),
+    *("createProof", "listProofs", "getProof", "cancelProof", "retryProof", "deleteProof", "followProof"),
+    *("getProofDocument", "putUpload", "headUpload", "deleteUpload"),
+    *("verifyProof", "verifyBatch", "getVerificationKey"),
+    *("createKey", "listKeys", "revokeKey", "createTenant", "listTenants", "changeTenant", "listAudit"),
+    *("createWebhook", "listWebhooks", "getWebhook", "deleteWebhook", "testWebhook", "listDeliveries"),
+    *("redeliverMessage", "jobOver", "whoami", "getHealth", "getReadiness", "getVersion", "getMetrics"),
+}
+"""Methods of generated clients: none of them ever goes, or comes to mean something else."""
+
+
+@pytest.fixture
+def document(runtime: Runtime) -> dict[str, Any]:
+    return create_app(runtime).openapi()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for part in ("paths", "webhooks"):
+        for path, methods in document[part].items():
+            for method, operation in methods.items():
+                yield f"{method} {path}", operation
+
+
+def bodies(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+        yield from part.get("content", {}).values()
+
+
+def test_operations_have_names_that_stay(document: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, operation in operations(document)]
+    assert len(names) == len(set(names))
+    assert set(names) >= NAMES
+    assert all(name.isidentifier() and name[0].islower() and "_" not in name for name in names)
+    assert not any("_" in name for name in document["components"]["schemas"])
+
+
+def test_nothing_is_left_undescribed(document: dict[str, Any]) -> None:
+    for name, schema in document["components"]["schemas"].items():
+        for field, described in schema.get("properties", {}).items():
+            assert described.get("description"), f"{name}.{field}"
+    for place, operation in operations(document):
+        assert operation["summary"], place
+        assert operation["description"], place
+        for parameter in operation.get("parameters", ()):
+            assert parameter.get("description"), f"{place}: {parameter['name']}"
+            assert parameter.get("example") is not None, f"{place}: {parameter['name']}"
+    for scheme in document["components"]["securitySchemes"].values():
+        assert scheme["description"]
+
+
+def test_every_body_has_an_example_that_fits_it(document: dict[str, Any]) -> None:
+    parts = {"components": document["components"]}
+    for place, operation in operations(document):
+        for body in bodies(operation):
+            wrong = Draft202012Validator(parts | body.get("schema", {})).iter_errors(body["example"])
+            assert [f"{place}: {error.json_path} {error.message}" for error in wrong] == []
+
+
+def test_answers_are_described_with_their_headers(document: dict[str, Any]) -> None:
+    made = document["paths"]["/v1/proofs"]["post"]["responses"]
+    assert {"201", "202", "507"} <= made.keys()
+    for status in ("201", "202"):
+        assert {"Location", "Preference-Applied", "RateLimit", "X-Request-ID"} <= made[status][
+            "headers"
+        ].keys()
+    assert made["202"]["content"]["application/json"]["example"]["state"] == "queued"
+    assert "Retry-After" in made["429"]["headers"]
+    assert "WWW-Authenticate" in made["401"]["headers"]
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import pytest
 
 from client import ApiError, Client, Model
 from prover import VerifyingKey, reference
-from service.api.routes.dependencies import _wait_seconds
+from service import engine
+from service.api.routes.dependencies import _preference
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.worker import engine
 from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -75,12 +75,18 @@ def test_prefer_wait_is_not_a_deadline(url: str, model: Model) -> None:
 
 
 def test_the_longest_wait_is_a_minute() -> None:
-    assert [_wait_seconds(text) for text in ("wait=5", "respond-async, wait=61", f"wait={'9' * 5000}")] == [
-        5,
-        60,
-        60,
-    ]
-    assert [_wait_seconds(text) for text in (None, "wait", "wait=x", "wait=-1")] == [0, 0, 0, 0]
+    for text, wait in (
+        *(("wait=5", 5), ("respond-async, wait=61", 60), (f"wait={'9' * 5000}", 60)),
+        *((None, 0), ("wait", 0), ("wait=x", 0), ("wait=-1", 0)),
+    ):
+        assert _preference(text).wait == wait
+
+
+def test_a_dry_run_is_asked_for_by_its_name() -> None:
+    for wish in ("dry-run", "wait=5, dry-run", "dry-run; why=not", "dry-run,wait=1"):
+        assert _preference(wish).dry_run
+    for other in (None, "", "dry-running", "no-dry-run", "wait=1"):
+        assert not _preference(other).dry_run
 
 
 def test_checking_an_input_compiles_no_circuit(
@@ -175,7 +181,9 @@ def test_cancel_of_a_running_proof_waits_for_its_worker(
 
 INPUTS = {
     "shape": ([0.1, 0.2, 0.3], "input.shape", "[3]"),
-    "nesting": ([INPUT], "input.shape", "[1, 4]"),
+    "nesting": ([[INPUT]], "input.shape", "[1, 1, 4]"),
+    "a batch of two": ([INPUT, INPUT], "input.shape", "[2, 4]"),
+    "NaN in a batch of one": ([[0.1, 0.2, float("nan"), 0.4]], "input.not_finite", "[2]"),
     "ragged": ([[0.1], 0.2], "input.not_numeric", "rectangular"),
     "words": (["a", "b", "c", "d"], "input.not_numeric", "numbers"),
     "numbers in quotes": (["1", "0", "0", "0"], "input.not_numeric", "numbers"),
@@ -199,6 +207,11 @@ def test_a_bad_input_is_refused_at_the_door(shared_url: str, model: Model, case:
     problem = response.json()
     assert (response.status_code, problem["code"], problem["field"]) == (422, code, "input")
     assert hint in problem["detail"]
+
+
+def test_a_batch_of_one_is_the_input_in_it(api: Client, model: Model) -> None:
+    assert api.create_proof(model.id, [INPUT]).state == "queued"
+    assert api.create_commitment(model.id, "input", [INPUT]).kind == "input"
 
 
 def test_a_model_that_is_not_ready_or_not_there(api: Client) -> None:

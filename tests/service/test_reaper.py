@@ -22,7 +22,7 @@ from tests.service.support import add_job, work_on
 
 
 def messages(runtime: Runtime) -> list[Path]:
-    return list((runtime.settings.data_dir / "broker" / "messages").iterdir())
+    return list((runtime.settings.data_dir / "broker").glob("*/*.json"))
 
 
 def test_a_job_whose_message_was_lost_is_enqueued_again(runtime: Runtime) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
+from circuits import load_onnx
 from client import ApiError, Client, Commitment, Model
 from service.beat.reaper import reap
 from service.runtime import Runtime
@@ -62,6 +64,10 @@ def test_a_proof_shows_what_is_to_be_revealed(api: Client, with_model: Runtime, 
     assert logits["label"] == label == max(range(3), key=logits["logits"].__getitem__)
     assert min(logits["logits"]) < 0
     assert top == {"top": sorted(range(3), key=lambda i: -logits["logits"][i])[:2]}
+    listed = [proof for proof in api.proofs() if proof.values and "logits" in proof.values]
+    real = api.get_proof(listed[0].id).logits
+    assert real == pytest.approx(load_onnx(tiny_onnx()).run(np.array([INPUT]))[0], abs=0.05)
+    assert api.get_proof(next(api.proofs()).id).logits is None
 
 
 def test_a_committed_input_serves_several_proofs(api: Client, with_model: Runtime, model: Model) -> None:

@@ -16,7 +16,8 @@ from service import log
 from service.api import access
 from service.runtime import Runtime
 from service.storage.tables import LOCAL_TENANT
-from tests.servers import fresh_database, program
+from tests.programs import Find
+from tests.servers import fresh_database
 from tests.service.conftest import open_runtime
 from tests.service.support import SECRET, serving, tiny_calibration, tiny_onnx, work_on
 
@@ -36,7 +37,7 @@ def dumped(postgres_url: str, tmp_path: Path) -> Iterator[tuple[Runtime, str]]:
 
 
 def test_what_a_thief_of_the_database_the_store_and_the_logs_does_not_find(
-    dumped: tuple[Runtime, str], caplog: pytest.LogCaptureFixture
+    dumped: tuple[Runtime, str], program: Find, caplog: pytest.LogCaptureFixture
 ) -> None:
     runtime, url = dumped
     caplog.set_level(logging.DEBUG, "zenserve")

@@ -17,7 +17,8 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import event, text, update
 
 import client
-from service.api.routes import following, submission
+from service.api import watcher
+from service.api.routes import submission
 from service.jobs.lifecycle import Jobs
 from service.jobs.queue import Queue
 from service.runtime import Runtime
@@ -129,6 +130,25 @@ def test_equal_requests_at_once_make_one_thing(
                 assert connection.scalar(text(f"SELECT count(*) FROM {table}")) == count  # noqa: S608
 
 
+def test_a_tenant_s_limit_holds_however_many_ask_at_once(
+    each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Queue, "send", lambda *_: None)  # there is no broker
+    with calling(each_runtime) as http:
+        body = {"model_id": ready_model(http, each_runtime), "input": INPUT}
+        http.patch(f"/v1/tenants/{LOCAL_TENANT}", json={"max_queued": 5}).raise_for_status()
+        start = threading.Barrier(50)
+
+        def post() -> int:
+            with httpx.Client(base_url=http.base_url) as caller:
+                start.wait()
+                return caller.post("/v1/proofs", json=body).status_code
+
+        with ThreadPoolExecutor(50) as pool:
+            answers = [future.result() for future in [pool.submit(post) for _ in range(50)]]
+    assert sorted(answers) == [202] * 5 + [429] * 45
+
+
 def test_two_tenants_may_choose_one_idempotency_key(with_model: Runtime, model: client.Model) -> None:
     keyed = asking_for_keys(with_model)
     other = add_tenant(keyed, "other")
@@ -213,7 +233,7 @@ def test_a_stream_ends_where_its_job_is_deleted(
 def test_a_stream_ends_soon_after_its_key(
     with_model: Runtime, model: client.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(following, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(watcher, "CHECK_SECONDS", 0.1)
     keyed = asking_for_keys(with_model)
     key = add_key(keyed, "read", "prove")
     with calling(keyed) as http:
@@ -296,9 +316,3 @@ def test_what_is_deleted_while_it_is_asked_for_is_a_conflict(
     monkeypatch.setattr(admitted, deleted)
     answer = http.post("/v1/proofs", json={"model_id": model.id, "input": INPUT})
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict.changed")
-
-
-def test_where_many_follow_each_asks_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert following._pause() == following.POLL_SECONDS <= 0.2
-    monkeypatch.setattr(following, "_followers", 1000)
-    assert following._pause() == 5.0

@@ -50,7 +50,7 @@ def test_a_table_is_printed_as_text_csv_or_json(run: Any) -> None:
     rows = list(csv.DictReader(io.StringIO(table)))
     (row,) = (row for row in rows if row["circuit"] == "ZenServe, level 2")
     assert int(row["total"]) == found.total()
-    _, document, _ = run("zen-5.3", "--format", "json")
+    _, document, _ = run("zen-5.3", "--json")
     (entry,) = json.loads(document)
     assert entry["name"] == "zen-5.3"
     assert [str(row["circuit"]) for row in entry["rows"]] == [row["circuit"] for row in rows]

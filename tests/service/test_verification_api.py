@@ -12,7 +12,8 @@ from py_arkworks_bls12381 import G1Point
 
 from client import ApiError, Client, Model
 from client.documents import KeyFile, Statement, checked, key_id
-from service.api.routes import verification
+from service.api import effort
+from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
@@ -192,13 +193,14 @@ def test_a_malformed_request_is_a_problem_and_no_verdict(
 def test_an_inline_key_of_too_many_points_is_not_read(
     api: Client, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    points = key["key"]["ic"]
-    monkeypatch.setattr(verification, "MOST_INLINE_POINTS", len(points))
+    asked = VerifyRequest.model_validate({"proof": document, "verification_key": key})
+    monkeypatch.setattr(effort, "MOST_POINTS", effort.points(asked))
     assert api.verify(document, key).valid
-    with pytest.raises(ApiError) as refusal:
-        api.verify(document, key | {"key": key["key"] | {"ic": [*points, "rubbish"]}})
-    assert (refusal.value.status, refusal.value.code) == (422, "resource.key_size")
-    assert refusal.value.field == "verification_key.key.ic"
+    for more in ({"ic": [*key["key"]["ic"], "rubbish"]}, {"segments": [*key["key"]["segments"], {}]}):
+        with pytest.raises(ApiError) as refusal:
+            api.verify(document, key | {"key": key["key"] | more})
+        assert (refusal.value.status, refusal.value.code) == (422, "resource.verification")
+        assert refusal.value.field == "proof"
 
 
 def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model) -> None:

@@ -6,21 +6,17 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
+from bench.strangers import widened
 from client import Client
-from client.documents import KeyFile, KeyReference, ProofDocument, key_id
+from client.documents import KeyFile, checked
 from client.verification import judge_each
-from client.words import make_statement
-from kernels import fr, g1
-from prover import VerifyingKey
-from prover.points import G1_BYTES
-from service.api import body_limit, verifier
-from service.api.routes import verification
+from service.api import body_limit, effort, verifier
+from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from service.storage.repositories import Circuits, VerificationKeys
 from tests.service.support import serving
@@ -85,20 +81,22 @@ def test_a_bad_item_in_any_place_spoils_no_other(
 def test_a_batch_has_limits_that_it_names(
     shared_url: str, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(batch(shared_url, [{"proof": document}] * 64)) == 64
-    for items in ([], [{"proof": document}] * 65):
+    good = {"proof": document}
+    assert len(batch(shared_url, [good] * 64)) == 64
+    for items in ([], [good] * 65):
         answer = post(shared_url, {"proofs": items}, "/v1/verify/batch")
         assert (answer["status"], answer["code"], answer["field"]) == (422, "request.invalid", "proofs")
-    monkeypatch.setattr(verification, "MOST_PROOFS", 3)
-    monkeypatch.setattr(verification, "MOST_INLINE_POINTS", 2 * len(key["key"]["ic"]))
-    many = post(shared_url, {"proofs": [{"proof": document}] * 4}, "/v1/verify/batch")
-    assert (many["status"], many["code"], many["field"]) == (422, "resource.proof_count", "proofs")
     inline = {"proof": document, "verification_key": key}
-    assert all(verdict["valid"] for verdict in batch(shared_url, [inline] * 2))
-    large = post(shared_url, {"proofs": [inline] * 3}, "/v1/verify/batch")
-    assert (large["status"], large["code"]) == (422, "resource.key_size")
-    many = post(shared_url, {"proof": document | {"proofs": document["proofs"] * 4}})
-    assert (many["code"], many["field"]) == ("resource.proof_count", "proof.proofs")
+    alone, with_key = (effort.points(VerifyRequest.model_validate(item)) for item in (good, inline))
+    monkeypatch.setattr(effort, "MOST_POINTS", 3 * alone)
+    assert all(verdict["valid"] for verdict in batch(shared_url, [good] * 3))
+    for items in ([good] * 4, [good, good, inline]):
+        many = post(shared_url, {"proofs": items}, "/v1/verify/batch")
+        assert (many["status"], many["code"], many["field"]) == (422, "resource.verification", "proofs")
+        assert str(3 * alone) in many["detail"]
+    shards = post(shared_url, {"proof": document | {"proofs": document["proofs"] * 50}})
+    assert (shards["code"], shards["field"]) == ("resource.verification", "proof")
+    assert with_key > alone
 
 
 def test_many_at_once_get_their_own_verdicts(shared_url: str, document: Document, key: Document) -> None:
@@ -165,13 +163,13 @@ def test_a_stranger_may_send_less(
     shared_url: str, document: Document, monkeypatch: pytest.MonkeyPatch, announced: bool
 ) -> None:
     body = json.dumps({"proof": document}).encode()
-    monkeypatch.setattr(body_limit, "STRANGERS_BYTES", len(body) - 1)
+    monkeypatch.setattr(body_limit, "_LIMITS", [("/v1/verify", len(body) - 1)])
     sent: bytes | Iterator[bytes] = body if announced else iter([body[:99], body[99:]])
     headers = {"Content-Type": "application/json"}
     answer = httpx.post(f"{shared_url}/v1/verify", content=sent, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (413, "request.too_large")
     assert f"larger than {len(body) - 1} bytes" in answer.json()["detail"]
-    monkeypatch.setattr(body_limit, "STRANGERS_BYTES", len(body))
+    monkeypatch.setattr(body_limit, "_LIMITS", [("/v1/verify", len(body))])
     assert httpx.post(f"{shared_url}/v1/verify", content=body, headers=headers).json()["valid"]
 
 
@@ -191,34 +189,9 @@ def test_a_bug_that_one_document_finds_is_its_own(
 
 
 def test_a_key_of_thousands_of_points(with_model: Runtime, document: Document, key: Document) -> None:
-    count = verification.MOST_INLINE_POINTS
-    real = VerifyingKey.from_json(key["key"])
-    more, split = count - len(real.ic), 1 + real.public
-    points = g1.compress(g1.fixed_base(g1.generator, fr.from_ints(range(2, 2 + more))))
-    added = [points[start : start + G1_BYTES] for start in range(0, len(points), G1_BYTES)]
-    large = replace(real, ic=(*real.ic[:split], *added, *real.ic[split:]))
-    group = {
-        "name": "input",
-        "first": real.public,
-        "count": more,
-        "shape": [more],
-        "minimum": 0,
-        "maximum": 255,
-    }
-    circuit = key["circuit"] | {"public_inputs": [*key["circuit"]["public_inputs"], group]}
-    key_file = KeyFile(
-        id=key_id(large.digest, circuit), setup=large.setup, key=large.to_json(), circuit=circuit
-    )
-    statement = make_statement(
-        circuit,
-        KeyReference(id=key_file.id, setup=key_file.setup),
-        values={**document["statement"]["values"], "input": [7] * more},
-        commitments=document["statement"]["commitments"],
-        made_at=document["statement"]["made_at"],
-    )
-    forged = ProofDocument.of(statement, [bytes.fromhex(proof) for proof in document["proofs"]])
+    large, forged = widened(document, key, effort.MOST_POINTS)
     with with_model.database.write() as session:
-        Circuits(session).add("0" * 64, "0" * 64, key_file, constraints=0, size=0)
+        Circuits(session).add("0" * 64, "0" * 64, checked(KeyFile, large), constraints=0, size=0)
     with serving(with_model) as url:
         for _ in range(2):
-            assert post(url, {"proof": forged.model_dump(mode="json")})["reason"] == "pairing_mismatch"
+            assert post(url, {"proof": forged})["reason"] == "pairing_mismatch"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ import pytest
 from client import Client
 from service.api import pages
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-FLAGS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking")
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 LARGE = """() => {
   const transfer = new DataTransfer(), field = document.querySelector("#proof");
@@ -26,18 +22,6 @@ LARGE = """() => {
 }"""
 
 Document = dict[str, Any]
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(
-            executable_path=CHROMIUM, args=[f"--{flag}" for flag in FLAGS], timeout=120_000
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from sqlalchemy import select, update
 
+from client.errors import SignatureError
 from client.webhooks import verify
 from service.api.routes.webhooks import Message
 from service.beat import outbound, webhooks
@@ -185,12 +186,40 @@ def test_a_message_says_what_happened_and_is_signed(open_networks: Runtime) -> N
 def test_the_signature_is_that_of_the_specification() -> None:
     """The example of https://www.standardwebhooks.com's libraries."""
     headers = webhooks.sign(
-        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1614265330,
         '{"test": 2432232314}',
     )
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_rotated_secret_signs_beside_the_one_of_before_for_a_day(open_networks: Runtime) -> None:
+    def signed() -> tuple[dict[str, str], str]:
+        sent = len(endpoint.came)
+        httpx.post(f"{url}/v1/webhooks/{first['id']}/test").raise_for_status()
+        until(lambda: len(endpoint.came) > sent)
+        return endpoint.came[-1]
+
+    def judged(secret: str, headers: dict[str, str], body: str) -> bool:
+        try:
+            verify(secret, headers, body.encode())
+        except SignatureError:
+            return False
+        return True
+
+    with receiver() as endpoint, serving(open_networks) as url, courier(open_networks):
+        first = httpx.post(f"{url}/v1/webhooks", json={"url": endpoint.url}).raise_for_status().json()
+        fresh = httpx.post(f"{url}/v1/webhooks/{first['id']}/rotate").raise_for_status().json()
+        assert fresh["secret"] != first["secret"]
+        both = signed()
+        assert [judged(each["secret"], *both) for each in (first, fresh)] == [True, True]
+        with open_networks.database.write() as session:
+            session.get_one(Webhook, first["id"]).previous_until = now() - timedelta(seconds=1)
+        one = signed()
+        assert [judged(each["secret"], *one) for each in (first, fresh)] == [False, True]
+        shown = httpx.get(f"{url}/v1/webhooks/{first['id']}").json()
+    assert shown.keys() & {"secret", "previous_secret"} == set()
 
 
 # Who is told, and when.

@@ -1,0 +1,59 @@
+"""What proofs show of the digits' network: real statements and descriptions, without the proofs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import circuits
+from circuits import Inference, QuantGraph
+from client.documents import KeyReference, timestamp
+from client.words import make_statement
+from service import intake
+from service.jobs.lifecycle import now
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+FORMS: dict[str, dict[str, Any]] = {
+    "label": {},
+    "logits": {"reveal": "logits", "input_privacy": "public"},
+    "top": {"reveal": "top", "top": 3},
+}
+
+
+@cache
+def network() -> QuantGraph:
+    onnx, calibration = (DIGITS / name for name in ("digits.onnx", "calibration.npy"))
+    return QuantGraph.from_bytes(intake.quantise(onnx.read_bytes(), calibration.read_bytes(), b"8"))
+
+
+@cache
+def circuit(form: str) -> Inference:
+    return circuits.compile_inference(network(), **FORMS[form])
+
+
+@cache
+def described(form: str) -> dict[str, Any]:
+    """As a key has it."""
+    return circuit(form).describe()
+
+
+@cache
+def _images() -> Any:
+    return np.load(DIGITS / "held_out.npz")["images"]
+
+
+def statement(form: str, image: int, key_id: str, challenge: str | None) -> dict[str, Any]:
+    """Of one of the images that the network was not trained with."""
+    q = network().input_type.quantise(_images()[image].astype(np.float64))
+    made = make_statement(
+        described(form),
+        KeyReference(id=key_id, setup="development"),
+        values=circuit(form).values(q),
+        commitments={},
+        made_at=timestamp(now()),
+        challenge=challenge,
+    )
+    return made.model_dump(mode="json")

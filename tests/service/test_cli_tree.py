@@ -1,0 +1,62 @@
+"""What holds of every command, whichever it is: the whole tree is walked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+import typer
+
+from service import cli
+
+RUN_UNTIL_STOPPED = {"serve", "api", "worker", "beat"}
+"""They answer nothing, and log."""
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, *path, name)
+        else:
+            yield " ".join([*path, name]), command
+
+
+ALL = dict(commands(typer.main.get_command(cli.app)))
+ANSWERING = sorted(ALL.keys() - RUN_UNTIL_STOPPED)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def command(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["zenserve", *arguments])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        return int(exit_.value.code or 0), capsys.readouterr().out
+
+    return command
+
+
+def test_the_walk_meets_them_all() -> None:
+    assert len(ANSWERING) > 45
+    assert {"prove", "commit", "models delete", "keys add", "ceremony powers new", "doctor"} < set(ANSWERING)
+
+
+@pytest.mark.parametrize("name", [name for name in ANSWERING if name != "verify"])
+def test_every_command_answers_in_json_or_with_a_field(name: str) -> None:
+    options = {option for parameter in ALL[name].params for option in parameter.opts}
+    assert {"--json", "--field"} <= options
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_command_has_both_helps(run: Any, name: str) -> None:
+    for option in ("-h", "--help"):
+        code, out = run(*name.split(), option)
+        assert (code, f" {name} " in out) == (0, True)
+
+
+def test_the_version(run: Any) -> None:
+    assert run("--version") == (0, f"zenserve {version('zenserve')}\n")
+    assert run("verify", "--version") == (0, f"zenserve verify {version('zenserve')}\n")

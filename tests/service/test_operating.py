@@ -1,0 +1,205 @@
+"""What operators and their programs are told, and by whom a browser may be sent."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections import namedtuple
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import httpx
+import pytest
+
+from client import Client
+from kernels.target import available_targets
+from service import doctor
+from service.api.routes.metrics import _checked_out, commit_of
+from service.beat.reaper import Reaper
+from service.jobs.queue import BEAT_SECONDS
+from service.log import _JsonFormatter
+from service.runtime import Runtime
+from service.settings import Settings
+from service.storage import schema
+from service.storage.database import Database
+from tests.service.conftest import open_runtime
+from tests.service.support import heart, serving, until
+from zenerrors import RequestError
+
+ROOT = Path(__file__).parents[2]
+SITE = "https://site.example"
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_a_full_disk_is_not_ready(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    full: set[Path] = set()
+
+    def usage(path: Path) -> Usage:
+        return Usage(1 << 40, 0, (5 << 20) if path in full else (1 << 40))
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    with heart(runtime) as heartbeat, serving(runtime) as url, Client(url) as client:
+        heartbeat.tick()
+        assert client.is_ready()
+        for folder in (runtime.settings.data_dir, runtime.settings.data_dir / "artifacts"):
+            full.add(folder)
+            answer = httpx.get(f"{url}/readyz")
+            assert answer.status_code == 503
+            assert answer.json()["failing"] == {
+                "disk": "5 MiB are free, of 256 that there should be: make room"
+            }
+            full.clear()
+        assert client.is_ready()
+
+
+def test_doctor_notices_that_no_beat_runs(runtime: Runtime) -> None:
+    assert doctor._beat(runtime).verdict == "warn"
+    reaper = Reaper(runtime)
+    reaper.start()
+    until(lambda: doctor._beat(runtime).verdict == "ok", "the beat to be seen")
+    reaper.finish()
+    long_ago = time.time() - BEAT_SECONDS
+    os.utime(runtime.settings.data_dir / "beat", (long_ago, long_ago))
+    assert "zenserve beat" in (doctor._beat(runtime).remedy or "")
+
+
+def test_the_version_says_what_runs_here(runtime: Runtime) -> None:
+    with serving(runtime) as url:
+        answer = httpx.get(f"{url}/version").json()
+    assert (answer["api"], answer["schema_revision"]) == ("v1", schema.revision_of(runtime.database))
+    assert answer["kernels"] in available_targets()
+    assert answer["backends"] == []
+
+
+def test_the_version_names_the_commit_and_the_workers(runtime: Runtime) -> None:
+    with heart(runtime) as heartbeat, serving(runtime) as url:
+        heartbeat.tick()
+        assert httpx.get(f"{url}/version").json()["backends"] == ["cpu"]
+    runtime.settings.commit = "0123abc"
+    with serving(runtime) as url:
+        assert httpx.get(f"{url}/version").json()["commit"] == "0123abc"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git (apt install git)")
+def test_a_checkout_is_asked_for_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    (tmp_path / "service").mkdir()
+    monkeypatch.setattr("service.__file__", str(tmp_path / "service" / "__init__.py"))
+    assert commit() is None
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    (tmp_path / "file").write_text("1")
+    for command in (["add", "file"], ["commit", "--quiet", "--message=first"]):
+        subprocess.run([*git, *command], check=True)
+    head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    assert commit() == head
+    (tmp_path / "file").write_text("2")
+    assert commit() == f"{head}-dirty"
+
+
+def commit() -> str | None:
+    _checked_out.cache_clear()
+    found = commit_of(Settings())
+    _checked_out.cache_clear()
+    return found
+
+
+def test_the_first_page_leads_to_the_dashboard(shared_url: str) -> None:
+    answer = httpx.get(f"{shared_url}/", follow_redirects=True)
+    assert answer.url.path == "/admin"
+    assert answer.status_code == 200
+
+
+def test_postgresql_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.storage.database.find_spec", lambda _: None)
+    with pytest.raises(RequestError, match=re.escape("pip install 'zenserve[production]'")):
+        Database("postgresql://user:password@host/name")
+
+
+@pytest.fixture
+def asked_by_a_site(tmp_path: Path) -> Iterator[httpx.Client]:
+    """A browser's requests, for a page of a site that may ask."""
+    runtime = open_runtime(tmp_path / "data", auth="keys", cors_origins=[SITE])
+    with serving(runtime) as url, httpx.Client(base_url=url, headers={"Origin": SITE}) as http:
+        yield http
+    runtime.close()
+
+
+def test_a_site_that_is_named_may_ask_and_reads_refusals_too(asked_by_a_site: httpx.Client) -> None:
+    wanted = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    preflight = asked_by_a_site.options("/v1/proofs", headers=wanted)
+    assert preflight.status_code == 200
+    assert preflight.headers["Access-Control-Allow-Origin"] == SITE
+    assert "authorization" in preflight.headers["Access-Control-Allow-Headers"].lower()
+    for answer, status in ((asked_by_a_site.get("/version"), 200), (asked_by_a_site.get("/v1/models"), 401)):
+        assert answer.status_code == status
+        assert answer.headers["Access-Control-Allow-Origin"] == SITE
+        assert "Access-Control-Allow-Credentials" not in answer.headers
+
+
+def test_other_sites_are_told_nothing(asked_by_a_site: httpx.Client, shared_url: str) -> None:
+    wanted = {"Origin": "https://other.example", "Access-Control-Request-Method": "GET"}
+    assert asked_by_a_site.options("/v1/proofs", headers=wanted).status_code == 400
+    answer = asked_by_a_site.get("/version", headers=wanted)
+    assert "Access-Control-Allow-Origin" not in answer.headers
+    answer = httpx.get(f"{shared_url}/version")
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("origin", ["*", "site.example", "https://site.example/", "https://a.b/c", "null"])
+def test_what_is_no_origin_is_refused(origin: str) -> None:
+    with pytest.raises(RequestError, match="ZENSERVE_CORS_ORIGINS"):
+        Settings.read(cors_origins=origin)
+
+
+def test_a_log_tells_what_an_error_came_of_and_not_what_it_says() -> None:
+    try:
+        try:
+            raise KeyError("a secret")
+        except KeyError as error:
+            raise ValueError("another") from error
+    except ValueError:
+        record = logging.LogRecord("zenserve", 40, "", 0, "failed", (), sys.exc_info())
+    line = _JsonFormatter().format(record)
+    assert re.search(r"KeyError.*ValueError", line)
+    assert "secret" not in line
+    assert "another" not in line
+
+
+@pytest.mark.parametrize(
+    ("project", "folders"),
+    [
+        (".", ["service", "circuits", "prover", "kernels", "client", "migrations"]),
+        ("client", ["client"]),
+    ],
+)
+def test_what_is_imported_is_declared(project: str, folders: list[str]) -> None:
+    about = tomllib.loads((ROOT / project / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[^\w.-]", wanted)[0].lower() for wanted in about["dependencies"]}
+    homes = packages_distributions()
+    undeclared = {
+        name
+        for folder in folders
+        for file in (ROOT / folder).rglob("*.py")
+        for name in _imported(file)
+        if name in homes and not declared & {home.lower().replace("_", "-") for home in homes[name]}
+    }
+    assert undeclared - {"zenserve"} == set()
+
+
+def _imported(file: Path) -> Iterator[str]:
+    """The packages that a module takes when it is imported itself."""
+    for statement in ast.parse(file.read_text()).body:
+        names = [statement.module] if isinstance(statement, ast.ImportFrom) else []
+        names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else names
+        for name in names:
+            top = (name or "").partition(".")[0]
+            if top not in sys.stdlib_module_names and not (ROOT / top).exists() and top != "zenerrors":
+                yield top
