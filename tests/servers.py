@@ -25,6 +25,8 @@ import pytest
 import redis
 from psycopg import sql
 
+from tests.programs import Find
+
 START_SECONDS = 60.0
 PASSWORD = "not a secret"  # noqa: S105  of servers that live as long as a test
 
@@ -33,15 +35,18 @@ class Server(ABC):
     """A server process with its files in a directory of its own. It can be stopped and started again."""
 
     user: str | None = None
+    programs: tuple[str, ...]
 
-    def __init__(self) -> None:
-        self._files = ExitStack()
-        self.folder = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="zenserve-test-")))
-        if as_user := self._as_user():
-            shutil.chown(self.folder, as_user)
-        self.prepare()
-        self.port = free_port()  # as late as can be: another process may take it
-        self.start()
+    def __init__(self, find: Find) -> None:
+        self.paths = {name: find(name) for name in self.programs}
+        with ExitStack() as files:
+            self.folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="zenserve-test-")))
+            if as_user := self._as_user():
+                shutil.chown(self.folder, as_user)
+            self.prepare()
+            self.port = free_port()  # as late as can be: another process may take it
+            self.start()
+            self._files = files.pop_all()
 
     def prepare(self) -> None:  # noqa: B027  most need nothing
         """Make what the server needs before its first start."""
@@ -88,6 +93,7 @@ class Postgres(Server):
     """PostgreSQL, which refuses to run as root."""
 
     user = "postgres"
+    programs = ("initdb", "postgres")
 
     def prepare(self) -> None:
         password = self.folder / "password"
@@ -95,7 +101,7 @@ class Postgres(Server):
         password.chmod(0o644)
         access = ["--username=zenserve", f"--pwfile={password}", "--auth=scram-sha-256"]
         how = ["--no-sync", "--no-instructions", "--encoding=UTF8", "--locale=C"]
-        self.run(program("initdb"), *access, *how, str(self.folder / "data"))
+        self.run(self.paths["initdb"], *access, *how, str(self.folder / "data"))
 
     def command(self) -> list[str]:
         options = {
@@ -108,7 +114,7 @@ class Postgres(Server):
             "max_connections": "200",
         }
         given = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        return [program("postgres"), "-D", str(self.folder / "data"), *given]
+        return [self.paths["postgres"], "-D", str(self.folder / "data"), *given]
 
     def answers(self) -> bool:
         try:
@@ -130,10 +136,12 @@ class Postgres(Server):
 class Redis(Server):
     """Redis with a password, which keeps on disk what it is told."""
 
+    programs = ("redis-server",)
+
     def command(self) -> list[str]:
         where = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder)]
         return [
-            program("redis-server"),
+            self.paths["redis-server"],
             *where,
             *("--requirepass", PASSWORD, "--appendonly", "yes", "--appendfsync", "always", "--save", ""),
         ]
@@ -158,16 +166,6 @@ def free_port() -> int:
             return port
 
 
-def program(name: str) -> str:
-    """Where it is, Debian's directories for PostgreSQL included. Skips the test where it is not."""
-    if found := shutil.which(name):
-        return found
-    versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: path.parts[-3])
-    if not versions:
-        pytest.skip(f"{name} is not installed: apt-get install postgresql redis-server")
-    return str(versions[-1])
-
-
 def fresh_database(url: str) -> str:
     """The URL of a new, empty database on the server of this one; of a ``test_`` database, of a copy."""
     server, _, like = url.rpartition("/")
@@ -186,23 +184,23 @@ def fresh_broker(url: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
+def postgres_url(program: Find) -> Iterator[str]:
     """A PostgreSQL server; take a ``fresh_database`` of it."""
     if given := os.environ.get("ZENSERVE_TEST_POSTGRES_URL"):
         yield given
         return
-    server = Postgres()
+    server = Postgres(program)
     yield server.url
     server.close()
 
 
 @pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
+def redis_url(program: Find) -> Iterator[str]:
     """A Redis server; take it as a ``fresh_broker``."""
     if given := os.environ.get("ZENSERVE_TEST_REDIS_URL"):
         yield given
         return
-    server = Redis()
+    server = Redis(program)
     yield server.url
     server.close()
 

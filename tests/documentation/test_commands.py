@@ -1,0 +1,137 @@
+"""What README and the documents tell people to type is typed, page by page, each in an empty folder.
+
+Fences of ``sh`` and ``python`` are typed as they are written, all of a page in one shell and then in one
+program. Those that say ``untyped`` are not, each for a reason that is given here. Others hold answers and
+formats.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.servers import free_port
+
+ROOT = Path(__file__).parents[2]
+PAGES = {path.stem: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+PATIENCE_SECONDS = 900.0
+
+UNTYPED = {
+    (
+        "ceremony",
+        "zenserve basis import",
+    ): "tests/service/test_key_install.py: powers that others contributed to",
+    ("README", "sudo apt install"): "what .ci/run does in a clean checkout",
+    ("gpu", "python -m bench.gpu"): "asks for a GPU",
+    ("interoperability", ""): "tests/prover/iden3 does it with snarkjs, which is npm's",
+    ("operations", "cp deploy/env.example"): "asks for Docker; tests/service/test_compose.py does it without",
+    (
+        "operations",
+        "zenserve basis import",
+    ): "asks for a public ceremony's powers: tests/service/test_basis.py",
+    ("operations", "python3 -m venv /opt"): "asks for a host of its own: tests/service/test_hosts.py",
+    ("operations", "pg_dump"): "asks for servers to back up",
+    ("papers", "zenserve tables"): "takes minutes: tests/service/test_tables_cli.py",
+    ("performance", ""): "benchmarks: tests/bench runs each, on small sizes",
+    ("quickstart", "make install"): "what make test has done here",
+    ("quickstart", "export ZENSERVE_URL=https"): "asks for somebody else's service",
+    ("schemes", "python -m examples.hospital"): "tests/examples/test_schemes.py runs them",
+    ("verifying", "pip install"): "tests/client/test_wheel.py installs the client alone, and verifies",
+    ("zoo", "pip install"): "asks for PyTorch, data sets, and hours",
+}
+"""Blocks that are not typed, by their page and how they begin, and why."""
+
+_FENCE = re.compile(r"^```(\w*)( untyped)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SERVE = re.compile(r"^zenserve serve &.*$", re.MULTILINE)
+# Whoever types sees when the service answers.
+_READY = r"\g<0>\nwhile kill -0 $! && ! (: < /dev/tcp/127.0.0.1/8000) 2> /dev/null; do sleep 0.1; done"
+_STOP = "trap 'kill $(jobs -p) 2> /dev/null || true; wait' EXIT\n"
+
+
+def blocks(page: str, *languages: str, typed: bool = True) -> list[str]:
+    return [
+        text
+        for fence, un, text in _FENCE.findall(PAGES[page])
+        if fence in languages and typed is not bool(un)
+    ]
+
+
+def script(page: str) -> str:
+    """Its shell, and then its Python."""
+    typed = _SERVE.sub(_READY, "\n".join(blocks(page, "sh")))
+    program = "\n".join(blocks(page, "python"))
+    return f"{_STOP}{typed}\npython - <<'PYTHON'\n{program}\nPYTHON\n"
+
+
+def type_in(folder: Path, script: str) -> tuple[int, str]:
+    """The exit code of a shell that stops at the first command that fails, and all that was said."""
+    port = str(free_port())  # several services may run on this machine
+    (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / ".venv").symlink_to(sys.prefix)
+    (folder / ".curlrc").write_text("fail-with-body\n")
+    given = {
+        "HOME": str(folder),
+        "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}",
+        "ZENSERVE_CACHE": str(folder.parent / "cache"),  # how fast this machine is, is found out once
+        "ZENSERVE_PORT": port,
+        "ZENSERVE_URL": f"http://127.0.0.1:{port}",
+        "ZENSERVE_THREADS": "1",
+        "ZENSERVE_BASIS_POINTS": "4096",
+    }
+    with (folder / "typed.log").open("w+") as log:
+        shell = subprocess.Popen(
+            ["/bin/bash", "-eux", "-o", "pipefail", "-c", script.replace("8000", port)],
+            cwd=folder,
+            env=os.environ | given,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            code = shell.wait(PATIENCE_SECONDS)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+        log.seek(0)
+        return code, log.read()
+
+
+def typed_pages() -> Iterator[object]:
+    for page in PAGES:
+        if blocks(page, "sh", "python"):
+            yield pytest.param(page, marks=pytest.mark.program if "curl " in script(page) else ())
+
+
+@pytest.mark.parametrize("page", typed_pages())
+def test_a_page_can_be_typed(page: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    text = script(page)
+    if "curl " in text:
+        request.getfixturevalue("program")("curl")
+    code, said = type_in(tmp_path, text)
+    assert code == 0, said[-5000:]
+
+
+def test_what_is_not_typed_has_a_reason() -> None:
+    left = [(page, text) for page in PAGES for text in blocks(page, "sh", "python", typed=False)]
+    reasons = [_reason(page, text) for page, text in left]
+    assert set(reasons) == set(UNTYPED)
+
+
+def _reason(page: str, text: str) -> tuple[str, str] | None:
+    return next(((of, start) for of, start in UNTYPED if page == of and text.startswith(start)), None)
+
+
+def test_readme_is_short_and_has_no_figure_of_its_own() -> None:
+    readme = (ROOT / "README.md").read_bytes()
+    assert len(readme) <= 7000
+    _, *lines = blocks("README", "")[0].splitlines()
+    assert set(lines) <= set(PAGES["performance"].splitlines())
