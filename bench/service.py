@@ -1,6 +1,6 @@
 """The service under load: a real API over HTTP, and its callers in a process of their own, beside it.
 
-    python -m bench.service [--topics verify submissions pages]  [--json FILE] [--quick]
+    python -m bench.service [--topics verify submissions pages strangers streams]  [--json FILE] [--quick]
 
 verify: one proof of the digits network (weights committed, input private), asked for again and again on kept
 connections; also 64 in a request. Before it, what verification takes of this on one thread, next to arkworks
@@ -10,6 +10,10 @@ all API processes took for a proof. Peak MB is of the largest of them.
 submissions: a thousand proofs are asked for by eight callers at once, while a worker proves what came before.
 pages: lists of 100,000 proofs, 50 on a page. Both on SQLite, and on PostgreSQL (with Redis) where its
 programs are installed.
+
+strangers: what the dearest single requests of callers without a key cost one API process: most are attacks.
+streams: `/healthz`, asked ten times a second, beside 700 streams of events. "CPU ms" is for each time, with
+all that the streams take meanwhile.
 """
 
 from __future__ import annotations
@@ -26,10 +30,12 @@ from typing import Any, Final, TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from bench import strangers
 from bench.measure import argument_parser, measure, usable_cores
 from bench.report import Report, Row, machine
-from bench.service_jobs import pages, submissions
+from bench.service_jobs import pages, streams, submissions
 from bench.serving import Load, image, load, registered, running
+from bench.strangers import Cost
 from client import Client
 from client.api import succeeded
 from client.documents import KeyFile, ProofDocument, checked
@@ -115,6 +121,13 @@ class _Unavoidable(NativeCurve):
         return result
 
 
+def unknown_callers(folder: Path, _report: Report, _quick: bool) -> list[Cost]:
+    """Requests without a key, to a service that asks for one."""
+    with running(folder, "serve") as server, Client(server.url) as client:
+        document, key_file = _proof(client)
+    return strangers.strangers(folder, document.model_dump(mode="json"), key_file.model_dump(mode="json"))
+
+
 def _proof(client: Client) -> tuple[ProofDocument, KeyFile]:
     model = registered(client)
     proof = succeeded(client.wait(client.create_proof(model.id, image(), challenge="bench")))
@@ -147,10 +160,12 @@ def show(console: Console, title: str, loads: list[Load]) -> None:
     console.print(table)
 
 
-TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Load]]]] = {
+TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Any]]]] = {
     "verify": verify,
     "submissions": submissions,
     "pages": pages,
+    "strangers": unknown_callers,
+    "streams": streams,
 }
 
 
@@ -158,15 +173,15 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--topics", nargs="+", choices=TOPICS, default=list(TOPICS))
     options = parser.parse_args()
-    console, report, loads = Console(width=110), Report(), []
+    console, report, found = Console(width=110), Report(), []
     console.print(machine())
     for topic in options.topics:
         with tempfile.TemporaryDirectory(prefix="zenserve-bench-") as folder:
             rows = TOPICS[topic](Path(folder), report, options.quick)
-        show(console, topic, rows)
-        loads += rows
+        (strangers.show if topic == "strangers" else show)(console, topic, rows)
+        found += rows
     if options.json is not None:
-        figures = [asdict(row) for row in report.rows] + [asdict(row) for row in loads]
+        figures = [asdict(row) for row in report.rows] + [asdict(row) for row in found]
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 

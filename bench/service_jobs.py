@@ -1,4 +1,4 @@
-"""Jobs over HTTP: many submissions while proofs run, and pages of a long list; on each database."""
+"""Jobs over HTTP: submissions while proofs run, pages of a long list, streams of events; on each database."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import psutil
 from sqlalchemy import create_engine, insert, select
 from sqlalchemy.orm import Session
 
@@ -22,17 +23,19 @@ from bench.serving import Load, Server, image, registered, running
 from client import Client
 from client.api import succeeded
 from service.storage.tables import LOCAL_TENANT, Job, Proof
+from tests.programs import find
 from tests.servers import Postgres, Redis
 
 SUBMISSIONS: Final = 1000
 CALLERS: Final = 8
 LISTED: Final = 100_000
+STREAMS: Final = 700
 
 
 @contextmanager
 def production() -> Iterator[dict[str, str]]:
     """Settings for PostgreSQL and Redis, which stop with it."""
-    postgres, redis = Postgres(), Redis()
+    postgres, redis = Postgres(find), Redis(find)
     try:
         yield {
             "ZENSERVE_DATABASE_URL": postgres.url,
@@ -58,6 +61,51 @@ def pages(folder: Path, report: Report, quick: bool) -> list[Load]:
     with production() as settings:
         loads += _pages(folder / "postgresql", "PostgreSQL", settings, quick)
     return loads
+
+
+def streams(folder: Path, report: Report, quick: bool) -> list[Load]:
+    """`/healthz` ten times a second, alone and beside streams of a job that waits."""
+    with running(folder, "serve") as server, Client(server.url) as client:
+        model = registered(client)
+    loads = []
+    with running(folder, "api", settings={"ZENSERVE_MAX_STREAMS": str(STREAMS)}) as server:
+        with Client(server.url) as client:
+            path = f"/v1/proofs/{client.create_proof(model.id, image()).id}/events"
+        for count in (0, STREAMS):
+            (times, spent, took), _ = alone(
+                _beside, server.url, path, count, 20 if quick else 100, server.process.pid
+            )
+            name = f"healthz beside {count}" if count else "healthz alone"
+            loads.append(Load.of(server, name, times, took, spent / len(times), 0, count + 1))
+    return loads
+
+
+def _beside(url: str, path: str, count: int, asked: int, pid: int) -> tuple[list[float], float, float]:
+    """Seconds of each answer beside ``count`` open streams, the server's processor seconds, and how long."""
+    host, port = url.removeprefix("http://").split(":")
+    times: list[float] = []
+
+    async def ask() -> tuple[list[float], float, float]:
+        writers = []
+        for _ in range(count):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert b" 200 " in await reader.readline()
+            writers.append(writer)
+        server = psutil.Process(pid)
+        before, began = sum(server.cpu_times()[:2]), time.perf_counter()
+        async with httpx.AsyncClient(timeout=60) as client:
+            for _ in range(asked):
+                start = time.perf_counter()
+                (await client.get(f"{url}/healthz")).raise_for_status()
+                times.append(time.perf_counter() - start)
+                await asyncio.sleep(0.1)
+        spent, took = sum(server.cpu_times()[:2]) - before, time.perf_counter() - began
+        for writer in writers:
+            writer.close()
+        return times, spent, took
+
+    return asyncio.run(ask())
 
 
 def _submissions(folder: Path, name: str, settings: dict[str, str], quick: bool) -> Load:

@@ -25,9 +25,13 @@ from bench.measure import alone
 from client import Client, Model
 from client.api import succeeded
 
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 300.0
 # No more than it takes to see what the machine can do, of one address.
-UNLIMITED: Final = {"ZENSERVE_VERIFY_PER_MINUTE": "10000000", "ZENSERVE_RATE_PER_MINUTE": "10000000"}
+UNLIMITED: Final = {
+    "ZENSERVE_AUTH": "off",
+    "ZENSERVE_VERIFY_PER_MINUTE": "10000000",
+    "ZENSERVE_RATE_PER_MINUTE": "10000000",
+}
 
 
 @dataclass
@@ -88,9 +92,21 @@ class Server:
         return sum(sum(process.cpu_times()[:2]) for process in self.api)
 
     def peak_mb(self) -> float:
+        """The most that one of them had at once, since it started or was told to forget."""
+        return self._most_mb("VmHWM")
+
+    def memory_mb(self) -> float:
+        """The most that one of them has now."""
+        return self._most_mb("VmRSS")
+
+    def forget_peak(self) -> None:
+        for process in self.api:
+            Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+    def _most_mb(self, name: str) -> float:
         statuses = (Path(f"/proc/{process.pid}/status").read_text() for process in self.api)
-        peaks = (line.split()[1] for status in statuses for line in status.splitlines() if "VmHWM" in line)
-        return max(map(int, peaks)) / 1024
+        sizes = (line.split()[1] for status in statuses for line in status.splitlines() if name in line)
+        return max(map(int, sizes)) / 1024
 
 
 @contextmanager

@@ -1,0 +1,212 @@
+"""What the dearest single requests of strangers cost an API process: processor seconds and memory.
+
+Bodies of nothing but faults, deep nests, huge numbers, keys and batches as large as are read and larger,
+wrong proofs, long headers, forms and files without a login. One after the other, to one process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from rich.console import Console
+from rich.table import Table
+
+from bench.serving import Server, running
+from client.documents import KeyFile, KeyReference, ProofDocument, checked, key_id
+from client.words import make_statement
+from kernels import fr, g1
+from prover import VerifyingKey
+from prover.points import G1_BYTES
+from service.api import effort
+from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES
+from service.api.routes.strict import BYTES_OF_A_VALUE
+from service.api.schemas import VerifyRequest
+
+Json = dict[str, Any]
+ASKS_FOR_KEYS: Final = {"ZENSERVE_AUTH": "keys"}
+_FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+_JSON: Final = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Attack:
+    name: str
+    path: str = "/v1/verify"
+    body: bytes | None = None
+    headers: dict[str, str] = field(default_factory=lambda: dict(_JSON))
+
+
+@dataclass
+class Cost:
+    """``mb``: the most memory while the request was served, above that of the process before all of them."""
+
+    name: str
+    path: str
+    kb: float
+    status: int
+    cpu_s: float
+    mb: float
+
+
+def costs(server: Server, document: Json, key: Json) -> list[Cost]:
+    """What each attack costs this server, which nobody else asks anything, in order."""
+    with httpx.Client(base_url=server.url, timeout=None) as http:  # noqa: S113  on however slow a machine
+        for path in ("/healthz", "/openapi.json", "/docs"):
+            http.get(path)
+        http.post("/v1/verify", json={"proof": document})
+        idle = server.memory_mb()
+        return [_cost(server, http, attack, idle) for attack in attacks(document, key)]
+
+
+def _cost(server: Server, http: httpx.Client, attack: Attack, idle: float) -> Cost:
+    server.forget_peak()
+    before = server.cpu_seconds()
+    method, content = ("GET", None) if attack.body is None else ("POST", attack.body)
+    answer = http.request(method, attack.path, content=content, headers=attack.headers)
+    http.get("/healthz")  # what goes on after the answer counts, too
+    return Cost(
+        name=attack.name,
+        path=attack.path.partition("?")[0][:40],
+        kb=len(attack.body or b"") / 1024,
+        status=answer.status_code,
+        cpu_s=server.cpu_seconds() - before,
+        mb=server.peak_mb() - idle,
+    )
+
+
+def attacks(document: Json, key: Json) -> Iterator[Attack]:
+    """``document``: a proof that the server's keys verify, under ``key``."""
+    yield from _faults()
+    yield from _verifications(document, key)
+    yield from _others()
+
+
+def _faults() -> Iterator[Attack]:
+    """Of each kind as many as are read, and more."""
+    most = STRANGERS_BYTES // BYTES_OF_A_VALUE - 100
+    for size in (most // 2, most, 10 * most):
+        yield Attack("values that are no numbers", body=_filled(size, "statement.values.a", '""'))
+    yield Attack("sentences that are none", body=_filled(most, "statement.does_not_say", "0"))
+    yield Attack("shards of nothing", body=_filled(most // 2, "statement.dataset.shards", "{}"))
+    fields = dict.fromkeys(map(str, range(STRANGERS_BYTES // 12)), 0)
+    yield Attack("unknown fields", body=_compact(fields))
+    yield Attack("lists", body=_filled(most // 2, "statement.a", "[]"))
+    yield Attack("lists, too many", body=_filled(most, "statement.a", "[]"))
+    yield Attack("objects", body=_filled(most // 2, "statement.a", '{"":0}'))
+    yield Attack("numbers of 4,000 digits", body=_filled(500, "statement.values.a", "9" * 4000))
+    yield Attack("text", body=_filled(1, "statement.claim", json.dumps("é" * (STRANGERS_BYTES // 7))))
+    yield Attack("a deep nest", body=b"[" * most)
+    item = json.loads(_filled(most // 65, "statement.values.a", '""'))
+    yield Attack("64 items of faults", "/v1/verify/batch", _compact({"proofs": [item] * 64}))
+
+
+def _verifications(document: Json, key: Json) -> Iterator[Attack]:
+    good = {"proof": document}
+    wrong = {"proof": _wrong(document)}
+    yield Attack("a good proof", body=json.dumps(good).encode())
+    yield Attack("a wrong proof", body=json.dumps(wrong).encode())
+    yield Attack("64 good proofs", "/v1/verify/batch", json.dumps({"proofs": [good] * 64}).encode())
+    yield Attack("64 wrong proofs", "/v1/verify/batch", json.dumps({"proofs": [wrong] * 64}).encode())
+    usual = effort.points(VerifyRequest.model_validate({"proof": document, "verification_key": key}))
+    point = key["key"]["alpha_g1"]
+    segment = {"size": 1, "knowledge_g2": 2 * point, "link_g2": [2 * point, 2 * point]}
+    linked = good | {"verification_key": key | {"key": key["key"] | {"segments": [segment] * 255}}}
+    yield Attack("a key of 255 links", body=json.dumps(linked).encode())
+    yield Attack("8 keys of 255 links", "/v1/verify/batch", json.dumps({"proofs": [linked] * 8}).encode())
+    room = effort.MOST_POINTS // 8 - usual
+    many = [good | {"verification_key": _with_points(key, room, index)} for index in range(8)]
+    yield Attack("8 keys, all that is read", "/v1/verify/batch", json.dumps({"proofs": many}).encode())
+    # Each public value counts as well, beside the point that it is for.
+    inputs = (effort.MOST_POINTS - usual) * 5 // 6 - 5
+    large_key, forged = widened(document, key, inputs)
+    large = {"proof": forged, "verification_key": large_key}
+    yield Attack("a key of thousands of inputs", body=json.dumps(large).encode())
+
+
+def _others() -> Iterator[Attack]:
+    for path in ("/healthz", "/readyz", "/version", "/metrics", "/docs", "/verify", "/openapi.json"):
+        yield Attack("", path)
+    yield Attack("a long name", f"/v1/verification-keys/{'a' * 8000}")
+    yield Attack("a long query", f"/v1/verification-keys/x?{'a=1&' * 4000}")
+    yield Attack("long headers", "/healthz", headers={"Cookie": "a=b;" * 5000})
+    fields = b"&".join(b"a%d=%s" % (index, b"1" * 60) for index in range(900))[: LOGIN_BYTES - 1]
+    yield Attack("a login of many fields", "/admin/login", fields, _FORM)
+    yield Attack("a form without a login", "/admin/logout", b"a" * JSON_BYTES, _FORM)
+    yield Attack("files without a key", "/v1/models", b"a" * JSON_BYTES)
+    yield Attack("an input without a key", "/v1/proofs", b"a" * JSON_BYTES)
+
+
+def _filled(count: int, place: str, item: str) -> bytes:
+    """A request with so many of ``item`` in the list at this place of its proof."""
+    names = ["proof", *place.split(".")]
+    head = "".join(f'{{"{name}":' for name in names)
+    return (head + "[" + ",".join([item] * count) + "]" + "}" * len(names)).encode()
+
+
+def _compact(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _wrong(document: Json) -> Json:
+    """Of another time, and said so everywhere but in the proof itself."""
+    statement = checked(
+        ProofDocument, document | {"statement": document["statement"] | {"made_at": "2026-01-01T00:00:00Z"}}
+    ).statement
+    proofs = [bytes.fromhex(proof) for proof in document["proofs"]]
+    return ProofDocument.of(statement, proofs).model_dump(mode="json")
+
+
+def _with_points(key: Json, count: int, index: int) -> Json:
+    ic = [*key["key"]["ic"], *(point.hex() for point in _points(count, 2 + count * index))]
+    return key | {"key": key["key"] | {"ic": ic}}
+
+
+def _points(count: int, first: int) -> list[bytes]:
+    points = g1.compress(g1.fixed_base(g1.generator, fr.from_ints(range(first, first + count))))
+    return [points[start : start + G1_BYTES] for start in range(0, len(points), G1_BYTES)]
+
+
+def widened(document: Json, key: Json, inputs: int) -> tuple[Json, Json]:
+    """The key of a circuit that has so many public inputs more, and a wrong proof under it."""
+    real = VerifyingKey.from_json(key["key"])
+    split = 1 + real.public
+    large = replace(real, ic=(*real.ic[:split], *_points(inputs, 2), *real.ic[split:]))
+    group = {
+        **{"name": "input", "first": real.public, "count": inputs, "shape": [inputs]},
+        **{"minimum": 0, "maximum": 255},
+    }
+    circuit = key["circuit"] | {"public_inputs": [*key["circuit"]["public_inputs"], group]}
+    key_file = KeyFile(
+        id=key_id(large.digest, circuit), setup=large.setup, key=large.to_json(), circuit=circuit
+    )
+    statement = make_statement(
+        circuit,
+        KeyReference(id=key_file.id, setup=key_file.setup),
+        values={**document["statement"]["values"], "input": [7] * inputs},
+        commitments=document["statement"]["commitments"],
+        made_at=document["statement"]["made_at"],
+    )
+    forged = ProofDocument.of(statement, [bytes.fromhex(proof) for proof in document["proofs"]])
+    return key_file.model_dump(mode="json"), forged.model_dump(mode="json")
+
+
+def strangers(folder: Path, document: Json, key: Json) -> list[Cost]:
+    """``folder``: that of a service which made the proof."""
+    with running(folder, "api", settings=ASKS_FOR_KEYS) as server:
+        return costs(server, document, key)
+
+
+def show(console: Console, title: str, rows: list[Cost]) -> None:
+    table = Table(title=title, title_justify="left")
+    for heading in ("name", "path", "KB sent", "status", "CPU s", "MB"):
+        table.add_column(heading, justify="left" if heading in ("name", "path") else "right")
+    for row in rows:
+        table.add_row(
+            row.name, row.path, f"{row.kb:.0f}", str(row.status), f"{row.cpu_s:.2f}", f"{row.mb:.0f}"
+        )
+    console.print(table)
