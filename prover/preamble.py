@@ -21,7 +21,7 @@ PROVING_KEY: Final = Kind(b"pkey", 3)
 PROOF: Final = Kind(b"prof", 1)
 COMMITMENT_BASIS: Final = Kind(b"base", 1)
 STATEMENT: Final = Kind(b"stmt", 2)
-CEREMONY_STATE: Final = Kind(b"phs2", 1)
+CEREMONY_STATE: Final = Kind(b"phs2", 2)
 
 PREAMBLE_BYTES: Final = 16
 

@@ -10,18 +10,19 @@ the rest of the key is for a statement, its state and the powers of tau tell (do
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from py_arkworks_bls12381 import G2Point, Scalar
 
+from prover.beacon import Beacon, is_reserved
 from prover.document import as_list, check_header, from_hex, hex_list
 from prover.points import SCALAR_MODULUS, PointError, decode_g2
 from prover.verifying_key import VerifyingKey
 from zenerrors import CeremonyError, FileFormatError
 
-MAX_NAME_BYTES: Final = 64
+MAX_NAME_BYTES: Final = 80
 MOST_CONTRIBUTIONS: Final = 1024
 HEADER: Final[Mapping[str, str | int]] = {"format": "zenserve ceremony transcript", "version": 1}
 
@@ -72,16 +73,59 @@ def check_name(name: str) -> None:
         )
 
 
+def people_and_beacon(names: Sequence[str]) -> tuple[int, Beacon | None]:
+    """How many contributions of these names are people's, and the beacon, if one closed the ceremony.
+
+    Nobody contributes after a beacon: it is there to be the last.
+    Raises ``CeremonyError``: ``ceremony.name``, ``ceremony.beacon``.
+    """
+    for name in names:
+        check_name(name)
+    people = next((index for index, name in enumerate(names) if is_reserved(name)), len(names))
+    if people < len(names) - 1:
+        raise CeremonyError(
+            "ceremony.beacon",
+            f"contribution {people + 1} is a beacon's, so none can follow it",
+            field=f"contributions[{people + 1}]",
+        )
+    return people, Beacon.of(names[people]) if people < len(names) else None
+
+
+def require_people(people: int) -> None:
+    """``CeremonyError`` (``ceremony.no_contributions``) where ``people`` is none: everybody knows the secrets
+    that a beacon alone makes.
+    """
+    if not people:
+        raise CeremonyError(
+            "ceremony.no_contributions",
+            "nobody has contributed, beacons not counted, so everybody knows this key's secrets",
+            field="contributions",
+        )
+
+
+def require_drawn(holds: bool) -> None:
+    """``CeremonyError`` (``ceremony.beacon``) unless a beacon's contribution is what it determines."""
+    if not holds:
+        raise CeremonyError(
+            "ceremony.beacon", "the last contribution is not what its beacon makes of it", field="beacon"
+        )
+
+
 def check(document: Any, key: VerifyingKey) -> None:
     """Raises ``FileFormatError`` (``file.json``) for no transcript, and ``CeremonyError``
-    (``ceremony.contribution``, ``ceremony.key``) for one that does not lead to ``key``.
+    (``ceremony.contribution``, ``ceremony.beacon``, ``ceremony.name``, ``ceremony.no_contributions``,
+    ``ceremony.key``) for one that does not lead to ``key``.
     """
     check_header(document, "a ceremony's transcript", HEADER)
     previous = _exactly(from_hex(document.get("origin"), "origin"), "origin")
-    secrets = _first_secrets(key)
-    hashes = []
-    for index, each in enumerate(_contributions(document, len(secrets))):
-        secrets = _follow(previous, secrets, 1 + len(key.segments), each, f"contributions[{index}]")
+    secrets, multiplied, hashes = _first_secrets(key), 1 + len(key.segments), []
+    contributions = list(_contributions(document, len(secrets)))
+    people, beacon = people_and_beacon([each.name for each in contributions])
+    require_people(people)
+    for index, each in enumerate(contributions):
+        if beacon and index == people:
+            require_drawn(each == _drawn(beacon, previous, secrets, multiplied))
+        secrets = _follow(previous, secrets, multiplied, each, f"contributions[{index}]")
         previous = each.hash(previous)
         hashes.append(previous)
     if tuple(hashes) != key.contributions:
@@ -118,7 +162,6 @@ def _contributions(document: Mapping[str, Any], secrets: int) -> Iterator[Contri
             raise FileFormatError("file.json", f"{field} must be a contribution", field=field)
         if not isinstance(entry["name"], str):
             raise FileFormatError("file.json", f"{field}.name must be a text", field=field)
-        check_name(entry["name"])
         parts = {part: tuple(hex_list(entry[part], f"{field}.{part}")) for part in _PARTS}
         if any(len(values) != secrets for values in parts.values()):
             raise FileFormatError("file.json", f"{field} must be about {secrets} secrets", field=field)
@@ -144,6 +187,20 @@ def _follow(
                 field=field,
             )
     return after
+
+
+def _drawn(beacon: Beacon, previous: bytes, before: list[G2Point], multiplied: int) -> Contribution:
+    """What a beacon contributes. Nothing in it is free: each nonce is the point that its share multiplies."""
+    shares = beacon.shares(previous, len(before))
+    bases = [*before[:multiplied], *[G2Point()] * (len(before) - multiplied)]
+    after = [base * Scalar(share) for base, share in zip(bases, shares, strict=True)]
+    after[multiplied:] = [now + was for now, was in zip(after[multiplied:], before[multiplied:], strict=True)]
+    secrets, nonces = (tuple(bytes(p.to_compressed_bytes()) for p in points) for points in (after, bases))
+    challenge = Contribution(beacon.name, secrets, nonces, ()).challenge(previous)
+    responses = ((1 + challenge * share) % SCALAR_MODULUS for share in shares)
+    return Contribution(
+        beacon.name, secrets, nonces, tuple(value.to_bytes(_BYTES, "big") for value in responses)
+    )
 
 
 def _scalar(response: bytes, field: str) -> Scalar:

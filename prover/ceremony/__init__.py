@@ -2,6 +2,7 @@
 
     state = start(statement, powers)
     state = contribute(state, "name")        each contributor in turn, on a machine of their own
+    state = add_beacon(state, beacon)        anyone, with public randomness
     verify(state, statement, powers)         anyone
     key = finish(state, statement, powers)
 
@@ -9,11 +10,23 @@ The rooms: ``state`` (what is passed on, and its file), ``initial`` (where it st
 the proofs that their owners know them), ``contribution``, ``verification``, ``finish``.
 """
 
+from prover.beacon import Beacon
 from prover.ceremony.chain import Contribution
-from prover.ceremony.contribution import contribute
+from prover.ceremony.contribution import add_beacon, contribute
 from prover.ceremony.finish import finish, verifying_key
 from prover.ceremony.initial import start
 from prover.ceremony.state import State
 from prover.ceremony.verification import check, verify
 
-__all__ = ["Contribution", "State", "check", "contribute", "finish", "start", "verify", "verifying_key"]
+__all__ = [
+    "Beacon",
+    "Contribution",
+    "State",
+    "add_beacon",
+    "check",
+    "contribute",
+    "finish",
+    "start",
+    "verify",
+    "verifying_key",
+]

@@ -10,15 +10,16 @@ ceremonies of this form secure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernels import FrArray, WordArray, fr, g2
 from prover import setup_transcript
+from prover.beacon import Beacon
 from prover.randomness import Secrets, random_elements
-from prover.setup_transcript import check_name
+from prover.setup_transcript import check_name, people_and_beacon, require_drawn
 from zenerrors import CeremonyError
 
 
@@ -68,8 +69,7 @@ def extend(
     """
     check_name(name)
     bases = _bases(secrets_g2, multiplied)
-    after = g2.mul(bases, shares)
-    after[multiplied:] = g2.add(secrets_g2[multiplied:], after[multiplied:])
+    after = _after(secrets_g2, bases, multiplied, shares)
     with Secrets() as secret:
         nonces = secret(random_elements(len(shares)))
         open_contribution = Contribution(name, after, g2.mul(bases, nonces), np.zeros_like(shares))
@@ -78,17 +78,34 @@ def extend(
     return Contribution(name, after, open_contribution.nonces, responses)
 
 
+def drawn(
+    beacon: Beacon, previous: bytes, secrets_g2: WordArray, multiplied: int
+) -> tuple[FrArray, Contribution]:
+    """The shares of a beacon, uint64[secrets, 4], and its contribution, in which nothing is free to choose:
+    each nonce is the point that the share multiplies.
+    """
+    shares = fr.from_ints(beacon.shares(previous, len(secrets_g2)))
+    bases = _bases(secrets_g2, multiplied)
+    after = _after(secrets_g2, bases, multiplied, shares)
+    challenge = Contribution(beacon.name, after, bases, np.zeros_like(shares)).challenge(previous)
+    one = np.broadcast_to(fr.from_ints([1]), shares.shape)
+    return shares, Contribution(beacon.name, after, bases, fr.add(one, fr.mul(shares, challenge)))
+
+
 def follow(
-    origin: bytes, multiplied: int, added: int, contributions: Iterable[Contribution]
+    origin: bytes, multiplied: int, added: int, contributions: Sequence[Contribution]
 ) -> tuple[WordArray, tuple[bytes, ...]]:
     """[secret]_2 and all hashes after ``contributions``, each of whose proofs is checked.
 
     Their points must be known to be in the subgroup. Raises ``CeremonyError``: ``ceremony.name``,
-    ``ceremony.contribution``.
+    ``ceremony.beacon``, ``ceremony.contribution``.
     """
     secrets_g2, previous, hashes = first_secrets(multiplied, added), origin, []
+    people, beacon = people_and_beacon([contribution.name for contribution in contributions])
     for index, contribution in enumerate(contributions):
-        check_name(contribution.name)
+        if beacon and index == people:
+            _, expected = drawn(beacon, previous, secrets_g2, multiplied)
+            require_drawn(contribution.shown == expected.shown)
         if not _holds(previous, secrets_g2, multiplied, contribution):
             raise CeremonyError(
                 "ceremony.contribution",
@@ -110,6 +127,12 @@ def _holds(previous: bytes, before: WordArray, multiplied: int, contribution: Co
     answers = g2.mul(_bases(before, multiplied), contribution.responses)
     challenge = contribution.challenge(previous)
     return np.array_equal(answers, g2.add(nonces, g2.mul(change, challenge)))
+
+
+def _after(secrets_g2: WordArray, bases: WordArray, multiplied: int, shares: FrArray) -> WordArray:
+    after = g2.mul(bases, shares)
+    after[multiplied:] = g2.add(secrets_g2[multiplied:], after[multiplied:])
+    return after
 
 
 def _bases(secrets_g2: WordArray, multiplied: int) -> WordArray:

@@ -10,9 +10,9 @@ from prover.ceremony.verification import verify
 from prover.powers_of_tau import PowersOfTau
 from prover.progress import Progress
 from prover.proving_key import ProvingKey
+from prover.setup_transcript import require_people
 from prover.statement import Statement
 from prover.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey, VerifyingKey
-from zenerrors import CeremonyError
 
 
 def finish(
@@ -29,12 +29,7 @@ def finish(
     "development". Stages: those of ``verify``.
     Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verify`` raises).
     """
-    if not state.contributions:
-        raise CeremonyError(
-            "ceremony.no_contributions",
-            "nobody has contributed yet, so everybody knows this key's secrets",
-            field="contributions",
-        )
+    require_people(state.people)
     verify(state, statement, powers, threads=threads, progress=progress)
     committed = len(state.segments)
     present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from kernels import FrArray, WordArray, fr, g1, g2
 from prover import container
+from prover.beacon import Beacon
 from prover.ceremony import chain
 from prover.ceremony.chain import Contribution
 from prover.commitment import blinding_point
 from prover.container import Section
 from prover.point_arrays import check_points
 from prover.preamble import CEREMONY_STATE
-from prover.setup_transcript import HEADER, MAX_NAME_BYTES
+from prover.setup_transcript import HEADER, MAX_NAME_BYTES, people_and_beacon
 from zenerrors import FileFormatError
 
 _G1: Final = Section("<u8", g1.shape)
@@ -147,6 +148,16 @@ class State:
         Raises ``CeremonyError`` where a contribution does not prove its shares.
         """
         return chain.follow(self.origin, self.multiplied, self.added, self.contributions)
+
+    @property
+    def people(self) -> int:
+        """How many contributions are not a beacon's."""
+        return people_and_beacon([each.name for each in self.contributions])[0]
+
+    @property
+    def beacon(self) -> Beacon | None:
+        """The beacon that closed the ceremony: ``chain`` tells whether its contribution is."""
+        return people_and_beacon([each.name for each in self.contributions])[1]
 
     @property
     def transcript(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kernels import Group, WordArray, fp, g1, g2
+from prover.beacon import iterate
 from prover.iden3 import blake2
 from prover.iden3.binfile import Bytes, Reader
 from prover.iden3.drawing import Source
@@ -180,10 +181,7 @@ def _is_its_beacon_s(each: Contribution, challenge: bytes) -> bool:
             f"a beacon hashed 2^{each.rounds} times takes too long to check: 2^{_MOST_ROUNDS} at most",
             field="contributions",
         )
-    seed = each.beacon
-    for _ in range(1 << each.rounds):
-        seed = hashlib.sha256(seed).digest()
-    source = Source(seed)
+    source = Source(iterate(each.beacon, each.rounds))
     factors = [source.scalar() for _ in _SECRETS]
     for index, x in enumerate(factors):
         s = source.point_g1()

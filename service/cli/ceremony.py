@@ -13,7 +13,8 @@ from circuits.audit import audit
 from client.documents import KeyFile, read
 from client.keys import key_file, opened
 from prover import ceremony, powers_of_tau
-from prover.ceremony import State
+from prover.beacon import MOST_ROUNDS
+from prover.ceremony import Beacon, State
 from prover.ceremony.initial import required_power
 from prover.iden3.ptau import read_contributors, read_ptau, write_ptau
 from prover.powers_of_tau import MAX_POWER, PowersOfTau
@@ -151,6 +152,28 @@ def contribute(
 
 @app.command()
 @answering
+def beacon(
+    state_file: StateFile,
+    output: Out,
+    value: Annotated[str, typer.Option(help="32 public bytes in hex, which nobody knew before.")],
+    rounds: Annotated[
+        int, typer.Option(min=0, max=MOST_ROUNDS, help="Hash VALUE with SHA-256, 2^ROUNDS times.")
+    ] = 10,
+) -> Answer:
+    """Close STATE with public randomness: everybody gets the same OUT, and nobody contributes after it."""
+    try:
+        drawn = Beacon(bytes.fromhex(value), rounds)
+    except ValueError:
+        raise RequestError("request.invalid", "the beacon's value must be hex", field="value") from None
+    state = _read_state(state_file)
+    with terminal.show_stages(err, "contributing") as progress:
+        state = ceremony.add_beacon(state, drawn, threads=THREADS, progress=progress)
+    state.save(output)
+    return said_written(output, _shown(state), **_chain(state))
+
+
+@app.command()
+@answering
 def verify(state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile) -> Answer:
     """Verify all contributions in STATE. Exit code 0 if valid, 1 if not."""
     statement = _read_statement(statement_file)
@@ -220,10 +243,13 @@ def _refused(error: CeremonyError) -> RefusedError:
 def _chain(state: State) -> dict[str, Any]:
     """Where the ceremony began, and every contribution with the hash that its contributor published."""
     _, hashes = state.chain
-    each = zip(state.contributions, hashes, strict=True)
+    each = enumerate(zip(state.contributions, hashes, strict=True))
     return {
         "start": state.origin.hex(),
-        "contributions": [{"name": made.name, "hash": hash_.hex()} for made, hash_ in each],
+        "contributions": [
+            {"name": made.name, "hash": hash_.hex(), "beacon": index >= state.people}
+            for index, (made, hash_) in each
+        ],
     }
 
 
@@ -239,7 +265,7 @@ def _shown(state: State) -> str:
 def _listed(contributions: list[dict[str, Any]]) -> str:
     """A numbered line for each, with the hash that is published, and the name."""
     lines = [
-        f"{made['hash']}  {terminal.escape(made['name'])}{' (a beacon)' * made.get('beacon', False)}"
+        f"{made['hash']}  {terminal.escape(made['name'])}{' (a beacon)' * made['beacon']}"
         for made in contributions
     ]
     return terminal.table_of({str(index): line for index, line in enumerate(lines, start=1)})

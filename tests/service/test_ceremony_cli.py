@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,26 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
     proof = prover.prove(key, committed_statement(), witness, openings=openings, answer=answer_committed)
     assert prover.verify(key.verifying_key, [56], proof, [opening.commitment for opening in openings])
+
+
+def test_a_beacon_closes_it(started: Any) -> None:
+    run, value = started, "5a" * 32
+    contribute(run, 0, "Ada")
+    assert run("beacon", "1.state", "2.state", "--value", value, "--rounds", 3)[0] == 0
+    code, out, _ = run("verify", "2.state", "s.stmt", "p.ptau", "--json")
+    assert code == 0
+    made = json.loads(out)["contributions"]
+    assert [(each["name"], each["beacon"]) for each in made] == [
+        ("Ada", False),
+        (f"beacon 2^3 {value}", True),
+    ]
+    code, _, err = run("contribute", "2.state", "3.state", "--name", "Eve")
+    assert (code, "ceremony.beacon" in err) == (2, True)
+    for wrong in ("5a", "no hex"):
+        code, _, err = run("beacon", "1.state", "3.state", "--value", wrong)
+        assert code == 2
+        assert "value" in err
+    assert not Path("3.state").exists()
 
 
 def test_what_is_wrong_is_no_good_and_says_why(started: Any) -> None:
