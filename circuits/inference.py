@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from circuits.builder import Builder
 from circuits.circuit import Circuit, Values, public_group, require_known
 from circuits.inputs import begin, input_wires, inputs_tally
-from circuits.integers import IntArray
+from circuits.integers import JSON_LIMIT, IntArray
 from circuits.linear import Linear
 from circuits.lowering import Level, Lowering, Plan, Tally, argmax, argmax_tally, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
@@ -110,7 +110,7 @@ def compile_inference(
     know.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
-    _require_shown(qgraph, reveal, top)
+    _require_shown(typed, reveal, top)
     builder = Builder()
     plan = lower_inference(builder, typed, level, reveal, top)
     return Inference(typed, level, builder.program(), plan, reveal, top)
@@ -156,7 +156,14 @@ def most_labels(qgraph: QuantGraph) -> int:
     return min(_MOST_LABELS, qgraph.classes - 1)
 
 
-def _require_shown(qgraph: QuantGraph, reveal: Reveal, top: int) -> None:
+def _require_shown(typed: TypedGraph, reveal: Reveal, top: int) -> None:
+    qgraph, output = typed.qgraph, typed.tensors[typed.qgraph.output]
+    if reveal == "logits" and max(-output.low, output.high) >= JSON_LIMIT:
+        raise StatementError(
+            "statement.reveal",
+            "the outputs can reach more than 53 bits, which no statement holds: reveal the label",
+            field="reveal",
+        )
     most = most_labels(qgraph) if reveal == "top" else 1
     if reveal not in ("label", "logits", "top") or not 1 <= top <= most:
         raise StatementError(

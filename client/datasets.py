@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from client.documents import InputType
+from prover.document import parse_json
 from zenerrors import TensorError
 
 _TAG: Final = b"zenserve dataset 1\n"
@@ -128,7 +129,7 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
         if data.startswith(b"\x93NUMPY"):
             array: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
             return array
-        return np.asarray(json.loads(data))
+        return np.asarray(parse_json(data))
     except (ValueError, RecursionError, EOFError, BadZipFile) as error:
         raise TensorError(
             "input.unreadable",

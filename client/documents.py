@@ -7,14 +7,14 @@ and fields given twice are refused, so that whatever a document's hash does not 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
+import rfc8785
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import from_json
 
+from prover.document import parse_json
 from prover.points import SCALAR_MODULUS
 from zenerrors import FileFormatError
 
@@ -41,13 +41,17 @@ Time = Annotated[
         examples=["2026-11-22T10:00:00Z"],
     ),
 ]
+MOST_INTEGER: Final = (1 << 53) - 1
+"""The largest integer of a document, which programs in any language read exactly (RFC 8785)."""
 # Not Literal, for which 1.0 and true pass as well.
 One = Annotated[int, Field(ge=1, le=1)]
 Two = Annotated[int, Field(ge=2, le=2)]
 Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
 # One complaint about a list or an object is enough: to collect them all takes a thousand times its memory.
 Numbers = Annotated[list[int], Field(fail_fast=True)]
-Values = Annotated[dict[Name, int | Numbers], Field(fail_fast=True)]
+Integer = Annotated[int, Field(ge=-MOST_INTEGER, le=MOST_INTEGER)]
+Integers = Annotated[list[Integer], Field(fail_fast=True)]
+Values = Annotated[dict[Name, Integer | Integers], Field(fail_fast=True)]
 
 MOST_SHARDS: Final = 1 << 16
 MOST_CHALLENGE: Final = 200
@@ -415,10 +419,13 @@ class Receipt(Document):
 
 
 def canonical(value: Any) -> bytes:
-    """The one JSON text of a document or of JSON-able data: keys sorted, no spaces, UTF-8."""
-    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
+    """The one JSON text of a document or of JSON-able data, as RFC 8785 has it, so that programs in any
+    language hash the same bytes.
+
+    Raises ``ValueError`` for what that does not have: integers beyond ``MOST_INTEGER``, numbers that are not
+    finite, halves of surrogates.
+    """
+    return rfc8785.dumps(value.model_dump(mode="json") if isinstance(value, BaseModel) else value)
 
 
 def key_id(key_digest: bytes, circuit: Mapping[str, Any]) -> str:
@@ -439,13 +446,10 @@ def read(kind: type[DocumentKind], data: bytes | str) -> DocumentKind:
 
 
 def parse(data: bytes | str) -> Any:
-    """JSON in which no field is given twice. Raises ``FileFormatError`` (``file.json``)."""
+    """``prover.document.parse_json``. Raises ``FileFormatError`` (``file.json``)."""
     try:
-        text = data if isinstance(data, str) else data.decode()
-        # Some libraries raise Python's limit of recursion, under which deep nesting would overflow the stack.
-        from_json(text)
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(data)
+    except ValueError as error:
         raise FileFormatError("file.json", f"the file is not JSON: {error}") from None
 
 
@@ -464,14 +468,3 @@ def first_fault(error: ValidationError) -> tuple[str, str]:
         return "", f"{error.error_count()} fields are unknown, missing or wrong"
     first = error.errors(include_url=False, include_input=False)[0]
     return ".".join(map(str, first["loc"])).encode(errors="replace").decode(), first["msg"]
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("an object has a field twice")
-    return fields
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number of JSON")

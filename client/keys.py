@@ -32,7 +32,7 @@ def opened(key_file: KeyFile) -> OpenedKey:
         key = _read_small_key(key_text) if len(key_text) <= _SMALL_BYTES else _read_key(key_text)
         right = key_file.id == key_id(key.digest, key_file.circuit)
     except (ValueError, RecursionError):
-        raise FileFormatError("file.json", "the key file holds text or numbers that no JSON has") from None
+        raise FileFormatError("file.json", "the key file holds what canonical JSON has not") from None
     if not right:
         raise FileFormatError("file.hash", "the id is not that of this key and circuit", field="id")
     if key_file.setup != key.setup:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import from_json
 
+from prover.document import parse_json
 from prover.preamble import Kind, check_preamble, preamble
 from zenerrors import FileFormatError
 
@@ -115,9 +115,7 @@ def _layout(counts: Mapping[str, int], sizes: Sequence[int]) -> tuple[bytes, lis
 
 def _parse(header: bytes) -> dict[str, int]:
     try:
-        # Not json.loads: its depth is bounded by the recursion limit only, which some libraries raise so far
-        # that a header of brackets overflows the stack.
-        counts = from_json(header)
+        counts = parse_json(header)
     except ValueError:
         raise FileFormatError("file.header", "the header is not JSON") from None
     if not isinstance(counts, dict) or not all(type(n) is int and n >= 0 for n in counts.values()):

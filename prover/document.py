@@ -1,11 +1,52 @@
-"""The parts of JSON documents from strangers. Errors: ``FileFormatError`` (``file.json``)."""
+"""JSON documents from strangers, and their parts. Errors of parts: ``FileFormatError`` (``file.json``)."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic_core import from_json
+
 from zenerrors import FileFormatError
+
+
+def parse_json(data: bytes | str) -> Any:
+    """What JSON text, in UTF-8, says: whoever reads it, it has one reading.
+
+    Raises ``ValueError`` for what is no JSON (NaN and Infinity are not), for a field given twice, for numbers
+    beyond a double or of thousands of digits, and for nests of more than some 200 levels.
+    """
+    text = data if isinstance(data, str) else data.decode()
+    # Python's own parser is bounded by the recursion limit only, which some libraries raise (py_ecc: to
+    # 100 000): then nothing but brackets overflows the stack and kills the process. This one is not, and
+    # takes no halves of surrogates; but it says nothing of a field given twice.
+    from_json(text, allow_inf_nan=False)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("an object has a field twice")
+    return fields
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number is beyond the range of a double")
+    return number
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def check_header(document: Any, what: str, expected: Mapping[str, str | int]) -> None:

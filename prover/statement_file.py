@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import from_json
 
 from kernels import fr
 from prover import container
 from prover.container import Section
+from prover.document import parse_json
 from prover.preamble import STATEMENT
 from prover.statement import Csr, Segment, SparseBlock, Statement
 from zenerrors import FileFormatError
@@ -149,7 +149,7 @@ def _names(data: bytes) -> tuple[list[str], list[str]]:
 
 def _parsed(data: bytes) -> Any:
     try:
-        return from_json(data)
+        return parse_json(data)
     except ValueError:
         return None
 

@@ -24,6 +24,7 @@ from circuits.inference import most_labels
 from circuits.quantisation import ranges, report
 from circuits.recognition import embedding_type
 from client.datasets import LabelledData, one_input
+from prover.document import parse_json
 from service.sealed import Integers, Secret, pack
 from zenerrors import TensorError
 
@@ -99,7 +100,7 @@ def read_numbers(data: bytes, field: str) -> Floats:
     try:
         if data.startswith(b"\x93NUMPY"):
             return numbers(np.load(io.BytesIO(data), allow_pickle=False), field)
-        return numbers(json.loads(data), field)
+        return numbers(parse_json(data), field)
     except (ValueError, RecursionError, EOFError) as error:
         raise TensorError(
             "input.unreadable",

@@ -20,10 +20,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic_core import from_json
 
 from circuits.quantised import nodes
 from circuits.quantised.nodes import Shape
+from prover.document import parse_json
 from prover.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
 from zenerrors import FileFormatError
 
@@ -70,7 +70,7 @@ def read(kind: type[T], data: bytes) -> T:
     (length,) = struct.unpack_from("<I", data, _PREFIX - 4)
     text = data[_PREFIX : _PREFIX + length]
     try:
-        header = from_json(text)
+        header = parse_json(text)
     except ValueError as error:
         raise FileFormatError("file.header", "the header is no JSON") from error
     reader = _Reader(data, _PREFIX + length)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graph import FloatArray
-from circuits.integers import INTEGER_LIMIT, IntArray, Interval
+from circuits.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 from zenerrors import ModelError
 
 LEAST_BITS, MOST_BITS = 2, 8
@@ -102,7 +102,8 @@ class Rescale:
 
     def __post_init__(self) -> None:
         require(0 <= self.shift < 62, "a shift must lie in [0, 61]")
-        require(bool((self.multiplier > 0).all()), "a multiplier must be positive")
+        inside = (self.multiplier > 0) & (self.multiplier < JSON_LIMIT)
+        require(bool(inside.all()), "a multiplier must be positive, of at most 53 bits")
         require(0 <= self.low < self.high <= self.output.top, "a clamp must leave an interval of its type")
 
     @property

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from py_arkworks_bls12381 import G1Point, G2Point
-from pydantic_core import from_json
 
-from prover.document import as_list, check_header, natural
+from prover.document import as_list, check_header, natural, parse_json
 from prover.iden3.plain import require_plain
 from prover.points import FIELD_MODULUS, SCALAR_MODULUS, Fault, PointError, decode_g1, decode_g2
 from prover.proof import Proof
@@ -102,8 +101,7 @@ def import_public_inputs(text: str | bytes) -> list[int]:
 
 def _parse(text: str | bytes) -> Any:
     try:
-        # Not json.loads, whose depth is bounded by the recursion limit only (prover/container.py).
-        return from_json(text)
+        return parse_json(text)
     except ValueError as error:
         raise FileFormatError("file.json", f"this is not JSON: {error}") from None
 

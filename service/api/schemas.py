@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from client.documents import Challenge, Expected, Group, KeyFile, Opening, ProofDocument
+from client.documents import MOST_INTEGER, Challenge, Expected, Group, KeyFile, Opening, ProofDocument
 from service.jobs import progress
 from service.jobs.lifecycle import now
 from service.settings import QueueName
@@ -293,7 +293,7 @@ class ProofRequest(BaseModel):
         default=None, description="Inference: what the proof shows of the output. label"
     )
     top: int | None = Field(
-        default=None, ge=1, description="Inference: how many labels, with reveal top; at most ten."
+        default=None, ge=1, le=MOST, description="Inference: how many labels, with reveal top; at most ten."
     )
     reference: list[Any] | None = Field(
         default=None, description="Recognition: an image; the proof shows its embedding."
@@ -302,7 +302,10 @@ class ProofRequest(BaseModel):
         default=None, description="Recognition: a commitment to a reference."
     )
     threshold: int | None = Field(
-        default=None, ge=0, description="Recognition: the largest squared distance of a match."
+        default=None,
+        ge=0,
+        le=MOST_INTEGER,
+        description="Recognition: the largest squared distance of a match.",
     )
     dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
     priority: int = Field(default=0, ge=-10, le=10, description="Among your own jobs; more is sooner.")

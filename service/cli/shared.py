@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import typer
 
 import client
 from client.errors import ClientError
+from prover.document import parse_json
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, with_options
 
@@ -65,7 +65,7 @@ def numbers(file: Path) -> Any:
             import numpy as np
 
             return np.load(file, allow_pickle=False).tolist()
-        return json.loads(file.read_bytes())
+        return parse_json(file.read_bytes())
     except ValueError:
         raise ClientError(f"{file} is neither a .npy file nor JSON") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from circuits import compile_inference
 from circuits.circuit import Values
 from circuits.inference import Reveal
 from circuits.lowering import Level
+from circuits.quantised import Affine, Dense, Rescale
 from circuits.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge, slow_execute
 from tests.prover.statements import patient
-from zenerrors import StatementError
+from zenerrors import ModelError, StatementError
 
 SETTINGS: list[tuple[Reveal, int]] = [("label", 1), ("logits", 1), ("top", 1), ("top", 2)]
 INPUTS: list[tuple[Privacy, Level]] = [("public", 2), ("private", 3), ("public", 5), ("committed", 5)]
@@ -82,3 +84,19 @@ def test_what_cannot_be_shown_is_refused() -> None:
         with pytest.raises(StatementError) as caught:
             compile_inference(graph, level=4, **{privacy: "committed"})  # type: ignore[arg-type]
         assert (caught.value.code, caught.value.field) == ("statement.privacy", privacy)
+
+
+def test_no_statement_holds_logits_beyond_53_bits() -> None:
+    graph = networks.of_kinds(11, "conv", shape=(1, 2, 2))
+    last = graph.nodes[-1]
+    assert isinstance(last, Dense)
+    wide = replace(graph, nodes=(*graph.nodes[:-1], replace(last, bias=last.bias + (1 << 53))))
+    assert compile_inference(wide).statement.constraints
+    with pytest.raises(StatementError, match="53 bits") as refusal:
+        compile_inference(wide, reveal="logits")
+    assert refusal.value.code == "statement.reveal"
+
+
+def test_no_description_holds_multipliers_beyond_53_bits() -> None:
+    with pytest.raises(ModelError, match="53 bits"):
+        Rescale(np.array([1 << 53]), 0, Affine(1.0, 0, 8), 0, 255)

@@ -30,7 +30,6 @@ from client.documents import (
 from client.verification import REASONS, Known, judge
 from kernels import fr
 from prover import CommitmentBasis, Opening
-from prover.points import SCALAR_MODULUS
 from tests.client.makers import (
     AccuracyMaker,
     Maker,
@@ -81,8 +80,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda s: {"values": s["values"] | {"logits": [*s["values"]["logits"], 0]}},
         "values_mismatch",
     ),
-    "logits + r": (
-        lambda s: {"values": s["values"] | {"logits": [v + SCALAR_MODULUS for v in s["values"]["logits"]]}},
+    "logits beyond": (
+        lambda s: {"values": s["values"] | {"logits": [v + (1 << 52) for v in s["values"]["logits"]]}},
         "values_mismatch",
     ),
     "no logits": (lambda s: {"values": {"label": s["values"]["label"]}}, "values_mismatch"),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
 from client.documents import (
+    MOST_INTEGER,
     Dataset,
     KeyReference,
     ProofDocument,
@@ -31,8 +34,9 @@ from zenerrors import FileFormatError
 Json = dict[str, Any]
 
 texts = st.text(max_size=5)
+integers = st.integers(-MOST_INTEGER, MOST_INTEGER)
 jsons = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts,
+    st.none() | st.booleans() | integers | st.floats(-MOST_INTEGER, MOST_INTEGER) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
@@ -49,8 +53,47 @@ def test_the_canonical_text_is_one_text(value: Any) -> None:
 
 def test_the_canonical_text_of_an_example() -> None:
     assert canonical({"b": [1, -2], "a": {"é": None}}) == '{"a":{"é":null},"b":[1,-2]}'.encode()
-    with pytest.raises(ValueError, match="JSON compliant"):
-        canonical({"x": float("nan")})
+
+
+# RFC 8785: the samples of appendix B, and what of Python's own text of numbers is another.
+NUMBERS = {
+    "0000000000000000": "0",
+    "8000000000000000": "0",
+    "0000000000000001": "5e-324",
+    "7fefffffffffffff": "1.7976931348623157e+308",
+    "4340000000000000": "9007199254740992",
+    "4430000000000000": "295147905179352830000",
+    "44b52d02c7e14af5": "9.999999999999997e+22",
+    "44b52d02c7e14af6": "1e+23",
+    "444b1ae4d6e2ef4e": "999999999999999700000",
+    "444b1ae4d6e2ef50": "1e+21",
+    "3eb0c6f7a0b5ed8c": "9.999999999999997e-7",
+    "3eb0c6f7a0b5ed8d": "0.000001",
+    "41b3de4355555557": "333333333.33333343",
+    "becbf647612f3696": "-0.0000033333333333333333",
+    "3ff0000000000000": "1",
+    "3f1a36e2eb1c432d": "0.0001",
+    "3e7ad7f29abcaf48": "1e-7",
+}
+
+
+@pytest.mark.parametrize("bits", NUMBERS)
+def test_numbers_are_spelled_as_rfc_8785_has_them(bits: str) -> None:
+    (number,) = struct.unpack(">d", bytes.fromhex(bits))
+    assert canonical(number) == NUMBERS[bits].encode()
+
+
+def test_fields_are_sorted_as_rfc_8785_has_them() -> None:
+    """By UTF-16: its example, section 3.2.3."""
+    names = ["\r", "1", "\x80", "ö", "€", "😀", "\ufb33"]
+    assert list(json.loads(canonical(dict.fromkeys(reversed(names))))) == names
+    assert canonical('€$\x0f\nA\'B"\\\\"/') == '"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'.encode()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), MOST_INTEGER + 1, "\ud800"])
+def test_what_has_no_canonical_text(value: Any) -> None:
+    with pytest.raises(rfc8785.CanonicalizationError):
+        canonical({"x": value})
 
 
 def test_a_key_id_covers_the_key_and_the_circuit() -> None:
@@ -89,8 +132,9 @@ UNREADABLE: dict[str, tuple[Callable[[Json], Json], str]] = {
 UNREADABLE_STATEMENTS: dict[str, tuple[Json, str]] = {
     "a field more": ({"approved": True}, "approved"),
     "scheme": ({"scheme": "other"}, "scheme"),
-    "a float": ({"values": {"label": 1.0}}, "values.label.int"),
-    "true": ({"values": {"label": True}}, "values.label.int"),
+    "a float": ({"values": {"label": 1.0}}, "values.label.constrained-int"),
+    "true": ({"values": {"label": True}}, "values.label.constrained-int"),
+    "beyond 2^53": ({"values": {"label": 1 << 53}}, "values.label.constrained-int"),
     "a name in capitals": ({"values": {"Label": 1}}, "values.Label.[key]"),
     "an empty challenge": ({"challenge": ""}, "challenge"),
     "a long challenge": ({"challenge": "x" * 201}, "challenge"),
@@ -118,7 +162,18 @@ def test_what_is_no_statement(inferred: ProofDocument, case: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"[]", b"null", b"{", b"\xff", b'{"format":NaN}', b"[" * 100_000, b"1" * 5000, b'{"a":"\\ud800"}'],
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b"\xff",
+        b'{"format":NaN}',
+        b"[" * 100_000,
+        b"1" * 5000,
+        b'{"a":"\\ud800"}',
+        b"[1e400]",
+    ],
 )
 def test_what_is_no_json_object(text: bytes) -> None:
     limit = sys.getrecursionlimit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -188,6 +189,32 @@ def test_a_malformed_request_is_a_problem_and_no_verdict(
     response = httpx.post(f"{shared_url}/v1/verify", json=change(copy.deepcopy(document), copy.deepcopy(key)))
     assert (response.status_code, response.json()["code"]) == (status, code), response.text
     assert "valid" not in response.json()
+
+
+OTHER_READINGS = {
+    "a field given twice": lambda text: text.replace(b'"challenge":', b'"challenge":null,"challenge":'),
+    "twice in the key": lambda text: text.replace(b'"meaning":', b'"meaning":"","meaning":'),
+    "the request's own": lambda text: text[:-1] + b',"expected":{},"expected":null}',
+    "NaN": lambda text: text[:-1] + b',"expected":NaN}',
+    "beyond a double": lambda text: text[:-1] + b',"expected":-1e999}',
+    "nested": lambda text: text[:-1] + b',"expected":' + b"[" * 300 + b"]" * 300 + b"}",
+}
+
+
+@pytest.mark.parametrize("path", ["verify", "verify/batch"])
+@pytest.mark.parametrize("case", OTHER_READINGS)
+def test_a_body_has_one_reading(
+    shared_url: str, document: Document, key: Document, path: str, case: str
+) -> None:
+    """As a file does that is read offline."""
+    text = json.dumps({"proof": document, "verification_key": key}, separators=(",", ":")).encode()
+    changed = OTHER_READINGS[case](text)
+    assert changed != text
+    body = changed if path == "verify" else b'{"proofs":[' + changed + b"]}"
+    response = httpx.post(
+        f"{shared_url}/v1/{path}", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert (response.status_code, response.json()["code"]) == (400, "request.invalid_json")
 
 
 def test_an_inline_key_of_too_many_points_is_not_read(

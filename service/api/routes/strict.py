@@ -10,10 +10,10 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Form, Query
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
 from client.documents import first_fault
+from prover.document import parse_json
 from service.api import problems
 from zenerrors import RequestError
 
@@ -74,9 +74,7 @@ def _read(content: bytes, kind: TypeAdapter[Any], limit: int) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > most:
         raise RequestError("request.too_large", f"the body has more than {most} values", field="body")
     try:
-        # Not Python's own parser: that is bounded by the recursion limit only, which some libraries raise
-        # (py_ecc: to 100 000), and then nothing but brackets overflows the stack and kills the process.
-        return kind.validate_python(from_json(content))
+        return kind.validate_python(parse_json(content))
     except ValidationError as error:
         raise problems.invalid(*first_fault(error)) from None
     except ValueError as error:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Form, Request, Response, UploadFile
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
+from prover.document import parse_json
 from service.api import problems, requests, sandbox
 from service.api.routes import models, proofs
 from service.api.routes.dependencies import Id, RuntimeDep
@@ -126,7 +126,7 @@ def _numbers(tenant_id: str, field: str, file: UploadFile | None, text: str) -> 
     if content.startswith(b"\x93NUMPY"):
         content = sandbox.run(tenant_id, "as_json", content, field.encode())
     try:
-        return {field: from_json(content)}
+        return {field: parse_json(content)}
     except ValueError as error:
         raise RequestError(
             "request.invalid", f"{field}: neither a .npy file nor JSON: {error}", field=field
