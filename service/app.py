@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
@@ -18,7 +18,7 @@ from service.api.door import Door
 from service.api.headers import BrowserHeaders
 from service.api.metrics import Requests
 from service.api.observation import Observation
-from service.api.rates import SharedBuckets, Shelf
+from service.api.rates import SharedBuckets
 from service.api.routes import (
     accounts,
     commitments,
@@ -35,6 +35,10 @@ from service.api.routes import (
 from service.api.verifier import Verifier
 from service.api.watcher import Watcher
 from service.runtime import Runtime
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.api.shelf import Shelf
 
 _DESCRIPTION = """\
 Proofs, in zero knowledge, of what a neural network computed. Register a network, prove what it makes of an
@@ -52,7 +56,7 @@ _ANSWERED = ("ETag", "Link", "Location", "RateLimit", "RateLimit-Policy", "Retry
 
 def create_app(runtime: Runtime) -> FastAPI:
     """The application over an open runtime. It starts no threads and no processes."""
-    shelf = Shelf.from_settings(runtime.settings)
+    shelf = _shelf(runtime.settings)
 
     @asynccontextmanager
     async def closing(_app: FastAPI) -> AsyncIterator[None]:
@@ -106,6 +110,14 @@ def create_app(runtime: Runtime) -> FastAPI:
     dashboard.install(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def _shelf(settings: Settings) -> Shelf | None:
+    if settings.broker_url is None:
+        return None
+    from service.api.shelf import Shelf  # it brings redis along, which brings OpenTelemetry's SDK along
+
+    return Shelf(settings.broker_url.get_secret_value())
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

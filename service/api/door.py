@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -16,9 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api import access, connections, problems
 from service.api.access import Principal
 from service.api.body_limit import drain
-from service.api.rates import Allowance, Buckets, SharedBuckets, Shelf
+from service.api.rates import Allowance, Buckets, SharedBuckets
 from service.runtime import Runtime
 from zenerrors import AccessError, ResourceError, ZenError
+
+if TYPE_CHECKING:
+    from service.api.shelf import Shelf
 
 _VERIFICATION = ("/v1/verify", "/v1/verification-keys/", "/v1/issuers")
 """Public: no key is asked for, and none is looked at."""

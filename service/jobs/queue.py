@@ -11,13 +11,15 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
-from redis import Redis
 
 from service import log
 from service.settings import QueueName, Settings
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 REST_SECONDS: Final = 2.0
 _LONGEST_SECONDS: Final = 15.0
@@ -39,6 +41,8 @@ class Queue:
         self._redis: Redis | None = None
         if settings.broker_url is not None:
             url = settings.broker_url.get_secret_value()
+            from redis import Redis  # it brings OpenTelemetry's SDK along
+
             self._redis = Redis.from_url(url, socket_timeout=3, socket_connect_timeout=3)
             broker = _redis(url)
         else:

@@ -111,7 +111,7 @@ def typed_pages() -> Iterator[object]:
             yield pytest.param(page, marks=pytest.mark.program if "curl " in script(page) else ())
 
 
-@pytest.mark.parametrize("page", typed_pages())
+@pytest.mark.parametrize("page", list(typed_pages()))
 def test_a_page_can_be_typed(page: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     text = script(page)
     if "curl " in text:

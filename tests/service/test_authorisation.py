@@ -37,7 +37,6 @@ PUBLIC = {
     "GET /",
     "GET /openapi.json",
     "GET /docs",
-    "GET /docs/oauth2-redirect",
     "GET /healthz",
     "GET /readyz",
     "GET /version",

@@ -101,7 +101,7 @@ def test_one_line_says_what_became_of_a_request(shared_url: str, lines: _Lines) 
         "request_id": "mine-1",
         "method": "GET",
         "route": "/v1/proofs/{proof_id}",
-        "status": 404,
+        "status": 422,
         "tenant": "tnt_local",
     }
     assert (nothing["route"], nothing["status"]) == ("none", 404)

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.api import rates
-from service.api.rates import Allowance, SharedBuckets, Shelf
+from service.api import shelf as kept
+from service.api.rates import Allowance, SharedBuckets
+from service.api.shelf import Shelf
 from tests.programs import Find
 from tests.servers import Redis, fresh_broker
 
@@ -105,7 +106,7 @@ def deaf() -> Iterator[tuple[str, list[socket.socket]]]:
 
 
 def test_one_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "_REST_SECONDS", 3600.0)
+    monkeypatch.setattr(kept, "_REST_SECONDS", 3600.0)
 
     async def hang(url: str) -> None:
         shelf = Shelf(url)

@@ -187,9 +187,9 @@ def test_a_tenant_goes_with_all_that_it_has_and_is_remembered(
 
 def test_at_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
-    run = CliRunner().invoke
-    tenant = run(app, ["tenants", "add", "Ada"]).stdout.strip()
     runtime = open_runtime(tmp_path / "data")
+    run = CliRunner().invoke
+    tenant = run(app, ["tenants", "add", "Ada", "--field", "id"]).stdout.strip()
     for command, suspended, deleted in (
         ("suspend", True, False),
         ("resume", False, False),
