@@ -177,7 +177,7 @@ def widened(document: Json, key: Json, inputs: int) -> tuple[Json, Json]:
     split = 1 + real.public
     large = replace(real, ic=(*real.ic[:split], *_points(inputs, 2), *real.ic[split:]))
     group = {
-        **{"name": "input", "first": real.public, "count": inputs, "shape": [inputs]},
+        **{"name": "logits", "first": real.public, "count": inputs, "shape": [inputs]},
         **{"minimum": 0, "maximum": 255},
     }
     circuit = key["circuit"] | {"public_inputs": [*key["circuit"]["public_inputs"], group]}
@@ -187,7 +187,7 @@ def widened(document: Json, key: Json, inputs: int) -> tuple[Json, Json]:
     statement = make_statement(
         circuit,
         KeyReference(id=key_file.id, setup=key_file.setup),
-        values={**document["statement"]["values"], "input": [7] * inputs},
+        values={**document["statement"]["values"], "logits": [7] * inputs},
         commitments=document["statement"]["commitments"],
         made_at=document["statement"]["made_at"],
     )

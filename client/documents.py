@@ -7,7 +7,8 @@ and fields given twice are refused, so that whatever a document's hash does not 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -52,8 +53,12 @@ Numbers = Annotated[list[int], Field(fail_fast=True)]
 Integer = Annotated[int, Field(ge=-MOST_INTEGER, le=MOST_INTEGER)]
 Integers = Annotated[list[Integer], Field(fail_fast=True)]
 Values = Annotated[dict[Name, Integer | Integers], Field(fail_fast=True)]
+Size = Annotated[int, Field(ge=1, le=MOST_INTEGER)]
 
 MOST_SHARDS: Final = 1 << 16
+MOST_COMMITTED: Final = 1 << 24
+"""Values of an input or a shard: none of more has a circuit that anybody could prove."""
+MOST_AXES: Final = 16
 MOST_CHALLENGE: Final = 200
 MOST_NAMES: Final = 16
 """Of values, and of commitments, in one statement."""
@@ -109,7 +114,7 @@ class Shard(Document):
     right; ``opening``: of ``dataset``, where the dataset is public.
     """
 
-    size: int = Field(ge=1, description="How many samples are in it.", examples=[100])
+    size: Size = Field(description="How many samples are in it.", examples=[100])
     dataset: Point
     correct: Point
     opening: Opening | None = Field(default=None, description="Of `dataset`, where the dataset is public.")
@@ -123,7 +128,7 @@ class Dataset(Document):
     """
 
     sha256: Digest | None = Field(description="Of its content; null where it is private.")
-    size: int = Field(ge=1, description="How many samples it has.", examples=[100])
+    size: Size = Field(description="How many samples it has.", examples=[100])
     picked_for: Point | None = Field(description="The commitment of the model that was there before it.")
     shards: list[Shard] = Field(
         min_length=1,
@@ -264,7 +269,7 @@ class Group(BaseModel):
 
     name: str
     first: int
-    count: int = Field(ge=1)
+    count: Size
     shape: Numbers
     minimum: int = 0
     maximum: int = SCALAR_MODULUS - 1
@@ -295,9 +300,9 @@ class InputType(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
-    shape: Numbers
+    shape: Annotated[list[Size], Field(max_length=MOST_AXES, fail_fast=True)]
     scale: float = Field(gt=0, allow_inf_nan=False)
-    zero_point: int
+    zero_point: Integer
     bits: int = Field(ge=1, le=32)
 
 
@@ -305,6 +310,15 @@ class Quantisation(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
     input: InputType
+
+
+_PARTS: Final[Mapping[Scheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
+    "registration": (("model",), [()]),
+    "inference": (("model", "input"), [("label",), ("label", "logits"), ("top",)]),
+    "recognition": (("model", "input", "reference"), [("threshold", "match")]),
+    "accuracy": (("model", "dataset", "correct"), [("size",)]),
+}
+"""Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
 
 
 class Description(BaseModel):
@@ -322,11 +336,12 @@ class Description(BaseModel):
     commitments: list[Literal["model", "input", "reference", "dataset", "correct"]] = Field(fail_fast=True)
     public_inputs: list[Group] = Field(min_length=1, fail_fast=True)
     quantisation: Quantisation
-    batch: int | None = Field(default=None, ge=1)
-    classes: int | None = Field(default=None, ge=1)
+    batch: Size | None = None
+    classes: Size | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        """Of its scheme, so that there are words for it, and a value for each public input."""
         first = 0
         for group in self.public_inputs:
             if group.first != first:
@@ -334,15 +349,28 @@ class Description(BaseModel):
             first += group.count
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
-        if len(set(self.commitments)) != len(self.commitments):
-            raise ValueError("commitments: a name occurs twice")
+        outside, shown = _PARTS[self.scheme]
+        names = [group.name for group in self.public_inputs[1:]]
+        given = [name for name in ("input", "reference") if name in outside and name in names]
+        if names[: len(given)] != given or tuple(names[len(given) :]) not in shown:
+            raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
+        if self.commitments != [name for name in outside if name in self.commitments]:
+            raise ValueError(f"commitments: the scheme {self.scheme} has {', '.join(outside)}, in this order")
+        if both := set(given).intersection(self.commitments):
+            raise ValueError(f"commitments: {both.pop()} is public, too")
+        if any((self.committed_values(name) or 0) > MOST_COMMITTED for name in self.commitments):
+            raise ValueError(f"commitments: one is to more than {MOST_COMMITTED} values")
         if self.scheme == "accuracy" and (
-            [group.name for group in self.public_inputs] != ["statement", "size"]
-            or None in (self.batch, self.classes)
-            or [*self.commitments][-2:] != ["dataset", "correct"]
+            self.batch is None or self.classes is None or not {"dataset", "correct"} <= {*self.commitments}
         ):
-            raise ValueError("an accuracy has batch, classes, a dataset and a count, and shows its size")
+            raise ValueError("an accuracy has batch, classes, a dataset and a count")
         return self
+
+    def committed_values(self, name: str) -> int | None:
+        """How many values the commitment ``name`` is to; None where the description does not say."""
+        sample = math.prod(self.quantisation.input.shape)
+        sizes = {"input": sample, "dataset": (self.batch or 0) * (sample + 1), "correct": 1}
+        return sizes.get(name)
 
     def public_values(self, values: Values) -> list[int]:
         """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard

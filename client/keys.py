@@ -38,8 +38,12 @@ def opened(key_file: KeyFile) -> OpenedKey:
     if key_file.setup != key.setup:
         raise FileFormatError("file.setup_label", "setup is not that of the key", field="setup")
     count = sum(group.count for group in circuit.public_inputs)
-    links = sum(segment.link_g2 is not None for segment in key.segments)
-    if (count, len(circuit.commitments)) != (key.public, links):
+    linked = [segment.size for segment in key.segments if segment.link_g2 is not None]
+    fits = len(linked) == len(circuit.commitments) and all(
+        circuit.committed_values(name) in (None, size)
+        for name, size in zip(circuit.commitments, linked, strict=True)
+    )
+    if count != key.public or not fits:
         raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
     return OpenedKey(key, circuit, key_file.reference)
 

@@ -34,6 +34,7 @@ from prover.opening import Revealed, check_opening, check_sum
 from prover.verdict import OK, Verdict
 from prover.verdict import REASONS as PROVER_REASONS
 from prover.verification import Claim, Flaw, verify_groups
+from zenerrors import TensorError
 
 REASONS: Final[dict[str, str]] = {
     **PROVER_REASONS,
@@ -115,8 +116,7 @@ def judge(
 ) -> Verification:
     """Whether ``document`` is valid under the key that the verifier trusts, and what that says.
 
-    Raises ``FileFormatError`` where ``key_file`` is no key, or not the one that its id says, and
-    ``TensorError`` where the known data does not fit the network.
+    Raises ``FileFormatError`` where ``key_file`` is no key, or not the one that its id says.
     """
     case = Case(document, opened(key_file), expected or Expected(), known or Known())
     return judge_each([case], curve=curve)[0]
@@ -341,11 +341,14 @@ class Case:
             )
         openings = self._openings("dataset") if dataset.sha256 is None else {}
         parts = data.shard_values(circuit.quantisation.input, circuit.batch or 0, circuit.classes or 0)
-        for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
-            opening = shard.opening or openings.get(shard.dataset)
-            if opening is None:
-                _refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
-            self._check_opening("dataset", shard.dataset, values, opening)
+        try:
+            for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
+                opening = shard.opening or openings.get(shard.dataset)
+                if opening is None:
+                    _refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
+                self._check_opening("dataset", shard.dataset, values, opening)
+        except TensorError as error:
+            _refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
 
     def _openings(self, kind: str) -> dict[str, Opening]:
         given = self.known.openings

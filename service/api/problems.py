@@ -274,6 +274,12 @@ async def _on_bug(request: Request, error: Exception) -> JSONResponse:
     request_id: str = request.state.request_id
     # This is called from outside of everything else, where the log knows of no request.
     with log.context(request_id=request_id):
-        log.event("request.failed", level=40, error=type(error).__name__, failed=True)
-        bug = ZenError("internal", f"an unexpected error; quote {request_id} to the operator")
-        return respond(500, bug, HEADERS | {"X-Request-ID": request_id})
+        return respond(500, told(error), HEADERS | {"X-Request-ID": request_id})
+
+
+def told(error: Exception) -> ZenError:
+    """The error that a caller is told of; one that nobody foresaw is logged."""
+    if isinstance(error, ZenError):
+        return error
+    log.event("request.failed", level=40, error=type(error).__name__, failed=True)
+    return ZenError("internal", f"an unexpected error; quote {log.request_id()} to the operator")

@@ -31,7 +31,8 @@ alone: where there are such, fewer are taken.
 """
 _KEYS: Final = 32
 
-Answer = Verification | ZenError
+Answer = Verification | Exception
+"""An error that is no ``ZenError`` is one that nobody foresaw."""
 
 
 class _Submission(NamedTuple):
@@ -87,8 +88,7 @@ class Verifier:
         requests = [request for each in submissions for request in each.requests]
         try:
             answers = self._judge(requests)
-        except Exception as error:
-            # Nobody foresaw it. It is for the one whose document brings it about, not for those beside it.
+        except Exception as error:  # the database's
             if len(submissions) == 1:
                 submissions[0].answers.set_exception(error)
                 return
@@ -103,7 +103,7 @@ class Verifier:
 
     def _judge(self, requests: Sequence[VerifyRequest]) -> list[Answer]:
         cases = [self._case(request) for request in requests]
-        verdicts = iter(judge_each([case for case in cases if isinstance(case, Case)], curve=NATIVE))
+        verdicts = iter(_verdicts([case for case in cases if isinstance(case, Case)]))
         return [next(verdicts) if isinstance(case, Case) else case for case in cases]
 
     def _case(self, request: VerifyRequest) -> Case | ZenError:
@@ -119,3 +119,11 @@ class Verifier:
     def _read_key(self, key_id: str) -> OpenedKey:
         with self._database.read() as session:
             return opened(VerificationKeys(session).get(key_id))
+
+
+def _verdicts(cases: Sequence[Case]) -> list[Answer]:
+    try:
+        return [*judge_each(cases, curve=NATIVE)]
+    except Exception as error:
+        # It is for the one whose document brings it about, not for those beside it.
+        return [error] if len(cases) == 1 else [answer for case in cases for answer in _verdicts([case])]

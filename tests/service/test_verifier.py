@@ -186,6 +186,8 @@ def test_a_bug_that_one_document_finds_is_its_own(
     with ThreadPoolExecutor(len(bodies)) as callers:
         answers = list(callers.map(lambda body: post(shared_url, body), bodies))
     assert [answer["status"] for answer in answers] == [500, *[200] * 7] * 3
+    together = batch(shared_url, bodies)
+    assert [answer.get("valid", answer.get("code")) for answer in together] == ["internal", *[True] * 7] * 3
 
 
 def test_a_key_of_thousands_of_points(with_model: Runtime, document: Document, key: Document) -> None:

@@ -21,7 +21,7 @@ from service.api.schemas import PRINTABLE, Listing, VerifyRequest
 from service.api.verifier import Answer, Verifier
 from service.storage.repositories import VerificationKeys
 from service.storage.repositories.secrets import Issuers
-from zenerrors import RequestError, ZenError
+from zenerrors import RequestError
 
 MOST_ITEMS: Final = 64
 
@@ -121,7 +121,7 @@ async def verify_proof(verifier: VerifierDep, request: Request, body: VerifyRequ
     _check_key(body)
     await _charge(request, [body], "proof")
     (answer,) = await verifier.judge([body])
-    if isinstance(answer, ZenError):
+    if isinstance(answer, Exception):
         raise answer
     return answer
 
@@ -152,7 +152,7 @@ def _item(item: dict[str, Any]) -> VerifyRequest | RequestError:
 
 
 def _shown(answer: Answer) -> Verification | Problem:
-    return problems.problem(answer) if isinstance(answer, ZenError) else answer
+    return problems.problem(problems.told(answer)) if isinstance(answer, Exception) else answer
 
 
 def _check_key(body: VerifyRequest) -> None:
