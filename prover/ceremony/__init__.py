@@ -6,8 +6,9 @@
     verify(state, statement, powers)         anyone
     key = finish(state, statement, powers)
 
-The rooms: ``state`` (what is passed on, and its file), ``initial`` (where it starts), ``chain`` (shares and
-the proofs that their owners know them), ``contribution``, ``verification``, ``finish``.
+The rooms: ``state`` (what is passed on, and its file), ``initial`` (where it starts), ``origin`` (whether it
+started there), ``chain`` (shares and the proofs that their owners know them), ``contribution``,
+``verification``, ``finish``.
 """
 
 from prover.beacon import Beacon

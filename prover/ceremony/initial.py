@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kernels
-from kernels import Group, WordArray, fr, g1, g2
+from kernels import FrArray, Group, WordArray, fr, g1, g2
 from prover import qap
 from prover.ceremony.state import Shape, State
 from prover.powers_of_tau import PowersOfTau
@@ -68,7 +68,7 @@ def start(
         b_g1=b_g1[b_columns],
         b_g2=b_g2[b_columns],
         segments=segments,
-        basis=powers.tau_g1[: _basis_length(statement)],
+        basis=powers.tau_g1[: basis_length(statement)],
         first_private=private,
         first_quotient=quotient,
         delta_g1=g1.generator[None],
@@ -81,11 +81,11 @@ def start(
 
 def required_power(statement: Statement) -> int:
     """The least power of two of rows that powers of tau for ``statement`` must be made for."""
-    longest = _basis_length(statement)
+    longest = basis_length(statement)
     return max(qap.log_domain_size(statement), (longest // 2).bit_length())
 
 
-def _basis_length(statement: Statement) -> int:
+def basis_length(statement: Statement) -> int:
     """How many U_i the commitments take that segments are linked to: U_1 is always one of them."""
     sizes = [segment.size for segment in statement.segments if segment.linked]
     return max(2, *sizes) if sizes else 0
@@ -102,13 +102,16 @@ def _odd_lagrange(powers: WordArray, log_size: int, threads: int, report: Progre
     n = 1 << log_size
     points = np.zeros((n, *g1.shape), dtype=np.uint64)
     points[:-1] = g1.add(powers[: n - 1], g1.neg(powers[n : 2 * n - 1]), threads=threads)
-    half = fr.inverse(qap.element(2))
-    by_root = fr.inverse(qap.root_of_unity(log_size + 1))
-    scalars = fr.powers(by_root, n, first=half)
-    points = g1.mul(points, scalars, threads=threads, progress=part(report, "quotient", 0, 2))
+    points = g1.mul(points, odd_factors(n), threads=threads, progress=part(report, "quotient", 0, 2))
     done = part(report, "quotient", 1, 2)
     g1.intt(kernels.Domain(log_size), points, threads=threads, progress=done)
     return points
+
+
+def odd_factors(n: int) -> FrArray:
+    """g^(-j) / 2 for g = ω_2n and all j < n: uint64[n, 4]."""
+    by_root = fr.inverse(qap.root_of_unity(n.bit_length()))
+    return fr.powers(by_root, n, first=fr.inverse(qap.element(2)))
 
 
 def _columns(

@@ -6,6 +6,7 @@ import numpy as np
 
 from kernels import WordArray, g1, g2
 from prover.ceremony.initial import start
+from prover.ceremony.origin import starts_from
 from prover.ceremony.state import FIXED, State
 from prover.point_arrays import pairings_cancel, random_weights
 from prover.powers_of_tau import PowersOfTau
@@ -26,17 +27,26 @@ def verify(
 ) -> None:
     """Check all of ``state``, whose points must be known to be in the subgroup (``State.load``).
 
-    That the powers are powers of one secret, ``PowersOfTau.verify`` tells. Stages: those of ``start``, then
-    "contributions". Raises ``CeremonyError``: ``ceremony.statement`` for another statement's state,
-    ``ceremony.origin`` where its start is not that of these powers, the part that differs as the field;
-    what ``start`` and ``check`` raise.
+    That the powers are powers of one secret, ``PowersOfTau.verify`` tells. Stages: "origin", "contributions",
+    and those of ``start`` where the origin is wrong. Raises ``CeremonyError``: ``ceremony.statement`` for
+    another statement's state, ``ceremony.origin`` where its start is not that of these powers, the part that
+    differs as the field; what ``start`` and ``check`` raise.
     """
     report = progress or silent
     if state.statement_digest != statement.digest:
         raise CeremonyError(
             "ceremony.statement", "the ceremony is about another statement", field="statement"
         )
-    first = start(statement, powers, threads=threads, progress=progress)
+    report("origin", 0.0)
+    if not starts_from(state, statement, powers, threads=threads):
+        _compare(state, start(statement, powers, threads=threads, progress=progress))
+    report("contributions", 0.0)
+    check(state, threads=threads)
+    report("contributions", 1.0)
+
+
+def _compare(state: State, first: State) -> None:
+    """Point by point, to say what differs."""
     for name in (*FIXED, "powers_contributions", "challenges", "shapes"):
         if not np.array_equal(getattr(state, name), getattr(first, name)):
             raise CeremonyError(
@@ -44,9 +54,6 @@ def verify(
                 f"the ceremony did not start from these powers of tau: {name} differs",
                 field=name,
             )
-    report("contributions", 0.0)
-    check(state, threads=threads)
-    report("contributions", 1.0)
 
 
 def check(state: State, *, threads: int = 1) -> None:

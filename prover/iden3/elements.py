@@ -46,11 +46,16 @@ def point(body: Bytes, group: Group, field: str) -> WordArray:
     return points(body, 1, group, field, finite=True)
 
 
-def unchecked(body: Bytes, count: int, shape: tuple[int, ...], field: str) -> WordArray:
-    """uint64[count, *shape], whatever they hold. ``FileFormatError``: ``file.length``."""
+def unchecked(
+    body: Bytes, count: int, shape: tuple[int, ...], field: str, *, first: int | None = None
+) -> WordArray:
+    """uint64[count, *shape], whatever they hold; the ``first`` of them if it is given.
+
+    ``FileFormatError``: ``file.length``.
+    """
     length = 8 * count * int(np.prod(shape))
     if len(body) != length:
         raise FileFormatError("file.length", f"{field} takes {len(body)} bytes, not {length}", field=field)
-    words = np.empty((count, *shape), dtype=np.uint64)
-    words.reshape(-1).view(np.uint8)[:] = body  # in the map nothing is aligned
+    words = np.empty((count if first is None else first, *shape), dtype=np.uint64)
+    words.reshape(-1).view(np.uint8)[:] = body[: words.nbytes]  # in the map nothing is aligned
     return words

@@ -51,9 +51,12 @@ def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
         binfile.write_section(file, _CONTRIBUTIONS, [struct.pack("<I", 0)])
 
 
-def read_ptau(path: str | os.PathLike[str], *, threads: int = 1) -> PowersOfTau:
+def read_ptau(path: str | os.PathLike[str], *, most: int = MAX_POWER, threads: int = 1) -> PowersOfTau:
     """The powers of tau in the file at ``path``, verified to be powers of one secret, which the contributions
     in it lead to. Beacons are not counted among these: everybody knows their secret.
+
+    No more of them than for 2^most rows, as though the file held no more of its ceremony's: what follows is
+    neither read nor verified.
 
     Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.version``, ``file.section``,
     ``file.curve``, ``file.shape``, ``file.point_*``; ``CeremonyError`` (``ceremony.powers``,
@@ -61,11 +64,11 @@ def read_ptau(path: str | os.PathLike[str], *, threads: int = 1) -> PowersOfTau:
     """
     numbers = [number for number, _ in _POINTS.values()]
     sections = binfile.read(path, binfile.PTAU, (_HEADER, _CONTRIBUTIONS, *numbers))
-    power, ceremony_power = _read_header(sections[_HEADER])
-    n = 1 << power
-    counts = {"tau_g1": 2 * n - 1, "tau_g2": n, "alpha_g1": n, "beta_g1": n, "beta_g2": 1}
+    held, ceremony_power = _read_header(sections[_HEADER])
+    power = min(held, most)
+    counts, taken = _counts(held), _counts(power)
     arrays = {
-        name: unchecked(sections[number], counts[name], group.shape, name)
+        name: unchecked(sections[number], counts[name], group.shape, name, first=taken[name])
         for name, (number, group) in _POINTS.items()
     }
     contributions = phase1.read(sections[_CONTRIBUTIONS])
@@ -83,6 +86,12 @@ def read_contributors(path: str | os.PathLike[str]) -> list[Contributor]:
     """
     sections = binfile.read(path, binfile.PTAU, (_CONTRIBUTIONS,))
     return [phase1.contributor(each) for each in phase1.read(sections[_CONTRIBUTIONS])]
+
+
+def _counts(power: int) -> dict[str, int]:
+    """How many points of each kind powers for 2^power rows have."""
+    n = 1 << power
+    return {"tau_g1": 2 * n - 1, "tau_g2": n, "alpha_g1": n, "beta_g1": n, "beta_g2": 1}
 
 
 def _read_header(body: Bytes) -> tuple[int, int]:

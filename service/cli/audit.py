@@ -92,10 +92,11 @@ def audit_key(
 def _audit_points(circuit: Circuit, key: VerifyingKey, state_file: Path, powers_file: Path) -> None:
     from circuits.audit import audit_points
     from prover.ceremony import State
+    from prover.ceremony.initial import required_power
     from prover.iden3.ptau import read_ptau
 
     threads = os.cpu_count() or 1
     with terminal.show_stages(err, "making the key again") as progress:
-        powers = read_ptau(powers_file, threads=threads)
+        powers = read_ptau(powers_file, most=required_power(circuit.statement), threads=threads)
         state = State.load(state_file, threads=threads)
         audit_points(circuit, key, state, powers, threads=threads, progress=progress)

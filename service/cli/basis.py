@@ -64,10 +64,8 @@ def _read(file: Path) -> CommitmentBasis:
         is_ptau = opened.read(len(_PTAU_MAGIC)) == _PTAU_MAGIC
     if not is_ptau:
         return CommitmentBasis.load(file)
-    powers = read_ptau(file)
-    with terminal.show_stages(err, "verifying") as progress:
-        powers.verify(threads=os.cpu_count() or 1, progress=progress)
-    return CommitmentBasis.of(powers)
+    with terminal.show_stages(err, "verifying"):
+        return CommitmentBasis.of(read_ptau(file, threads=os.cpu_count() or 1))
 
 
 def _answer(basis: CommitmentBasis) -> Answer:

@@ -8,10 +8,6 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from circuits import QuantGraph, compile_inference
-from circuits.audit import audit
-from client.documents import KeyFile, read
-from client.keys import key_file, opened
 from prover import ceremony, powers_of_tau
 from prover.beacon import MOST_ROUNDS
 from prover.ceremony import Beacon, State
@@ -20,7 +16,6 @@ from prover.iden3.ptau import read_contributors, read_ptau, write_ptau
 from prover.powers_of_tau import MAX_POWER, PowersOfTau
 from prover.statement import Statement
 from prover.statement_file import load_description, load_statement, save_statement
-from service import intake
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, no_good, said_written
 from zenerrors import CeremonyError, RequestError, naming
@@ -102,6 +97,12 @@ def statement(
     With --key, what a service's proofs of any scheme prove. Else the label of an ONNX network with
     --calibration, in plain Groth16, which snarkjs and contracts verify, too.
     """
+    from circuits import QuantGraph, compile_inference  # slow to import
+    from circuits.audit import audit
+    from client.documents import KeyFile, read
+    from client.keys import opened
+    from service import intake
+
     if key is not None:
         with naming(key):
             described = read(KeyFile, key.read_bytes())
@@ -128,7 +129,7 @@ def statement(
 def start(statement_file: StatementFile, powers_file: PowersFile, output: Out) -> Answer:
     """Start a ceremony for STATEMENT from POWERS."""
     statement = _read_statement(statement_file)
-    powers = _read_powers(powers_file).first(required_power(statement))
+    powers = _read_powers(powers_file, required_power(statement))
     with terminal.show_stages(err, "starting") as progress:
         state = ceremony.start(statement, powers, threads=THREADS, progress=progress)
     state.save(output)
@@ -177,7 +178,7 @@ def beacon(
 def verify(state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile) -> Answer:
     """Verify all contributions in STATE. Exit code 0 if valid, 1 if not."""
     statement = _read_statement(statement_file)
-    powers = _read_powers(powers_file)
+    powers = _read_powers(powers_file, required_power(statement))
     try:
         state = _read_state(state_file)
         with terminal.show_stages(err, "verifying") as progress:
@@ -202,7 +203,7 @@ def finish(
     Exit code 1 if it is not valid.
     """
     statement, description = _read_statement(statement_file), load_description(statement_file)
-    powers = _read_powers(powers_file)
+    powers = _read_powers(powers_file, required_power(statement))
     try:
         state = _read_state(state_file)
         with terminal.show_stages(err, "verifying") as progress:
@@ -212,6 +213,8 @@ def finish(
     key.save(output)
     facts = {"setup": key.verifying_key.setup, "key": key.verifying_key.digest.hex()}
     if description is not None:
+        from client.keys import key_file  # slow to import
+
         file = key_file(key.verifying_key, description)
         output.with_name(f"{output.name}.json").write_text(file.model_dump_json(indent=2) + "\n")
         facts["id"] = file.id
@@ -228,10 +231,11 @@ def _read_state(file: Path) -> State:
         return State.load(file, threads=THREADS)
 
 
-def _read_powers(file: Path) -> PowersOfTau:
+def _read_powers(file: Path, most: int = MAX_POWER) -> PowersOfTau:
+    """Verified, and no more of them than for 2^most rows."""
     try:
         with naming(file), terminal.show_stages(err, "verifying powers"):
-            return read_ptau(file, threads=THREADS)
+            return read_ptau(file, most=most, threads=THREADS)
     except CeremonyError as error:
         raise _refused(error) from None
 

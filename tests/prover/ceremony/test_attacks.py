@@ -75,6 +75,39 @@ def test_changes_that_cancel_in_a_sum(committed: Case) -> None:
     refused(committed, replace(committed.state, private=private), "key", "private")
 
 
+def test_changes_of_the_start_that_cancel(committed: Case) -> None:
+    """Within an array, and between arrays that are summed up together."""
+    state = committed.state
+    for name in ("a", "first_private", "first_quotient"):
+        points = nudged(getattr(state, name), 0)
+        points[1] = g1.add(points[1], g1.neg(g1.generator))
+        refused(committed, altered(state, name, points), "origin", name)
+    a, variable = nudged(state.a, 0), int(np.flatnonzero(state.b_columns == state.a_columns[0])[0])
+    b_g1, b_g2 = state.b_g1.copy(), state.b_g2.copy()
+    b_g1[variable] = g1.add(b_g1[variable], g1.neg(g1.generator))
+    b_g2[variable] = g2.add(b_g2[variable], g2.neg(g2.generator))
+    refused(committed, replace(state, a=a, b_g1=b_g1, b_g2=b_g2), "origin", "a")
+    refused(committed, replace(state, b_g1=b_g1, b_g2=b_g2), "origin", "b_g1")
+    refused(committed, replace(state, b_g2=b_g2), "origin", "b_g2")
+
+
+def test_other_columns_with_the_same_sums(committed: Case) -> None:
+    """In another order, one with two points that add up to its own, one with the point at infinity."""
+    state = committed.state
+    columns, points = state.a_columns, state.a
+    halves = np.concatenate([points[:1], points])
+    halves[0] = g1.generator
+    halves[1] = g1.add(points[0], g1.neg(g1.generator))
+    (absent, *_) = np.setdiff1d(np.arange(20, dtype=np.uint32), columns)
+    at = int(np.searchsorted(columns, absent))
+    for other_columns, other_points in (
+        (columns[::-1].copy(), points[::-1].copy()),
+        (np.concatenate([columns[:1], columns]), halves),
+        (np.insert(columns, at, absent), np.insert(points, at, np.zeros_like(points[0]), axis=0)),
+    ):
+        refused(committed, replace(state, a_columns=other_columns, a=other_points), "origin", "a_columns")
+
+
 @pytest.mark.parametrize("name", ["a_columns", "b_columns"])
 def test_columns_of_other_variables(case: Case, name: str) -> None:
     columns = getattr(case.state, name).copy()

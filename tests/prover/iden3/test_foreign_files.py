@@ -12,6 +12,7 @@ import prover
 from kernels import FrArray, fr
 from prover import ProvingKey, Statement, ceremony, iden3
 from tests.prover.iden3.support import VECTORS, rows_of_r1cs, rows_of_statement, take_apart
+from zenerrors import CeremonyError, FileFormatError
 
 Z = [1, 53, 7, 3, 9, 27]
 """one, y, k, x, x², x³: circom puts outputs before inputs."""
@@ -122,6 +123,29 @@ def test_a_file_reduced_to_fewer_powers_is_read(tmp_path: Path) -> None:
     path.write_bytes(reduced.patching(1, -8, bytes([2])).to_bytes())
     powers = iden3.read_ptau(path)
     assert (powers.power, len(powers.tau_g1), powers.contributions) == (2, 7, 1)
+
+
+def test_the_first_powers_alone(tmp_path: Path) -> None:
+    """They are verified, and the contributions to them; what follows is not, and matters to none of them."""
+    file, path = take_apart((VECTORS / "powers.ptau").read_bytes()), tmp_path / "powers.ptau"
+    whole, first = iden3.read_ptau(VECTORS / "powers.ptau"), iden3.read_ptau(VECTORS / "powers.ptau", most=2)
+    assert (first.power, first.contributions) == (2, 1)
+    for name in ("tau_g1", "tau_g2", "alpha_g1", "beta_g1", "beta_g2"):
+        assert np.array_equal(getattr(first, name), getattr(whole.first(2), name))
+    assert iden3.read_ptau(VECTORS / "powers.ptau", most=9).power == whole.power
+
+    one, other = file.body(2)[6 * 96 : 7 * 96], file.body(2)[-96:]
+    path.write_bytes(file.patching(2, -96, one).to_bytes())
+    assert iden3.read_ptau(path, most=2).power == 2
+    refused = [(file.patching(2, -96, one), 3), (file.patching(2, 6 * 96, other), 2)]
+    refused += [(file.patching(7, 4, file.body(2)[5 * 96 : 6 * 96]), 2)]
+    for bad, most in refused:
+        path.write_bytes(bad.to_bytes())
+        with pytest.raises(CeremonyError):
+            iden3.read_ptau(path, most=most)
+    path.write_bytes(file.replacing({2: file.body(2)[:-96]}).to_bytes())
+    with pytest.raises(FileFormatError):
+        iden3.read_ptau(path, most=2)
 
 
 def test_a_key_for_this_circuit_is_for_no_other(statement: Statement, key: ProvingKey) -> None:
