@@ -99,8 +99,8 @@ class Accuracy(Circuit):
 def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Accuracy:
     """The circuit of ``batch`` samples. Deterministic; with committed weights it depends on types only.
 
-    Rows beside the network's: four for each sample. Raises ``StatementError`` as ``compile_inference``, and
-    ``statement.batch`` for a batch of none.
+    Rows beside the network's: four for each sample, and range checks of its label. Raises ``StatementError``
+    as ``compile_inference``, and ``statement.batch`` for a batch of none.
     """
     typed = _typed(qgraph, batch, weight_privacy)
     plan, builder = _plan(typed), Builder()
@@ -112,6 +112,8 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     samples = builder.committed(DATASET, "samples", batch * math.prod(qgraph.input_shape))
     labels = builder.committed(DATASET, "labels", batch)
     tools.ranged("input/value", Weighted.wires(samples), qgraph.input_type.bits)
+    for name, lowest in _label_ranges(qgraph.classes):
+        tools.ranged(name, Weighted.wires(labels), qgraph.classes.bit_length(), lowest)
     x = samples.reshape(batch, *qgraph.input_shape)
     values, bounds = Lowering(tools, typed, _LEVEL, plan, x).output()
     found = tools.chosen("output/label", batch)
@@ -145,8 +147,17 @@ def _plan(typed: TypedGraph) -> Plan:
     tools, graph = arithmetic(Builder(), _LEVEL), typed.qgraph
     output = typed.tensors[graph.output]
     argmaxes = argmax_tally(tools, typed.batch, graph.classes, 1, (output.low, output.high))
-    others = inputs_tally(typed) + argmaxes + Tally(rows=4 * typed.batch + 2)
+    labels = Tally.range_checks(graph.classes.bit_length(), typed.batch * len(_label_ranges(graph.classes)))
+    others = inputs_tally(typed) + labels + argmaxes + Tally(rows=4 * typed.batch + 2)
     return best_plan(tools, typed, _LEVEL, others)
+
+
+def _label_ranges(classes: int) -> list[tuple[str, int]]:
+    """Names and lowest values of ranges of ``classes.bit_length()`` bits: what is in all of them is a class,
+    or the label that none has."""
+    beyond = 1 << classes.bit_length()
+    least, most = ("output/least_label", 0), ("output/most_label", classes + 1 - beyond)
+    return [least] if classes + 1 == beyond else [least, most]
 
 
 def _is_zero(builder: Builder, name: str, value: Linear) -> IntArray:

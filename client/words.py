@@ -46,6 +46,10 @@ _NETWORK_UNSEEN = (
     "That the network is the one you mean: compare its SHA-256, network, with one that you know."
 )
 _DATASET_UNSEEN = "That the samples are those of the dataset with this SHA-256: give the dataset to compare."
+_REPEATED = (
+    "That no sample is counted twice: samples may repeat within a shard, and shards of the same samples can"
+    " have different commitments. Give the dataset to compare, a private one with its opening."
+)
 _REPLAY = "That the proof was made for you, or lately: without a challenge of yours, it may be an old one."
 _KEY_UNSEEN = "That the key is for this circuit: have its file from whom you trust, not with the proof."
 
@@ -130,8 +134,7 @@ def verified(statement: Statement, expected: Collection[str], given: Collection[
         ),
         *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
         *(["The input is the one that you gave."] * ("input" in given)),
-        *([_shards(dataset)] if dataset else []),
-        *(["The shards' commitments are to the dataset that you gave."] * ("dataset" in given)),
+        *([_shards(dataset, "dataset" in given)] if dataset else []),
     ]
 
 
@@ -147,15 +150,23 @@ def not_verified(statement: Statement, expected: Collection[str], given: Collect
         ),
         *([] if "model" in statement.commitments else [_NETWORK_UNSEEN]),
         *([_DATASET_UNSEEN] * public_unseen),
+        *([_REPEATED] if dataset and "dataset" not in given else []),
         *([_REPLAY] * ("challenge" not in expected)),
         _KEY_UNSEEN,
         *statement.does_not_say,
     ]
 
 
-def _shards(dataset: Dataset) -> str:
+def _shards(dataset: Dataset, given: bool) -> str:
+    """Who has not seen the samples knows of shards alone: equal ones can have different commitments."""
     count = len(dataset.shards)
-    return f"All {dataset.size} samples are in {count} shards, each proven once; their counts add up to this."
+    shards = "one shard" if count == 1 else f"{count} shards"
+    if given:
+        return (
+            f"The commitments are to the dataset that you gave: all its {dataset.size} samples, in {shards},"
+            " each proven once; their counts add up to this."
+        )
+    return f"The samples are {dataset.size} in {shards}, each proven; their counts add up to this."
 
 
 def privacy(description: Description, name: str) -> str:

@@ -237,6 +237,24 @@ def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:
             assert first_violation(circuit.statement, lie) is not None
 
 
+@pytest.mark.parametrize("classes", [3, 4, 7])
+def test_a_label_beyond_the_classes_is_refused(classes: int) -> None:
+    """It would be a sample that the network is wrong about, of a class that there is not."""
+    weight, kind = np.arange(4 * classes, dtype=np.uint8).reshape(classes, 4) % 4, Affine(1.0, 1, 2)
+    last = Dense("logits", ("flat",), weight, WeightType(np.ones(1), np.array([1]), 2), np.arange(classes))
+    graph = QuantGraph("x", (1, 2, 2), kind, (Reshape("flat", ("x",), (4,)), last), "logits")
+    circuit = compile_accuracy(graph, batch=2)
+    samples, _ = batch_of(graph, 2)
+    honest = [np.array([label, classes - label]) for label in range(classes + 1)]
+    for labels in honest:
+        z = answered(circuit.program, assigned(circuit, samples, labels))
+        assert first_violation(circuit.statement, z) is None
+    for wire in circuit.layout["labels"].tolist():
+        for value in (-1, classes + 1, 8, 1 << 20, -(1 << 20)):
+            lie = forged(circuit, samples, honest[0], {wire: value})
+            assert first_violation(circuit.statement, lie) is not None
+
+
 def test_bad_samples_and_labels_are_named(circuit: Accuracy) -> None:
     samples, labels = batch_of(circuit.qgraph, 2)
     top, classes = circuit.qgraph.input_type.top, circuit.qgraph.classes

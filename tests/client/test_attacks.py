@@ -368,6 +368,36 @@ class TestAccuracy:
         document = assessor.prove(claimed, twice)
         assert reason(document, key, known=Known(dataset=data)) == "dataset_mismatch"
 
+    def test_samples_that_are_committed_to_again(
+        self, assessor: AccuracyMaker, key: KeyFile, data: LabelledData, parts: list[Part]
+    ) -> None:
+        """Three samples as nine of a private dataset: nobody can tell who has not seen them, so nothing is
+        said of samples."""
+        circuit, part = assessor.circuit, parts[0]
+        values = circuit.dataset_values(part.samples, part.labels)
+        thrice = [
+            replace(
+                part,
+                dataset=assessor.maker.commit(values),
+                correct=assessor.maker.commit(np.array([part.count])),
+            )
+            for _ in range(3)
+        ]
+        claimed = assessor.state(assessor.dataset(thrice, None), 3 * part.count)
+        document = assessor.prove(claimed, thrice)
+        verdict = judge(document, key)
+        assert verdict.valid
+        assert not any("each proven once" in sentence for sentence in verdict.verified)
+        assert any("no sample is counted twice" in sentence for sentence in verdict.not_verified)
+        once = data.samples[: circuit.batch], data.labels[: circuit.batch]
+        known = Known(dataset=LabelledData.of(*once), openings=assessor.opening_file(thrice))
+        assert reason(document, key, known=known) == "shard_missing"
+        # Who has the dataset and its openings sees that it repeats samples; then it may be said.
+        same = LabelledData.of(*(np.concatenate([part] * 3) for part in once))
+        seen = judge(document, key, known=replace(known, dataset=same))
+        assert any("each proven once" in sentence for sentence in seen.verified)
+        assert not any("no sample is counted twice" in sentence for sentence in seen.not_verified)
+
     def test_a_relabelled_dataset(
         self, assessor: AccuracyMaker, key: KeyFile, data: LabelledData, assessed: ProofDocument
     ) -> None:
