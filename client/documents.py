@@ -243,7 +243,10 @@ class Expected(Document):
 
 
 class KeyFile(Document):
-    """A verification key and what it means: ``key`` as ``VerifyingKey.to_json``, ``circuit`` as described."""
+    """A verification key and what it means: ``key`` as ``VerifyingKey.to_json``, ``circuit`` as described.
+
+    ``transcript``: as ``prover.setup_transcript`` checks it.
+    """
 
     id: Digest
     setup: str = Field(
@@ -255,6 +258,12 @@ class KeyFile(Document):
     circuit: dict[str, Any] = Field(
         description="What the key proves: scheme, architecture, quantisation, public inputs.",
         examples=[{"scheme": "inference"}],
+    )
+    transcript: dict[str, Any] | None = Field(
+        default=None,
+        description="How the contributions of a ceremony came to the key's secrets; null where none did, or"
+        " where it is not shown. The id does not cover it.",
+        examples=[None],
     )
 
     @property

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from client.documents import Description, KeyFile, KeyReference, canonical, checked, key_id
-from prover.verifying_key import VerifyingKey
-from zenerrors import FileFormatError
+from prover import setup_transcript
+from prover.verifying_key import CEREMONY, VerifyingKey
+from zenerrors import FileFormatError, ZenError
 
 
 class OpenedKey(NamedTuple):
@@ -18,15 +19,29 @@ class OpenedKey(NamedTuple):
     verifying: VerifyingKey
     circuit: Description
     reference: KeyReference
+    shows_ceremony: bool
+    """Whether the file shows that the key's secrets are of a ceremony, or only says so."""
 
 
-def key_file(key: VerifyingKey, circuit: Mapping[str, Any]) -> KeyFile:
-    """The file that hands on ``key`` and what it means (``Circuit.describe``)."""
-    return KeyFile(id=key_id(key.digest, circuit), setup=key.setup, key=key.to_json(), circuit=dict(circuit))
+def key_file(
+    key: VerifyingKey, circuit: Mapping[str, Any], transcript: dict[str, Any] | None = None
+) -> KeyFile:
+    """The file that hands on ``key``, what it means (``Circuit.describe``), and the ``transcript`` of its
+    ceremony (``State.transcript``), if it has one.
+    """
+    return KeyFile(
+        id=key_id(key.digest, circuit),
+        setup=key.setup,
+        key=key.to_json(),
+        circuit=dict(circuit),
+        transcript=transcript,
+    )
 
 
 def opened(key_file: KeyFile) -> OpenedKey:
-    """The key and its circuit. Raises ``FileFormatError``: ``file.hash`` where the id is another's."""
+    """The key and its circuit. Raises ``FileFormatError``: ``file.hash`` where the id is another's,
+    ``file.transcript`` where the transcript is another key's.
+    """
     try:
         key_text, circuit = canonical(key_file.key), checked(Description, key_file.circuit)
         key = _read_small_key(key_text) if len(key_text) <= _SMALL_BYTES else _read_key(key_text)
@@ -45,7 +60,24 @@ def opened(key_file: KeyFile) -> OpenedKey:
     )
     if count != key.public or not fits:
         raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
-    return OpenedKey(key, circuit, key_file.reference)
+    if key_file.transcript is not None:
+        _check(key_file.transcript, key)
+    shown = key_file.transcript is not None and key.setup == CEREMONY
+    return OpenedKey(key, circuit, key_file.reference, shown)
+
+
+def _check(transcript: Mapping[str, Any], key: VerifyingKey) -> None:
+    try:
+        text = canonical(transcript)
+        (_check_small if len(text) <= _SMALL_BYTES else _check_text)(text, key)
+    except (ValueError, RecursionError, ZenError) as error:
+        raise FileFormatError(
+            "file.transcript", f"the transcript does not lead to this key: {error}", field="transcript"
+        ) from None
+
+
+def _check_text(text: bytes, key: VerifyingKey) -> None:
+    setup_transcript.check(json.loads(text), key)
 
 
 def _read_key(text: bytes) -> VerifyingKey:
@@ -55,8 +87,9 @@ def _read_key(text: bytes) -> VerifyingKey:
     return key
 
 
-# To decode a key takes longer than to verify a proof. Kept by all of its text, not by the digest that it
-# claims, so that nobody can pass a key off as another; and only small ones, so that strangers' keys cannot
-# fill a service's memory.
+# To decode a key takes longer than to verify a proof, and so does following its transcript. Kept by all of
+# its text, not by the digest that it claims, so that nobody can pass a key off as another; and only small
+# ones, so that strangers' keys cannot fill a service's memory.
 _SMALL_BYTES: Final = 1 << 16
 _read_small_key = lru_cache(maxsize=64)(_read_key)
+_check_small = lru_cache(maxsize=64)(_check_text)

@@ -217,8 +217,10 @@ class Case:
             valid=True,
             reason=OK,
             detail="The proof is valid, and it proves what the statement says.",
-            verified=words.verified(self.statement, checked, given),
-            not_verified=words.not_verified(self.statement, checked, given),
+            verified=words.verified(self.statement, checked, given, shows_ceremony=self.key.shows_ceremony),
+            not_verified=words.not_verified(
+                self.statement, checked, given, shows_ceremony=self.key.shows_ceremony
+            ),
             verification_key=self.key.reference,
             statement=self.statement,
         )

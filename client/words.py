@@ -52,6 +52,14 @@ _REPEATED = (
 )
 _REPLAY = "That the proof was made for you, or lately: without a challenge of yours, it may be an old one."
 _KEY_UNSEEN = "That the key is for this circuit: have its file from whom you trust, not with the proof."
+_CEREMONY_SHOWN = (
+    "The secrets in the key are those of the contributions that it names: whoever made one knew its shares."
+)
+_SETUP_UNSEEN = {
+    True: "That the key's ceremony began with powers of tau that somebody contributed to, and who its"
+    " contributors are: zenserve audit compares with its files, and you the hashes with those published.",
+    False: "That the key is of a ceremony: it says so, and its file has no transcript that shows it.",
+}
 
 
 def make_statement(
@@ -118,16 +126,19 @@ def does_not_say(
     return [*unsaid, *_ALWAYS_UNSAID, _SETUP_UNSAID[setup]]
 
 
-def verified(statement: Statement, expected: Collection[str], given: Collection[str]) -> list[str]:
+def verified(
+    statement: Statement, expected: Collection[str], given: Collection[str], *, shows_ceremony: bool
+) -> list[str]:
     """What the verifier of a valid proof may rely on.
 
     ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of ``input`` and
-    ``dataset``, what they brought.
+    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript.
     """
     key, dataset = statement.verification_key, statement.dataset
     return [
         statement.claim,
-        f"It is proven under the key {key.id}, of a {key.setup} setup.",
+        f"It is proven under the key {key.id}.",
+        *([_CEREMONY_SHOWN] * shows_ceremony),
         *(
             f"The commitment to the {name} is {commitment}{', as you expected' * (name in expected)}."
             for name, commitment in sorted(statement.commitments.items())
@@ -138,7 +149,9 @@ def verified(statement: Statement, expected: Collection[str], given: Collection[
     ]
 
 
-def not_verified(statement: Statement, expected: Collection[str], given: Collection[str]) -> list[str]:
+def not_verified(
+    statement: Statement, expected: Collection[str], given: Collection[str], *, shows_ceremony: bool
+) -> list[str]:
     """What they may not rely on; parameters as for ``verified``."""
     dataset = statement.dataset
     public_unseen = dataset is not None and dataset.sha256 is not None and "dataset" not in given
@@ -153,6 +166,7 @@ def not_verified(statement: Statement, expected: Collection[str], given: Collect
         *([_REPEATED] if dataset and "dataset" not in given else []),
         *([_REPLAY] * ("challenge" not in expected)),
         _KEY_UNSEEN,
+        *([_SETUP_UNSEEN[shows_ceremony]] * (statement.verification_key.setup == CEREMONY)),
         *statement.does_not_say,
     ]
 

@@ -117,6 +117,8 @@ def check(document: Any, key: VerifyingKey) -> None:
     ``ceremony.key``) for one that does not lead to ``key``.
     """
     check_header(document, "a ceremony's transcript", HEADER)
+    if set(document) != {*HEADER, "origin", "contributions"}:
+        raise FileFormatError("file.json", "a transcript has an origin, contributions, and no other field")
     previous = _exactly(from_hex(document.get("origin"), "origin"), "origin")
     secrets, multiplied, hashes = _first_secrets(key), 1 + len(key.segments), []
     contributions = list(_contributions(document, len(secrets)))

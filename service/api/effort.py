@@ -22,6 +22,8 @@ _ALONE: Final = 3
 _SHARD_POINTS: Final = 3
 """Two commitments, one of which is added up as well."""
 _VALUES_OF_A_POINT: Final = 5
+_POINTS_OF_A_SECRET: Final = 8
+"""In a contribution to a ceremony: two points of G2 to decode, and three to multiply."""
 _FIXED_POINTS: Final = 8
 """Of every key: α, β, γ, δ and the basis."""
 
@@ -49,7 +51,8 @@ def points(request: VerifyRequest) -> int:
     sizes = [len(proof) // (2 * G1_BYTES) for proof in document.proofs]
     shown = sum(len(value) if isinstance(value, list) else 1 for value in document.statement.values.values())
     shards = len(document.statement.dataset.shards) if document.statement.dataset else 0
-    key = _points_of_key(request.verification_key.key) if request.verification_key else 0
+    inline = request.verification_key
+    key = _points_of_key(inline.key) + _points_of_transcript(inline.transcript or {}) if inline else 0
     return key + sum(sizes) + _ALONE * max(sizes) + _SHARD_POINTS * shards + shown // _VALUES_OF_A_POINT
 
 
@@ -57,6 +60,12 @@ def _points_of_key(key: Mapping[str, Any]) -> int:
     segments = _listed(key.get("segments"))
     linked = sum(isinstance(segment, dict) and segment.get("link_g2") is not None for segment in segments)
     return _FIXED_POINTS + len(_listed(key.get("ic"))) + 2 * len(segments) + 4 * linked
+
+
+def _points_of_transcript(transcript: Mapping[str, Any]) -> int:
+    contributions = _listed(transcript.get("contributions"))
+    secrets = sum(len(_listed(each.get("secrets"))) for each in contributions if isinstance(each, dict))
+    return _POINTS_OF_A_SECRET * secrets
 
 
 def _listed(value: Any) -> list[Any]:

@@ -215,7 +215,7 @@ def finish(
     if description is not None:
         from client.keys import key_file  # slow to import
 
-        file = key_file(key.verifying_key, description)
+        file = key_file(key.verifying_key, description, state.transcript)
         output.with_name(f"{output.name}.json").write_text(file.model_dump_json(indent=2) + "\n")
         facts["id"] = file.id
     return said_written(output, terminal.table_of(facts), **facts)

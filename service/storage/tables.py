@@ -223,6 +223,8 @@ class VerificationKey(Base):
     """The key in its JSON form."""
     circuit: Mapped[dict[str, Any]]
     """What the key proves: the description that the compiler gives of its circuit."""
+    transcript: Mapped[dict[str, Any] | None]
+    """How the key's ceremony came to its secrets."""
     created_at: Mapped[datetime]
 
 

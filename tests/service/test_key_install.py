@@ -22,6 +22,7 @@ from service import cli
 from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from zenerrors import FileFormatError
 
 POWER = 8
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -105,10 +106,12 @@ def test_proofs_are_under_the_ceremony_s_key_from_then_on(
     key = KeyFile.model_validate(client.get_verification_key(key_id))
     verdict = judge(after, key)
     assert verdict.valid
-    assert any("of a ceremony setup" in line for line in verdict.verified)
+    assert any("those of the contributions" in line for line in verdict.verified)
+    assert not any("no transcript that shows it" in line for line in verdict.not_verified)
+    _only_claims(after, key)
     assert not any("development" in line for line in verdict.not_verified)
 
-    verifying, circuit, _ = opened(key)
+    verifying, circuit, *_ = opened(key)
     public = [after.statement.scalar, *circuit.public_values(after.statement.values)]
     commitments = [bytes.fromhex(after.statement.commitments["model"])]
     assert prover.reference.verify(verifying, public, bytes.fromhex(after.proofs[0]), commitments)
@@ -118,6 +121,21 @@ def test_proofs_are_under_the_ceremony_s_key_from_then_on(
     assert before.statement.verification_key.setup == "development"
     assert not judge(after, earlier).valid
     assert not judge(before, key).valid
+
+
+def _only_claims(document: ProofDocument, key: KeyFile) -> None:
+    """Without its transcript, a ceremony is what the key says; another's transcript is refused."""
+    silent = key.model_copy(update={"transcript": None})
+    verdict = judge(document, silent)
+    assert verdict.valid
+    assert not any("those of the contributions" in line for line in verdict.verified)
+    assert any("no transcript that shows it" in line for line in verdict.not_verified)
+    assert key.transcript is not None
+    first, *_ = key.transcript["contributions"]
+    for other in ({"contributions": []}, {"contributions": [first]}, {"origin": "00" * 32}, {"x": 1}):
+        with pytest.raises(FileFormatError) as refusal:
+            opened(key.model_copy(update={"transcript": key.transcript | other}))
+        assert (refusal.value.code, refusal.value.field) == ("file.transcript", "transcript")
 
 
 def test_models_are_registered_under_the_ceremony_s_key(

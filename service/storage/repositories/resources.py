@@ -262,7 +262,13 @@ class Circuits:
         proving key.
         """
         moment = clock(self._session)
-        document = {"id": key.id, "document": key.key, "circuit": key.circuit, "created_at": moment}
+        document = {
+            "id": key.id,
+            "document": key.key,
+            "circuit": key.circuit,
+            "transcript": key.transcript,
+            "created_at": moment,
+        }
         self._insert(VerificationKey, document)
         row = {
             "digest": digest,
@@ -312,7 +318,13 @@ class VerificationKeys:
 
 def key_file(key: VerificationKey) -> KeyFile:
     """A verification key as it is handed on."""
-    return KeyFile(id=key.id, setup=key.document["setup"], key=key.document, circuit=key.circuit)
+    return KeyFile(
+        id=key.id,
+        setup=key.document["setup"],
+        key=key.document,
+        circuit=key.circuit,
+        transcript=key.transcript,
+    )
 
 
 def stored(session: Session) -> set[str]:
