@@ -132,7 +132,11 @@ def _only_claims(document: ProofDocument, key: KeyFile) -> None:
     assert any("no transcript that shows it" in line for line in verdict.not_verified)
     assert key.transcript is not None
     first, *_ = key.transcript["contributions"]
-    for other in ({"contributions": []}, {"contributions": [first]}, {"origin": "00" * 32}, {"x": 1}):
+    others: tuple[dict[str, Any], ...] = (
+        *({"contributions": []}, {"contributions": [first]}),
+        *({"origin": "00" * 32}, {"more": 1}),
+    )
+    for other in others:
         with pytest.raises(FileFormatError) as refusal:
             opened(key.model_copy(update={"transcript": key.transcript | other}))
         assert (refusal.value.code, refusal.value.field) == ("file.transcript", "transcript")
