@@ -31,7 +31,7 @@ _PATHS: dict[type[Job], str] = {Model: "models", Dataset: "datasets", Proof: "pr
 
 
 def get(*parts: str, **params: Any) -> Request:
-    """Parameters that are None are left out."""
+    """Parameters that are None are left out; a list is one for each."""
     return Request("GET", path(*parts), options={"params": _given(params)}, repeatable=True)
 
 
@@ -66,9 +66,19 @@ def post_form(
     place: str, files: Mapping[str, bytes], fields: Mapping[str, Any], idempotency_key: str
 ) -> Request:
     # Fields as parts, too: without a file the form would be of another type.
-    parts = {name: (None, str(value)) for name, value in _given(fields).items()}
-    options = {"files": parts | {name: (name, content) for name, content in files.items()}}
-    return Request("POST", path(place), {"Idempotency-Key": idempotency_key}, options, repeatable=True)
+    parts: list[tuple[str, tuple[str | None, Any]]] = [
+        (name, (None, str(each)))
+        for name, value in _given(fields).items()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    parts += [(name, (name, content)) for name, content in files.items()]
+    headers = {"Idempotency-Key": idempotency_key}
+    return Request("POST", path(place), headers, {"files": parts}, repeatable=True)
+
+
+def pairs(labels: Mapping[str, str] | None) -> list[str]:
+    """As forms and addresses have them."""
+    return [f"{name}={value}" for name, value in (labels or {}).items()]
 
 
 def path(*parts: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar, Unpack
 
-from client.calls import Calls, delete, get, new_key, path, post, post_form
+from client.calls import Calls, delete, get, new_key, pairs, path, post, post_form
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
 from client.resources import (
@@ -45,13 +45,20 @@ class Proving(Calls):
         weight_privacy: WeightPrivacy = "public",
         bits: int = 8,
         parent_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
         with ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
-        the model that this is a new version of.
+        the model that this is a new version of. ``labels``: what to find it by in lists.
         """
-        fields = {"name": name, "weight_privacy": weight_privacy, "bits": bits, "parent_id": parent_id}
+        fields = {
+            "name": name,
+            "weight_privacy": weight_privacy,
+            "bits": bits,
+            "parent_id": parent_id,
+            "label": pairs(labels),
+        }
         files = {"model": onnx, "calibration": calibration}
         if calibration_labels is not None:
             files["calibration_labels"] = calibration_labels
@@ -67,12 +74,18 @@ class Proving(Calls):
         self,
         *,
         state: State | None = None,
+        labels: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Model]:
-        """The tenant's models, the newest first."""
+        """The tenant's models, the newest first; with ``labels``, those that have all of them."""
         return self._pages(
-            Model, "models", state=state, created_after=created_after, created_before=created_before
+            Model,
+            "models",
+            state=state,
+            label=pairs(labels),
+            created_after=created_after,
+            created_before=created_before,
         )
 
     @endpoint
@@ -157,12 +170,20 @@ class Proving(Calls):
         privacy: Privacy,
         name: str = "unnamed",
         shard_size: int | None = None,
+        job_labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Dataset]:
         """Add labelled samples for a model: ``.npy`` files or JSON arrays. ``shard_size``: samples in one
-        proof, by default as many as fit the service's memory.
+        proof, by default as many as fit the service's memory. ``job_labels``: what to find it by in lists,
+        as the ``labels`` of models and proofs; here ``labels`` are the samples' classes.
         """
-        fields = {"model_id": model_id, "privacy": privacy, "name": name, "shard_size": shard_size}
+        fields = {
+            "model_id": model_id,
+            "privacy": privacy,
+            "name": name,
+            "shard_size": shard_size,
+            "label": pairs(job_labels),
+        }
         files = {"samples": samples, "labels": labels}
         return self._submit_files(Dataset, "datasets", files, fields, idempotency_key)
 
@@ -176,15 +197,17 @@ class Proving(Calls):
         self,
         *,
         state: State | None = None,
+        labels: Mapping[str, str] | None = None,
         model_id: str | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Dataset]:
-        """The tenant's datasets, the newest first."""
+        """The tenant's datasets, the newest first; with ``labels``, those that have all of them."""
         return self._pages(
             Dataset,
             "datasets",
             state=state,
+            label=pairs(labels),
             model_id=model_id,
             created_after=created_after,
             created_before=created_before,
@@ -226,6 +249,7 @@ class Proving(Calls):
         threshold: int | None = None,
         dataset_id: str | None = None,
         challenge: str | None = None,
+        labels: Mapping[str, str] | None = None,
         priority: int | None = None,
         deadline_seconds: float | None = None,
         expires_in_days: int | None = None,
@@ -235,9 +259,9 @@ class Proving(Calls):
 
         Inference takes ``values`` with ``input_privacy``, or ``input_id``; ``reveal`` and ``top``.
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``. Accuracy takes
-        ``dataset_id``. All take ``challenge``, a text to appear in the statement; ``priority``, -10 to 10;
-        ``deadline_seconds``, after which the job is given up; ``expires_in_days``, after which the proof is
-        deleted (docs/api.md).
+        ``dataset_id``. All take ``challenge``, a text to appear in the statement; ``labels``, what to find it
+        by in lists; ``priority``, -10 to 10; ``deadline_seconds``, after which the job is given up;
+        ``expires_in_days``, after which the proof is deleted (docs/api.md).
         """
         body = {
             "model_id": model_id,
@@ -252,6 +276,7 @@ class Proving(Calls):
             "threshold": threshold,
             "dataset_id": dataset_id,
             "challenge": challenge,
+            "labels": dict(labels) if labels else None,
             "priority": priority,
             "deadline_seconds": deadline_seconds,
             "expires_in_days": expires_in_days,
@@ -276,16 +301,18 @@ class Proving(Calls):
         self,
         *,
         state: State | None = None,
+        labels: Mapping[str, str] | None = None,
         model_id: str | None = None,
         scheme: Scheme | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Proof]:
-        """The tenant's proofs, the newest first."""
+        """The tenant's proofs, the newest first; with ``labels``, those that have all of them."""
         return self._pages(
             Proof,
             "proofs",
             state=state,
+            label=pairs(labels),
             model_id=model_id,
             scheme=scheme,
             created_after=created_after,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, TypedDict, TypeVar
@@ -50,6 +51,7 @@ class Job:
     cancel_requested: bool
     priority: int = 0
     queue: str = "cpu"
+    labels: dict[str, str] = field(default_factory=dict)
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -128,6 +130,7 @@ class ProofFields(TypedDict, total=False):
     threshold: int | None
     dataset_id: str | None
     challenge: str | None
+    labels: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,7 +315,8 @@ def read(kind: type[Resource], document: dict[str, Any]) -> Resource:
         **{
             each.name: _value(each.name, document[each.name])
             for each in fields(kind)  # type: ignore[arg-type]
-            if each.name in document or each.default is MISSING  # what older services do not say
+            if each.name in document
+            or (each.default is MISSING and each.default_factory is MISSING)  # older services do not say it
         }
     )
 

@@ -22,7 +22,10 @@ TAKES: Final = {
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id",),
 }
-_ALL: Final = ("model_id", "scheme", "challenge", "priority", "deadline_seconds", "expires_in_days")
+_ALL: Final = (
+    *("model_id", "scheme", "challenge", "labels"),
+    *("priority", "deadline_seconds", "expires_in_days"),
+)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from client.documents import MOST_INTEGER, Challenge, Expected, Group, KeyFile, Opening, ProofDocument
+from service.api import labels
 from service.jobs import progress
 from service.jobs.lifecycle import now
 from service.settings import QueueName
@@ -33,6 +34,17 @@ ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
 Bits = Annotated[int, Field(ge=2, le=8)]
 MOST = 1_000_000
 MOST_DAYS = 3650
+Labels = Annotated[
+    dict[str, str],
+    AfterValidator(labels.checked),
+    Field(
+        json_schema_extra={
+            "maxProperties": labels.MOST,
+            "propertyNames": {"pattern": labels.NAME},
+            "additionalProperties": {"type": "string", "pattern": labels.VALUE},
+        }
+    ),
+]
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
 
 
@@ -91,6 +103,9 @@ class JobView(BaseModel):
     )
     eta_setup_seconds: float | None = Field(
         description="How much of that is for keys that are not there yet; 0 where they are.", examples=[0.0]
+    )
+    labels: dict[str, str] = Field(
+        description="What whoever asked for it finds it by: names and their values.", examples=[{"run": "17"}]
     )
     priority: int = Field(description="Among the jobs of its tenant; more is sooner.", examples=[0])
     queue: QueueName = Field(
@@ -308,6 +323,11 @@ class ProofRequest(BaseModel):
         description="Recognition: the largest squared distance of a match.",
     )
     dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
+    labels: Labels | None = Field(
+        default=None,
+        description="Names and values to find it by, 16 at most; no part of the proof.",
+        examples=[{"run": "17"}],
+    )
     priority: int = Field(default=0, ge=-10, le=10, description="Among your own jobs; more is sooner.")
     deadline_seconds: int | None = Field(
         default=None, ge=1, le=MOST, description="The proof fails if it is not done by then."
@@ -407,8 +427,9 @@ class UploadView(BaseModel):
 
 def job_fields(job: Job) -> dict[str, Any]:
     seen = progress.overall(job, now())
-    names = JobView.model_fields.keys() - {"overall_percent", "eta_seconds", "eta_setup_seconds"}
+    names = JobView.model_fields.keys() - {"labels", "overall_percent", "eta_seconds", "eta_setup_seconds"}
     return {name: getattr(job, name) for name in names} | {
+        "labels": job.labels or {},
         "overall_percent": seen.percent,
         "eta_seconds": seen.eta_seconds,
         "eta_setup_seconds": seen.setup_seconds,

@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from client.resources import Dataset
+from service.api import labels as job_labels
 from service.cli.answers import Answer, written
-from service.cli.shared import Limit, ModelId, Name, OfModel, OfState, asking, deleted, finished
+from service.cli.shared import (
+    Labels,
+    Limit,
+    ModelId,
+    Name,
+    OfLabels,
+    OfModel,
+    OfState,
+    asking,
+    deleted,
+    finished,
+)
 
 if TYPE_CHECKING:
     from client import Client
@@ -39,6 +51,7 @@ def add_dataset(
         int | None,
         typer.Option(min=1, help="Samples in one proof.", show_default="what fits the service's memory"),
     ] = None,
+    label: Labels = None,
     wait: Annotated[bool, typer.Option(help="Wait until it is committed.")] = True,
 ) -> Dataset:
     """Add labelled samples for MODEL, which has to be registered first."""
@@ -49,6 +62,7 @@ def add_dataset(
         privacy=privacy,
         name=name or samples.stem,
         shard_size=shard_size,
+        job_labels=job_labels.read(label),
     )
     return finished(dataset, "committing", service.follow(dataset), wait=wait)
 
@@ -56,11 +70,16 @@ def add_dataset(
 @app.command("list")
 @asking
 def list_datasets(
-    service: Client, state: OfState = None, model_id: OfModel = None, limit: Limit = 20
+    service: Client,
+    state: OfState = None,
+    model_id: OfModel = None,
+    label: OfLabels = None,
+    limit: Limit = 20,
 ) -> list[Dataset]:
     """List your datasets."""
     chosen: Any = state
-    return list(islice(service.datasets(state=chosen, model_id=model_id), limit))
+    wanted = job_labels.read(label)
+    return list(islice(service.datasets(state=chosen, model_id=model_id, labels=wanted), limit))
 
 
 @app.command("show")

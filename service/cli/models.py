@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from client.resources import Model
+from service.api import labels
 from service.cli.answers import Answer, written
-from service.cli.shared import Limit, ModelId, Name, OfState, Output, asking, deleted, finished
+from service.cli.shared import (
+    Labels,
+    Limit,
+    ModelId,
+    Name,
+    OfLabels,
+    OfState,
+    Output,
+    asking,
+    deleted,
+    finished,
+)
 
 if TYPE_CHECKING:
     from client import Client
@@ -38,6 +50,7 @@ def add_model(
     parent_id: Annotated[
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,
+    label: Labels = None,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
@@ -49,16 +62,19 @@ def add_model(
         weight_privacy=weight_privacy,
         bits=bits,
         parent_id=parent_id,
+        labels=labels.read(label),
     )
     return finished(made, "registering", service.follow(made), wait=wait)
 
 
 @app.command("list")
 @asking
-def list_models(service: Client, state: OfState = None, limit: Limit = 20) -> list[Model]:
+def list_models(
+    service: Client, state: OfState = None, label: OfLabels = None, limit: Limit = 20
+) -> list[Model]:
     """List your models."""
     chosen: Any = state
-    return list(islice(service.models(state=chosen), limit))
+    return list(islice(service.models(state=chosen, labels=labels.read(label)), limit))
 
 
 @app.command("show")

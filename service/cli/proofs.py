@@ -10,11 +10,14 @@ import typer
 
 from client.errors import ClientError
 from client.resources import Commitment, DryRun, Proof, ProofFields
+from service.api import labels
 from service.cli.answers import Answer, written
 from service.cli.shared import (
     InputFile,
+    Labels,
     Limit,
     ModelId,
+    OfLabels,
     OfModel,
     OfState,
     Output,
@@ -75,6 +78,7 @@ def prove(
         str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
     ] = None,
     challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
+    label: Labels = None,
     priority: Annotated[
         int | None, typer.Option(min=-10, max=10, help="Among your own jobs; more is sooner.")
     ] = None,
@@ -109,6 +113,7 @@ def prove(
         "threshold": threshold,
         "dataset_id": dataset_id,
         "challenge": challenge,
+        "labels": labels.read(label) or None,
     }
     if dry_run:
         return service.dry_run(model_id, values, **asked)
@@ -139,11 +144,14 @@ def list_proofs(
     state: OfState = None,
     model_id: OfModel = None,
     scheme: Annotated[Scheme | None, typer.Option(help="Only proofs of this scheme.")] = None,
+    label: OfLabels = None,
     limit: Limit = 20,
 ) -> list[Proof]:
     """List your proofs."""
     chosen: Any = state
-    return list(islice(service.proofs(state=chosen, model_id=model_id, scheme=scheme), limit))
+    wanted = labels.read(label)
+    proofs = service.proofs(state=chosen, model_id=model_id, scheme=scheme, labels=wanted)
+    return list(islice(proofs, limit))
 
 
 @app.command("show")

@@ -45,6 +45,14 @@ OfState = Annotated[
     typer.Option("--state", help="Only these: queued, running, succeeded, failed, canceled."),
 ]
 OfModel = Annotated[str | None, typer.Option("--model", help="Only those of this model, mdl_…")]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME=VALUE", help="To find it by. Several may be given."),
+]
+OfLabels = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME=VALUE", help="Only those with it; of several, all."),
+]
 Limit = Annotated[int, typer.Option(min=1, help="How many, the newest first.")]
 
 

@@ -163,6 +163,8 @@ def _of_job(job: Job) -> dict[str, str]:
     if not job.is_over and job.overall_percent is not None:
         rows["in all"] = f"{job.overall_percent:.0f} %  {_left(job)}"
     rows |= _about(job)
+    if job.labels:
+        rows["labels"] = escape(", ".join(f"{name}={value}" for name, value in job.labels.items()))
     if job.timings:
         rows["seconds"] = f"{sum(job.timings.values()):.2f}"
     if job.problem:

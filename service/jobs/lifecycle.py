@@ -49,7 +49,7 @@ from service.settings import QueueName
 from service.storage.database import clock
 from service.storage.repositories.totals import Totals
 from service.storage.repositories.webhooks import Deliveries
-from service.storage.tables import LOCAL_TENANT, Dataset, Job, JobEvent, Proof, Shard, Usage, Utc
+from service.storage.tables import LOCAL_TENANT, Dataset, Job, JobEvent, JobLabel, Proof, Shard, Usage, Utc
 from zenerrors import ConflictError, NotFoundError
 
 LOST_WORKER = "resource.worker_lost"
@@ -84,6 +84,7 @@ class Terms:
     cost: float = 0.0
     size: int = 0
     """Bytes that were stored for it."""
+    labels: dict[str, str] | None = None
     deadline_at: datetime | None = None
     expires_at: datetime | None = None
     trace: str | None = field(default_factory=telemetry.current_trace)
@@ -151,6 +152,7 @@ class Jobs:
             memory=terms.memory,
             cost=terms.cost,
             size=terms.size,
+            labels=terms.labels or None,
             deadline_at=terms.deadline_at,
             expires_at=terms.expires_at,
             trace=terms.trace,
@@ -161,11 +163,12 @@ class Jobs:
         )
         self._session.add(job)
         self._session.flush()
+        self._index_labels(job)
         self._record([job_id])
         return job
 
     def create_children(self, parent_id: str, kind: str, job_ids: Sequence[str]) -> None:
-        """Queued jobs on their parent's terms."""
+        """Queued jobs on their parent's terms, without its labels: no list has them."""
         parent = self._session.get_one(Job, parent_id)
         names = ("tenant_id", "queue", "priority", "memory", "cost", "deadline_at", "trace")
         terms = Terms(**{name: getattr(parent, name) for name in names})
@@ -411,6 +414,11 @@ class Jobs:
         self._change(self._free((Job.queue == queue) & (Job.state == "queued") & old), queue=other)
 
     # How.
+
+    def _index_labels(self, job: Job) -> None:
+        of_job = {"job_id": job.id, "tenant_id": job.tenant_id, "created_at": job.created_at}
+        if rows := [of_job | {"name": name, "value": value} for name, value in (job.labels or {}).items()]:
+            self._session.execute(insert(JobLabel), rows)
 
     def _require_input(self, job_id: str) -> None:
         # Columns, not rows: a row that this session has may be of before the lock.

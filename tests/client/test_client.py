@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -257,6 +258,26 @@ def test_large_files_are_brought_ahead_under_their_hash(
     service.answers(httpx.Response(404), problem(413, "request.too_large"))
     with pytest.raises(ApiError, match="too_large"):
         service.sees(create)
+
+
+def test_labels_are_sent_as_forms_lists_and_requests_have_them(service: Service) -> None:
+    labels = {"run": "17", "team": "a=b"}
+    service.answers(ok(model(labels=labels)))
+    assert service.sees(lambda client: client.create_model(b"onnx", b"[1]", labels=labels)).labels == labels
+    form = service.asked[0].content
+    assert form.count(b'name="label"') == 2
+    assert b"run=17" in form
+    assert b"team=a=b" in form
+    service.answers(ok(proof()))
+    assert service.sees(lambda client: client.create_proof("mdl_1", [1.0], labels=labels)).labels == {}
+    assert json.loads(service.asked[0].content)["labels"] == labels
+    service.sees(lambda client: client.create_proof("mdl_1", [1.0], labels={}))
+    assert "labels" not in json.loads(service.asked[1].content)
+    service.answers(page(proof(), cursor="abc"), page())
+    service.sees(lambda client: client.proofs(labels=labels, state="failed"))
+    assert service.asked[1].url.params.get_list("label") == ["run=17", "team=a=b"]
+    service.sees(lambda client: client.models(labels={}))
+    assert "label" not in service.asked[-1].url.params
 
 
 def test_a_form_without_files_is_one_all_the_same(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

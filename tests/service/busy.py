@@ -20,6 +20,7 @@ from service.storage.tables import (
     Delivery,
     Job,
     JobEvent,
+    JobLabel,
     Model,
     Proof,
     Shard,
@@ -167,7 +168,16 @@ class Day:
 
     def _proof(self, model: Model, job: Job) -> None:
         job.tenant_id, job.kind = model.job.tenant_id, "proof"
+        job.labels = {"team": "radiology", "note": HOSTILE} if job.queue == "cpu" else None
         self._add(job)
+        self._add(
+            *(
+                JobLabel(
+                    job_id=job.id, name=name, value=value, tenant_id=job.tenant_id, created_at=job.created_at
+                )
+                for name, value in (job.labels or {}).items()
+            )
+        )
         scheme = self._random.choice(("inference", "inference", "recognition"))
         values = {"label": 7} if scheme == "inference" else {"threshold": 400, "match": 1}
         document = _document({"scheme": scheme, "values": values})

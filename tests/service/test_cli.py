@@ -76,6 +76,28 @@ def test_models(run: Any, tmp_path: Path, model: Model) -> None:
     assert json.loads(out)["id"] == model.id
 
 
+def test_labels(run: Any, tmp_path: Path, model: Model) -> None:
+    for name, content in zip(("m.onnx", "c.npy"), (tiny_onnx(), tiny_calibration()), strict=True):
+        (tmp_path / name).write_bytes(content)
+    for name, content in zip(("samples", "labels"), labelled(), strict=True):
+        (tmp_path / f"{name}.npy").write_bytes(content)
+    (tmp_path / "input.json").write_text("[0.1, 0.2, 0.3, 0.4]")
+    wanted = ("--label", "run=17", "--label", "team=a=b")
+    classes = (tmp_path / "samples.npy", tmp_path / "labels.npy", "--privacy", "public")
+    for kind, command in (
+        ("models", ("models", "add", tmp_path / "m.onnx", "--calibration", tmp_path / "c.npy")),
+        ("datasets", ("datasets", "add", model.id, *classes)),
+        ("proofs", ("prove", model.id, tmp_path / "input.json")),
+    ):
+        made = json.loads(run(*command, *wanted, "--no-wait", "--json")[1])
+        assert made["labels"] == {"run": "17", "team": "a=b"}
+        assert "run=17, team=a=b" in run(kind, "show", made["id"])[1]
+        assert run(kind, "list", *wanted, "--field", "id")[1].split() == [made["id"]]
+        assert run(kind, "list", "--label", "run=18", "--field", "id")[1] == ""
+    code, _, err = run("prove", model.id, tmp_path / "input.json", "--label", "run")
+    assert (code, "--label: " in err, "name=value" in err) == (2, True, True)
+
+
 def test_a_model_s_papers(run: Any, tmp_path: Path, model: Model) -> None:
     assert run("models", "receipt", model.id, "-o", tmp_path / "receipt.json")[0] == 0
     assert run("models", "registration", model.id, "-o", tmp_path / "registration.json")[0] == 0

@@ -41,6 +41,7 @@ from service.storage.tables import (
     AuditEntry,
     Delivery,
     Job,
+    JobLabel,
     Login,
     Model,
     Proof,
@@ -690,6 +691,16 @@ def test_pages_of_jobs_show_each_once_and_none_that_was_not_asked_for(busy: Site
     assert failed.id in walk(f"/admin/jobs?cause={failed.problem['code']}")
     assert set(walk(f"/admin/jobs?model={model.id}")) > {model.id}
     assert client.get("/admin/jobs?cursor=nonsense").status_code == 422
+    with busy.database.read() as session:
+        found = session.scalars(select(JobLabel.job_id).where(JobLabel.name == "team")).all()
+    assert 0 < len(found) < len(rows)
+    assert set(walk("/admin/jobs?label=team%3Dradiology")) == set(found)
+    shown = client.get(f"/admin/jobs/{found[0]}").text
+    assert '<a href="/admin/jobs?label=team%3Dradiology">team=radiology</a>' in shown
+    noted = next(link for link in re.findall(r'href="(/admin/jobs\?label=note[^"]*)"', shown))
+    assert set(walk(noted.replace("&amp;", "&"))) == set(found)
+    assert walk("/admin/jobs?label=team%3Dother") == []
+    assert client.get("/admin/jobs?label=team").status_code == 422
 
 
 @pytest.mark.parametrize("period", RANGES)

@@ -33,7 +33,7 @@ def test_it_says_what_the_proof_then_shows_and_makes_nothing(
     with_model: Runtime, api: Client, model: Model
 ) -> None:
     before = kept(with_model)
-    tried = api.dry_run(model.id, INPUT)
+    tried = api.dry_run(model.id, INPUT, labels={"run": "17"})
     assert kept(with_model) == before
     proof = api.create_proof(model.id, INPUT)
     work_on(with_model, proof.id)

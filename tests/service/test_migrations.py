@@ -42,7 +42,12 @@ def runtime(each_runtime: Runtime) -> Runtime:
         session.add(Tenant(id="tnt_a", name="a", created_at=NOON))
         session.add(VerificationKey(id="key", document={}, circuit={}, created_at=NOON))
     for job_id, kind in (("mdl_1", "model"), ("dst_1", "dataset"), ("prf_1", "accuracy")):
-        add_job(each_runtime, job_id, kind, terms if kind == "model" else Terms(tenant_id="tnt_a"))
+        add_job(
+            each_runtime,
+            job_id,
+            kind,
+            terms if kind == "model" else Terms(tenant_id="tnt_a", labels={"a": "1"}),
+        )
     with each_runtime.database.write() as session:
         session.add_all(
             [

@@ -36,7 +36,7 @@ from service.api.routes.webhooks import Message
 from service.beat import outbound, webhooks
 from service.beat.outbound import Outbound, RefusedError, check_url, is_allowed
 from service.beat.webhooks import Courier
-from service.jobs.lifecycle import Jobs, now
+from service.jobs.lifecycle import Jobs, Terms, now
 from service.runtime import Runtime
 from service.storage.repositories import webhooks as repository
 from service.storage.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
@@ -137,7 +137,7 @@ def hook(runtime: Runtime, url: str, number: int = 1, tenant: str = "tnt_local",
 
 def end(runtime: Runtime, job_id: str = "prf_1", kind: str = "proof") -> None:
     """A job that is over, and told of."""
-    add_job(runtime, job_id, kind)
+    add_job(runtime, job_id, kind, Terms(labels={"run": "17"}))
     with runtime.database.write() as session:
         Jobs(session).cancel(job_id)
 
@@ -173,6 +173,7 @@ def test_a_message_says_what_happened_and_is_signed(open_networks: Runtime) -> N
     assert message["type"] == "proof.canceled"
     assert message["data"]["id"] == "prf_1"
     assert message["data"]["url"] == "/v1/proofs/prf_1"
+    assert message["data"]["labels"] == {"run": "17"}
     assert headers["content-type"] == "application/json"
     # The specification, in its own words: base64(HMAC-SHA256(secret, "id.timestamp.payload")).
     key = base64.b64decode(SIGNING.split("_", 1)[1], validate=True)

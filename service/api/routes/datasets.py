@@ -20,6 +20,7 @@ from service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
+    LabelFilter,
     ModelFilter,
     ProofKeeper,
     Prover,
@@ -32,7 +33,7 @@ from service.api.routes.dependencies import (
     WindowDep,
 )
 from service.api.routes.following import LastEventId, follow, settled
-from service.api.routes.forms import Hash, fields_as_described
+from service.api.routes.forms import Hash, JobLabels, fields_as_described
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     DatasetSummary,
@@ -46,7 +47,7 @@ from service.api.schemas import (
 )
 from service.api.uploads import Handed, handed
 from service.basis import open_openings
-from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.jobs.lifecycle import Jobs, new_id
 from service.runtime import Runtime
 from service.storage.repositories import Datasets, Models
 from service.storage.repositories.lists import Lists
@@ -57,7 +58,7 @@ router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 
 _FIELDS = (
     *("samples", "labels", "samples_sha256", "labels_sha256"),
-    *("model_id", "name", "privacy", "shard_size"),
+    *("model_id", "name", "privacy", "shard_size", "label"),
 )
 _HASH_BYTES = 32
 
@@ -80,6 +81,7 @@ async def create_dataset(
     request: Request,
     response: Response,
     wait: WaitDep,
+    job_labels: JobLabels,
     model_id: Annotated[
         ResourceId, Form(description="The registered model whose inputs they are.", examples=["mdl_5d1f0c"])
     ],
@@ -112,7 +114,7 @@ async def create_dataset(
     """
     files = handed("samples", samples, samples_sha256), handed("labels", labels, labels_sha256)
     row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
-    add = partial(_add, runtime, principal, request, row, files, idempotency_key)
+    add = partial(_add, runtime, principal, request, row, files, job_labels, idempotency_key)
     dataset_id = await run_in_threadpool(add)
     response.headers["Location"] = f"/v1/datasets/{dataset_id}"
     view = partial(_view, runtime, principal, dataset_id)
@@ -125,11 +127,12 @@ def list_datasets(
     principal: Reader,
     window: WindowDep,
     created: CreatedDep,
+    labels: LabelFilter,
     state: StateFilter = None,
     model_id: ModelFilter = None,
 ) -> Listing[DatasetSummary]:
     """The datasets, newest first."""
-    filters = replace(created, state=state, model_id=model_id)
+    filters = replace(created, state=state, model_id=model_id, labels=labels)
     with runtime.database.read() as session:
         page = Lists(session, principal.sight).datasets(filters, window)
         return listing(page, dataset_summary)
@@ -216,11 +219,11 @@ def _add(
     request: Request,
     row: Dataset,
     files: tuple[Handed, Handed],
+    labels: dict[str, str],
     idempotency_key: str | None,
 ) -> str:
     options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in files))
-    macs = runtime.vault.macs(b"dataset", *(option.encode() for option in options))
-    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_macs=macs)
+    terms = submission.terms(runtime, principal, b"dataset", options, labels, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
             return earlier

@@ -11,6 +11,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AwareDatetime, Field
 
+from service.api import labels
 from service.api.access import Principal, needs
 from service.api.schemas import PRINTABLE, ResourceId, State
 from service.api.watcher import Seat, Watcher
@@ -118,6 +119,18 @@ def _created(
     return Filters(created_after=created_after, created_before=created_before)
 
 
+LabelPair = Annotated[str, Field(json_schema_extra={"pattern": labels.PAIR})]
+
+
+def _labels(
+    label: Annotated[
+        list[LabelPair] | None,
+        Query(description="Only what has this label, `name=value`; of several, all.", examples=[["run=17"]]),
+    ] = None,
+) -> dict[str, str]:
+    return labels.read(label)
+
+
 @dataclass(frozen=True)
 class Period:
     """From ``since`` on, before ``until``."""
@@ -141,6 +154,7 @@ RuntimeDep = Annotated[Runtime, Depends(_runtime)]
 WaitDep = Annotated[Patience, Depends(_wait)]
 SeatDep = Annotated[Seat, Depends(_seat)]
 WindowDep = Annotated[Window, Depends(_window)]
+LabelFilter = Annotated[dict[str, str], Depends(_labels)]
 CreatedDep = Annotated[Filters, Depends(_created)]
 StateFilter = Annotated[State | None, Query(description="Only what is in this state.")]
 ModelFilter = Annotated[ResourceId | None, Query(description="Only what is of this model.")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Form, Request
+from fastapi import Depends, Form, Request
 
-from service.api import problems
+from service.api import labels, problems
+from service.api.routes.dependencies import LabelPair
 from zenerrors import RequestError
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -15,6 +16,22 @@ Hash = Annotated[
     str | None,
     Form(pattern=SHA256, description="SHA-256 of an upload, in the file's place."),
 ]
+_REPEATABLE = ("label",)
+
+
+def _labels(
+    label: Annotated[
+        list[LabelPair] | None,
+        Form(
+            description="A name and a value to find it by, `name=value`; 16 at most.", examples=[["run=17"]]
+        ),
+    ] = None,
+) -> dict[str, str]:
+    return labels.read(label)
+
+
+JobLabels = Annotated[dict[str, str], Depends(_labels)]
+"""Of the form's fields ``label``."""
 
 
 def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:
@@ -29,7 +46,7 @@ def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:
         for name, value in (await request.form()).multi_items():
             if name not in fields:
                 problem = f"there is no such field; there are {', '.join(fields)}"
-            elif name in seen:
+            elif name in seen and name not in _REPEATABLE:
                 problem = "this field is given twice"
             elif value == "":
                 problem = "this field is empty; give it a value or leave it out"

@@ -21,6 +21,7 @@ from service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
+    LabelFilter,
     ModelKeeper,
     Reader,
     Registrar,
@@ -31,7 +32,7 @@ from service.api.routes.dependencies import (
     WindowDep,
 )
 from service.api.routes.following import LastEventId, follow, settled
-from service.api.routes.forms import Hash, fields_as_described
+from service.api.routes.forms import Hash, JobLabels, fields_as_described
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     Bits,
@@ -45,7 +46,7 @@ from service.api.schemas import (
     model_view,
 )
 from service.api.uploads import Handed, handed
-from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.jobs.lifecycle import Jobs, new_id
 from service.runtime import Runtime
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
@@ -57,7 +58,7 @@ router = APIRouter(tags=["models"], route_class=ApiRoute)
 _FIELDS = (
     *("model", "calibration", "calibration_labels"),
     *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
-    *("name", "weight_privacy", "bits", "parent_id"),
+    *("name", "weight_privacy", "bits", "parent_id", "label"),
 )
 
 
@@ -79,6 +80,7 @@ async def create_model(
     request: Request,
     response: Response,
     wait: WaitDep,
+    labels: JobLabels,
     model: Annotated[UploadFile | None, File(description="An ONNX file.")] = None,
     calibration: Annotated[
         UploadFile | None, File(description="Typical inputs `[n, *input shape]`: .npy, or a JSON array.")
@@ -111,7 +113,7 @@ async def create_model(
     if calibration_labels is not None or calibration_labels_sha256 is not None:
         files.append(handed("calibration_labels", calibration_labels, calibration_labels_sha256))
     row = Model(name=name, weight_privacy=weight_privacy, bits=bits, parent_id=parent_id)
-    submitted = partial(register, runtime, principal, request, row, files, idempotency_key)
+    submitted = partial(register, runtime, principal, request, row, files, labels, idempotency_key)
     model_id = await run_in_threadpool(submitted)
     response.headers["Location"] = f"/v1/models/{model_id}"
     view = partial(_view, runtime, principal, model_id)
@@ -120,11 +122,16 @@ async def create_model(
 
 @router.get("/models", responses=problems.responses())
 def list_models(
-    runtime: RuntimeDep, principal: Reader, window: WindowDep, created: CreatedDep, state: StateFilter = None
+    runtime: RuntimeDep,
+    principal: Reader,
+    window: WindowDep,
+    created: CreatedDep,
+    labels: LabelFilter,
+    state: StateFilter = None,
 ) -> Listing[ModelSummary]:
     """The models, newest first."""
     with runtime.database.read() as session:
-        page = Lists(session, principal.sight).models(replace(created, state=state), window)
+        page = Lists(session, principal.sight).models(replace(created, state=state, labels=labels), window)
         return listing(page, model_summary)
 
 
@@ -209,6 +216,7 @@ def register(
     request: Request,
     row: Model,
     files: Sequence[Handed],
+    labels: dict[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> str:
     """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
@@ -217,14 +225,13 @@ def register(
     ``files``: the model, its calibration and, if there are any, the calibration's labels.
     """
     options = (row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files))
-    macs = runtime.vault.macs(b"model", *(option.encode() for option in options))
-    terms = Terms(tenant_id=principal.tenant_id, idempotency_key=idempotency_key, request_macs=macs)
+    terms = submission.terms(runtime, principal, b"model", options, labels or {}, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
             return earlier
         _check_parent(Models(session, principal.tenant_id), row)
-    onnx, samples, *labels = (file.read(runtime, principal.tenant_id) for file in files)
-    parts = onnx, samples, str(row.bits).encode(), b"".join(labels)
+    onnx, samples, *classes = (file.read(runtime, principal.tenant_id) for file in files)
+    parts = onnx, samples, str(row.bits).encode(), b"".join(classes)
     read = sandbox.run(principal.tenant_id, "read_model", *parts)
     report, _, quantised = read.partition(b"\n")
     if row.weight_privacy == "committed":

@@ -24,6 +24,7 @@ from service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
+    LabelFilter,
     ModelFilter,
     PatienceDep,
     PreferenceDep,
@@ -104,12 +105,13 @@ def list_proofs(
     principal: Reader,
     window: WindowDep,
     created: CreatedDep,
+    labels: LabelFilter,
     state: StateFilter = None,
     model_id: ModelFilter = None,
     scheme: SchemeFilter = None,
 ) -> Listing[ProofView]:
     """The proofs, newest first."""
-    filters = replace(created, state=state, model_id=model_id, scheme=scheme)
+    filters = replace(created, state=state, model_id=model_id, scheme=scheme, labels=labels)
     with runtime.database.read() as session:
         page = Lists(session, principal.sight).proofs(filters, window)
         return listing(page, lambda row: proof_summary(*row))
@@ -194,7 +196,11 @@ def submit(
     requests.check_fields(body)
     macs, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
     terms = Terms(
-        tenant_id=tenant_id, priority=body.priority, idempotency_key=idempotency_key, request_macs=macs
+        tenant_id=tenant_id,
+        priority=body.priority,
+        labels=body.labels,
+        idempotency_key=idempotency_key,
+        request_macs=macs,
     )
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):

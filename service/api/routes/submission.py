@@ -28,6 +28,22 @@ _ROWS: Final[dict[str, type[Models] | type[Datasets] | type[Proofs]]] = {
 }
 
 
+def terms(
+    runtime: Runtime,
+    principal: Principal,
+    kind: bytes,
+    options: Iterable[str],
+    labels: dict[str, str],
+    idempotency_key: str | None,
+) -> Terms:
+    """Of what a form asks for, with these options."""
+    told = (*options, *(f"{name}={value}" for name, value in sorted(labels.items())))
+    macs = runtime.vault.macs(kind, *(option.encode() for option in told))
+    return Terms(
+        tenant_id=principal.tenant_id, labels=labels, idempotency_key=idempotency_key, request_macs=macs
+    )
+
+
 def submit(
     runtime: Runtime,
     principal: Principal,

@@ -82,6 +82,7 @@ class JobEnd(BaseModel):
     )
     revision: int = Field(description="Of the job; grows with every change.", examples=[9])
     attempt: int = Field(description="The one that it ended in.", examples=[1])
+    labels: dict[str, str] = Field(description="As the job has them.", examples=[{"run": "17"}])
     problem: Cause | None = Field(description="Why it failed.")
     created_at: datetime = Field(description="When it was asked for.", examples=["2026-11-22T10:00:00Z"])
     started_at: datetime | None = Field(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from service.api import labels
 from service.api.access import Scope
 from service.api.routes import submission
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
@@ -44,8 +45,10 @@ def _wanted(
     tenant: _Text = "",
     cause: _Text = "",
     text: _Text = "",
+    label: Annotated[str, Query(max_length=164)] = "",
 ) -> Wanted:
-    return Wanted(state, kind, model, tenant, cause, text.strip())
+    asked = labels.read([label.strip()] if label.strip() else [])
+    return Wanted(state, kind, model, tenant, cause, text.strip(), asked)
 
 
 @router.get("")

@@ -5,13 +5,15 @@ webhooks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Row, Select, String, cast, exists, func, null, select, union_all
 from sqlalchemy.orm import Session, defer, raiseload
 
 from service.storage.paging import Page, Place, Window, page
+from service.storage.repositories.labelled import Labelled
 from service.storage.tables import (
     Circuit,
     Dataset,
@@ -41,6 +43,7 @@ class Wanted:
     tenant_id: str = ""
     cause: str = ""
     text: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def any(self) -> bool:
@@ -77,7 +80,10 @@ class Browsing:
     def jobs(self, wanted: Wanted, window: Window) -> Page[Listed]:
         # One query for each kind: an index gives each in order, and none gives them all.
         kinds = [wanted.kind] if wanted.kind else [kind for kind in KINDS if kind != "shard"]
-        rows = [job for kind in kinds for job in self._session.scalars(self._jobs(kind, wanted, window))]
+        labelled = Labelled(self._session, self._owner, wanted.labels)
+        pages = [labelled.newest(self._ids(kind, wanted, window), window).subquery() for kind in kinds]
+        of_pages = [select(Job).where(Job.id.in_(select(ids.c.id))) for ids in pages]
+        rows = [job for query in of_pages for job in self._session.scalars(query)]
         rows.sort(key=lambda job: (job.created_at, job.id), reverse=True)
         found = page(rows, window, _place)
         return Page(self._about(found.rows), found.next_cursor)
@@ -212,8 +218,8 @@ class Browsing:
             query = query.where(after)
         return page(self._session.scalars(query.limit(window.limit + 1)).all(), window, _place)
 
-    def _jobs(self, kind: str, wanted: Wanted, window: Window) -> Select[Job]:
-        query = self._window(select(Job).where(Job.kind == kind), window)
+    def _ids(self, kind: str, wanted: Wanted, window: Window) -> Select[str, datetime]:
+        query = self._after(select(Job.id, Job.created_at).where(Job.kind == kind), window)
         if wanted.state:
             query = query.where(Job.state == wanted.state)
         if wanted.tenant_id:
@@ -227,11 +233,15 @@ class Browsing:
         return query
 
     def _window(self, query: Query, window: Window) -> Query:
+        newest = Job.created_at.desc(), Job.id.desc()
+        return self._after(query, window).order_by(*newest).limit(window.limit + 1)
+
+    def _after(self, query: Query, window: Window) -> Query:
         if self._owner is not None:
             query = query.where(Job.tenant_id == self._owner)
         if (after := window.condition(Job.created_at, Job.id)) is not None:
             query = query.where(after)
-        return query.order_by(Job.created_at.desc(), Job.id.desc()).limit(window.limit + 1)
+        return query
 
     def _about(self, jobs: Sequence[Job]) -> list[Listed]:
         rows = self._session.execute(

@@ -1,13 +1,13 @@
 """Lists of what jobs make, in pages, newest first: 100,000 jobs or three, a page takes as long.
 
-Which rows are on the page is read from the index of the jobs alone. Verification keys and documents, whose
-JSON is large, are left where they are.
+Which rows are on the page is read from the index of the jobs alone, or from that of their labels.
+Verification keys and documents, whose JSON is large, are left where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Select, select, union_all
 from sqlalchemy.orm import Session, contains_eager, defer, raiseload
 
 from service.storage.paging import Page, Place, Window, page
+from service.storage.repositories.labelled import Labelled
 from service.storage.tables import Commitment, Dataset, Job, Model, Proof, Scheme
 
 Made = TypeVar("Made", Model, Dataset, Proof)
@@ -29,6 +30,8 @@ class Filters:
     created_before: datetime | None = None
     model_id: str | None = None
     scheme: Scheme | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """All of them."""
 
 
 class Lists:
@@ -73,7 +76,10 @@ class Lists:
         """The rows on the page, and one more. The index is in the order of the page for one kind of job at a
         time: so each kind is asked for as many, and the newest of them are taken.
         """
-        parts = [self._ids(kind, table, filters, window).subquery() for kind in kinds]
+        labelled = Labelled(self._session, self._owner, filters.labels)
+        parts = [
+            labelled.newest(self._ids(kind, table, filters, window), window).subquery() for kind in kinds
+        ]
         ids = union_all(*(select(part) for part in parts)).subquery()
         newest = select(ids.c.id).order_by(ids.c.created_at.desc(), ids.c.id.desc()).limit(window.limit + 1)
         return (
@@ -92,7 +98,7 @@ class Lists:
         ids = select(Job.id, Job.created_at).where(*conditions)
         if wanted := _of_rows(table, filters):
             ids = ids.join(table, table.id == Job.id).where(*wanted)
-        return ids.order_by(Job.created_at.desc(), Job.id.desc()).limit(window.limit + 1)
+        return ids
 
     def _page(self, rows: Sequence[Any], window: Window) -> Page[Any]:
         return page(rows, window, lambda row: Place(row.job.created_at, row.id))

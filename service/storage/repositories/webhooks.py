@@ -196,6 +196,7 @@ _TOLD = (
     Job.state,
     Job.revision,
     Job.attempt,
+    Job.labels,
     Job.problem,
     Job.created_at,
     Job.started_at,
@@ -211,6 +212,7 @@ def _message(row: Row[Any], event: str) -> dict[str, Any]:
     """A message about a job. Results are not in it: whoever has a key fetches them."""
     finished: datetime = row.finished_at
     data = {column.key: _plain(getattr(row, column.key)) for column in _TOLD if column.key != "kind"}
+    data["labels"] = row.labels or {}
     data["url"] = f"/v1/{SUBJECTS[row.kind]}s/{row.id}"
     return new_message(row.webhook_id, row.id, event, data, finished)
 
