@@ -27,6 +27,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.cpu
 	$(BIN)/python -m bench.segments
 	$(BIN)/python -m bench.estimates
+	$(BIN)/python -m bench.ceremony
 	$(BIN)/python -m bench.compiler
 	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl

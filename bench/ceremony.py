@@ -1,0 +1,194 @@
+"""A ceremony's commands, each from the start of its process to the end, with all processors.
+
+    python -m bench.ceremony [--cases NAME ...] [--before ZENSERVE] [--json FILE] [--quick]
+
+2^n: a random statement of so many rows (bench/synthetic.py); registration: shallownet's, whose weights are
+committed; each with powers of tau that just suffice. powers-2^n: such a file of no contributors, verified.
+2^18 and powers-2^20 take minutes, and run if named. A command runs three times, once if that takes over 20
+seconds. With --before another checkout's program runs it once as well, on files of its own, after the first
+of ours; the ratio is that of processor seconds, to which other work on the machine matters less.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.measure import alone, argument_parser
+from bench.report import machine
+from bench.synthetic import random_statement
+from circuits import compile_registration, quantise, zoo
+from prover import Statement, powers_of_tau
+from prover.ceremony.initial import required_power
+from prover.iden3.ptau import write_ptau
+from prover.statement_file import save_statement
+
+_NETWORK: Final = "shallownet"
+_REGISTRATION: Final = "registration"
+_POWERS: Final = "powers-2^"
+USUAL: Final = ("2^14", "2^16", _REGISTRATION, f"{_POWERS}16")
+LARGE: Final = ("2^18", f"{_POWERS}20")
+QUICK: Final = ("2^8", f"{_POWERS}8")
+OURS: Final = Path(sys.executable).with_name("zenserve")
+COMMANDS: Final = {
+    "start": "start s.stmt p.ptau 0.state",
+    "contribute": "contribute 0.state 1.state --name Ada",
+    "verify": "verify 1.state s.stmt p.ptau",
+    "finish": "finish 1.state s.stmt p.ptau key",
+}
+VERIFY_POWERS: Final = {"powers verify": "powers verify p.ptau"}
+_LONG: Final = 20.0
+# In a process that is small itself: what waits for a program hands its own peak on to it.
+_CLOCK: Final = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+seconds, usage = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]))
+"""
+
+
+class Run(NamedTuple):
+    """``cpu_s``: processor seconds of all threads."""
+
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+
+
+@dataclass
+class Row:
+    """One command: medians; ``spread`` is (slowest - fastest) / median. ``constraints``: None for powers.
+
+    ``before_...``: the other checkout's, once; ``ratio`` is that of its processor seconds over ours.
+    """
+
+    case: str
+    constraints: int | None
+    command: str
+    seconds: float
+    spread: float
+    cpu_s: float
+    peak_mb: float
+    before_s: float | None
+    before_cpu_s: float | None
+    before_mb: float | None
+    ratio: float | None
+
+
+def rows(case: str, before: Path | None, repetitions: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="zenserve-bench-") as folder:
+        ours, theirs = Path(folder) / "ours", Path(folder) / "theirs"
+        ours.mkdir()
+        constraints, _ = alone(prepare, case, ours)
+        theirs.mkdir()
+        for file in ours.iterdir():
+            (theirs / file.name).hardlink_to(file)
+        for name, command in (VERIFY_POWERS if constraints is None else COMMANDS).items():
+            runs = [run(OURS, command, ours)]
+            other = None if before is None else run(before, command, theirs)
+            again = repetitions - 1 if runs[0].seconds < _LONG else 0
+            runs += [run(OURS, command, ours) for _ in range(again)]
+            yield _row(case, constraints, name, runs, other)
+
+
+def prepare(case: str, folder: Path) -> int | None:
+    """Write the case's statement and powers to ``folder``; how many constraints it has, None for powers."""
+    if case.startswith(_POWERS):
+        constraints, power = None, int(case.removeprefix(_POWERS))
+    else:
+        statement = _statement(case)
+        save_statement(folder / "s.stmt", statement)
+        constraints, power = statement.constraints, required_power(statement)
+    write_ptau(folder / "p.ptau", powers_of_tau.generate(power, threads=2))
+    return constraints
+
+
+def _statement(case: str) -> Statement:
+    if case == _REGISTRATION:
+        return compile_registration(quantise(zoo.network(_NETWORK), zoo.calibration(_NETWORK))).statement
+    return random_statement(int(case.removeprefix("2^")))
+
+
+def run(program: Path, command: str, folder: Path) -> Run:
+    call = [sys.executable, "-c", _CLOCK, str(program), "ceremony", *command.split()]
+    done = subprocess.run(call, cwd=folder, check=True, stdout=subprocess.PIPE)  # noqa: S603  our own
+    return Run(*json.loads(done.stdout))
+
+
+def _row(case: str, constraints: int | None, name: str, runs: list[Run], before: Run | None) -> Row:
+    times = [each.seconds for each in runs]
+    seconds, cpu = statistics.median(times), statistics.median(each.cpu_s for each in runs)
+    return Row(
+        case,
+        constraints,
+        name,
+        seconds,
+        (max(times) - min(times)) / seconds,
+        cpu,
+        max(each.peak_mb for each in runs),
+        before and before.seconds,
+        before and before.cpu_s,
+        before and before.peak_mb,
+        before and before.cpu_s / cpu,
+    )
+
+
+def show(console: Console, measured: list[Row]) -> None:
+    table = Table(title="ceremonies", title_justify="left")
+    for heading in (
+        "case",
+        "constraints",
+        "command",
+        "s",
+        "CPU s",
+        "peak MB",
+        "before s",
+        "CPU s",
+        "MB",
+        "ratio",
+    ):
+        table.add_column(heading, justify="left" if heading in ("case", "command") else "right")
+    for row in measured:
+        first = row.command in (*VERIFY_POWERS, next(iter(COMMANDS)))
+        table.add_row(
+            row.case if first else "",
+            f"{row.constraints:,}" if first and row.constraints else "",
+            row.command,
+            f"{row.seconds:.3g} ({row.spread:.0%})",
+            f"{row.cpu_s:.3g}",
+            f"{row.peak_mb:.0f}",
+            f"{row.before_s:.3g}" if row.before_s else "",
+            f"{row.before_cpu_s:.3g}" if row.before_cpu_s else "",
+            f"{row.before_mb:.0f}" if row.before_mb else "",
+            f"{row.ratio:.3g}" if row.ratio else "",
+        )
+    console.print(table)
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--cases", nargs="+", choices=(*USUAL, *LARGE), metavar="NAME", default=USUAL)
+    parser.add_argument("--before", type=Path, metavar="ZENSERVE", help="another checkout's program")
+    options = parser.parse_args()
+    cases, repetitions = (QUICK, 1) if options.quick else (options.cases, 3)
+    measured = [row for case in cases for row in rows(case, options.before, repetitions)]
+    console = Console(width=110)
+    console.print(f"{machine()}; median of {repetitions}, (max - min) / median in brackets", highlight=False)
+    show(console, measured)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in measured], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

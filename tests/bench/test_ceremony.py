@@ -1,0 +1,25 @@
+"""A ceremony's commands are measured, beside another program that stands in for an older one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.ceremony import COMMANDS, OURS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_command_is_measured(tmp_path: Path) -> None:
+    output = tmp_path / "rows.json"
+    command = [sys.executable, "-m", "bench.ceremony", "--quick", "--json", str(output)]
+    subprocess.run([*command, "--before", str(OURS)], cwd=ROOT, check=True, capture_output=True)
+    rows = json.loads(output.read_text())
+    assert [row["command"] for row in rows] == [*COMMANDS, "powers verify"]
+    assert {row["constraints"] for row in rows} == {245, None}
+    for row in rows:
+        assert row["seconds"] > 0
+        assert row["ratio"] > 0
+        assert 10 < row["peak_mb"] < 1000
