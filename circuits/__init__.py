@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from circuits.circuit import Circuit
     from circuits.graph import Graph
     from circuits.inference import Inference, compile_inference, plan_inference
+    from circuits.inputs import input_values
     from circuits.onnx import export_torch, load_onnx
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
@@ -26,6 +27,7 @@ _HOMES = {
     "circuit": ("Circuit",),
     "graph": ("Graph",),
     "inference": ("Inference", "compile_inference", "plan_inference"),
+    "inputs": ("input_values",),
     "onnx": ("export_torch", "load_onnx"),
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
@@ -58,6 +60,7 @@ __all__ = [
     "compile_recognition",
     "compile_registration",
     "export_torch",
+    "input_values",
     "load_onnx",
     "parameters",
     "plan_accuracy",

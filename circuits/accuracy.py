@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from circuits.builder import Builder
 from circuits.circuit import Circuit, Values, checked_integers, public_group, require_known
-from circuits.inputs import begin, inputs_tally
+from circuits.inputs import begin, committed_type, input_values, inputs_tally
 from circuits.integers import IntArray
 from circuits.linear import Linear, Weighted
 from circuits.lowering import Lowering, Plan, Tally, argmax, argmax_tally, arithmetic, best_plan
@@ -59,16 +59,22 @@ class Accuracy(Circuit):
         return super().describe() | {"batch": self.batch, "classes": self.qgraph.classes}
 
     def dataset_values(self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]) -> IntArray:
-        """What the commitment to a batch is to: all samples row by row, then all labels, int64[n].
+        """What the commitment to a batch is to: the samples' type, all samples row by row, then all labels
+        (``circuits.inputs.input_values``), int64[n].
 
         ``samples``: integers [batch, *input_shape] of the input's type, ``labels``: [batch], each from 0 to
         the number of classes: with that number, a sample is never right and does not count. Raises
         ``TensorError``.
         """
-        kind, shape = self.qgraph.input_type, (self.batch, *self.qgraph.input_shape)
-        checked = checked_integers(samples, shape, kind.top, "samples")
-        return np.concatenate(
-            [checked.ravel(), checked_integers(labels, (self.batch,), self.qgraph.classes, "labels")]
+        return input_values(self.qgraph, *self._checked(samples, labels))
+
+    def _checked(
+        self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]
+    ) -> tuple[IntArray, IntArray]:
+        shape = (self.batch, *self.qgraph.input_shape)
+        return (
+            checked_integers(samples, shape, self.qgraph.input_type.top, "samples"),
+            checked_integers(labels, (self.batch,), self.qgraph.classes, "labels"),
         )
 
     def count(self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]) -> int:
@@ -83,9 +89,8 @@ class Accuracy(Circuit):
         statement: int = 0,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``."""
-        values = self.dataset_values(samples, labels)
-        size = values.size - self.batch
-        return self._witness({"samples": values[:size], "labels": values[size:]}, statement)
+        whole, own = self._checked(samples, labels)
+        return self._witness({"samples": whole.ravel(), "labels": own}, statement)
 
     def values(self, labels: NDArray[np.integer[Any]]) -> Values:
         """What a proof shows, by the names of ``public_layout``."""
@@ -106,7 +111,7 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     plan, builder = _plan(typed), Builder()
     begin(builder, typed)
     size = builder.public("size", 1)
-    builder.segment(DATASET, linked=True)
+    committed_type(builder, DATASET, qgraph)
     builder.segment(CORRECT, linked=True)
     tools = arithmetic(builder, _LEVEL)
     samples = builder.committed(DATASET, "samples", batch * math.prod(qgraph.input_shape))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from circuits.inputs import described_type
 from circuits.integers import IntArray
 from circuits.lowering import Level, Plan
 from circuits.program import Program
@@ -119,7 +120,7 @@ class Circuit(ABC):
             "privacy": self.privacy,
             "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
-                "input": {"shape": list(graph.input_shape), **asdict(graph.input_type)},
+                "input": described_type(graph),
                 "layers": [_types(node) for node in graph.nodes if isinstance(node, Accumulating)],
             },
             "public_inputs": self.public_layout,

@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import rfc8785
 
 from circuits.builder import Builder
 from circuits.integers import IntArray
 from circuits.linear import Weighted
 from circuits.lowering import Tally
 from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.parameters import ARCHITECTURE_LIMBS, committed_architecture
+from circuits.lowering.parameters import DIGEST_LIMBS, MODEL, committed_constants, digest_limbs
+from circuits.quantised import QuantGraph
 from circuits.typed import Privacy, TypedGraph
+
+INPUT = "input"
+
+
+def described_type(qgraph: QuantGraph) -> dict[str, Any]:
+    """Shape, scale, zero point and bits of the network's input, JSON-able."""
+    return {"shape": list(qgraph.input_shape), **asdict(qgraph.input_type)}
+
+
+def input_values(qgraph: QuantGraph, *parts: IntArray) -> IntArray:
+    """What a commitment to an input of the network is to, or one to samples and their labels: the digest of
+    the input's type in limbs, then the integers ``parts``, int64, row-major. int64[DIGEST_LIMBS + n].
+    """
+    digest = hashlib.sha256(rfc8785.dumps(described_type(qgraph))).digest()
+    return np.concatenate([digest_limbs(digest), *(part.ravel() for part in parts)])
+
+
+def committed_type(builder: Builder, segment: str, qgraph: QuantGraph) -> None:
+    """Begin a linked segment of inputs with their type: other shapes or scales would read the same integers
+    as another input."""
+    committed_constants(builder, segment, "type", input_values(qgraph))
 
 
 def begin(builder: Builder, typed: TypedGraph) -> None:
     """The public input for the hash of the statement, and the segment of a committed model."""
     builder.public("statement", 1)
     if typed.weight_privacy == "committed":
-        committed_architecture(builder, typed.qgraph.architecture.digest)
+        limbs = digest_limbs(typed.qgraph.architecture.digest)
+        committed_constants(builder, MODEL, "architecture", limbs)
 
 
 def input_wires(tools: Arithmetic, typed: TypedGraph) -> IntArray:
@@ -27,7 +56,12 @@ def input_wires(tools: Arithmetic, typed: TypedGraph) -> IntArray:
     means, and no verifier can forget the check.
     """
     graph = typed.qgraph
-    wires = given(tools, "input", typed.input_privacy, math.prod(graph.input_shape))
+    count = math.prod(graph.input_shape)
+    if typed.input_privacy == "committed":
+        committed_type(tools.builder, INPUT, graph)
+        wires = tools.builder.committed(INPUT, INPUT, count)
+    else:
+        wires = given(tools, INPUT, typed.input_privacy, count)
     tools.ranged("input/value", Weighted.wires(wires), graph.input_type.bits)
     return wires.reshape(1, *graph.input_shape)
 
@@ -44,7 +78,7 @@ def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArra
 
 
 def inputs_tally(typed: TypedGraph) -> Tally:
-    """Of ``begin`` and of the range checks of all inputs."""
+    """Of ``begin``, of the type of committed inputs, and of the range checks of all."""
     size = typed.batch * math.prod(typed.qgraph.input_shape)
-    rows = ARCHITECTURE_LIMBS if typed.weight_privacy == "committed" else 0
-    return Tally(rows=rows) + Tally.range_checks(typed.qgraph.input_type.bits, size)
+    digests = [typed.weight_privacy, typed.input_privacy].count("committed")
+    return Tally(rows=DIGEST_LIMBS * digests) + Tally.range_checks(typed.qgraph.input_type.bits, size)

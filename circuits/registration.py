@@ -17,7 +17,7 @@ from circuits.circuit import Circuit
 from circuits.inputs import begin
 from circuits.integers import IntArray
 from circuits.lowering import Plan
-from circuits.lowering.parameters import architecture_limbs, committed_parameters
+from circuits.lowering.parameters import committed_parameters, digest_limbs
 from circuits.lowering.tables import Tables
 from circuits.quantised import Conv, Dense, QuantGraph
 from circuits.typed import Privacy, TypedGraph
@@ -66,7 +66,7 @@ def parameters(qgraph: QuantGraph) -> IntArray:
     (``statement.no_weights``) for a network without any.
     """
     parts = [part for node in _nodes(qgraph) for part in (node.centred_weight.ravel(), node.bias)]
-    return np.concatenate([architecture_limbs(qgraph.architecture.digest), *parts])
+    return np.concatenate([digest_limbs(qgraph.architecture.digest), *parts])
 
 
 def compile_registration(qgraph: QuantGraph) -> Registration:

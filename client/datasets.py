@@ -65,7 +65,8 @@ class LabelledData:
         return digest.digest()
 
     def shard_values(self, kind: InputType, batch: int, classes: int) -> Iterator[list[int]]:
-        """What the shards' commitments are to: the integers of ``batch`` samples, then their labels.
+        """What the shards' commitments are to: the samples' type (``InputType.limbs``), the integers of
+        ``batch`` samples, then their labels.
 
         The last shard is filled up with samples of zeros and the label ``classes``, which no network gives.
         Raises ``TensorError`` (``input.shape``, ``input.out_of_range``).
@@ -77,7 +78,7 @@ class LabelledData:
             values = [number for sample in samples for number in quantise(sample, kind)]
             missing = batch - len(labels)
             values += [0] * (missing * len(values) // len(labels))
-            yield [*values, *labels.tolist(), *[classes] * missing]
+            yield [*kind.limbs, *values, *labels.tolist(), *[classes] * missing]
 
 
 def quantise(values: ArrayLike, kind: InputType) -> list[int]:

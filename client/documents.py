@@ -314,6 +314,14 @@ class InputType(BaseModel):
     zero_point: Integer
     bits: int = Field(ge=1, le=32)
 
+    @property
+    def limbs(self) -> list[int]:
+        """What a commitment to inputs of this type begins with: the SHA-256 of the type's canonical text as
+        five integers of 52 bits, lowest first.
+        """
+        number = int.from_bytes(hashlib.sha256(canonical(self)).digest(), "big")
+        return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
+
 
 class Quantisation(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
@@ -377,9 +385,10 @@ class Description(BaseModel):
 
     def committed_values(self, name: str) -> int | None:
         """How many values the commitment ``name`` is to; None where the description does not say."""
-        sample = math.prod(self.quantisation.input.shape)
-        sizes = {"input": sample, "dataset": (self.batch or 0) * (sample + 1), "correct": 1}
-        return sizes.get(name)
+        kind = self.quantisation.input
+        sample, limbs = math.prod(kind.shape), len(kind.limbs)
+        samples = (self.batch or 0) * (sample + 1)
+        return {"input": limbs + sample, "dataset": limbs + samples, "correct": 1}.get(name)
 
     def public_values(self, values: Values) -> list[int]:
         """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard

@@ -327,7 +327,8 @@ class Case:
                 opening = self._openings("input").get(commitment)
                 if opening is None:
                     _refuse("input_mismatch", "The opening given is not of the statement's commitment.")
-                self._check_opening("input", commitment, values, opening)
+                kind = self.circuit.quantisation.input
+                self._check_opening("input", commitment, [*kind.limbs, *values], opening)
             case _:
                 _refuse("input_mismatch", "The input is private: nothing shows which it was.")
 

@@ -188,7 +188,7 @@ def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentBasis) -> lis
     parts = []
     for numbers in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
         values = np.array(numbers, dtype=np.int64)
-        samples = values[: -circuit.batch].reshape(circuit.batch, *circuit.qgraph.input_shape)
+        samples = values[len(kind.limbs) : -circuit.batch].reshape(circuit.batch, *circuit.qgraph.input_shape)
         labels = values[-circuit.batch :]
         count = circuit.count(samples, labels)
         # Anyone who has the dataset can compute its commitment: it hides nothing. The count's does.

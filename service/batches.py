@@ -20,11 +20,6 @@ class Batch:
     labels: Integers
     size: int
 
-    @property
-    def values(self) -> Integers:
-        """What the commitment to it is to."""
-        return np.concatenate([self.samples.ravel(), self.labels])
-
 
 def cut(dataset: Mapping[str, Secret], batch: int, classes: int) -> list[Batch]:
     """All batches of ``samples`` and ``labels``, the last one filled up."""

@@ -26,7 +26,7 @@ from circuits.recognition import embedding_type
 from client.datasets import LabelledData, one_input
 from prover.document import parse_json
 from service.sealed import Integers, Secret, pack
-from zenerrors import TensorError
+from zenerrors import ConflictError, TensorError
 
 Floats = NDArray[np.float64]
 _KEPT_BYTES: Final = 1 << 20
@@ -132,9 +132,30 @@ def parameter_count(quantised: bytes) -> int:
     return len(circuits.parameters(_graph(quantised)))
 
 
-def sample_values(quantised: bytes) -> int:
-    """How many values a sample and its label take in a commitment."""
-    return math.prod(_graph(quantised).input_shape) + 1
+def committed_values(quantised: bytes, *parts: Integers) -> Integers:
+    """What a commitment to an input is to, or to samples and labels: ``circuits.input_values``."""
+    return circuits.input_values(_graph(quantised), *parts)
+
+
+def committed_input(quantised: bytes, values: Integers) -> Integers:
+    """The input that is in ``committed_values``, int64[*input_shape]. Raises ``ConflictError``
+    (``conflict.commitment``) where there is none: earlier versions committed to bare integers.
+    """
+    graph = _graph(quantised)
+    q = values.ravel()[-math.prod(graph.input_shape) :].reshape(graph.input_shape)
+    if not np.array_equal(circuits.input_values(graph, q), values.ravel()):
+        raise ConflictError(
+            "conflict.commitment",
+            "an earlier version committed to this input, without its type: commit to it anew",
+            field="input_id",
+        )
+    return q
+
+
+def samples_in(quantised: bytes, values: int) -> int:
+    """How many samples, each with its label, a commitment to so many values can be to."""
+    graph = _graph(quantised)
+    return max(0, values - len(circuits.input_values(graph))) // (math.prod(graph.input_shape) + 1)
 
 
 def class_count(quantised: bytes) -> int:

@@ -13,22 +13,21 @@ from circuits.quantised import Conv, Dense
 
 # The linked segment of a committed model: its architecture, then for each node the weights and the biases.
 MODEL = "model"
-# The SHA-256 of the architecture as so many integers, lowest first: below 2^62, like all others.
-ARCHITECTURE_LIMBS, _LIMB_BITS = 5, 52
+# A SHA-256 as so many integers, lowest first: below 2^62, like all others.
+DIGEST_LIMBS, _LIMB_BITS = 5, 52
 
 
-def architecture_limbs(digest: bytes) -> IntArray:
-    """int64[ARCHITECTURE_LIMBS]."""
+def digest_limbs(digest: bytes) -> IntArray:
+    """int64[DIGEST_LIMBS]."""
     number = int.from_bytes(digest, "big")
-    shifts = range(0, ARCHITECTURE_LIMBS * _LIMB_BITS, _LIMB_BITS)
+    shifts = range(0, DIGEST_LIMBS * _LIMB_BITS, _LIMB_BITS)
     return np.array([number >> shift & (1 << _LIMB_BITS) - 1 for shift in shifts], dtype=np.int64)
 
 
-def committed_architecture(builder: Builder, digest: bytes) -> None:
-    """Begin the segment of a committed model with the constants that say which architecture it has."""
-    limbs = architecture_limbs(digest)
-    wires = builder.committed(builder.segment(MODEL, linked=True), "architecture", ARCHITECTURE_LIMBS)
-    builder.zero("model/architecture", Linear.wires(wires).shift(-limbs))
+def committed_constants(builder: Builder, segment: str, name: str, limbs: IntArray) -> None:
+    """Begin a linked segment with the ``digest_limbs`` of what its values are of."""
+    wires = builder.committed(builder.segment(segment, linked=True), name, DIGEST_LIMBS)
+    builder.zero(f"{segment}/{name}", Linear.wires(wires).shift(-limbs))
 
     def fill(z: IntArray) -> None:
         z[wires] = limbs

@@ -12,7 +12,14 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from circuits import Inference, QuantGraph, compile_inference, compile_registration, parameters
+from circuits import (
+    Inference,
+    QuantGraph,
+    compile_inference,
+    compile_registration,
+    input_values,
+    parameters,
+)
 from circuits.integers import IntArray
 from circuits.quantised import Dense
 from client.documents import Expected
@@ -37,13 +44,13 @@ def main(folder: Path = FOLDER) -> int:
 
     with scene(f"The hospital commits to an image, which shows a {task.labels[0]}, and has it classified"):
         scheme = Scheme.of(compiled(network), basis)
-        hidden, challenge = commit(basis, image), secrets.token_hex(16)
+        hidden, challenge = commit(basis, input_values(network, image)), secrets.token_hex(16)
         openings = {"model": model, "input": hidden}
         document = infer(scheme, image, openings, challenge)
         expected = Expected(model=model.commitment.hex(), input=hidden.commitment.hex(), challenge=challenge)
         verified &= say(judge(document, scheme.key_file, expected=expected), unsaid=True)
 
-    opening = opening_file(basis, "input", hidden, image)
+    opening = opening_file(basis, "input", hidden, input_values(network, image))
 
     def audit(shown: IntArray) -> Verification:
         known = Known(input=shown.ravel().tolist(), openings=opening)
@@ -74,7 +81,10 @@ def main(folder: Path = FOLDER) -> int:
                     "model_mismatch",
                     lie(compiled(changed), image, model=parameters(changed)),
                 ),
-                "another image": ("input_mismatch", lie(scheme.circuit, other, input=other)),
+                "another image": (
+                    "input_mismatch",
+                    lie(scheme.circuit, other, input=input_values(network, other)),
+                ),
                 "another image for the auditor": ("input_mismatch", audit(other)),
                 "an old proof for a new question": (
                     "challenge_mismatch",

@@ -81,9 +81,8 @@ def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest
         return Order(said, dataset_id=dataset.id)
     quantised = sealed.open_network(runtime, model)
     if body.input_id is not None:
-        secrets = {
-            "input": _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)
-        }
+        held = _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)
+        secrets = {"input": Secret(intake.committed_input(quantised, held.values), held.opening)}
     else:
         secrets = {"input": Secret(intake.read_input(quantised, body.input, "input"))}
     privacy = "committed" if body.input_id else body.input_privacy or "private"

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 import kernels
 import prover
-from circuits import Accuracy, QuantGraph, accuracy, compile_accuracy, compile_inference, parameters
+from circuits import (
+    Accuracy,
+    QuantGraph,
+    accuracy,
+    compile_accuracy,
+    compile_inference,
+    input_values,
+    parameters,
+)
 from circuits.integers import IntArray
 from circuits.lowering import Plan, best_plan
 from circuits.lowering.optimiser import Way
@@ -283,7 +291,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
         "model": parameters(graph),
         "dataset": counting.dataset_values(samples, labels),
         "correct": np.array([counting.count(samples, labels)]),
-        "input": samples[0].ravel(),
+        "input": input_values(graph, samples[0]),
     }
     basis = commitment_basis(max(len(value) for value in values.values()))
     openings = {name: basis.commit(kernels.fr.from_int64(value)) for name, value in values.items()}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import kernels
 import prover
-from circuits import QuantGraph, Recognition, compile_recognition
+from circuits import QuantGraph, Recognition, compile_recognition, input_values
 from circuits.integers import IntArray
 from circuits.lowering import Level
 from circuits.quantised import Affine, Dense, Rescale
@@ -109,10 +109,11 @@ def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
     assert circuit.commitments == ["input", "reference"]
     public = circuit.public_inputs(q, reference, 40, statement=9)
     assert set(circuit.values(q, reference, 40)) == {"threshold", "match"}
-    basis = commitment_basis(q.size)
+    values = input_values(graph, q)
+    basis = commitment_basis(values.size)
     held, other = (
         [basis.commit(kernels.fr.from_int64(values)) for values in pair]
-        for pair in ((q.ravel(), reference), (q.ravel(), reference[::-1].copy()))
+        for pair in ((values, reference), (values, reference[::-1].copy()))
     )
     key = prover.setup(circuit.statement, basis=basis)
     witness = circuit.witness(q, reference, 40, statement=9)

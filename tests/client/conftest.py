@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from circuits import QuantGraph, compile_inference, compile_recognition, compile_registration
+from circuits import QuantGraph, compile_inference, compile_recognition, compile_registration, input_values
 from circuits.integers import IntArray
 from circuits.quantised import Affine, Dense, Rescale
 from client.datasets import LabelledData
@@ -90,7 +90,7 @@ def registered(registrar: Maker, model: Opening) -> ProofDocument:
 
 @pytest.fixture(scope="session")
 def held_input(inferrer: Maker, inputs: IntArray) -> Opening:
-    return inferrer.commit(inputs[0].ravel())
+    return inferrer.commit(input_values(inferrer.circuit.qgraph, inputs[0]))
 
 
 @pytest.fixture(scope="session")

@@ -130,7 +130,7 @@ class AccuracyMaker:
         parts = []
         for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
             whole = np.array(values)
-            samples = whole[: -circuit.batch].reshape(circuit.batch, *shape)
+            samples = whole[len(kind.limbs) : -circuit.batch].reshape(circuit.batch, *shape)
             labels = whole[-circuit.batch :]
             count = circuit.count(samples, labels)
             parts.append(

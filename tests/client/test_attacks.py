@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, compile_inference
+from circuits import QuantGraph, compile_inference, input_values
 from circuits.integers import IntArray
-from circuits.quantised import Dense
+from circuits.quantised import Dense, Reshape
 from client import documents
 from client.datasets import LabelledData
 from client.documents import (
@@ -184,7 +184,7 @@ def test_an_inference_with_one_weight_changed(
     )
     assert circuit.statement.digest == inferrer.circuit.statement.digest
     forger = Maker(circuit, inferrer.proving_key, basis)
-    openings = {"model": model, "input": inferrer.commit(inputs[0].ravel())}
+    openings = {"model": model, "input": inferrer.commit(input_values(graph, inputs[0]))}
     document = inference(forger, inputs[0], openings)
     assert reason(document, inferrer.key_file) == "model_mismatch"
     own = openings | {"model": model_opening(circuit.qgraph, basis)}
@@ -205,7 +205,9 @@ def test_an_input_that_is_not_the_one_given(
     inferrer: Maker, inferred: ProofDocument, inputs: IntArray, held_input: Opening, model: Opening
 ) -> None:
     key, q = inferrer.key_file, inputs[0].ravel()
-    revealed = inferrer.basis.reveal(held_input, fr.from_ints(q.tolist())).to_json()
+    revealed = inferrer.basis.reveal(
+        held_input, fr.from_int64(input_values(inferrer.circuit.qgraph, q))
+    ).to_json()
     part = checked(OpeningPart, {"commitment": held_input.commitment.hex(), "opening": revealed})
     good = OpeningFile(kind="input", parts=[part])
 
@@ -236,11 +238,13 @@ def test_zeros_at_the_end_of_an_input_are_not_nothing(
     """One commitment opens to all of them: only the input's shape says how many values there are."""
     q = inputs[2].copy()
     q[0, -1, -1] = 0
-    held = inferrer.commit(q.ravel())
+    graph = inferrer.circuit.qgraph
+    held = inferrer.commit(input_values(graph, q))
     document = inference(inferrer, q, {"model": model, "input": held})
 
     def known(values: list[int]) -> Known:
-        revealed = inferrer.basis.reveal(held, fr.from_ints(values)).to_json()
+        whole = input_values(graph, np.array(values))
+        revealed = inferrer.basis.reveal(held, fr.from_int64(whole)).to_json()
         part = checked(OpeningPart, {"commitment": held.commitment.hex(), "opening": revealed})
         return Known(input=values, openings=OpeningFile(kind="input", parts=[part]))
 
@@ -248,6 +252,28 @@ def test_zeros_at_the_end_of_an_input_are_not_nothing(
     assert judge(document, inferrer.key_file, known=known(values)).valid
     for wrong in (values[:-1], [*values, 0]):
         assert reason(document, inferrer.key_file, known=known(wrong)) == "input_mismatch"
+
+
+@pytest.mark.parametrize("change", ["scale", "zero_point", "shape"])
+def test_an_input_that_another_network_reads_otherwise(
+    graph: QuantGraph, basis: CommitmentBasis, inputs: IntArray, held_input: Opening, change: str
+) -> None:
+    """The integers that were committed to, as another image: brighter, or of other rows."""
+    kind = graph.input_type
+    if change == "shape":
+        flat = Reshape("again", ("image",), graph.input_shape)
+        first = replace(graph.nodes[0], inputs=("again",))
+        other = replace(
+            graph, input_name="image", input_shape=(9, 1, 1), nodes=(flat, first, *graph.nodes[1:])
+        )
+    else:
+        types = {"scale": replace(kind, scale=2 * kind.scale), "zero_point": replace(kind, zero_point=3)}
+        other = replace(graph, input_type=types[change])
+    maker, q = Maker.of(compile_inference(other, input_privacy="committed"), basis), inputs[0]
+    q = q.reshape(other.input_shape)
+    assert reason(inference(maker, q, {"input": held_input}), maker.key_file) == "input_mismatch"
+    own = maker.commit(input_values(other, q))
+    assert judge(inference(maker, q, {"input": own}), maker.key_file).valid
 
 
 def test_a_private_input_cannot_be_compared(recogniser: Maker, inputs: IntArray) -> None:

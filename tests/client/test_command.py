@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from circuits import input_values
 from circuits.integers import IntArray
 from client.command import main
 from client.datasets import LabelledData
@@ -78,7 +79,8 @@ def test_an_opened_input(
     here: Path, capsys: Captured, inferrer: Maker, inputs: IntArray, held_input: Opening
 ) -> None:
     q = inputs[0]
-    revealed = inferrer.basis.reveal(held_input, fr.from_ints(q.ravel().tolist())).to_json()
+    values = input_values(inferrer.circuit.qgraph, q)
+    revealed = inferrer.basis.reveal(held_input, fr.from_int64(values)).to_json()
     part = checked(OpeningPart, {"commitment": held_input.commitment.hex(), "opening": revealed})
     files.write(here, opening=OpeningFile(kind="input", parts=[part]))
     real = inferrer.circuit.qgraph.input_type.real(q)

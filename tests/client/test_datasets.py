@@ -49,8 +49,16 @@ def test_the_hash_is_of_the_numbers_not_of_their_types() -> None:
 
 def test_shards_are_samples_then_labels_and_the_last_is_filled_up() -> None:
     first, last = LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 5)
-    assert first == [3, 4, 5, 6, 7, 8, 9, 10, 1, 0]
-    assert last == [11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
+    assert first == [*KIND.limbs, 3, 4, 5, 6, 7, 8, 9, 10, 1, 0]
+    assert last == [*KIND.limbs, 11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
+
+
+def test_a_type_is_named_by_its_hash() -> None:
+    kind = InputType(shape=[1, 2], scale=1.0, zero_point=3, bits=8)
+    digest = hashlib.sha256(b'{"bits":8,"scale":1,"shape":[1,2],"zero_point":3}').digest()
+    assert sum(limb << (52 * index) for index, limb in enumerate(kind.limbs)) == int.from_bytes(digest, "big")
+    assert len(kind.limbs) == 5
+    assert max(kind.limbs) < 1 << 52
 
 
 @pytest.mark.parametrize(("given", "taken"), [([1, 2, 2], [2, 2]), ([2, 2], [1, 2, 2])])

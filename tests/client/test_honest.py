@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits import Recognition
+from circuits import Recognition, input_values
 from circuits.integers import IntArray
 from client.datasets import LabelledData
 from client.documents import (
@@ -62,7 +62,8 @@ def test_a_registration_that_names_a_parent(registrar: Maker, model: Opening, he
 def test_an_inference_with_its_input_opened(
     inferrer: Maker, inferred: ProofDocument, inputs: IntArray, held_input: Opening
 ) -> None:
-    revealed = inferrer.basis.reveal(held_input, fr.from_ints(inputs[0].ravel().tolist()))
+    values = input_values(inferrer.circuit.qgraph, inputs[0])
+    revealed = inferrer.basis.reveal(held_input, fr.from_int64(values))
     part = {"commitment": held_input.commitment.hex(), "opening": revealed.to_json()}
     opening = OpeningFile(kind="input", parts=[checked(OpeningPart, part)])
     known = Known(input=inputs[0].ravel().tolist(), openings=opening)

@@ -12,6 +12,7 @@ import pytest
 
 from circuits import load_onnx
 from client import ApiError, Client, Commitment, Model
+from service import intake
 from service.beat.reaper import reap
 from service.runtime import Runtime
 from tests.service.conftest import open_runtime
@@ -77,6 +78,17 @@ def test_a_committed_input_serves_several_proofs(api: Client, with_model: Runtim
     for said in (first, second):
         assert said["commitments"] == {"model": model.commitment, "input": commitment.commitment}
         assert "input" not in said["values"]
+
+
+def test_an_input_that_was_committed_to_without_its_type_is_committed_to_anew(
+    api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(intake, "committed_values", lambda _, q: q)
+        commitment = api.create_commitment(model.id, "input", INPUT)
+    with pytest.raises(ApiError, match="anew") as refusal:
+        api.create_proof(model.id, input_id=commitment.id)
+    assert (refusal.value.status, refusal.value.code) == (409, "conflict.commitment")
 
 
 def test_a_committed_input_may_be_deleted_while_a_proof_of_it_is_queued(

@@ -134,8 +134,11 @@ def delete_commitment(runtime: RuntimeDep, principal: Prover, request: Request, 
 
 def _commit(runtime: Runtime, body: CommitmentRequest, quantised: bytes) -> Commitment:
     """The row, and in the store what opens it."""
-    read = intake.read_input if body.kind == "input" else intake.read_reference
-    values = read(quantised, body.values, "values")
+    if body.kind == "input":
+        read = intake.read_input(quantised, body.values, "values")
+        values = intake.committed_values(quantised, read)
+    else:
+        values = intake.read_reference(quantised, body.values, "values")
     basis = bases.require_basis(runtime)
     opening = bases.commit(basis, values, runtime.settings.threads)
     row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())

@@ -244,7 +244,7 @@ def _add(
 
 
 def _check_shard_size(runtime: Runtime, quantised: bytes, shard_size: int | None) -> None:
-    most = basis.basis_length(runtime) // intake.sample_values(quantised)
+    most = intake.samples_in(quantised, basis.basis_length(runtime))
     if most < (shard_size or 1):
         raise RequestError(
             "request.invalid",

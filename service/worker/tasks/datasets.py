@@ -9,7 +9,7 @@ from service import engine, intake, sealed
 from service.batches import Batch, cut, even
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.sealed import Secret
+from service.sealed import Integers, Secret
 from service.storage.repositories import Datasets
 from service.storage.tables import Dataset
 from service.worker.heartbeat import Hold
@@ -30,7 +30,8 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     parts = []
     for index, shard in enumerate(batches):
         hold.progress("commit", index / len(batches))
-        parts.append(_committed(basis, shard, runtime.settings.threads, hiding=dataset.privacy == "private"))
+        values = intake.committed_values(quantised, shard.samples, shard.labels)
+        parts.append(_committed(basis, values, runtime.settings.threads, hiding=dataset.privacy == "private"))
     _refuse_equal(parts)
     openings = OpeningFile(kind="dataset", parts=parts)
     stored = sealed.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
@@ -52,9 +53,9 @@ def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: byte
     return cut(secrets, batch, intake.class_count(quantised))
 
 
-def _committed(basis: CommitmentBasis, shard: Batch, threads: int, *, hiding: bool) -> OpeningPart:
-    opening = bases.commit(basis, shard.values, threads, hiding=hiding)
-    revealed = bases.reveal(basis, Secret(shard.values, opening), threads)
+def _committed(basis: CommitmentBasis, values: Integers, threads: int, *, hiding: bool) -> OpeningPart:
+    opening = bases.commit(basis, values, threads, hiding=hiding)
+    revealed = bases.reveal(basis, Secret(values, opening), threads)
     return OpeningPart(commitment=opening.commitment.hex(), opening=Opening(**revealed.to_json()))
 
 
@@ -73,7 +74,6 @@ def _refuse_equal(parts: list[OpeningPart]) -> None:
 
 def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes) -> int:
     """As many samples in one proof as fit the memory and the basis."""
-    in_basis = bases.basis_length(runtime) // intake.sample_values(quantised)
-    most = min(dataset.size, in_basis)
+    most = min(dataset.size, intake.samples_in(quantised, bases.basis_length(runtime)))
     privacy = dataset.model.weight_privacy
     return even(dataset.size, engine.largest_batch(quantised, privacy, most, runtime.settings.threads))
