@@ -247,9 +247,11 @@ def test_a_commitment_opens_to_its_input_and_to_nothing_else(
     (part,) = opening["parts"]
     assert (opening["kind"], part["commitment"]) == ("input", commitment.commitment)
     _, circuit = meaning(api, model)
-    values = quantise(INPUT, circuit.quantisation.input)
-    assert opens(api, model, part["commitment"], part["opening"], values)
-    assert not opens(api, model, part["commitment"], part["opening"], values[::-1])
+    kind = circuit.quantisation.input
+    values = quantise(INPUT, kind)
+    assert opens(api, model, part["commitment"], part["opening"], [*kind.limbs, *values])
+    for others in (values, [*kind.limbs, *values[::-1]]):
+        assert not opens(api, model, part["commitment"], part["opening"], others)
     api.delete_commitment(commitment.id)
     for gone in (api.get_commitment, api.get_commitment_opening, api.delete_commitment):
         with pytest.raises(ApiError) as refusal:
