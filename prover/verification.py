@@ -134,8 +134,9 @@ def _first_wrong(curve: Curve[G1, G2], claims: Sequence[Sequence[_Equation[G1, G
             start = middle
         else:
             end = middle
-    # Sums that hold or not by an accident of weights lead to a claim that is right: then each is judged.
-    for index in (start, *range(len(claims))):
+    # Sums that hold or not by an accident of weights lead to a claim that is right: then all are judged.
+    others = (index for index in range(len(claims)) if index != start)
+    for index in (start, *others):
         if not (verdict := _judge(curve, claims[index])):
             return Flaw(index, verdict)
     return None

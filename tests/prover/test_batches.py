@@ -85,6 +85,9 @@ def test_the_first_wrong_claim_of_a_group_is_found_by_halving(
         [wrong],
         [],
     ]
+    assert verification.verify_groups(committed.verifying_key, [[good]], curve=curve) == [None]
+    assert len(asked) == 1
+    asked.clear()
     flaws = verification.verify_groups(committed.verifying_key, groups, curve=curve)
     found = [flaw and (flaw.index, flaw.verdict.reason) for flaw in flaws]
     pairing = "pairing_mismatch"

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, cast
+from typing import Annotated, Self, cast
 
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AwareDatetime, Field
@@ -46,8 +46,14 @@ class Preference:
     wait: int
     dry_run: bool
 
+    @classmethod
+    def of(cls, prefer: str | None) -> Self:
+        wait = re.search(r"\bwait=([0-9]{1,6})", prefer or "")
+        dry_run = re.search(r"(?:^|,)\s*dry-run\s*(?:$|[,;=])", prefer or "") is not None
+        return cls(min(int(wait[1]), LONGEST_WAIT_SECONDS) if wait else 0, dry_run)
 
-def _preference(
+
+async def _preference(
     prefer: Annotated[
         str | None,
         Header(
@@ -57,9 +63,7 @@ def _preference(
         ),
     ] = None,
 ) -> Preference:
-    wait = re.search(r"\bwait=(\d{1,6})", prefer or "")
-    dry_run = re.search(r"(?:^|,)\s*dry-run\s*(?:$|[,;=])", prefer or "") is not None
-    return Preference(min(int(wait[1]), LONGEST_WAIT_SECONDS) if wait else 0, dry_run)
+    return Preference.of(prefer)
 
 
 PreferenceDep = Annotated[Preference, Depends(_preference)]
@@ -98,7 +102,7 @@ async def _seat(watcher: WatcherDep, principal: Known) -> AsyncIterator[Seat]:
         yield seat
 
 
-def _window(
+async def _window(
     limit: Annotated[int, Query(ge=1, le=LONGEST, description="How many on a page.")] = 50,
     cursor: Annotated[
         str | None,
@@ -112,7 +116,7 @@ def _window(
 _Moment = Annotated[AwareDatetime, Field(ge="1970-01-02T00:00:00Z", le="9000-01-01T00:00:00Z")]
 
 
-def _created(
+async def _created(
     created_after: Annotated[_Moment | None, Query(description="Only what was made after this.")] = None,
     created_before: Annotated[_Moment | None, Query(description="Only what was made before this.")] = None,
 ) -> Filters:
@@ -122,7 +126,7 @@ def _created(
 LabelPair = Annotated[str, Field(json_schema_extra={"pattern": labels.PAIR})]
 
 
-def _labels(
+async def _labels(
     label: Annotated[
         list[LabelPair] | None,
         Query(description="Only what has this label, `name=value`; of several, all.", examples=[["run=17"]]),
@@ -139,7 +143,7 @@ class Period:
     until: datetime
 
 
-def _period(
+async def _period(
     since: Annotated[
         _Moment | None, Query(description="From then on; the last 30 days unless given.")
     ] = None,

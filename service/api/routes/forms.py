@@ -19,7 +19,7 @@ Hash = Annotated[
 _REPEATABLE = ("label",)
 
 
-def _labels(
+async def _labels(
     label: Annotated[
         list[LabelPair] | None,
         Form(

@@ -23,6 +23,10 @@ takes a hundred in memory.
 """
 
 
+_SMALL_BYTES: Final = 1 << 13
+"""So many are read sooner than a thread is reached."""
+
+
 class ApiRoute(APIRoute):
     """Refuses query parameters that nothing reads, and reads JSON in a thread, at once into what the endpoint
     takes: its depth, its values and its complaints are bounded.
@@ -54,8 +58,11 @@ class _Request(Request):
         """The body as what the endpoint takes. What is wrong with it is told once its caller is let in, which
         is decided later: see ``problems``.
         """
+        body, limit = await self.body(), self.state.body_limit
         try:
-            return await run_in_threadpool(_read, await self.body(), self._kind, self.state.body_limit)
+            if len(body) <= _SMALL_BYTES:
+                return _read(body, self._kind, limit)
+            return await run_in_threadpool(_read, body, self._kind, limit)
         except RequestError as error:
             self.state.refusal = error
             return None
