@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import alone, argument_parser
+from bench.measure import alone, argument_parser, usable_cores
 from bench.report import machine
 from bench.synthetic import random_statement
 from circuits import compile_registration, quantise, zoo
@@ -110,7 +110,7 @@ def prepare(case: str, folder: Path) -> int | None:
         statement = _statement(case)
         save_statement(folder / "s.stmt", statement)
         constraints, power = statement.constraints, required_power(statement)
-    write_ptau(folder / "p.ptau", powers_of_tau.generate(power, threads=2))
+    write_ptau(folder / "p.ptau", powers_of_tau.generate(power, threads=usable_cores()))
     return constraints
 
 
