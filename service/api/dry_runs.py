@@ -11,7 +11,7 @@ from service.api import requests, sandbox
 from service.api.requests import Order
 from service.api.schemas import DryRunView, ProofRequest
 from service.jobs.lifecycle import Terms
-from service.jobs.scheduling import admitted
+from service.jobs.scheduling import admitted, require_place
 from service.runtime import Runtime
 from service.storage.repositories import Circuits, Datasets, Models
 from service.storage.tables import Dataset, Model
@@ -23,6 +23,7 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
     """
     requests.check_fields(body)
     with runtime.database.read() as session:
+        require_place(session, runtime.settings, tenant_id, more=1)
         model = Models(session, tenant_id).ready(body.model_id)
         order = requests.order(runtime, session, tenant_id, body, model)
         dataset = Datasets(session, tenant_id).ready(order.dataset_id) if order.dataset_id else None

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from service.jobs.lifecycle import Claim, Jobs, Terms
 from service.settings import QueueName, Settings
-from service.storage.database import is_postgresql, lock
+from service.storage.database import is_postgresql
 from service.storage.repositories.accounts import suspended
 from service.storage.repositories.webhooks import SUBJECTS
 from service.storage.repositories.workers import Workers
@@ -63,15 +63,10 @@ def claim_next(
 
 
 def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:
-    """The terms with queue, memory and cost by this ``estimate``, if there is one. The tenant's other
-    submissions wait until this transaction is over, and count what it adds.
+    """The terms with queue, memory and cost by this ``estimate``, if there is one.
 
-    Raises ``ResourceError``: ``quota.queued`` where the tenant has as many jobs waiting as it may have, and
-    ``resource.capacity`` where the job takes more memory than any live worker has; and ``AccessError``
-    (``auth.suspended``).
+    Raises ``ResourceError`` (``resource.capacity``) where the job takes more memory than any live worker has.
     """
-    hold_admissions(session, terms.tenant_id)
-    _require_place(session, settings, terms)
     if estimate is None:
         return terms
     memory, cost = int(estimate["memory"]), float(estimate["cost"])
@@ -91,26 +86,34 @@ def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[
 
 
 def hold_admissions(session: Session, tenant_id: str) -> None:
-    """Let no job of this tenant be admitted elsewhere until this transaction is over."""
-    lock(session, _ADMISSION_LOCK, tenant_id)
+    """Let no job of this tenant be admitted elsewhere until this transaction is over: its last act, then.
+    SQLite's writers wait for each other anyway.
+    """
+    if is_postgresql(session):
+        session.execute(select(func.pg_advisory_xact_lock(_ADMISSION_LOCK, func.hashtext(tenant_id))))
 
 
-def _require_place(session: Session, settings: Settings, terms: Terms) -> None:
+def require_place(session: Session, settings: Settings, tenant_id: str, *, more: int = 0) -> None:
+    """Whether the tenant may have the jobs that it has, and so many ``more``.
+
+    Raises ``ResourceError`` (``quota.queued``) where it has more waiting than it may have, and
+    ``AccessError`` (``auth.suspended``).
+    """
     waiting = select(func.count()).where(
         # As the index has them: this is asked at every submission. Shards are not counted.
-        Job.tenant_id == terms.tenant_id,
+        Job.tenant_id == tenant_id,
         Job.kind.in_(SUBJECTS),
         Job.state.in_(("queued", "running")),
     )
     tenant = session.execute(
         select(waiting.scalar_subquery().label("unfinished"), Tenant.max_queued, Tenant.suspended_at).where(
-            Tenant.id == terms.tenant_id
+            Tenant.id == tenant_id
         )
     ).one_or_none()
     if tenant is None or tenant.suspended_at is not None:
         raise suspended()
-    count, most = tenant.unfinished, tenant.max_queued or settings.max_queued
-    if count >= most:
+    most = tenant.max_queued or settings.max_queued
+    if tenant.unfinished + more > most:
         raise ResourceError(
-            "quota.queued", f"{count} jobs are waiting or running, and {most} may be: wait for some to end"
+            "quota.queued", f"{most} jobs are waiting or running, which is the most: wait for some to end"
         )

@@ -84,16 +84,6 @@ def clock(session: Session) -> datetime:
     return moment
 
 
-def lock(session: Session, number: int, name: str) -> None:
-    """Wait until no other writing transaction has this lock, and keep it to the end of this one. It says what
-    time it is as well: one question less. SQLite's writers wait for each other anyway.
-    """
-    if is_postgresql(session):
-        locked = func.pg_advisory_xact_lock(number, func.hashtext(name))
-        row = session.execute(select(locked, func.clock_timestamp())).one()
-        session.info.setdefault(_CLOCK, row[1].astimezone(UTC))
-
-
 def is_made(settings: Settings) -> bool:
     """Whether there is a database, or the server of one to ask: SQLite would make it by being asked."""
     url = _url(settings)

@@ -76,7 +76,7 @@ def test_of_a_dataset_it_counts_all_samples(with_model: Runtime, api: Client, mo
 def test_what_would_be_refused_is(with_model: Runtime, api: Client, model: Model) -> None:
     for values, fields, code in (
         ([0.1], {}, "input.shape"),
-        ([0.1, 0.2, 0.3, float("nan")], {}, "input.not_finite"),
+        ([0.1, 0.2, 0.3, 55.0], {}, "input.out_of_range"),
         (INPUT, {"top": 2}, "request.invalid"),
         (None, {"input_id": "cmt_1"}, "not_found"),
     ):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.jobs.lifecycle import Claim, Jobs, Terms
-from service.jobs.scheduling import admitted, claim_next
+from service.jobs.scheduling import admitted, claim_next, require_place
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers
 from service.storage.tables import Tenant
@@ -137,9 +137,10 @@ def test_a_tenant_s_queue_has_an_end(runtime: Runtime) -> None:
     for name in ("a1", "a2"):
         add(runtime, name)
     with runtime.database.read() as session:
-        assert admitted(session, runtime.settings, Terms("tnt_b"), None)
+        require_place(session, runtime.settings, "tnt_b", more=1)
+        require_place(session, runtime.settings, "tnt_a")
         with pytest.raises(ResourceError, match="wait for some to end") as refusal:
-            admitted(session, runtime.settings, Terms("tnt_a"), None)
+            require_place(session, runtime.settings, "tnt_a", more=1)
     assert refusal.value.code == "quota.queued"
 
 
