@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check bench image image-test sanitize clean
+.PHONY: install demo test test-all check bench image image-test sanitize clean
 
 install: $(VENV)/.installed
 
@@ -15,6 +15,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev check
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+
+# Those too that take too long or too much memory for every change: the large networks of the zoo.
+test-all: $(VENV)/.installed-dev check
+	$(BIN)/python -m pytest -m '' --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import prover
@@ -135,6 +137,76 @@ def test_one_wrong_entry_of_a_convolution_is_refused(
     # An entry that no output depends on may be anything: the equation says so too.
     right = np.array_equal(y, slow_convolution(shape, x, w))
     assert (first_violation(program.statement, z) is None) == right
+
+
+def plain_convolution(
+    c: int, x: Sequence[int], w: Sequence[int], y: Sequence[int], stride: int, padding: int
+) -> bool:
+    """The check of y = conv(x, w) at the challenge c, for one row of pixels, kernel positions and outputs.
+
+    Pixel i stands at i + P = s R + ρ in the padded image, and meets the kernel position p = s β + ρ at output
+    R - β. It is weighted once, by c^R: for p that is c^β too much, which c^(e - β) brings up to c^e for all.
+    """
+    most = (len(w) - 1) // stride
+    computed = 0
+    for p, weight in enumerate(w):
+        ahead, rest = divmod(p, stride)
+        places = (divmod(i + padding, stride) for i in range(len(x)))
+        met = ((i, r) for i, (r, own) in enumerate(places) if own == rest and 0 <= r - ahead < len(y))
+        computed += c ** (most - ahead) * weight * sum(c**r * x[i] for i, r in met)
+    return (computed - c**most * sum(c**n * value for n, value in enumerate(y))) % R == 0
+
+
+@settings(patient, max_examples=60)
+@given(st.data(), st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_a_convolution_in_one_dimension_is_the_plain_one(
+    data: st.DataObject, seed: int, upright: bool, known: bool
+) -> None:
+    """Also for outputs that only one challenge cannot tell from the right ones."""
+    size, taps, stride, padding = (data.draw(st.integers(*ends)) for ends in ((1, 6), (1, 4), (1, 3), (0, 3)))
+    assume(size + 2 * padding >= taps)
+    sides = [(length, 1) if upright else (1, length) for length in (size, taps)]
+    across, nothing = (stride, 1) if upright else (1, stride), ((0, 0), (padding, padding))
+    shape = Convolution(1, 1, 1, sides[0], sides[1], across, nothing[::-1] if upright else nothing)
+    program = convolved(shape)
+    x, w = random_sides(shape, seed)
+    y = shape.apply(x, w)
+    y.ravel()[data.draw(st.integers(0, y.size - 1))] += data.draw(st.sampled_from([0, 1]))
+    z = challenged(program, program.assign({"x": x, "w": w, "y": y}), seed)
+    wires = program.statement.layout["y"].ravel()
+    if known:
+        # The first output makes up for the others.
+        errors = (shape.apply(x, w) - y).ravel().tolist()
+        z[wires[0]] += sum(pow(challenge_of(program, z), n, R) * error for n, error in enumerate(errors))
+    for draw in (seed, seed + 1):
+        z = challenged(program, z, draw)
+        sides_and_claim = x.ravel().tolist(), w.ravel().tolist(), [z[wire] for wire in wires]
+        plain = plain_convolution(challenge_of(program, z), *sides_and_claim, stride, padding)
+        assert (first_violation(program.statement, z) is None) == plain
+        assert plain or not known or draw > seed
+
+
+def challenge_of(program: Program, z: Sequence[int]) -> int:
+    """Any value where there is none: then no power of it stands in a row either."""
+    wires = program.statement.layout.get("challenge0", [])
+    return z[wires[0]] if len(wires) else 1
+
+
+@settings(patient, max_examples=40)
+@given(shapes() | st.sampled_from(EDGES), st.integers(0, 2**32), st.data())
+def test_a_convolution_holds_where_its_errors_cancel(
+    shape: Convolution, seed: int, data: st.DataObject
+) -> None:
+    """``sum c^n error_n = 0``, for errors that are found with the challenge c and mean nothing to another."""
+    program = convolved(shape)
+    x, w = random_sides(shape, seed)
+    z = challenged(program, program.assign({"x": x, "w": w, "y": shape.apply(x, w)}), seed)
+    wires = program.statement.layout["y"].ravel()
+    n = data.draw(st.integers(0, len(wires) - 1))
+    z[wires[n]] += 1
+    z[wires[0]] -= pow(challenge_of(program, z), n, R)
+    assert first_violation(program.statement, challenged(program, z, seed)) is None
+    assert (first_violation(program.statement, challenged(program, z, seed + 1)) is None) == (n == 0)
 
 
 @pytest.mark.parametrize("name", ["x", "y", "z"])

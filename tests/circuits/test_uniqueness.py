@@ -1,0 +1,227 @@
+"""Circuits leave every wire one value, and the judge of that (``uniqueness``) finds holes that were planted.
+
+Given are inputs and weights: the public output is among what has to follow.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from circuits import (
+    compile_accuracy,
+    compile_inference,
+    compile_recognition,
+    compile_registration,
+)
+from circuits.builder import Builder
+from circuits.inference import Reveal
+from circuits.linear import Linear
+from circuits.lowering import Level, argmax, arithmetic
+from circuits.program import Program
+from circuits.quantised import Affine, Rescale
+from circuits.sources import Known
+from circuits.typed import Privacy
+from prover import Statement
+from prover.statement import SparseBlock
+from tests.circuits.quantised import networks
+from tests.circuits.quantised.networks import KINDS
+from tests.circuits.support import challenged, random_network
+from tests.circuits.uniqueness import ONE, Uniqueness, rows_of
+from tests.prover.statements import csr, patient
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+SETTINGS: list[tuple[Privacy, Level]] = [
+    *(("public", level) for level in LEVELS),
+    *(("private", level) for level in LEVELS),
+    ("committed", 5),
+]
+# What is given, beside weights and biases.
+GIVEN = ("statement", "input", "samples", "labels", "reference", "threshold")
+# Wires that nothing reads where a row's other factor is 0 (circuits.gadgets.clamp, circuits.accuracy).
+IDLE = ("/slack", "output/right/inverse", "output/filling/inverse")
+
+
+def judged(program: Program, z: Sequence[int], without: int | None = None) -> Uniqueness:
+    """For the values that ``z`` has of what is given, less one row."""
+    layout = program.statement.layout
+    wires = [group for name, group in layout.items() if name in GIVEN or name.endswith(("/weight", "/bias"))]
+    values = {v: z[v] for group in wires for v in group.ravel().tolist()}
+    rows = rows_of(program.statement)
+    return Uniqueness(program.statement, values, [row for i, row in enumerate(rows) if i != without])
+
+
+def free(program: Program, found: Uniqueness) -> set[str]:
+    """The groups of the wires that may have several values, but those that nothing reads."""
+    names = {program.statement.variable_name(v).rpartition("[")[0] for v in found.free}
+    return {name for name in names if not name.endswith(IDLE)}
+
+
+def assert_unique(program: Program, z: Sequence[int]) -> None:
+    found = judged(program, z)
+    assert free(program, found) == set()
+    assert all(z[v] == value for v, value in found.known.items())
+
+
+def unnoticed(program: Program, assignments: Iterable[Sequence[int]]) -> set[str]:
+    """The blocks with a row that leaves as much free when it is missing, whatever the assignment."""
+    needless = set(range(program.statement.constraints))
+    for z in assignments:
+        whole = judged(program, z).free
+        needless = {row for row in needless if judged(program, z, row).free <= whole}
+    return {program.statement.row_name(row).rpartition("[")[0] for row in needless}
+
+
+@settings(patient, max_examples=25)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),
+    st.sampled_from(SETTINGS),
+    st.sampled_from([2, 4, 8]),
+    st.integers(0, 2),
+)
+def test_an_inference_leaves_every_wire_one_value(
+    seed: int, kinds: list[str], setting: tuple[Privacy, Level], most_bits: int, index: int
+) -> None:
+    weights, level = setting
+    graph = networks.of_kinds(seed, *kinds, most_bits=most_bits, shape=(2, 3, 2))
+    circuit = compile_inference(graph, weight_privacy=weights, level=level)
+    q = networks.inputs(graph, 3, seed)[index]
+    assert_unique(circuit.program, challenged(circuit.program, circuit.assign(q)))
+
+
+@pytest.mark.parametrize("level", [2, 5])
+@pytest.mark.parametrize(("reveal", "top"), [("logits", 1), ("top", 2)])
+def test_so_does_whatever_is_revealed(reveal: Reveal, top: int, level: Level) -> None:
+    graph = networks.of_kinds(3, "conv", shape=(1, 2, 2))
+    for privacy in ("private", "public"):
+        circuit = compile_inference(graph, input_privacy=privacy, reveal=reveal, top=top, level=level)
+        for q in networks.inputs(graph, 3):
+            assert_unique(circuit.program, challenged(circuit.program, circuit.assign(q)))
+
+
+@pytest.mark.parametrize(("weights", "level"), SETTINGS)
+def test_so_does_a_recognition(weights: Privacy, level: Level) -> None:
+    graph = random_network(4, relu_last=True)
+    circuit = compile_recognition(graph, weight_privacy=weights, level=level)
+    q = networks.inputs(graph, 3)[2]
+    reference = circuit.embed(q) ^ 1
+    for threshold in (len(reference) - 1, len(reference)):
+        assert_unique(circuit.program, challenged(circuit.program, circuit.assign(q, reference, threshold)))
+
+
+@pytest.mark.parametrize("weights", get_args(Privacy))
+def test_so_does_an_accuracy(weights: Privacy) -> None:
+    graph = networks.of_kinds(5, "conv", "max", most_bits=4, shape=(1, 2, 2))
+    circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
+    samples = networks.inputs(graph, 3)
+    right = graph.run(samples).argmax(axis=1)
+    labels = np.array([right[0], (right[1] + 1) % graph.classes, graph.classes])
+    assert_unique(circuit.program, challenged(circuit.program, circuit.witness(samples, labels)))
+
+
+def test_so_does_a_registration() -> None:
+    program = compile_registration(networks.of_kinds(6, "conv")).program
+    assert_unique(program, challenged(program, program.assign({})))
+
+
+def test_so_does_an_argmax_for_all_logits_and_needs_every_row() -> None:
+    for level in (2, 5):
+        builder = Builder()
+        tools = arithmetic(builder, level)
+        values, label = Linear.wires(tools.chosen("input", 3)), builder.public("label", 1, 1)
+        argmax(tools, "argmax", values, (0, 2), label)
+        program = builder.program()
+        logits = itertools.product(range(3), repeat=3)
+        honest = [challenged(program, program.assign({"input": each})) for each in logits]
+        for z in honest:
+            assert_unique(program, z)
+        assert unnoticed(program, honest) == set()
+
+
+@pytest.mark.parametrize("level", [2, 5])
+@pytest.mark.parametrize("high", [2, 3])
+def test_so_does_every_way_to_rescale_for_all_sums_and_needs_every_row(level: Level, high: int) -> None:
+    rescale, scaled = Rescale(np.array([1]), 1, Affine(1.0, 0, 2), 0, high), (-9, 22)
+    for clamp in arithmetic(Builder(), level).clamps(rescale, scaled, [5]):
+        builder = Builder()
+        tools = arithmetic(builder, level)
+        sums = Linear.wires(tools.chosen("input", 1))
+        tools.requantise("layer", Known(builder, sums, scaled), rescale, clamp)
+        program = builder.program()
+        honest = [
+            challenged(program, program.assign({"input": [t]})) for t in range(scaled[0], scaled[1] + 1)
+        ]
+        for z in honest:
+            assert_unique(program, z)
+        assert unnoticed(program, honest) == set()
+
+
+@pytest.mark.parametrize(
+    ("weights", "level"),
+    [
+        pytest.param(
+            weights,
+            level,
+            marks=() if level == 5 or (weights == "public" and level == 2) else pytest.mark.large,
+        )
+        for weights, level in SETTINGS
+    ],
+)
+def test_a_row_that_is_missing_is_noticed(weights: Privacy, level: Level) -> None:
+    graph = networks.of_kinds(7, "conv", "max", most_bits=2, shape=(1, 2, 2))
+    circuit = compile_inference(graph, weight_privacy=weights, level=level)
+    inputs = networks.inputs(graph, 3, 7)
+    honest = [challenged(circuit.program, circuit.assign(q)) for q in inputs]
+    # These are needed for some logits, and for some sums: see above.
+    excused = {"output/argmax_one_hot", "conv0/clamp_outside", "conv0/cap"}
+    assert unnoticed(circuit.program, honest) <= excused
+
+
+Row = tuple[dict[int, int], dict[int, int], dict[int, int]]
+
+
+def bits(*wires: int) -> list[Row]:
+    return [({wire: 1}, {wire: 1, ONE: -1}, {}) for wire in wires]
+
+
+def freed(given: dict[int, int], rows: Sequence[Row]) -> set[int]:
+    """The variables after those given that these rows leave free."""
+    variables = max(wire for row in rows for part in row for wire in part)
+    block = SparseBlock("rows", *(csr([row[part] for row in rows]) for part in range(3)))
+    return Uniqueness(Statement(0, variables, (block,)), given).free
+
+
+@pytest.mark.parametrize(("digits", "unique"), [(3, True), (254, True), (255, False)])
+def test_a_decomposition_with_room_for_another_multiple_of_r_is_a_hole(digits: int, unique: bool) -> None:
+    wires = range(2, 2 + digits)
+    rows = [*bits(*wires), ({}, {}, {1: -1} | {wire: 1 << i for i, wire in enumerate(wires)})]
+    assert (freed({1: 5}, rows) == set()) == unique
+
+
+@pytest.mark.parametrize(("width", "unique"), [(2, True), (1, False)])
+def test_slots_that_a_carry_can_leave_are_a_hole(width: int, unique: bool) -> None:
+    """y_0 + 2^w y_1 = 2, for values of two digits, in small slots."""
+    rows = [*bits(2, 3, 4, 5), ({}, {}, {1: -1, 2: 1, 3: 2, 4: 1 << width, 5: 2 << width})]
+    assert (freed({1: 2}, rows) == set()) == unique
+
+
+@pytest.mark.parametrize(("remainder", "unique"), [(2, True), (3, False)])
+def test_a_remainder_with_a_digit_too_many_is_a_hole(remainder: int, unique: bool) -> None:
+    """T = 4 t + ρ for T = 6, t a wire of its own."""
+    high, low = range(3, 6), range(6, 6 + remainder)
+    digits = {wire: -1 << i for i, wire in enumerate(low)}
+    quotient: Row = ({}, {}, {2: -1} | {wire: 1 << i for i, wire in enumerate(high)})
+    rows = [*bits(*low, *high), quotient, ({}, {}, {1: 1, 2: -4} | digits)]
+    assert (freed({1: 6}, rows) == set()) == unique
+
+
+def test_a_quotient_that_is_no_integer_is_a_hole() -> None:
+    """T = 4 t + ρ leaves a t in the field for every ρ, unless t is known to be an integer."""
+    assert freed({1: 6}, [*bits(2, 3), ({}, {}, {1: 1, 4: -4, 2: -1, 3: -2})]) == {2, 3, 4}
