@@ -153,8 +153,9 @@ def plain_convolution(
         ahead, rest = divmod(p, stride)
         places = (divmod(i + padding, stride) for i in range(len(x)))
         met = ((i, r) for i, (r, own) in enumerate(places) if own == rest and 0 <= r - ahead < len(y))
-        computed += c ** (most - ahead) * weight * sum(c**r * x[i] for i, r in met)
-    return (computed - c**most * sum(c**n * value for n, value in enumerate(y))) % R == 0
+        computed += pow(c, most - ahead, R) * weight * sum(pow(c, r, R) * x[i] for i, r in met)
+    claimed = sum(pow(c, n, R) * value for n, value in enumerate(y))
+    return (computed - pow(c, most, R) * claimed) % R == 0
 
 
 @settings(patient, max_examples=60)
@@ -188,8 +189,8 @@ def test_a_convolution_in_one_dimension_is_the_plain_one(
 
 def challenge_of(program: Program, z: Sequence[int]) -> int:
     """Any value where there is none: then no power of it stands in a row either."""
-    wires = program.statement.layout.get("challenge0", [])
-    return z[wires[0]] if len(wires) else 1
+    wires = program.statement.layout.get("challenge0")
+    return 1 if wires is None else z[wires[0]]
 
 
 @settings(patient, max_examples=40)
