@@ -7,13 +7,13 @@ from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from client import receipts
+from client import receipts, words
 from client.documents import Expected, KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
-from client.keys import opened
+from client.keys import OpenedKey, opened
 from client.receipts import ReceiptVerification
-from client.verification import Known, Verification, judge
+from client.verification import Case, Known, Registration, Verification, judge_each
 from zenerrors import RequestError, ZenError, in_words, naming
 
 REFUSED, TROUBLE = 1, 2
@@ -25,6 +25,8 @@ _FILES: Final = {
     "dataset": "the dataset to compare: .npz with samples and labels, or samples as .npy or JSON",
     "labels": "the dataset's labels, where its file has none: .npy or JSON",
     "opening": "what opens the commitment to the input, or those to a private dataset",
+    "registration": "the proof of the committed model's registration",
+    "registration_key": "the registration's own verification key, from whom you trust",
 }
 _TEXTS: Final = {
     "model": "the model's commitment that you expect, in hex",
@@ -55,12 +57,16 @@ def _parser(prog: str) -> ArgumentParser:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the proof, or the receipt")
     for name, text in _FILES.items():
-        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=text)
+        parser.add_argument(_option(name), type=Path, metavar="FILE", help=text)
     for name, text in _TEXTS.items():
         parser.add_argument(f"--{name}", metavar="TEXT" if name == "challenge" else "HEX", help=text)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version it is")
     return parser
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 class _Version(Action):
@@ -89,10 +95,13 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
         _refuse_idle(given & {"opening"}, "a proof without --input or --dataset")
     if options.dataset is None:
         _refuse_idle(given & {"labels"}, "a proof without --dataset")
+    if len(pair := given & {"registration", "registration_key"}) == 1:
+        _refuse_alone(pair.pop(), "registration", "registration_key")
     with naming(options.key):
-        key_file = read(KeyFile, options.key.read_bytes())
+        key = opened(read(KeyFile, options.key.read_bytes()))
     expected = {name: getattr(options, name) for name in ("model", "reference", "challenge")}
-    return judge(document, key_file, expected=checked(Expected, expected), known=_known(options, key_file))
+    case = Case(document, key, checked(Expected, expected), _known(options, document, key))
+    return judge_each([case])[0]
 
 
 def _read(file: Path) -> ProofDocument | Receipt:
@@ -106,26 +115,56 @@ def _read(file: Path) -> ProofDocument | Receipt:
 def _refuse_idle(names: set[str], what: str) -> None:
     """Nobody is to think that something was compared which was not."""
     for name in sorted(names):
-        raise RequestError("request.invalid", f"{what} is not compared with --{name}", field=name)
+        raise RequestError("request.invalid", f"{what} is not compared with {_option(name)}", field=name)
 
 
-def _known(options: Namespace, key_file: KeyFile) -> Known:
+def _refuse_alone(given: str, *needed: str) -> NoReturn:
+    (missing,) = {*needed} - {given}
+    raise RequestError("request.invalid", f"{_option(given)} takes {_option(missing)}, too", field=missing)
+
+
+def _known(options: Namespace, document: ProofDocument, key: OpenedKey) -> Known:
+    known = Known()
+    if options.registration:
+        with naming(options.registration):
+            registration = read(ProofDocument, options.registration.read_bytes())
+        with naming(options.registration_key):
+            own_key = opened(read(KeyFile, options.registration_key.read_bytes()))
+        known = replace(known, registration=Registration(registration, own_key))
     if options.input is None and options.dataset is None:
-        return Known()
+        return known
     # numpy is slow to load, and of use here only.
     from client import datasets
 
-    kind, known = opened(key_file).circuit.quantisation.input, Known()
     if options.input:
         with naming(options.input):
-            known = replace(known, input=datasets.quantise(datasets.load_array(options.input), kind))
+            values = datasets.quantise(datasets.load_array(options.input), key.circuit.quantisation.input)
+            known = replace(known, input=values)
     if options.dataset:
         with naming(options.dataset):
             known = replace(known, dataset=datasets.load(options.dataset, options.labels))
     if options.opening:
         with naming(options.opening):
             known = replace(known, openings=read(OpeningFile, options.opening.read_bytes()))
+    _require_comparable(options, document, key, known.openings)
     return known
+
+
+def _require_comparable(
+    options: Namespace, document: ProofDocument, key: OpenedKey, openings: OpeningFile | None
+) -> None:
+    """Raises ``RequestError`` where what was given says nothing of the proof: it may well be valid."""
+    dataset, privacy = document.statement.dataset, words.privacy(key.circuit, "input")
+    if options.dataset and dataset is None:
+        _refuse_idle({"dataset"}, "a proof about no dataset")
+    if options.input and privacy == "private":
+        _refuse_idle({"input"}, "a proof about no input, or a private one,")
+    name = "input" if options.input else "dataset"
+    opens = privacy == "committed" if options.input else dataset is not None and dataset.sha256 is None
+    if opens and openings is None:
+        _refuse_alone(name, name, "opening")
+    if openings is not None and not (opens and openings.kind == name):
+        _refuse_idle({"opening"}, f"a proof with --{name}, which that file does not open,")
 
 
 def lines(verdict: Verification | ReceiptVerification) -> list[str]:

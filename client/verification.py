@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
 from pydantic import Field
 
@@ -52,6 +52,7 @@ REASONS: Final[dict[str, str]] = {
     "correct_mismatch": "A shard's count is not the one that its commitment is to.",
     "shard_missing": "The shards are not the whole dataset, or not each has a proof.",
     "shard_repeated": "A shard is counted twice.",
+    "registration_mismatch": "The registration is not valid, or another model's.",
     "total_mismatch": "The shards' counts do not add up to the claimed total.",
 }
 """Every reason that ``judge`` can give, with a sentence."""
@@ -98,12 +99,20 @@ class Known:
     """What the verifier holds beside the document, to be compared with what was proven.
 
     ``input``: its integers, row-major (``datasets.quantise``); ``openings`` of the commitment to it, or of
-    those to a private ``dataset``'s shards.
+    those to a private ``dataset``'s shards; ``registration`` of the committed model.
     """
 
     input: Sequence[int] | None = None
     dataset: LabelledData | None = None
     openings: OpeningFile | None = None
+    registration: Registration | None = None
+
+
+class Registration(NamedTuple):
+    """The proof that a committed model is of its types, and the key that it verifies with."""
+
+    document: ProofDocument
+    key: OpenedKey
 
 
 def judge(
@@ -136,7 +145,9 @@ def judge_each(cases: Sequence[Case], *, curve: Curve[Any, Any] = ARKWORKS) -> l
     for claims in by_key.values():
         key = cases[next(iter(claims))].key.verifying
         flaws = verify_groups(key, [*claims.values()], curve=curve)
-        answers |= {index: cases[index].answer(flaw) for index, flaw in zip(claims, flaws, strict=True)}
+        answers |= {
+            index: cases[index].answer(flaw, curve) for index, flaw in zip(claims, flaws, strict=True)
+        }
     return [answers[index] for index in range(len(cases))]
 
 
@@ -181,23 +192,25 @@ class Case:
             ]
         )
 
-    def answer(self, flaw: Flaw | None) -> Verification:
+    def answer(self, flaw: Flaw | None, curve: Curve[Any, Any]) -> Verification:
         """The answer, given the ``flaw`` of the claims."""
         try:
             if flaw is not None:
                 where = f"Shard {flaw.index}: " if self.statement.dataset else ""
                 reason, detail = self._named(flaw.verdict)
                 _refuse(reason, f"{where}{detail}")
-            self._check_known()
+            self._check_known(curve)
         except _RefusedError as refusal:
             return self.refused(refusal)
         return self._accepted()
 
-    def _check_known(self) -> None:
+    def _check_known(self, curve: Curve[Any, Any]) -> None:
         if self.known.input is not None:
             self._check_input(self.known.input)
         if self.known.dataset is not None:
             self._check_dataset(self.known.dataset)
+        if self.known.registration is not None:
+            self._check_registration(self.known.registration, curve)
 
     def refused(self, refusal: _RefusedError) -> Verification:
         return Verification(
@@ -213,14 +226,16 @@ class Case:
     def _accepted(self) -> Verification:
         checked = [name for name, value in self.expected if value is not None]
         given = [name for name in ("input", "dataset") if getattr(self.known, name) is not None]
+        registration = self.known.registration
+        seen = words.Seen(
+            checked, given, self.key.shows_ceremony, registration and registration.document.statement
+        )
         return Verification(
             valid=True,
             reason=OK,
             detail="The proof is valid, and it proves what the statement says.",
-            verified=words.verified(self.statement, checked, given, shows_ceremony=self.key.shows_ceremony),
-            not_verified=words.not_verified(
-                self.statement, checked, given, shows_ceremony=self.key.shows_ceremony
-            ),
+            verified=words.verified(self.statement, seen),
+            not_verified=words.not_verified(self.statement, seen),
             verification_key=self.key.reference,
             statement=self.statement,
         )
@@ -352,6 +367,23 @@ class Case:
                 self._check_opening("dataset", shard.dataset, values, opening)
         except TensorError as error:
             _refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
+
+    def _check_registration(self, given: Registration, curve: Curve[Any, Any]) -> None:
+        """That it is one, valid, of the model that the proof is about. Over another basis the commitment
+        would be to other numbers.
+        """
+        model, registered = self.statement.commitments.get("model"), given.document.statement
+        if model is None or self.statement.scheme == "registration":
+            _refuse("registration_mismatch", "The proof rests on no registration.")
+        if (registered.scheme, registered.network) != ("registration", self.statement.network):
+            _refuse("registration_mismatch", "What was given is no registration of this architecture.")
+        if registered.commitments.get("model") != model:
+            _refuse("registration_mismatch", "The registration is that of another model.")
+        if given.key.verifying.basis != self.key.verifying.basis:
+            _refuse("registration_mismatch", "The registration's commitment is over another basis.")
+        verdict = judge_each([Case(given.document, given.key)], curve=curve)[0]
+        if not verdict.valid:
+            _refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
 
     def _openings(self, kind: str) -> dict[str, Opening]:
         given = self.known.openings

@@ -7,7 +7,7 @@ again and never take them from a document.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from client.documents import Dataset, Description, KeyReference, Statement, Values, checked
 from prover.verifying_key import CEREMONY, DEVELOPMENT, IMPORTED
@@ -52,6 +52,10 @@ _REPEATED = (
 )
 _REPLAY = "That the proof was made for you, or lately: without a challenge of yours, it may be an old one."
 _KEY_UNSEEN = "That the key is for this circuit: have its file from whom you trust, not with the proof."
+_REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given to be verified, too."
+_REGISTRATION_KEY_UNSEEN = (
+    "That the registration's key is for its circuit: have its file, too, from whom you trust."
+)
 _CEREMONY_SHOWN = (
     "The secrets in the key are those of the contributions that it names: whoever made one knew its shares."
 )
@@ -126,15 +130,24 @@ def does_not_say(
     return [*unsaid, *_ALWAYS_UNSAID, _SETUP_UNSAID[setup]]
 
 
-def verified(
-    statement: Statement, expected: Collection[str], given: Collection[str], *, shows_ceremony: bool
-) -> list[str]:
-    """What the verifier of a valid proof may rely on.
+class Seen(NamedTuple):
+    """What a verifier had beside a valid proof, all of it found to fit.
 
     ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of ``input`` and
-    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript.
+    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript;
+    ``registration``: the statement of the model's registration.
     """
+
+    expected: Collection[str]
+    given: Collection[str]
+    shows_ceremony: bool = False
+    registration: Statement | None = None
+
+
+def verified(statement: Statement, seen: Seen) -> list[str]:
+    """What the verifier of a valid proof may rely on."""
     key, dataset = statement.verification_key, statement.dataset
+    expected, given, shows_ceremony, registration = seen
     return [
         statement.claim,
         f"It is proven under the key {key.id}.",
@@ -146,14 +159,15 @@ def verified(
         *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
         *(["The input is the one that you gave."] * ("input" in given)),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
+        *([_registered(registration)] if registration else []),
     ]
 
 
-def not_verified(
-    statement: Statement, expected: Collection[str], given: Collection[str], *, shows_ceremony: bool
-) -> list[str]:
-    """What they may not rely on; parameters as for ``verified``."""
+def not_verified(statement: Statement, seen: Seen) -> list[str]:
+    """What they may not rely on."""
+    expected, given, shows_ceremony, registration = seen
     dataset = statement.dataset
+    rests_on_registration = _COMMITTED_MODEL_UNSAID in statement.does_not_say
     public_unseen = dataset is not None and dataset.sha256 is not None and "dataset" not in given
     return [
         *(
@@ -167,8 +181,27 @@ def not_verified(
         *([_REPLAY] * ("challenge" not in expected)),
         _KEY_UNSEEN,
         *([_SETUP_UNSEEN[shows_ceremony]] * (statement.verification_key.setup == CEREMONY)),
-        *statement.does_not_say,
+        *(_unsaid_of(registration, statement) if registration else []),
+        *([_REGISTRATION_UNSEEN] if not registration and rests_on_registration else []),
+        *(
+            sentence
+            for sentence in statement.does_not_say
+            if not (registration and sentence == _COMMITTED_MODEL_UNSAID)
+        ),
     ]
+
+
+def _registered(registration: Statement) -> str:
+    return (
+        "The committed weights are of their types: the registration that you gave is valid, under the key"
+        f" {registration.verification_key.id}."
+    )
+
+
+def _unsaid_of(registration: Statement, statement: Statement) -> list[str]:
+    setup = registration.verification_key.setup
+    other = setup != statement.verification_key.setup
+    return [_REGISTRATION_KEY_UNSEEN, *([f"By the registration: {_SETUP_UNSAID[setup]}"] * other)]
 
 
 def _shards(dataset: Dataset, given: bool) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, compile_inference, input_values
+from circuits import QuantGraph, compile_inference, compile_registration, input_values
 from circuits.integers import IntArray
 from circuits.quantised import Dense, Reshape
 from client import documents
@@ -27,7 +27,8 @@ from client.documents import (
     checked,
     key_id,
 )
-from client.verification import REASONS, Known, judge
+from client.keys import opened
+from client.verification import REASONS, Known, Registration, judge
 from kernels import fr
 from prover import CommitmentBasis, Opening
 from tests.client.makers import (
@@ -37,8 +38,10 @@ from tests.client.makers import (
     inference,
     model_opening,
     recognition,
+    registration,
     rehashed,
 )
+from tests.prover.statements import commitment_basis
 from zenerrors import FileFormatError
 
 OTHER_POINT = "b" + "0" * 95
@@ -252,6 +255,44 @@ def test_zeros_at_the_end_of_an_input_are_not_nothing(
     assert judge(document, inferrer.key_file, known=known(values)).valid
     for wrong in (values[:-1], [*values, 0]):
         assert reason(document, inferrer.key_file, known=known(wrong)) == "input_mismatch"
+
+
+def test_a_registration_that_is_none_of_the_model(
+    graph: QuantGraph,
+    inferrer: Maker,
+    inferred: ProofDocument,
+    shower: Maker,
+    shown: ProofDocument,
+    registrar: Maker,
+    registered: ProofDocument,
+    model: Opening,
+) -> None:
+    key = opened(registrar.key_file)
+    wrong_proof = registered.model_copy(update={"proofs": inferred.proofs})
+    other = model_opening(other_network(graph), registrar.basis)
+    theirs = Maker(compile_registration(other_network(graph)), registrar.proving_key, registrar.basis)
+    wider = compile_registration(replace(graph, input_type=replace(graph.input_type, scale=9.0)))
+    elsewhere = Maker.of(wider, registrar.basis)
+    unrelated = Maker.of(registrar.circuit, commitment_basis(300, tau=12345))
+    cases = [
+        (wrong_proof, key),
+        (rehashed(registered, claim="All is well."), key),
+        (registered, opened(inferrer.key_file)),
+        (inferred, opened(inferrer.key_file)),
+        (registration(theirs, other), key),
+        (registration(elsewhere, model_opening(wider.qgraph, registrar.basis)), opened(elsewhere.key_file)),
+        (
+            rehashed(registered, verification_key=unrelated.key_file.reference.model_dump()),
+            opened(unrelated.key_file),
+        ),
+    ]
+    for document, own_key in cases:
+        known = Known(registration=Registration(document, own_key))
+        assert reason(inferred, inferrer.key_file, known=known) == "registration_mismatch"
+    known = Known(registration=Registration(registered, key))
+    assert judge(inferred, inferrer.key_file, known=known).valid
+    assert reason(shown, shower.key_file, known=known) == "registration_mismatch"
+    assert reason(registered, registrar.key_file, known=known) == "registration_mismatch"
 
 
 @pytest.mark.parametrize("change", ["scale", "zero_point", "shape"])

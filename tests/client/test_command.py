@@ -90,6 +90,52 @@ def test_an_opened_input(
     code, verdict = answer(capsys, *proof, "input.npy")
     assert (code, "The input is the one that you gave." in verdict["verified"]) == (0, True)
     assert answer(capsys, *proof, "other.json")[1]["reason"] == "input_mismatch"
+    # Half of what a comparison takes is no verdict on the proof.
+    for incomplete, needed in (
+        (("proof.json", "--key", "key.json", "--input", "input.npy"), "--input takes --opening, too"),
+        (
+            (
+                *("accuracy.json", "--key", "accuracy_key.json", "--dataset", "data.npz"),
+                *("--opening", "opening.json"),
+            ),
+            "--opening",
+        ),
+        (
+            ("accuracy.json", "--key", "accuracy_key.json", "--input", "input.npy"),
+            "is not compared with --input",
+        ),
+        ((*proof[:3], "--dataset", "data.npz"), "is not compared with --dataset"),
+    ):
+        assert main([*incomplete]) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, needed in captured.err) == ("", True)
+
+
+def test_a_private_dataset_takes_its_opening(
+    here: Path, capsys: Captured, assessor: AccuracyMaker, data: LabelledData
+) -> None:
+    parts = assessor.parts(data, hiding=True)
+    document = assessor.prove(assessor.state(assessor.dataset(parts, None), 7), parts)
+    files.write(here, private=document, openings=assessor.opening_file(parts))
+    given = ("private.json", "--key", "accuracy_key.json", "--dataset", "data.npz")
+    assert main([*given]) == 2
+    assert "--dataset takes --opening, too" in capsys.readouterr().err
+    assert answer(capsys, *given, "--opening", "openings.json")[0] == 0
+
+
+def test_a_registration_beside_the_proof(
+    here: Path, capsys: Captured, registrar: Maker, registered: ProofDocument, inferred: ProofDocument
+) -> None:
+    wrong = registered.model_copy(update={"proofs": inferred.proofs})
+    files.write(here, registration=registered, registrar=registrar.key_file, wrong=wrong)
+    given = ("proof.json", "--key", "key.json", "--registration-key", "registrar.json", "--registration")
+    code, verdict = answer(capsys, *given, "registration.json")
+    assert (code, "under the key " + registrar.key_file.id in verdict["verified"][-1]) == (0, True)
+    code, verdict = answer(capsys, *given, "wrong.json")
+    assert (code, verdict["reason"]) == (1, "registration_mismatch")
+    for alone in (given[:5], ("proof.json", "--key", "key.json", "--registration", "registration.json")):
+        assert main([*alone]) == 2
+        assert "--registration" in capsys.readouterr().err
 
 
 def test_a_dataset_in_one_file_or_two(here: Path, capsys: Captured, data: LabelledData) -> None:

@@ -19,7 +19,8 @@ from client.documents import (
     checked,
     read,
 )
-from client.verification import Known, Verification, judge
+from client.keys import opened
+from client.verification import Known, Registration, Verification, judge
 from kernels import fr
 from prover import Opening
 from tests.client.makers import AccuracyMaker, Maker, recognition, registration, rehashed
@@ -57,6 +58,24 @@ def test_a_registration_that_names_a_parent(registrar: Maker, model: Opening, he
     assert judge(orphan, registrar.key_file).reason == "words_mismatch"
     other = rehashed(document, parent=model.commitment.hex())
     assert judge(other, registrar.key_file).reason == "pairing_mismatch"
+
+
+def test_an_inference_with_its_models_registration(
+    inferrer: Maker, inferred: ProofDocument, registrar: Maker, registered: ProofDocument
+) -> None:
+    alone = judge(inferred, inferrer.key_file)
+    assert said(alone.not_verified, "registration is valid: it was not given")
+    assert not said(alone.verified, "registration that you gave")
+    known = Known(registration=Registration(registered, opened(registrar.key_file)))
+    verdict = judge(inferred, inferrer.key_file, known=known)
+    assert (verdict.valid, verdict.statement) == (True, inferred.statement)
+    assert said(
+        verdict.verified,
+        f"of their types: the registration that you gave is valid, under the key {registrar.key_file.id}",
+    )
+    assert said(verdict.not_verified, "registration's key is for its circuit")
+    assert not said(verdict.not_verified, "of their types")
+    assert not said(verdict.not_verified, "was not given")
 
 
 def test_an_inference_with_its_input_opened(

@@ -238,4 +238,4 @@ def test_a_dataset_that_does_not_fit_is_another(
             update={"dataset": hashed.model_copy(update={"sha256": other.sha256.hex()})}
         )
         case = Case(document.model_copy(update={"statement": claimed}), opened(key), known=known)
-        assert case.answer(None).reason == "dataset_mismatch"
+        assert case.answer(None, NATIVE).reason == "dataset_mismatch"
