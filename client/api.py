@@ -1,4 +1,5 @@
-"""The clients proper: one blocks, one awaits. What they can do: ``proving``, ``verifying``, ``managing``."""
+"""The clients proper: one blocks, one awaits. What they can do: ``proving``, ``verifying``, ``managing``,
+``ceremonies``."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from client import local
+from client.ceremonies import Holding
 from client.errors import ClientError, JobError, UnreachableError
 from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream, once
 from client.managing import Managing
@@ -28,7 +30,7 @@ HERE = "http://127.0.0.1:8000"
 _KEY_VARIABLE = "ZENSERVE_API_KEY"
 
 
-class Client(Proving, Verifying, Managing):
+class Client(Proving, Verifying, Managing, Holding):
     """Talks to the service at ``base_url``, and waits for its answers.
 
     Raises ``ApiError`` and ``UnreachableError`` throughout. ``api_key`` is taken from ``ZENSERVE_API_KEY``
@@ -102,7 +104,7 @@ class Client(Proving, Verifying, Managing):
                     move = partial(stream.throw, error)
 
 
-class AsyncClient(Proving, Verifying, Managing):
+class AsyncClient(Proving, Verifying, Managing, Holding):
     """``Client`` for programs that await: the same methods, and ``async for`` over what comes in numbers."""
 
     def __init__(

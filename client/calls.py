@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import time
@@ -16,7 +17,7 @@ import httpx
 
 from client.errors import ApiError, UnreachableError
 from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream
-from client.resources import Dataset, Job, JobKind, Model, Proof, read
+from client.resources import Ceremony, Contribution, Dataset, Job, JobKind, Model, Proof, read
 
 T = TypeVar("T")
 
@@ -27,7 +28,13 @@ _SLOWEST_POLL_SECONDS = 2.0
 # The service sends a comment every 15 seconds where there is nothing else to say.
 _SILENCE_SECONDS = 20.0
 _AS_JSON = {"Content-Type": "application/json"}
-_PATHS: dict[type[Job], str] = {Model: "models", Dataset: "datasets", Proof: "proofs"}
+_PATHS: dict[type[Job], str] = {
+    Model: "models",
+    Dataset: "datasets",
+    Proof: "proofs",
+    Ceremony: "ceremonies",
+    Contribution: "contributions",
+}
 
 
 def get(*parts: str, **params: Any) -> Request:
@@ -140,6 +147,15 @@ class Calls:
     def _done(self, request: Request) -> Flow[None]:
         """For answers without content."""
         yield from self._good(request)
+
+    def _upload(self, content: bytes) -> Flow[str]:
+        """Bring a file, unless it is there. Its SHA-256."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        there = yield from self._ask(Request("HEAD", path("uploads", sha256), repeatable=True))
+        if not there.is_success:
+            request = Request("PUT", path("uploads", sha256), options={"content": content}, repeatable=True)
+            yield from self._good(request)
+        return sha256
 
     def _pages(self, kind: type[T], *parts: str, **filters: Any) -> Stream[T]:
         """The items of all pages. One page is asked for at a time, when it is needed."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar, Unpack
 
-from client.calls import Calls, delete, get, new_key, pairs, path, post, post_form
+from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_form
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
 from client.resources import (
@@ -46,11 +45,13 @@ class Proving(Calls):
         bits: int = 8,
         parent_id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        require_ceremony: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
         with ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
         the model that this is a new version of. ``labels``: what to find it by in lists.
+        ``require_ceremony``: use keys of a ceremony alone.
         """
         fields = {
             "name": name,
@@ -58,6 +59,7 @@ class Proving(Calls):
             "bits": bits,
             "parent_id": parent_id,
             "label": pairs(labels),
+            "require_ceremony": require_ceremony,
         }
         files = {"model": onnx, "calibration": calibration}
         if calibration_labels is not None:
@@ -103,6 +105,11 @@ class Proving(Calls):
         """What the model's circuits are compiled from: the network, committed weights and biases blanked."""
         response = yield from self._good(get("models", model_id, "architecture"))
         return response.content
+
+    @endpoint
+    def change_model(self, model_id: str, *, require_ceremony: bool) -> Flow[Model]:
+        """Say whether proofs of a model are made with keys of a ceremony alone."""
+        return self._read(Model, patch("models", model_id, body={"require_ceremony": require_ceremony}))
 
     @endpoint
     def cancel_model(self, model_id: str) -> Flow[Model]:
@@ -363,14 +370,6 @@ class Proving(Calls):
         except UnreachableError:
             return False
         return bool(response.is_success)
-
-    def _upload(self, content: bytes) -> Flow[str]:
-        sha256 = hashlib.sha256(content).hexdigest()
-        there = yield from self._ask(Request("HEAD", path("uploads", sha256), repeatable=True))
-        if not there.is_success:
-            request = Request("PUT", path("uploads", sha256), options={"content": content}, repeatable=True)
-            yield from self._good(request)
-        return sha256
 
     def _submit_files(
         self,

@@ -16,7 +16,8 @@ Privacy = Literal["public", "private"]
 WeightPrivacy = Literal["public", "committed"]
 CommitmentKind = Literal["input", "reference"]
 Reveal = Literal["label", "logits", "top"]
-Scope = Literal["read", "prove", "register", "reveal", "manage", "admin"]
+Phase = Literal["opening", "open", "closing", "finished"]
+Scope = Literal["read", "prove", "register", "reveal", "contribute", "manage", "admin"]
 Event = Literal[
     "proof.succeeded",
     "proof.failed",
@@ -80,6 +81,7 @@ class Model(Job):
     commitment: str | None
     setup: str | None
     verification_key_id: str | None
+    require_ceremony: bool = False
     registration_key_id: str | None = None
     report: dict[str, Any] | None = None
     description: dict[str, Any] | None = None
@@ -115,6 +117,51 @@ class Proof(Job):
     label: int | None
     values: dict[str, Any] | None
     logits: list[float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution(Job):
+    """A contribution to a ceremony: part of it, in its ``place``, once it ``succeeded``. ``hashes``, one for
+    each circuit, are what its contributor publishes.
+    """
+
+    ceremony_id: str
+    place: int | None
+    name: str | None
+    hashes: list[str] | None
+    beacon: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ceremony(Job):
+    """A ceremony; its job is the one that opens it. ``phase`` is ``opening``, ``open``, ``closing`` or
+    ``finished``. Lists leave out the ``circuits``, the ``contributions`` and what is ``pending``.
+    """
+
+    name: str
+    model_id: str | None
+    phase: Phase
+    powers: str
+    contributors_to_powers: int | None
+    closes_with: str | None
+    rounds: int | None
+    closing_at: datetime | None
+    beacon: str | None
+    circuits: list[dict[str, Any]] | None = None
+    contributions: list[dict[str, Any]] | None = None
+    pending: str | None = None
+
+
+class CircuitFields(TypedDict, total=False):
+    """A circuit of a ceremony: by its scheme and what it takes, or by a key that it has."""
+
+    scheme: Literal["registration", "inference", "recognition", "accuracy"]
+    input_privacy: Literal["public", "private", "committed"]
+    reveal: Reveal
+    top: int
+    reference_privacy: Literal["public", "committed"]
+    shard_size: int
+    verification_key_id: str
 
 
 class ProofFields(TypedDict, total=False):

@@ -2,7 +2,8 @@
 
 It is an artifact, the one that goes by the name ``basis``, and is made once, for the first commitment: a
 development basis, whose τ this one party knew for a moment. Whoever has powers of tau of several parties
-imports a basis of theirs before. It never changes afterwards: all commitments are over it.
+imports a basis of theirs before. It never changes afterwards: all commitments are over it. The powers that it
+came from are kept beside it, as ``powers``: ceremonies start from them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from client.documents import OpeningFile
 from kernels import fr
 from prover import CommitmentBasis, Opening, Progress, Revealed
+from prover.iden3.ptau import read_ptau
+from prover.powers_of_tau import PowersOfTau
 from service import sealed
 from service.runtime import Runtime
 from service.sealed import Integers, Secret
@@ -22,6 +25,7 @@ from service.storage.tables import Dataset
 from zenerrors import ConflictError
 
 _NAME = "basis"
+_POWERS = "powers"
 
 
 def require_basis(runtime: Runtime, progress: Progress | None = None) -> CommitmentBasis:
@@ -71,6 +75,38 @@ def import_basis(runtime: Runtime, basis: CommitmentBasis) -> None:
         )
 
 
+def import_powers(runtime: Runtime, file: Path, powers: PowersOfTau) -> CommitmentBasis:
+    """Make the basis of these powers that of the service, and keep their file, for ceremonies. Raises as
+    ``import_basis``.
+    """
+    basis = CommitmentBasis.of(powers)
+    import_basis(runtime, basis)
+    with runtime.store.scratch() as scratch:
+        shutil.copyfile(file, scratch)
+        _adopt(runtime, scratch, _POWERS)
+    return basis
+
+
+def powers_digest(runtime: Runtime) -> str:
+    """Of the file of powers of tau, in the store. Raises ``ConflictError`` (``conflict.powers``) where the
+    basis came from none.
+    """
+    with runtime.database.read() as session:
+        digest = Artifacts(session).find(_POWERS)
+    if digest is None:
+        raise ConflictError(
+            "conflict.powers",
+            "this service has no powers of tau, which ceremonies start from: `zenserve basis import` keeps"
+            " those that its basis came from",
+        )
+    return digest
+
+
+def load_powers(runtime: Runtime, digest: str) -> PowersOfTau:
+    """The powers of tau in this file of the store: it was verified when it was imported."""
+    return read_ptau(runtime.store.path(digest), known=True)
+
+
 def find_basis(runtime: Runtime) -> Path | None:
     """Where the basis is, if there is one."""
     with runtime.database.read() as session:
@@ -89,11 +125,11 @@ def _take_over(runtime: Runtime, earlier: Path) -> Path:
     return path
 
 
-def _adopt(runtime: Runtime, scratch: Path) -> Path:
-    """The file as the basis, unless another process was first: then that one's."""
+def _adopt(runtime: Runtime, scratch: Path, name: str = _NAME) -> Path:
+    """The file as what goes by this name, unless another process was first: then that one's."""
     digest = runtime.store.adopt(scratch)
     with runtime.database.write() as session:
-        kept = Artifacts(session).add(_NAME, digest)
+        kept = Artifacts(session).add(name, digest)
     if kept != digest:
         runtime.store.delete(digest)
     return runtime.store.path(kept)

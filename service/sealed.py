@@ -39,6 +39,11 @@ def get(runtime: Runtime, place: str, digest: str) -> bytes:
     return runtime.vault.open(runtime.store.get(digest), place)
 
 
+def of_upload(tenant_id: str, sha256: str) -> str:
+    """The place that an upload is sealed for."""
+    return f"upload:{tenant_id}:{sha256}"
+
+
 def put_secrets(runtime: Runtime, place: str, secrets: Mapping[str, Secret]) -> str:
     """``put`` for secrets by name."""
     return put(runtime, place, pack(secrets))

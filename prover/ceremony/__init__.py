@@ -3,18 +3,20 @@
     state = start(statement, powers)
     state = contribute(state, "name")        each contributor in turn, on a machine of their own
     state = add_beacon(state, beacon)        anyone, with public randomness
+    state = load_next(file, before)          whoever keeps the state: a contribution that came, verified
     verify(state, statement, powers)         anyone
     key = finish(state, statement, powers)
 
 The rooms: ``state`` (what is passed on, and its file), ``initial`` (where it starts), ``origin`` (whether it
 started there), ``chain`` (shares and the proofs that their owners know them), ``contribution``,
-``verification``, ``finish``.
+``increment``, ``verification``, ``finish``.
 """
 
 from prover.beacon import Beacon
 from prover.ceremony.chain import Contribution
 from prover.ceremony.contribution import add_beacon, contribute
 from prover.ceremony.finish import finish, verifying_key
+from prover.ceremony.increment import load_next
 from prover.ceremony.initial import start
 from prover.ceremony.state import State
 from prover.ceremony.verification import check, verify
@@ -27,6 +29,7 @@ __all__ = [
     "check",
     "contribute",
     "finish",
+    "load_next",
     "start",
     "verify",
     "verifying_key",

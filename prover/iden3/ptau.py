@@ -51,9 +51,12 @@ def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
         binfile.write_section(file, _CONTRIBUTIONS, [struct.pack("<I", 0)])
 
 
-def read_ptau(path: str | os.PathLike[str], *, most: int = MAX_POWER, threads: int = 1) -> PowersOfTau:
+def read_ptau(
+    path: str | os.PathLike[str], *, most: int = MAX_POWER, known: bool = False, threads: int = 1
+) -> PowersOfTau:
     """The powers of tau in the file at ``path``, verified to be powers of one secret, which the contributions
-    in it lead to. Beacons are not counted among these: everybody knows their secret.
+    in it lead to. Beacons are not counted among these: everybody knows their secret. Of a file that is
+    ``known``, verified before and kept, nothing but its layout is checked.
 
     No more of them than for 2^most rows, as though the file held no more of its ceremony's: what follows is
     neither read nor verified.
@@ -74,8 +77,9 @@ def read_ptau(path: str | os.PathLike[str], *, most: int = MAX_POWER, threads: i
     contributions = phase1.read(sections[_CONTRIBUTIONS])
     people = sum(each.beacon is None for each in contributions)
     powers = PowersOfTau(power=power, **arrays, contributions=people)
-    powers.verify(threads=threads)
-    phase1.verify(contributions, powers, ceremony_power)
+    if not known:
+        powers.verify(threads=threads)
+        phase1.verify(contributions, powers, ceremony_power)
     return powers
 
 

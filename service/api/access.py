@@ -28,7 +28,7 @@ from service.storage.repositories.accounts import Keys, suspended
 from service.storage.tables import LOCAL_TENANT, ApiKey
 from zenerrors import AccessError, RequestError
 
-Scope = Literal["read", "prove", "register", "reveal", "manage", "admin"]
+Scope = Literal["read", "prove", "register", "reveal", "contribute", "manage", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 
 _KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)

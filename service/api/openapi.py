@@ -48,6 +48,8 @@ _IDS: Final = {
     "webhook_id": "whk_5d1f0c",
     "delivery_id": "msg_5d1f0c",
     "key_id": "key_5d1f0c",
+    "ceremony_id": "cer_5d1f0c",
+    "contribution_id": "ctb_5d1f0c",
 }
 _QUEUED: Final[Json] = {
     "state": "queued",

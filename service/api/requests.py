@@ -8,12 +8,12 @@ from typing import Any, Final
 from sqlalchemy.orm import Session
 
 from client.documents import canonical
-from service import intake, sealed
+from service import intake, keys, sealed
 from service.api.schemas import ProofRequest
 from service.runtime import Runtime
 from service.sealed import Secret
 from service.storage.repositories import Commitments, Datasets
-from service.storage.tables import CommitmentKind, Model
+from service.storage.tables import CommitmentKind, Dataset, Model
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
@@ -73,6 +73,13 @@ def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest
 
     Raises ``TensorError``, ``StatementError``, ``RequestError``, ``NotFoundError``, ``ConflictError``.
     """
+    made = _order(runtime, session, tenant_id, body, model)
+    dataset = Datasets(session, tenant_id).ready(made.dataset_id) if made.dataset_id else None
+    keys.require_ceremony(session, model, _form(body, made, dataset))
+    return made
+
+
+def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:
     said = {"challenge": body.challenge} if body.challenge else {}
     if body.scheme == "accuracy":
         dataset = Datasets(session, tenant_id).ready(str(body.dataset_id))
@@ -104,6 +111,17 @@ def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest
         "threshold": body.threshold,
     }
     return Order(request, secrets)
+
+
+def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str, Any]:
+    """What tells the circuit that the order takes from others of its network (``keys.form_of``)."""
+    if dataset is not None:
+        return {"scheme": body.scheme, "batch": dataset.shard_size}
+    asked = order.request
+    privacy = {"input": asked["input_privacy"]}
+    if body.scheme == "recognition":
+        return {"scheme": body.scheme, "privacy": privacy | {"reference": asked["reference_privacy"]}}
+    return {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}
 
 
 def _committed(

@@ -165,6 +165,19 @@ class ModelSummary(JobView):
         examples=["development"],
     )
     verification_key_id: str | None = Field(description="Of proofs of a private input's label.")
+    require_ceremony: bool = Field(
+        description="Whether proofs of it are made with keys of a ceremony alone.", examples=[False]
+    )
+
+
+class ModelChange(BaseModel):
+    """What is to change of a model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    require_ceremony: bool = Field(
+        description="Whether proofs of it are made with keys of a ceremony alone.", examples=[True]
+    )
 
 
 class TensorReport(BaseModel):
@@ -500,7 +513,7 @@ def upload_view(upload: Upload) -> UploadView:
 def _model_fields(model: Model) -> dict[str, Any]:
     names = (
         *("name", "weight_privacy", "bits", "parent_id", "network", "commitment"),
-        *("setup", "verification_key_id"),
+        *("setup", "verification_key_id", "require_ceremony"),
     )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}
 

@@ -41,7 +41,7 @@ class Handed:
             return self.content
         with runtime.database.read() as session:
             upload = Uploads(session).get(tenant_id, self.sha256, f"{self.field}_sha256")
-        return sealed.get(runtime, _place(tenant_id, self.sha256), upload.content)
+        return sealed.get(runtime, sealed.of_upload(tenant_id, self.sha256), upload.content)
 
 
 def handed(field: str, file: UploadFile | None, sha256: str | None) -> Handed:
@@ -72,7 +72,7 @@ async def receive(
     tenant_id = principal.tenant_id
     room = await run_in_threadpool(_room, runtime, tenant_id, sha256)
     size, digest = 0, hashlib.sha256()
-    sealing = runtime.vault.sealing(_place(tenant_id, sha256))
+    sealing = runtime.vault.sealing(sealed.of_upload(tenant_id, sha256))
     try:
         with runtime.store.scratch() as path:
             with path.open("wb") as file:
@@ -136,7 +136,3 @@ def _require_room(size: int, room: int) -> None:
             "quota.uploads",
             f"there is room for {max(room, 0)} bytes of uploads; delete some, or use them",
         )
-
-
-def _place(tenant_id: str, sha256: str) -> str:
-    return f"upload:{tenant_id}:{sha256}"

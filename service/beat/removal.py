@@ -17,7 +17,7 @@ from service.jobs.lifecycle import Jobs
 from service.jobs.scheduling import hold_admissions
 from service.runtime import Runtime
 from service.storage.database import clock
-from service.storage.repositories import Commitments, Datasets, Models, Proofs
+from service.storage.repositories import Ceremonies, Commitments, Datasets, Models, Proofs
 from service.storage.repositories.remains import Kind, Remains
 from service.storage.repositories.uploads import Uploads
 from zenerrors import ConflictError, NotFoundError
@@ -63,6 +63,8 @@ def _delete(session: Session, tenant_id: str, kind: Kind, row_id: str) -> list[s
             return [dataset.samples, dataset.openings]
         case "commitment":
             return [Commitments(session).delete(row_id).opening]
+        case "ceremony":
+            return [*Ceremonies(session).delete(row_id)]
         case "model":
             return [Models(session).delete(row_id).quantised]
         case _:

@@ -1,4 +1,6 @@
-"""What is kept for a time only: proofs that are over, uploads that nobody used, logins."""
+"""What is kept for a time only: proofs that are over, uploads that nobody used, states that were handed in to
+be verified, logins.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from datetime import datetime
 from service import log
 from service.runtime import Runtime
 from service.storage.database import clock
-from service.storage.repositories import Proofs
+from service.storage.repositories import Contributions, Proofs
 from service.storage.repositories.accounts import Logins
 from service.storage.repositories.uploads import Uploads
 from service.storage.tables import Upload
@@ -20,10 +22,13 @@ def forget(runtime: Runtime) -> None:
         moment = clock(session)
         proofs = Proofs(session).past(moment, runtime.settings.retention_days)
         uploads = Uploads(session).expired(moment)
+        contributions = Contributions(session).over_with_handed()
     for proof_id in proofs:
         _forget_proof(runtime, proof_id)
     for upload in uploads:
         _forget_upload(runtime, upload, moment)
+    for contribution_id in contributions:
+        _forget_handed(runtime, contribution_id)
     with runtime.database.write() as session:
         Logins(session).remove_old(moment)
 
@@ -43,4 +48,11 @@ def _forget_upload(runtime: Runtime, upload: Upload, moment: datetime) -> None:
     with runtime.database.write() as session:
         content = Uploads(session).delete_expired(upload.tenant_id, upload.sha256, moment)
     if content is not None:  # neither used nor brought again meanwhile
+        runtime.store.delete(content)
+
+
+def _forget_handed(runtime: Runtime, contribution_id: str) -> None:
+    with runtime.database.write() as session:
+        files = Contributions(session).drop_handed(contribution_id)
+    for content in files:
         runtime.store.delete(content)

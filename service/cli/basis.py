@@ -33,14 +33,21 @@ def import_file(
 ) -> Answer:
     """Give the service the basis in FILE, before anything is committed: afterwards it cannot change.
 
-    Powers of tau are verified, which takes a while. A basis of ZenServe is taken on trust.
+    Powers of tau are verified, which takes a while, and kept, so that ceremonies can start from them; give
+    those again that the basis came from, if they are not. A basis of ZenServe is taken on trust.
     """
+    from prover import CommitmentBasis
+    from prover.iden3.ptau import read_ptau
     from service import basis as bases
 
-    with deployment.opened() as runtime:
-        with naming(file):
-            basis = _read(file)
-        bases.import_basis(runtime, basis)
+    with deployment.opened() as runtime, naming(file):
+        if not _is_ptau(file):
+            basis = CommitmentBasis.load(file)
+            bases.import_basis(runtime, basis)
+        else:
+            with terminal.show_stages(err, "verifying"):
+                powers = read_ptau(file, threads=os.cpu_count() or 1)
+            basis = bases.import_powers(runtime, file, powers)
         return _answer(basis)
 
 
@@ -56,16 +63,9 @@ def show() -> Answer:
         return _answer(bases.load_basis(runtime))
 
 
-def _read(file: Path) -> CommitmentBasis:
-    from prover import CommitmentBasis
-    from prover.iden3.ptau import read_ptau
-
+def _is_ptau(file: Path) -> bool:
     with file.open("rb") as opened:
-        is_ptau = opened.read(len(_PTAU_MAGIC)) == _PTAU_MAGIC
-    if not is_ptau:
-        return CommitmentBasis.load(file)
-    with terminal.show_stages(err, "verifying"):
-        return CommitmentBasis.of(read_ptau(file, threads=os.cpu_count() or 1))
+        return opened.read(len(_PTAU_MAGIC)) == _PTAU_MAGIC
 
 
 def _answer(basis: CommitmentBasis) -> Answer:

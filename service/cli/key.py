@@ -13,12 +13,11 @@ from client.resources import Issuer
 from service.cli import deployment, terminal
 from service.cli.answers import Answer, answering, written
 from service.cli.shared import Limit, Output, asking
-from zenerrors import ConflictError, FileFormatError, naming
+from zenerrors import FileFormatError, naming
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from client import Client
     from client.documents import KeyFile
-    from prover import CommitmentBasis, VerifyingKey
     from service.runtime import Runtime
 
 app = typer.Typer(help="The keys of proofs, and those of receipts.", no_args_is_help=True)
@@ -74,32 +73,13 @@ def install_key(
 def _install(runtime: Runtime, file: Path, key: KeyFile) -> None:
     from client.keys import opened
     from prover import ProvingKey
-    from service import engine
-    from service.storage.repositories import Circuits
+    from service import keys
 
-    verifying = opened(key).verifying
-    if ProvingKey.load(file).verifying_key != verifying:
+    if ProvingKey.load(file).verifying_key != opened(key).verifying:
         raise FileFormatError("file.hash", "the proving key is not that of the verification key")
-    identity = {"statement": verifying.statement_digest.hex(), "circuit": key.circuit}
-    digest = engine.digest_of(identity, _same_basis(runtime, verifying))
+    circuit = keys.circuit_of(runtime, key)
     with runtime.store.scratch() as scratch:
         shutil.copyfile(file, scratch)
         size, stored = scratch.stat().st_size, runtime.store.adopt(scratch)
     with runtime.database.write() as session:
-        Circuits(session).replace(digest, stored, key, key.circuit["constraints"]["total"], size)
-
-
-def _same_basis(runtime: Runtime, key: VerifyingKey) -> CommitmentBasis | None:
-    """The service's basis, if the key links to one. Raises ``ConflictError`` (``conflict.basis``)."""
-    from service import basis as bases
-
-    if key.basis is None:
-        return None
-    basis = bases.load_basis(runtime) if bases.find_basis(runtime) else None
-    if basis is None or basis.identity != key.basis:
-        raise ConflictError(
-            "conflict.basis",
-            "the key links to commitments over another basis than this service has: hold the ceremony over"
-            " the powers of tau that `zenserve basis import` gave the service",
-        )
-    return basis
+        keys.install(session, circuit, stored, size, key)

@@ -51,6 +51,9 @@ def add_model(
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,
     label: Labels = None,
+    require_ceremony: Annotated[
+        bool, typer.Option("--require-ceremony", help="Use keys of a ceremony alone.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
@@ -62,6 +65,7 @@ def add_model(
         weight_privacy=weight_privacy,
         bits=bits,
         parent_id=parent_id,
+        require_ceremony=require_ceremony or None,
         labels=labels.read(label),
     )
     return finished(made, "registering", service.follow(made), wait=wait)
@@ -82,6 +86,19 @@ def list_models(
 def show_model(service: Client, model_id: ModelId) -> Model:
     """Show a model."""
     return service.get_model(model_id)
+
+
+@app.command("change")
+@asking
+def change_model(
+    service: Client,
+    model_id: ModelId,
+    require_ceremony: Annotated[
+        bool, typer.Option(help="Whether its proofs are made with keys of a ceremony alone.")
+    ],
+) -> Model:
+    """Say which keys proofs of a model may be made with."""
+    return service.change_model(model_id, require_ceremony=require_ceremony)
 
 
 @app.command("cancel")

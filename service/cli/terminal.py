@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape as escape_markup
 
-from client.resources import Dataset, Delivery, DryRun, Job, Key, Model, Proof, Tenant, Webhook
+from client.resources import (
+    Ceremony,
+    Contribution,
+    Dataset,
+    Delivery,
+    DryRun,
+    Job,
+    Key,
+    Model,
+    Proof,
+    Tenant,
+    Webhook,
+)
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
@@ -32,6 +44,7 @@ _COLUMNS: dict[type, list[str]] = {
     Model: ["id", "state", "created_at", "weight_privacy", "name"],
     Dataset: ["id", "state", "created_at", "model_id", "size", "name"],
     Proof: ["id", "state", "created_at", "model_id", "scheme", "label"],
+    Ceremony: ["id", "phase", "state", "created_at", "model_id", "name"],
     Webhook: ["id", "created_at", "disabled_at", "url", "events"],
     Delivery: ["id", "state", "created_at", "event", "job_id", "attempts"],
     Tenant: ["id", "max_queued", "max_running", "retention_days", "name"],
@@ -200,6 +213,15 @@ def _about(job: Job) -> dict[str, str]:
                 "sha256": job.sha256,
                 "shards": shards,
             }
+        case Ceremony():
+            rows = _of_ceremony(job)
+        case Contribution():
+            rows = {
+                "ceremony": job.ceremony_id,
+                "name": escape(job.name) if job.name else None,
+                "place": job.place,
+                **{f"hash {index}": hash_ for index, hash_ in enumerate(job.hashes or [], start=1)},
+            }
         case Proof():
             values = job.values or {}
             numbers = {name: value for name, value in values.items() if not isinstance(value, list)}
@@ -212,6 +234,27 @@ def _about(job: Job) -> dict[str, str]:
                 "key": job.verification_key_id,
             }
     return {name: str(value) for name, value in rows.items() if value is not None}
+
+
+def _of_ceremony(held: Ceremony) -> dict[str, Any]:
+    """How far it is, where each key began and is now, and the hashes that contributors publish."""
+    rows: dict[str, Any] = {
+        "name": escape(held.name),
+        "model": held.model_id,
+        "phase": held.phase,
+        "closes with": held.closes_with and f"{escape(held.closes_with)}, hashed 2^{held.rounds} times",
+        "powers": f"{held.powers}, by {held.contributors_to_powers or 0} contributors",
+        "pending": held.pending,
+    }
+    for index, circuit in enumerate(held.circuits or [], start=1):
+        rows[f"circuit {index}"] = f"{circuit['scheme']}, {circuit['constraints']:,} constraints"
+        rows[f"start {index}"] = circuit["start"]
+        rows[f"state {index}"] = circuit["state"]
+        rows[f"key {index}"] = circuit["verification_key_id"]
+    for made in held.contributions or []:
+        for index, hash_ in enumerate(made["hashes"], start=1):
+            rows[f"hash {made['place']}.{index}"] = f"{hash_}  {escape(made['name'])}"
+    return rows
 
 
 def _of_report(report: dict[str, Any]) -> dict[str, str]:

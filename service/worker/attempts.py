@@ -12,7 +12,7 @@ from service.jobs.scheduling import claim_next
 from service.runtime import Runtime
 from service.worker.heartbeat import Heartbeat, Hold, end_stopped
 from service.worker.tasks import TASKS
-from zenerrors import Cancelled, InputError, ResourceError, ZenError
+from zenerrors import Cancelled, ConflictError, InputError, ResourceError, ZenError
 
 
 def run_next(runtime: Runtime, heartbeat: Heartbeat) -> None:
@@ -50,7 +50,7 @@ def _attempt(runtime: Runtime, hold: Hold) -> None:
     except Cancelled:
         with runtime.database.write() as session:
             end_stopped(Jobs(session), hold)
-    except InputError as error:
+    except (InputError, ConflictError) as error:  # nothing that another attempt would change
         with runtime.database.write() as session:
             Jobs(session).fail(claim, _problem_of(error))
     except Exception as error:

@@ -29,6 +29,10 @@ UNTYPED = {
         "ceremony",
         "zenserve basis import",
     ): "tests/service/test_key_install.py: powers that others contributed to",
+    (
+        "ceremony",
+        "ID=$(zenserve ceremonies",
+    ): "tests/service/test_ceremonies.py: powers that others contributed to",
     ("README", "sudo apt install"): "what .ci/run does in a clean checkout",
     ("gpu", "python -m bench.gpu"): "asks for a GPU",
     ("interoperability", ""): "tests/prover/iden3 does it with snarkjs, which is npm's",

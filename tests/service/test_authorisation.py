@@ -18,8 +18,9 @@ from fastapi.routing import iter_route_contexts
 from client import Model
 from service.api.access import SCOPES, Scope
 from service.app import create_app
+from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.storage.tables import LOCAL_TENANT
+from service.storage.tables import LOCAL_TENANT, Ceremony, Contribution
 from tests.service.accounts import (
     add_key,
     add_tenant,
@@ -96,6 +97,7 @@ class Rule:
 
 ANY = " ".join(SCOPES)
 SEE = "read admin"
+WITNESS = "read contribute admin"
 # What has an id in its path is in the order in which the owner can do all of it to the same thing.
 RULES = {
     "GET /v1/whoami": Rule(ANY, 200),
@@ -106,6 +108,7 @@ RULES = {
     "GET /v1/models/{model_id}/receipt": Rule(SEE, 200, 200),
     "GET /v1/models/{model_id}/registration": Rule(SEE, 200, 200),
     "GET /v1/models/{model_id}/architecture": Rule(SEE, 200, 200),
+    "PATCH /v1/models/{model_id}": Rule("register", 200),
     "POST /v1/models/{model_id}/cancel": Rule("register admin", 409, 409),
     "POST /v1/models/{model_id}/retry": Rule("register admin", 409, 409),
     "DELETE /v1/models/{model_id}": Rule("register", 409),
@@ -130,9 +133,21 @@ RULES = {
     "POST /v1/proofs/{proof_id}/cancel": Rule("prove admin", 409, 409),
     "POST /v1/proofs/{proof_id}/retry": Rule("prove admin", 409, 409),
     "DELETE /v1/proofs/{proof_id}": Rule("prove", 204),
-    "PUT /v1/uploads/{sha256}": Rule("prove register", 201),
-    "HEAD /v1/uploads/{sha256}": Rule("prove register", 200),
-    "DELETE /v1/uploads/{sha256}": Rule("prove register", 204),
+    "POST /v1/ceremonies": Rule("admin", 422),
+    "GET /v1/ceremonies": Rule(WITNESS, 200),
+    "GET /v1/ceremonies/{ceremony_id}": Rule(WITNESS, 200, 200),
+    "GET /v1/ceremonies/{ceremony_id}/events": Rule(WITNESS, 200, 200),
+    "GET /v1/ceremonies/{ceremony_id}/files/{sha256}": Rule(WITNESS, 404),
+    "POST /v1/ceremonies/{ceremony_id}/contributions": Rule("contribute", 422),
+    "GET /v1/contributions/{contribution_id}": Rule(WITNESS, 200, 200),
+    "POST /v1/contributions/{contribution_id}/cancel": Rule("contribute admin", 409, 409),
+    "POST /v1/ceremonies/{ceremony_id}/close": Rule("admin", 409, 409),
+    "POST /v1/ceremonies/{ceremony_id}/finish": Rule("admin", 409, 409),
+    "POST /v1/ceremonies/{ceremony_id}/cancel": Rule("admin", 409, 409),
+    "DELETE /v1/ceremonies/{ceremony_id}": Rule("admin", 204, 204),
+    "PUT /v1/uploads/{sha256}": Rule("prove register contribute", 201),
+    "HEAD /v1/uploads/{sha256}": Rule("prove register contribute", 200),
+    "DELETE /v1/uploads/{sha256}": Rule("prove register contribute", 204),
     "GET /v1/tenants": Rule("admin", 200),
     "POST /v1/tenants": Rule("admin", 422),
     "PATCH /v1/tenants/{tenant_id}": Rule("admin", 200, 200),
@@ -166,9 +181,20 @@ UNKNOWN = {
     "key_id": "key_000000000000",
     "webhook_id": "whk_000000000000000000000000",
     "delivery_id": "msg_000000000000000000000000",
+    "ceremony_id": "cer_000000000000000000000000",
+    "contribution_id": "ctb_000000000000000000000000",
     "sha256": hashlib.sha256(b"another file").hexdigest(),
 }
 FORMS = ("POST /v1/models", "POST /v1/datasets")
+BODIES: dict[str, dict[str, Any]] = {
+    "PATCH /v1/models/{model_id}": {"require_ceremony": False},
+    "POST /v1/ceremonies/{ceremony_id}/contributions": {
+        "states": [{"extends": "0" * 64, "sha256": "0" * 64}]
+    },
+    "POST /v1/ceremonies/{ceremony_id}/close": {"beacon": "a round of drand"},
+    "POST /v1/ceremonies/{ceremony_id}/finish": {"value": "0" * 64},
+}
+"""Good ones, where an empty one is refused before anything is looked for."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +210,7 @@ class World:
 
     def ask(self, route: str, key: str | None, things: dict[str, str]) -> httpx.Response:
         method, path = route.split(" ")
-        options: dict[str, Any] = {"json": {}}
+        options: dict[str, Any] = {"json": BODIES.get(route, {})}
         if route in FORMS:
             options = {"files": {"nothing": b""}}
         elif method == "PUT":
@@ -226,17 +252,32 @@ def _own(runtime: Runtime, http: httpx.Client, model_id: str) -> dict[str, str]:
     delivery = http.post(f"/v1/webhooks/{hook['id']}/test", headers=headers).json()
     for job in (dataset, proof):
         work_on(runtime, job["id"])
+    ceremony_id, contribution_id = _ceremony(runtime, model_id)
     return {
         "model_id": model_id,
         "dataset_id": dataset["id"],
         "commitment_id": commitment["id"],
         "proof_id": proof["id"],
+        "ceremony_id": ceremony_id,
+        "contribution_id": contribution_id,
         "sha256": sha256,
         "tenant_id": LOCAL_TENANT,
         "webhook_id": hook["id"],
         "delivery_id": delivery["id"],
         "key_id": key_id(add_key(runtime, "read")),
     }
+
+
+def _ceremony(runtime: Runtime, model_id: str) -> tuple[str, str]:
+    """One that is open, without circuits, and what somebody handed in to it and was refused."""
+    with runtime.database.write() as session:
+        opened = Jobs(session).create("cer_1", "ceremony")
+        refused = Jobs(session).create("ctb_1", "contribution")
+        opened.state, refused.state = "succeeded", "failed"
+        session.add(Ceremony(id=opened.id, model_id=model_id, name="c", asked=[], powers="0" * 64))
+        session.flush()
+        session.add(Contribution(id=refused.id, ceremony_id=opened.id))
+    return "cer_1", "ctb_1"
 
 
 def test_the_table_has_every_route(runtime: Runtime) -> None:
@@ -313,9 +354,10 @@ def test_what_is_another_tenant_s_is_not_there(world: World, route: str) -> None
         assert theirs.text.replace(world.things[name], "…") == unknown.text.replace(UNKNOWN[name], "…")
 
 
-# To PUT an upload is to bring one's own, and the key has to last for the owner.
+# To PUT an upload is to bring one's own, and the key and the ceremony have to last for the owner.
 @pytest.mark.parametrize(
-    "route", [r for r in RULES if "{" in r and not r.startswith(("PUT", "DELETE /v1/keys"))]
+    "route",
+    [r for r in RULES if "{" in r and not r.startswith(("PUT", "DELETE /v1/keys", "DELETE /v1/cere"))],
 )
 def test_what_admins_may_do_to_other_tenants_things(world: World, route: str) -> None:
     """With the route's own scopes as well: the openings and files of others stay theirs."""
@@ -360,7 +402,7 @@ def test_the_owner_may_do_it_all(world: World) -> None:
         statuses = [world.ask(route, world.owner[scope], world.things).status_code for scope in _split(rule)]
         expected = [rule.status] * len(statuses)
         if route.startswith(("DELETE /v1/uploads", "DELETE /v1/webhooks")):
-            expected[1:] = [404]  # it is gone
+            expected[1:] = [404] * (len(expected) - 1)  # it is gone
         if route.startswith("DELETE /v1/keys"):
             expected[0] = 403  # that key may read, and a key that may only manage has no power over it
         assert statuses == expected, route

@@ -191,9 +191,10 @@ def test_there_is_a_method_for_every_endpoint(keyed: Runtime) -> None:
 
     def answer(request: httpx.Request) -> httpx.Response:
         asked.add((request.method, re.sub(r"/(ID|[0-9a-f]{64})\b", "/{}", request.url.path)))
-        return httpx.Response(404)
+        return httpx.Response(201 if request.method == "PUT" else 404)
 
     some: dict[str, Any] = {"bytes": b"content", "Privacy": "public", "CommitmentKind": "input"}
+    some |= {"Sequence[str]": ["ID"], "Sequence[bytes]": [b"content"]}
     with Client("http://service", api_key="zen_x") as client:
         client._http = httpx.Client(base_url="http://service", transport=httpx.MockTransport(answer))
         for name, method in inspect.getmembers_static(Client):
@@ -206,7 +207,7 @@ def test_there_is_a_method_for_every_endpoint(keyed: Runtime) -> None:
                 with suppress(ApiError):
                     result = call(*positional, **keywords)
                     list(result if isinstance(result, Iterator) else [])
-        for resource in ("models", "datasets", "proofs"):
+        for resource in ("models", "datasets", "proofs", "ceremonies"):
             asked.add(("GET", f"/v1/{resource}/{{}}/events"))  # what wait and follow listen to
 
     paths = create_app(keyed).openapi()["paths"]

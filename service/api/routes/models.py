@@ -37,6 +37,7 @@ from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     Bits,
     Listing,
+    ModelChange,
     ModelSummary,
     ModelView,
     Name,
@@ -58,7 +59,7 @@ router = APIRouter(tags=["models"], route_class=ApiRoute)
 _FIELDS = (
     *("model", "calibration", "calibration_labels"),
     *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
-    *("name", "weight_privacy", "bits", "parent_id", "label"),
+    *("name", "weight_privacy", "bits", "parent_id", "label", "require_ceremony"),
 )
 
 
@@ -101,6 +102,10 @@ async def create_model(
         ResourceId | None,
         Form(description="The model that it is a new version of, both committed.", examples=["mdl_5d1f0c"]),
     ] = None,
+    require_ceremony: Annotated[
+        bool,
+        Form(description="Use keys of a ceremony alone, its registration's too: they have to be there."),
+    ] = False,
     idempotency_key: IdempotencyKey = None,
 ) -> ModelView:
     """Register a network: it is read, quantised and checked at once. A job then commits to its weights, if
@@ -112,7 +117,13 @@ async def create_model(
     files = [handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)]
     if calibration_labels is not None or calibration_labels_sha256 is not None:
         files.append(handed("calibration_labels", calibration_labels, calibration_labels_sha256))
-    row = Model(name=name, weight_privacy=weight_privacy, bits=bits, parent_id=parent_id)
+    row = Model(
+        name=name,
+        weight_privacy=weight_privacy,
+        bits=bits,
+        parent_id=parent_id,
+        require_ceremony=require_ceremony,
+    )
     submitted = partial(register, runtime, principal, request, row, files, labels, idempotency_key)
     model_id = await run_in_threadpool(submitted)
     response.headers["Location"] = f"/v1/models/{model_id}"
@@ -138,6 +149,19 @@ def list_models(
 @router.get("/models/{model_id}", responses=problems.responses(404))
 def get_model(runtime: RuntimeDep, principal: Reader, model_id: Id) -> ModelView:
     """A model, and how far its registration is."""
+    return _view(runtime, principal, model_id)
+
+
+@router.patch("/models/{model_id}", responses=problems.responses(400, 404, 415))
+def change_model(
+    runtime: RuntimeDep, principal: Registrar, body: ModelChange, request: Request, model_id: Id
+) -> ModelView:
+    """Say whether proofs of a model are made with keys of a ceremony alone. Then one for which there is a
+    development key only, or none, is refused (`conflict.ceremony`); those that are made stay what they are.
+    """
+    with runtime.database.write() as session:
+        Models(session, principal.tenant_id).get(model_id).require_ceremony = body.require_ceremony
+        audit.note(session, principal, "model.change", model_id, request)
     return _view(runtime, principal, model_id)
 
 
@@ -224,7 +248,9 @@ def register(
 
     ``files``: the model, its calibration and, if there are any, the calibration's labels.
     """
-    options = (row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files))
+    options = [row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files)]
+    if row.require_ceremony:
+        options.append("require_ceremony")
     terms = submission.terms(runtime, principal, b"model", options, labels or {}, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):

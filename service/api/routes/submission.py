@@ -16,15 +16,18 @@ from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.scheduling import admitted, hold_admissions, require_place
 from service.runtime import Runtime
 from service.settings import QueueName
-from service.storage.repositories import Datasets, Models, Proofs
+from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs
 from service.storage.tables import Dataset, Model, Proof
 from zenerrors import ConflictError, ZenError
 
 Added = TypeVar("Added")
-_ROWS: Final[dict[str, type[Models] | type[Datasets] | type[Proofs]]] = {
+_Rows = type[Models] | type[Datasets] | type[Proofs] | type[Ceremonies] | type[Contributions]
+_ROWS: Final[dict[str, _Rows]] = {
     "model": Models,
     "dataset": Datasets,
     "proof": Proofs,
+    "ceremony": Ceremonies,
+    "contribution": Contributions,
 }
 
 

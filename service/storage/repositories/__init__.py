@@ -1,6 +1,7 @@
 """Queries, by what they are about. Those on jobs are ``service.jobs.lifecycle``."""
 
 from service.storage.repositories.artifacts import Artifacts
+from service.storage.repositories.ceremonies import Ceremonies, Contributions
 from service.storage.repositories.resources import (
     Circuits,
     Commitments,
@@ -15,8 +16,10 @@ from service.storage.repositories.resources import (
 
 __all__ = [
     "Artifacts",
+    "Ceremonies",
     "Circuits",
     "Commitments",
+    "Contributions",
     "Datasets",
     "Models",
     "Proofs",

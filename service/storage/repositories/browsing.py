@@ -28,7 +28,7 @@ from service.storage.tables import (
 )
 from zenerrors import NotFoundError
 
-KINDS = ("proof", "accuracy", "model", "dataset", "shard")
+KINDS = ("proof", "accuracy", "model", "dataset", "shard", "ceremony", "contribution")
 
 Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
 

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session, contains_eager, defer, raiseload
 
 from service.storage.paging import Page, Place, Window, page
 from service.storage.repositories.labelled import Labelled
-from service.storage.tables import Commitment, Dataset, Job, Model, Proof, Scheme
+from service.storage.tables import Ceremony, Commitment, Dataset, Job, Model, Proof, Scheme
 
-Made = TypeVar("Made", Model, Dataset, Proof)
+Made = TypeVar("Made", Model, Dataset, Proof, Ceremony)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class Lists:
     def datasets(self, filters: Filters, window: Window) -> Page[Dataset]:
         big = (defer(Dataset.shards), raiseload(Dataset.model))
         rows = self._rows(select(Dataset), Dataset, ("dataset",), filters, window).options(*big)
+        return self._page(self._session.scalars(rows).all(), window)
+
+    def ceremonies(self, filters: Filters, window: Window) -> Page[Ceremony]:
+        rows = self._rows(select(Ceremony), Ceremony, ("ceremony",), filters, window)
         return self._page(self._session.scalars(rows).all(), window)
 
     def proofs(self, filters: Filters, window: Window) -> Page[tuple[Proof, dict[str, Any] | None]]:

@@ -12,6 +12,7 @@ from service.storage.tables import (
     TERMINAL,
     ApiKey,
     AuditEntry,
+    Ceremony,
     Commitment,
     Dataset,
     Delivery,
@@ -23,7 +24,9 @@ from service.storage.tables import (
     Webhook,
 )
 
-Kind = Literal["delivery", "webhook", "key", "upload", "job", "proof", "dataset", "commitment", "model"]
+Kind = Literal[
+    "delivery", "webhook", "key", "upload", "job", "proof", "dataset", "commitment", "ceremony", "model"
+]
 
 
 class Remains:
@@ -73,5 +76,6 @@ def _of(tenant_id: str) -> dict[Kind, Select[str]]:
         "proof": select(Proof.id).join(Job).where(mine, over),
         "dataset": select(Dataset.id).join(Job).where(mine, over),
         "commitment": select(Commitment.id).where(Commitment.tenant_id == tenant_id),
+        "ceremony": select(Ceremony.id).join(Job, Job.id == Ceremony.id).where(mine, over),
         "model": select(Model.id).join(Job).where(mine, over),
     }

@@ -20,9 +20,11 @@ from service.storage.tables import (
     TERMINAL,
     Artifact,
     Base,
+    CeremonyCircuit,
     Circuit,
     Commitment,
     Dataset,
+    HandedState,
     Job,
     Model,
     Proof,
@@ -290,6 +292,11 @@ class Circuits:
         models = update(Model).where(Model.verification_key_id == earlier)
         self._session.execute(models.values(verification_key_id=key.id))
 
+    def of_network(self, network: str) -> Sequence[VerificationKey]:
+        """The keys that proofs are made with now, of the circuits of this network."""
+        of_it = VerificationKey.circuit["network"].as_string() == network
+        return self._session.scalars(select(VerificationKey).join(Circuit).where(of_it)).all()
+
     def used(self, digest: str, backend: str, timings: Mapping[str, float] | None) -> None:
         """Count a proof, and learn from how long its stages took, if they are given."""
         circuit = self._session.get_one(
@@ -338,6 +345,9 @@ def stored(session: Session) -> set[str]:
         Proof.input,
         Artifact.digest,
         Upload.content,
+        CeremonyCircuit.statement,
+        CeremonyCircuit.state,
+        HandedState.content,
     )
     return {digest for column in columns for digest in session.scalars(select(column)) if digest}
 

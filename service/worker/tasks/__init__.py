@@ -8,6 +8,7 @@ from collections.abc import Callable
 from service.runtime import Runtime
 from service.worker.heartbeat import Hold
 from service.worker.tasks.accuracy import prove_accuracy, prove_shard
+from service.worker.tasks.ceremonies import open_ceremony, take_contribution
 from service.worker.tasks.datasets import commit_dataset
 from service.worker.tasks.proofs import make_proof
 from service.worker.tasks.registration import register_model
@@ -18,4 +19,6 @@ TASKS: dict[str, Callable[[Runtime, Hold], None]] = {
     "proof": make_proof,
     "accuracy": prove_accuracy,
     "shard": prove_shard,
+    "ceremony": open_ceremony,
+    "contribution": take_contribution,
 }

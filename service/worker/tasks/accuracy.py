@@ -49,7 +49,7 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         proof = Proofs(session).get(shard.proof_id)
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset)
-    keys = steps.require_keys(runtime, hold, circuit)
+    keys = steps.require_keys(runtime, hold, circuit, proof.model)
     batch = batches[shard.position]
     assert shard.opening is not None  # noqa: S101  it is there until the proof is over
     part = open_openings(runtime, dataset).parts[shard.position]
@@ -73,7 +73,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset)
     basis = bases.load_basis(runtime)
-    keys = steps.require_keys(runtime, hold, circuit)
+    keys = steps.require_keys(runtime, hold, circuit, proof.model)
     counts, openings = [], []
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))

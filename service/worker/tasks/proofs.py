@@ -23,7 +23,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     secrets = sealed.get_secrets(runtime, f"input:{proof.id}", proof.input)
     quantised = sealed.open_network(runtime, proof.model)
     task = engine.task(quantised, proof.scheme, proof.model.weight_privacy, proof.request, secrets)
-    keys = steps.require_keys(runtime, hold, task.circuit)
+    keys = steps.require_keys(runtime, hold, task.circuit, proof.model)
     openings = steps.model_opening(runtime, proof.model)
     openings |= {name: secret.opening for name, secret in secrets.items() if secret.opening}
     statement = make_statement(

@@ -32,10 +32,10 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
     quantised = sealed.open_network(runtime, model)
     committed: tuple[Opening, ProofDocument] | None = None
     if model.weight_privacy == "committed":
-        committed = _commit(runtime, hold, quantised, parent)
+        committed = _commit(runtime, hold, quantised, model, parent)
     hold.progress("compile", 0.0)
     circuit = engine.compile_circuit(quantised, "inference", weight_privacy=model.weight_privacy)
-    keys = steps.require_keys(runtime, hold, circuit)
+    keys = steps.require_keys(runtime, hold, circuit, model)
     with runtime.database.write() as session:
         if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
             model = Models(session).get(model.id)
@@ -52,7 +52,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
 
 
 def _commit(
-    runtime: Runtime, hold: Hold, quantised: bytes, parent: Model | None
+    runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent: Model | None
 ) -> tuple[Opening, ProofDocument]:
     """A commitment to the network, and the proof of its registration."""
     basis = bases.require_basis(runtime, hold.progress)
@@ -62,7 +62,7 @@ def _commit(
     hold.progress("compile", 0.0)
     circuit = engine.compile_circuit(quantised, "registration")
     assert isinstance(circuit, Registration)  # noqa: S101  narrows the type
-    keys = steps.require_keys(runtime, hold, circuit)
+    keys = steps.require_keys(runtime, hold, circuit, model)
     statement = make_statement(
         keys.file.circuit,
         keys.file.reference,

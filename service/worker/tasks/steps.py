@@ -13,9 +13,11 @@ from client.documents import KeyFile, ProofDocument, Statement
 from client.verification import judge
 from kernels import FrArray
 from prover import Opening
+from prover.verifying_key import CEREMONY
 from service import engine
 from service.basis import load_basis
 from service.jobs.lifecycle import Jobs
+from service.keys import none_yet
 from service.runtime import Runtime
 from service.storage import tables
 from service.storage.repositories import Circuits, key_file
@@ -45,13 +47,20 @@ def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
     return {"model": Opening.from_bytes(bytes.fromhex(model.commitment) + data)}
 
 
-def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit) -> Keys:
-    """The keys of a circuit, made where there are none yet. Stages: those of ``prover.setup``, "store"."""
+def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -> Keys:
+    """The keys of a circuit, made where there are none yet. Stages: those of ``prover.setup``, "store".
+
+    Raises ``ConflictError`` (``conflict.ceremony``) where they are not of a ceremony, and the model takes no
+    others.
+    """
     # What the circuit links to was committed over the basis: so it is there.
     basis = load_basis(runtime) if circuit.commitments else None
     digest, store = engine.circuit_digest(circuit, basis), runtime.store
     with runtime.database.read() as session:
-        if known := Circuits(session).find(digest):
+        known = Circuits(session).find(digest)
+        if model.require_ceremony and not (known and key_file(known.verification_key).setup == CEREMONY):
+            raise none_yet()
+        if known:
             return _keys(runtime, known, hold.backend, fresh=False)
     engine.require_memory(circuit, runtime.settings.threads)
     _expect(runtime, hold, circuit, with_setup=True)

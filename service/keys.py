@@ -1,0 +1,79 @@
+"""Keys of ceremonies: put in the place of the service's own, and asked for where a model takes no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from client.documents import KeyFile
+from client.keys import opened
+from prover import CommitmentBasis, VerifyingKey
+from prover.verifying_key import CEREMONY
+from service import basis as bases
+from service import engine
+from service.runtime import Runtime
+from service.storage.repositories import Circuits
+from service.storage.tables import Model
+from zenerrors import ConflictError
+
+_FORM: Final = ("scheme", "privacy", "reveal", "top", "batch")
+
+
+def circuit_of(runtime: Runtime, key: KeyFile) -> str:
+    """The digest of the circuit whose key this is. Raises ``ConflictError`` (``conflict.basis``) where it
+    links to another basis than the service's.
+    """
+    verifying = opened(key).verifying
+    identity = {"statement": verifying.statement_digest.hex(), "circuit": key.circuit}
+    return engine.digest_of(identity, _same_basis(runtime, verifying))
+
+
+def install(session: Session, circuit: str, stored: str, size: int, key: KeyFile) -> None:
+    """Have proofs of this circuit made with the proving key in the store, of ``size`` bytes, from now on."""
+    Circuits(session).replace(circuit, stored, key, key.circuit["constraints"]["total"], size)
+
+
+def form_of(description: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells a circuit from others of the same network: of ``Circuit.describe``."""
+    return {name: description[name] for name in _FORM if name in description}
+
+
+def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) -> None:
+    """Raises ``ConflictError`` (``conflict.ceremony``) where the model takes keys of ceremonies alone, and
+    there is none for the form that is ``wanted``: as ``form_of`` has it, at least in part.
+    """
+    if not model.require_ceremony:
+        return
+    for key in Circuits(session).of_network(model.network or ""):
+        form = form_of(key.circuit)
+        privacy = form["privacy"] | wanted.get("privacy", {}) == form["privacy"]
+        rest = form | {name: wanted[name] for name in wanted if name != "privacy"} == form
+        if privacy and rest and key.document["setup"] == CEREMONY:
+            return
+    raise none_yet()
+
+
+def none_yet() -> ConflictError:
+    return ConflictError(
+        "conflict.ceremony",
+        "the model requires keys of a ceremony, and for this form of proof there is none: open a ceremony for"
+        " it (POST /v1/ceremonies, `zenserve ceremonies open`), or set require_ceremony to false"
+        " (PATCH /v1/models/{id})",
+        field="require_ceremony",
+    )
+
+
+def _same_basis(runtime: Runtime, key: VerifyingKey) -> CommitmentBasis | None:
+    """The service's basis, if the key links to one."""
+    if key.basis is None:
+        return None
+    basis = bases.load_basis(runtime) if bases.find_basis(runtime) else None
+    if basis is None or basis.identity != key.basis:
+        raise ConflictError(
+            "conflict.basis",
+            "the key links to commitments over another basis than this service has: hold the ceremony over"
+            " the powers of tau that `zenserve basis import` gave the service",
+        )
+    return basis

@@ -1,0 +1,513 @@
+"""Ceremonies over HTTP: from their opening by way of contributors and a beacon to proofs with their keys."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prover.reference
+from client import ApiError, Client, Model
+from client.documents import KeyFile, ProofDocument
+from client.keys import opened
+from client.resources import Ceremony, CircuitFields, Contribution
+from client.verification import judge
+from kernels import g1
+from prover import ceremony, powers_of_tau
+from prover.ceremony import Beacon, State
+from prover.iden3.ptau import read_ptau, write_ptau
+from prover.statement_file import load_statement
+from service import basis as bases
+from service import cli
+from service.beat.retention import forget
+from service.runtime import Runtime
+from service.storage.repositories import Contributions, stored
+from service.worker.attempts import run_next
+from service.worker.heartbeat import Heartbeat
+from tests.service.conftest import open_runtime
+from tests.service.support import heart, labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
+
+MAX_BODY_BYTES = 8 << 20
+INPUT = [0.1, 0.2, 0.3, 0.4]
+SHARD = 3
+FORMS = ({"scheme": "registration"}, {"scheme": "inference"}, {"scheme": "accuracy", "shard_size": SHARD})
+VALUE = hashlib.sha256(b"what nobody knew").hexdigest()
+
+
+@pytest.fixture(scope="module")
+def powers_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("powers") / "p.ptau"
+    write_ptau(file, powers_of_tau.generate(9))
+    return file
+
+
+@pytest.fixture(scope="module")
+def _powers_of_two_people() -> Iterator[None]:
+    """Such are snarkjs' to make: these are one party's, and pass for others'."""
+    bases._load.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "service.basis.read_ptau",
+            lambda *given, **how: replace(read_ptau(*given, **how), contributions=2),
+        )
+        yield
+    bases._load.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def begun(
+    powers_file: Path, tmp_path_factory: pytest.TempPathFactory, _powers_of_two_people: None
+) -> tuple[Path, str, str]:
+    """A data directory with a model and an open ceremony for its inference, to be copied; their ids."""
+    folder = tmp_path_factory.mktemp("begun") / "data"
+    runtime = open_runtime(folder, max_body_bytes=MAX_BODY_BYTES)
+    bases.import_powers(runtime, powers_file, read_ptau(powers_file))
+    with serving(runtime) as url, Client(url) as client:
+        model = registered(runtime, client)
+        held = open_for(runtime, client, model, [{"scheme": "inference"}])
+    runtime.close()
+    return folder, model.id, held.id
+
+
+@pytest.fixture
+def runtime(begun: tuple[Path, str, str], tmp_path: Path) -> Iterator[Runtime]:
+    shutil.copytree(begun[0], tmp_path / "data")
+    runtime = open_runtime(tmp_path / "data", max_body_bytes=MAX_BODY_BYTES)
+    yield runtime
+    runtime.close()
+
+
+@pytest.fixture
+def api(runtime: Runtime) -> Iterator[Client]:
+    with serving(runtime) as url, Client(url, retry_seconds=0) as client:
+        yield client
+
+
+@pytest.fixture
+def model(begun: tuple[Path, str, str], api: Client) -> Model:
+    return api.get_model(begun[1])
+
+
+@pytest.fixture
+def held(begun: tuple[Path, str, str], api: Client) -> Ceremony:
+    return api.get_ceremony(begun[2])
+
+
+def registered(runtime: Runtime, api: Client, **how: object) -> Model:
+    model = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="committed", **how)  # type: ignore[arg-type]
+    work_on(runtime, model.id)
+    return api.get_model(model.id)
+
+
+def open_for(runtime: Runtime, api: Client, model: Model, circuits: Sequence[object] = FORMS) -> Ceremony:
+    opened = api.open_ceremony(model.id, circuits, name="for production")  # type: ignore[arg-type]
+    assert opened.phase == "opening"
+    work_on(runtime, opened.id)
+    opened = api.get_ceremony(opened.id)
+    assert (opened.state, opened.phase) == ("succeeded", "open"), opened.problem
+    return opened
+
+
+def fetched(api: Client, held: Ceremony, folder: Path) -> list[State]:
+    """The present states, as a contributor loads them."""
+    states = []
+    for circuit in held.circuits or []:
+        file = folder / circuit["state"]
+        file.write_bytes(api.get_ceremony_file(held.id, circuit["state"]))
+        assert file.stat().st_size == circuit["size"]
+        states.append(State.load(file))
+    return states
+
+
+def made(states: Sequence[State], name: str, folder: Path) -> list[bytes]:
+    files = []
+    for index, state in enumerate(states):
+        ceremony.contribute(state, name).save(folder / f"{name}{index}")
+        files.append((folder / f"{name}{index}").read_bytes())
+    return files
+
+
+def contribute(runtime: Runtime, api: Client, ceremony_id: str, name: str, folder: Path) -> Contribution:
+    held = api.get_ceremony(ceremony_id)
+    files = made(fetched(api, held, folder), name, folder)
+    contribution = api.create_contribution(held.id, extends(held), files)
+    assert contribution.state == "queued"
+    assert api.get_ceremony(held.id).pending == contribution.id
+    work_on(runtime, contribution.id)
+    contribution = api.get_contribution(contribution.id)
+    assert contribution.state == "succeeded", contribution.problem
+    return contribution
+
+
+def extends(held: Ceremony) -> list[str]:
+    return [circuit["state"] for circuit in held.circuits or []]
+
+
+def finish(runtime: Runtime, api: Client, ceremony_id: str) -> Ceremony:
+    assert api.close_ceremony(ceremony_id, "a round of drand", rounds=2).phase == "closing"
+    closing = api.finish_ceremony(ceremony_id, VALUE)
+    work_on(runtime, closing.id)
+    assert api.get_contribution(closing.id).state == "succeeded", api.get_contribution(closing.id).problem
+    return api.get_ceremony(ceremony_id)
+
+
+def accepted(document: ProofDocument, key: KeyFile) -> None:
+    """By the client, and by the slow reference."""
+    statement = document.statement
+    assert (statement.verification_key.setup, statement.verification_key.id) == ("ceremony", key.id)
+    assert judge(document, key).valid
+    verifying, circuit, *_ = opened(key)
+    if statement.dataset is None:
+        public = [statement.scalar, *circuit.public_values(statement.values)]
+        commitments = [bytes.fromhex(statement.commitments["model"])]
+        proof = bytes.fromhex(document.proofs[0])
+        assert prover.reference.verify(verifying, public, proof, commitments)
+
+
+def refusal(call: Callable[[], object]) -> ApiError:
+    with pytest.raises(ApiError) as error:
+        call()
+    return error.value
+
+
+def test_three_contributors_and_a_beacon(
+    runtime: Runtime, api: Client, model: Model, tmp_path: Path, powers_file: Path
+) -> None:
+    """Registration, inference and accuracy of one model, their keys made in one ceremony."""
+    before = api.create_proof(model.id, INPUT)
+    work_on(runtime, before.id)
+    held = open_for(runtime, api, model)
+    assert [circuit["scheme"] for circuit in held.circuits or []] == ["registration", "inference", "accuracy"]
+    hashes = [
+        contribute(runtime, api, held.id, name, tmp_path).hashes or [] for name in ("Ada", "Emmy", "Sofja")
+    ]
+    held = finish(runtime, api, held.id)
+    assert (held.phase, held.beacon, held.contributors_to_powers) == ("finished", VALUE, 2)
+    names = [each["name"] for each in held.contributions or []]
+    assert names == ["Ada", "Emmy", "Sofja", Beacon(bytes.fromhex(VALUE), 2).name]
+
+    powers = replace(read_ptau(powers_file), contributions=2)
+    assert hashlib.sha256(powers_file.read_bytes()).hexdigest() == held.powers
+    keys = {}
+    for index, (circuit, state) in enumerate(
+        zip(held.circuits or [], fetched(api, held, tmp_path), strict=True)
+    ):
+        key = KeyFile.model_validate(api.get_verification_key(circuit["verification_key_id"]))
+        statement = tmp_path / "statement"
+        statement.write_bytes(api.get_ceremony_file(held.id, circuit["statement"]))
+        made_again = ceremony.finish(state, load_statement(statement), powers)
+        assert made_again.verifying_key == opened(key).verifying
+        assert [hash_.hex() for hash_ in made_again.verifying_key.contributions][:3] == [
+            each[index] for each in hashes
+        ]
+        keys[circuit["scheme"]] = key
+
+    assert api.get_model(model.id).setup == "ceremony"
+    proof = api.create_proof(model.id, INPUT)
+    work_on(runtime, proof.id)
+    accepted(ProofDocument.model_validate(api.get_proof_document(proof.id)), keys["inference"])
+    dataset = api.create_dataset(model.id, *labelled(5), privacy="public", shard_size=SHARD)
+    work_on(runtime, dataset.id)
+    accuracy = api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
+    work_on_all(runtime, accuracy.id)
+    accepted(ProofDocument.model_validate(api.get_proof_document(accuracy.id)), keys["accuracy"])
+    version = registered(runtime, api, parent_id=model.id, require_ceremony=True)
+    accepted(ProofDocument.model_validate(api.get_registration(version.id)), keys["registration"])
+    earlier = ProofDocument.model_validate(api.get_proof_document(before.id))
+    assert earlier.statement.verification_key.setup == "development"
+    assert api.verify(earlier.model_dump(mode="json")).valid
+
+
+def test_a_stale_contribution_is_told_to_fetch_again(
+    runtime: Runtime, api: Client, held: Ceremony, tmp_path: Path
+) -> None:
+    stale = made(fetched(api, held, tmp_path), "Eve", tmp_path)
+    contribute(runtime, api, held.id, "Ada", tmp_path)
+    refused = refusal(lambda: api.create_contribution(held.id, extends(held), stale))
+    assert (refused.status, refused.code) == (409, "conflict.stale")
+    assert "fetch" in refused.detail
+    gone = refusal(lambda: api.get_ceremony_file(held.id, extends(held)[0]))
+    assert gone.status == 404
+
+
+def test_one_is_verified_at_a_time(runtime: Runtime, api: Client, held: Ceremony, tmp_path: Path) -> None:
+    states = fetched(api, held, tmp_path)
+    first = api.create_contribution(held.id, extends(held), made(states, "Ada", tmp_path))
+    second = made(states, "Emmy", tmp_path)
+    refused = refusal(lambda: api.create_contribution(held.id, extends(held), second))
+    assert (refused.status, refused.code) == (409, "conflict.contribution")
+    assert refusal(lambda: api.close_ceremony(held.id, "drand")).code == "conflict.contribution"
+    assert api.cancel_contribution(first.id).state == "canceled"
+    taken = api.create_contribution(held.id, extends(held), second)
+    work_on(runtime, taken.id)
+    assert [each["name"] for each in api.get_ceremony(held.id).contributions or []] == ["Emmy"]
+    with runtime.database.read() as session:
+        assert Contributions(session).over_with_handed()
+    forget(runtime)
+    with runtime.database.read() as session:
+        assert not Contributions(session).over_with_handed()
+
+
+def test_the_same_request_again_is_the_same_contribution(
+    runtime: Runtime, api: Client, held: Ceremony, tmp_path: Path
+) -> None:
+    files = made(fetched(api, held, tmp_path), "Ada", tmp_path)
+    first, again = (
+        api.create_contribution(held.id, extends(held), files, idempotency_key="once") for _ in range(2)
+    )
+    assert first.id == again.id
+
+
+def test_what_has_another_size_is_not_even_read(api: Client, held: Ceremony) -> None:
+    refused = refusal(lambda: api.create_contribution(held.id, extends(held), [b"no state"]))
+    assert (refused.status, refused.code, refused.field) == (422, "request.size", "states.0.sha256")
+
+
+def shams(state: State, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Files of the right size that are no contribution to ``state``, which has two; and why."""
+    (folder / "zeros").write_bytes(bytes(state.file_bytes(3)))
+    yield "file.magic", folder / "zeros"
+    honest = ceremony.contribute(state, "Eve")
+    ic = honest.ic.copy()
+    ic[1] = g1.add(ic[1:2], g1.generator[None])[0]
+    replace(honest, ic=ic).save(folder / "ic")
+    yield "ceremony.contribution", folder / "ic"  # the proofs are for another origin
+    private = honest.private.copy()
+    private[0] = g1.add(private[:1], g1.generator[None])[0]
+    replace(honest, private=private).save(folder / "private")
+    yield "ceremony.key", folder / "private"
+    first, *others = honest.contributions
+    replace(honest, contributions=(others[0], first, *others[1:])).save(folder / "order")
+    yield "ceremony.contribution", folder / "order"
+    ceremony.add_beacon(state, Beacon(bytes(32), 0)).save(folder / "beacon")
+    yield "ceremony.beacon", folder / "beacon"
+
+
+def test_forgeries_are_refused_and_others_go_on(
+    runtime: Runtime, api: Client, held: Ceremony, tmp_path: Path
+) -> None:
+    start = fetched(api, held, tmp_path)[0]
+    for name in ("Ada", "Emmy"):
+        contribute(runtime, api, held.id, name, tmp_path)
+    held = api.get_ceremony(held.id)
+    state = fetched(api, held, tmp_path)[0]
+
+    alone = start
+    for _ in range(3):
+        alone = ceremony.contribute(alone, "Eve")
+    alone.save(tmp_path / "alone")
+    for code, file in [*shams(state, tmp_path), ("ceremony.extends", tmp_path / "alone")]:
+        sham = api.create_contribution(held.id, extends(held), [file.read_bytes()])
+        work_on(runtime, sham.id)
+        sham = api.get_contribution(sham.id)
+        assert (sham.state, (sham.problem or {})["code"]) == ("failed", code)
+    assert extends(api.get_ceremony(held.id)) == extends(held)
+    contribute(runtime, api, held.id, "Sofja", tmp_path)
+
+
+def test_all_circuits_under_one_name(runtime: Runtime, api: Client, model: Model, tmp_path: Path) -> None:
+    held = open_for(runtime, api, model, [{"scheme": "inference"}, {"scheme": "registration"}])
+    states = fetched(api, held, tmp_path)
+    files = [*made(states[:1], "Ada", tmp_path), *made(states[1:], "Eve", tmp_path)]
+    for handed in (files[:1], files[:1] * 2):
+        given = extends(held)[: len(handed)]
+        refused = refusal(partial(api.create_contribution, held.id, given, handed))
+        assert refused.status == 422
+        assert (refused.field or "").startswith("states")
+    mixed = api.create_contribution(held.id, extends(held), files)
+    work_on(runtime, mixed.id)
+    assert (api.get_contribution(mixed.id).problem or {})["code"] == "ceremony.name"
+
+
+def test_phases_follow_each_other(runtime: Runtime, api: Client, held: Ceremony, tmp_path: Path) -> None:
+    wrong = "conflict.ceremony_phase"
+    assert refusal(lambda: api.close_ceremony(held.id, "drand")).code == wrong  # nobody has contributed
+    assert refusal(lambda: api.finish_ceremony(held.id, VALUE)).code == wrong
+    contribute(runtime, api, held.id, "Ada", tmp_path)
+    api.close_ceremony(held.id, "drand, round 1")
+    assert refusal(lambda: api.close_ceremony(held.id, "drand, round 2")).code == wrong
+    late = made(fetched(api, api.get_ceremony(held.id), tmp_path), "Eve", tmp_path)
+    now = extends(api.get_ceremony(held.id))
+    assert refusal(lambda: api.create_contribution(held.id, now, late)).code == wrong
+    closing = api.finish_ceremony(held.id, VALUE)
+    work_on(runtime, closing.id)
+    assert api.get_ceremony(held.id).phase == "finished"
+    assert refusal(lambda: api.finish_ceremony(held.id, VALUE)).code == wrong
+    api.delete_ceremony(held.id)
+    assert refusal(lambda: api.get_ceremony(held.id)).status == 404
+    assert refusal(lambda: api.get_contribution(closing.id)).status == 404
+
+
+def test_downloads_are_taken_up_where_they_broke_off(
+    api: Client, held: Ceremony, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = extends(held)[0]
+    whole = api.get_ceremony_file(held.id, state)
+    monkeypatch.setattr("client.ceremonies._PIECE_BYTES", len(whole) // 3)
+    assert api.get_ceremony_file(held.id, state) == whole
+    path, wanted = f"/v1/ceremonies/{held.id}/files/{state}", {"Range": "bytes=5-"}
+    part = api._http.get(path, headers=wanted)
+    assert (part.status_code, part.content, part.headers["ETag"]) == (206, whole[5:], f'"{state}"')
+    beyond = api._http.get(path, headers={"Range": f"bytes={len(whole)}-"})
+    assert beyond.status_code == 416
+
+
+def test_a_service_without_powers_holds_no_ceremony(url: str, prepared: tuple[Path, Model]) -> None:
+    with Client(url) as client:
+        refused = refusal(lambda: client.open_ceremony(prepared[1].id, [{"scheme": "inference"}]))
+    assert (refused.status, refused.code) == (409, "conflict.powers")
+    assert "zenserve basis import" in refused.detail
+
+
+@pytest.mark.parametrize(
+    ("circuit", "field"),
+    [
+        ({}, "circuits.0"),
+        ({"scheme": "registration", "reveal": "label"}, "circuits.0"),
+        ({"scheme": "accuracy"}, "circuits.0"),
+        ({"scheme": "inference", "reveal": "top"}, "circuits.0"),
+        ({"scheme": "inference", "verification_key_id": "5d"}, "circuits.0"),
+        ({"verification_key_id": "5d" * 32}, "verification_key_id"),
+    ],
+)
+def test_circuits_that_are_none(api: Client, model: Model, circuit: CircuitFields, field: str) -> None:
+    refused = refusal(lambda: api.open_ceremony(model.id, [circuit]))
+    assert refused.status in (404, 422)
+    assert refused.field == field
+
+
+def test_a_circuit_by_its_key_and_not_twice(runtime: Runtime, api: Client, model: Model) -> None:
+    by_key: CircuitFields = {"verification_key_id": model.verification_key_id or ""}
+    held = open_for(runtime, api, model, [by_key])
+    assert (held.circuits or [])[0]["form"]["reveal"] == "label"
+    twice = api.open_ceremony(model.id, [by_key, {"scheme": "inference"}])
+    work_on(runtime, twice.id)
+    twice = api.get_ceremony(twice.id)
+    assert (twice.state, twice.phase) == ("failed", "opening")
+    assert (twice.problem or {})["field"] == "circuits"
+
+
+def test_powers_that_are_too_few(runtime: Runtime, api: Client, model: Model) -> None:
+    large = api.open_ceremony(model.id, [{"scheme": "accuracy", "shard_size": 50}])
+    work_on(runtime, large.id)
+    assert (api.get_ceremony(large.id).problem or {})["code"] == "ceremony.powers_too_small"
+
+
+def test_files_of_another_ceremony_at_the_same_state_stay(
+    runtime: Runtime, api: Client, model: Model, held: Ceremony
+) -> None:
+    other = open_for(runtime, api, model, [{"scheme": "inference"}])
+    assert extends(other) == extends(held)
+    api.delete_ceremony(held.id)
+    runtime.store.delete_others(_stored(runtime), age_seconds=-60.0)
+    assert api.get_ceremony_file(other.id, extends(other)[0])
+    assert api.get_ceremony_file(other.id, other.powers)
+
+
+def _stored(runtime: Runtime) -> set[str]:
+    with runtime.database.read() as session:
+        return stored(session)
+
+
+def test_a_model_can_require_a_ceremony(
+    runtime: Runtime, api: Client, model: Model, held: Ceremony, tmp_path: Path
+) -> None:
+    """Then no development key makes a proof of it: neither at the door, nor in a worker."""
+    queued = api.create_proof(model.id, INPUT)
+    assert api.change_model(model.id, require_ceremony=True).require_ceremony
+    work_on(runtime, queued.id)
+    assert (api.get_proof(queued.id).problem or {})["code"] == "conflict.ceremony"
+    for ask in (api.create_proof, api.dry_run):
+        refused = refusal(partial(ask, model.id, INPUT))
+        assert (refused.status, refused.code) == (409, "conflict.ceremony")
+        assert "POST /v1/ceremonies" in refused.detail
+
+    contribute(runtime, api, held.id, "Ada", tmp_path)
+    finish(runtime, api, held.id)
+    proof = api.create_proof(model.id, INPUT)
+    work_on(runtime, proof.id)
+    statement = api.get_proof_document(proof.id)["statement"]
+    assert statement["verification_key"]["setup"] == "ceremony"
+    assert refusal(lambda: api.create_proof(model.id, INPUT, reveal="logits")).code == "conflict.ceremony"
+    dataset = api.create_dataset(model.id, *labelled(3), privacy="public", shard_size=SHARD)
+    work_on(runtime, dataset.id)
+    refused = refusal(lambda: api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id))
+    assert refused.code == "conflict.ceremony"
+    assert not api.change_model(model.id, require_ceremony=False).require_ceremony
+    api.create_proof(model.id, INPUT, reveal="logits")
+
+
+def test_a_model_that_requires_one_is_registered_with_its_keys_alone(
+    runtime: Runtime, api: Client, model: Model
+) -> None:
+    version = registered(runtime, api, parent_id=model.id, require_ceremony=True)
+    assert version.require_ceremony
+    assert (version.state, (version.problem or {})["code"]) == ("failed", "conflict.ceremony")
+
+
+@pytest.fixture
+def run(api: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run ``zenserve ceremonies``: its exit code, standard output and standard error."""
+    monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["zenserve", "ceremonies", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+def test_from_the_command_line(run: Any, runtime: Runtime, model: Model, tmp_path: Path) -> None:
+    named = f"inference:reveal=top,top=2,input_privacy=public --circuit {model.verification_key_id}"
+    code, out, _ = run("open", model.id, "--no-wait", "--field", "id", "--circuit", *named.split())
+    assert code == 0
+    ceremony_id = out.strip()
+    work_on(runtime, ceremony_id)
+    with heart(runtime) as heartbeat, working(runtime, heartbeat):
+        code, out, err = run("join", ceremony_id, "--name", "[red]Ada")
+        assert (code, "[red]Ada" in out) == (0, True), err
+        hashes = [line.split()[-1] for line in out.splitlines() if line.split()[0] == "hash"]
+        assert run("close", ceremony_id, "--beacon", "drand, round 1")[0] == 0
+        assert run("join", ceremony_id, "--name", "Eve")[0] == 2
+        assert run("finish", ceremony_id, "--value", VALUE)[0] == 0
+    code, out, _ = run("show", ceremony_id)
+    assert code == 0
+    assert all(hash_ in out for hash_ in hashes)
+    assert "finished" in out
+    assert ceremony_id in run("list")[1]
+    assert run("fetch", ceremony_id, "-o", tmp_path / "all")[0] == 0
+    for index in range(2):
+        state = State.load(tmp_path / f"all/{index}.state")
+        statement = load_statement(tmp_path / f"all/{index}.stmt")
+        powers = replace(read_ptau(tmp_path / "all/powers.ptau"), contributions=2)
+        ceremony.verify(state, statement, powers)
+    assert run("delete", ceremony_id)[0] == 0
+
+
+@contextmanager
+def working(runtime: Runtime, heartbeat: Heartbeat) -> Iterator[None]:
+    """A worker in a thread."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.wait(0.02):
+            run_next(runtime, heartbeat)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
