@@ -11,7 +11,7 @@ from service.api import requests, sandbox
 from service.api.requests import Order
 from service.api.schemas import DryRunView, ProofRequest
 from service.jobs.lifecycle import Terms
-from service.jobs.scheduling import admitted, require_place
+from service.jobs.scheduling import require_place, routed
 from service.runtime import Runtime
 from service.storage.repositories import Circuits, Datasets, Models
 from service.storage.tables import Dataset, Model
@@ -31,7 +31,7 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
     estimate, count = tried["estimate"], tried["proofs"]
     digest = engine.digest_of(tried["identity"], basis.load_basis(runtime) if tried["commitments"] else None)
     with runtime.database.read() as session:
-        terms = admitted(session, runtime.settings, Terms(tenant_id=tenant_id), estimate)
+        terms = routed(session, runtime.settings, Terms(tenant_id=tenant_id), estimate)
         keys = Circuits(session).find(digest)
     before = (keys.seconds or {}).get(terms.queue) if keys else None
     return DryRunView(

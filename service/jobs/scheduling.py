@@ -62,7 +62,7 @@ def claim_next(
     return jobs.claim(row.id, worker, lease_seconds)
 
 
-def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:
+def routed(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:
     """The terms with queue, memory and cost by this ``estimate``, if there is one.
 
     Raises ``ResourceError`` (``resource.capacity``) where the job takes more memory than any live worker has.
@@ -83,6 +83,15 @@ def admitted(session: Session, settings: Settings, terms: Terms, estimate: dict[
             " `zenserve compile` says what a smaller network, fewer bits or public weights would take",
         )
     return replace(terms, queue=queue, memory=memory, cost=cost)
+
+
+def admit(session: Session, settings: Settings, tenant_id: str) -> None:
+    """Let the tenant have the job that this transaction adds. Its other submissions wait until this one is
+    over, and count the job: so this comes last. Raises as ``require_place``.
+    """
+    session.flush()
+    hold_admissions(session, tenant_id)
+    require_place(session, settings, tenant_id)
 
 
 def hold_admissions(session: Session, tenant_id: str) -> None:

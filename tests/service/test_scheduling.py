@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.jobs.lifecycle import Claim, Jobs, Terms
-from service.jobs.scheduling import admitted, claim_next, require_place
+from service.jobs.scheduling import claim_next, require_place, routed
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers
 from service.storage.tables import Tenant
@@ -112,7 +112,7 @@ def worker(runtime: Runtime, name: str, queues: list[str], memory: int) -> None:
 def admit(runtime: Runtime, memory: int, cost: float) -> Terms:
     estimate = {"constraints": 1000, "memory": memory, "cost": cost}
     with runtime.database.read() as session:
-        return admitted(session, runtime.settings, Terms(), estimate)
+        return routed(session, runtime.settings, Terms(), estimate)
 
 
 def test_what_would_take_long_goes_to_a_gpu_that_has_the_memory(runtime: Runtime) -> None:

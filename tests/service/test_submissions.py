@@ -307,12 +307,12 @@ def test_a_model_is_deleted_after_what_is_of_it(
 def test_what_is_deleted_while_it_is_asked_for_is_a_conflict(
     http: httpx.Client, with_model: Runtime, model: client.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admitted = "service.api.routes.submission.admitted"
+    routed = "service.api.routes.submission.routed"
 
     def deleted(session: Any, _settings: Any, terms: Any, _estimate: Any) -> Any:
         session.execute(text("DELETE FROM models"))
         return terms
 
-    monkeypatch.setattr(admitted, deleted)
+    monkeypatch.setattr(routed, deleted)
     answer = http.post("/v1/proofs", json={"model_id": model.id, "input": INPUT})
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict.changed")

@@ -49,7 +49,7 @@ from service.api.routes.forms import SHA256
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, listing
 from service.jobs.lifecycle import Jobs, Terms, new_id
-from service.jobs.scheduling import admitted
+from service.jobs.scheduling import admit, routed
 from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
@@ -321,10 +321,11 @@ def _open(
     terms = Terms(tenant_id=model.job.tenant_id, idempotency_key=idempotency_key, request_macs=macs)
 
     def add(session: Session) -> str:
-        row.job = Jobs(session).create(row.id, "ceremony", admitted(session, runtime.settings, terms, None))
+        row.job = Jobs(session).create(row.id, "ceremony", routed(session, runtime.settings, terms, None))
         session.add(row)
         tenant_id = row.job.tenant_id
         audit.note(session, principal, "ceremony.create", row.id, request, tenant_id=tenant_id)
+        admit(session, runtime.settings, tenant_id)
         return row.id
 
     return _once(runtime, terms, add)
@@ -402,7 +403,7 @@ def _add(
     handed: list[HandedState],
 ) -> str:
     estimate = {"memory": _MEMORY_PER_BYTE * size, "cost": 0.0, "constraints": 0}
-    job = Jobs(session).create(row.id, "contribution", admitted(session, runtime.settings, terms, estimate))
+    job = Jobs(session).create(row.id, "contribution", routed(session, runtime.settings, terms, estimate))
     row.job = job
     session.add(row)
     session.flush()
@@ -411,6 +412,7 @@ def _add(
     session.add_all(handed)
     action = "ceremony.finish" if row.beacon else "ceremony.contribute"
     audit.note(session, principal, action, row.ceremony_id, request, tenant_id=job.tenant_id)
+    admit(session, runtime.settings, terms.tenant_id)
     return row.id
 
 

@@ -13,7 +13,7 @@ from service.api import audit, uploads
 from service.api.access import Principal
 from service.api.uploads import Handed
 from service.jobs.lifecycle import Jobs, Terms
-from service.jobs.scheduling import admitted, hold_admissions, require_place
+from service.jobs.scheduling import admit, routed
 from service.runtime import Runtime
 from service.settings import QueueName
 from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs
@@ -68,13 +68,11 @@ def submit(
 
     def add(session: Session) -> tuple[QueueName, list[str]]:
         check(session)
-        row.job = Jobs(session).create(row.id, kind, admitted(session, runtime.settings, terms, estimate))
+        row.job = Jobs(session).create(row.id, kind, routed(session, runtime.settings, terms, estimate))
         session.add(row)
         audit.note(session, principal, f"{type(row).__name__.lower()}.create", row.id, request)
         used = uploads.use_up(session, terms.tenant_id, files)
-        session.flush()
-        hold_admissions(session, terms.tenant_id)
-        require_place(session, runtime.settings, terms.tenant_id)
+        admit(session, runtime.settings, terms.tenant_id)
         return row.job.queue, used
 
     added = once(runtime, lambda session: Jobs(session).earlier(terms), add, stored)
