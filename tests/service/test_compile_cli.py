@@ -19,7 +19,7 @@ from service import cli, engine, intake
 from service.cli import compile as compile_cli
 from tests.service.support import tiny_calibration, tiny_onnx
 
-COMPILER = ["numpy", "onnx", "kernels", "prover"]
+COMPILER = ["numpy", "onnx", "kernels", "prover.statement"]
 SPEED = cost.Speed(2, 1e-8)
 
 
