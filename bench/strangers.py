@@ -167,7 +167,9 @@ def _with_points(key: Json, count: int, index: int) -> Json:
 
 
 def _points(count: int, first: int) -> list[bytes]:
-    points = g1.compress(g1.fixed_base(g1.generator, fr.from_ints(range(first, first + count))))
+    # Far from 0: multiples of the generator by small numbers are in proportion, which keys refuse.
+    exponents = range((1 << 64) + first, (1 << 64) + first + count)
+    points = g1.compress(g1.fixed_base(g1.generator, fr.from_ints(exponents)))
     return [points[start : start + G1_BYTES] for start in range(0, len(points), G1_BYTES)]
 
 

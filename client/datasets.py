@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
-from zipfile import BadZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +24,9 @@ from client.documents import InputType
 from prover.document import parse_json
 from zenerrors import TensorError
 
+NPY: Final = b"\x93NUMPY"
+"""What a ``.npy`` file begins with."""
+_PLAIN: Final = (ZIP_STORED, ZIP_DEFLATED)
 _TAG: Final = b"zenserve dataset 1\n"
 
 
@@ -125,18 +130,39 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
     data = file.read_bytes()
     try:
         if data.startswith(b"PK"):
-            with np.load(BytesIO(data), allow_pickle=False) as archive:
-                return dict(archive)
-        if data.startswith(b"\x93NUMPY"):
-            array: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
-            return array
+            return _read_npz(data)
+        if data.startswith(NPY):
+            return read_npy(data)
         return np.asarray(parse_json(data))
-    except (ValueError, RecursionError, EOFError, BadZipFile) as error:
+    except (ValueError, RecursionError, EOFError, BadZipFile, zlib.error) as error:
         raise TensorError(
             "input.unreadable",
             f"{file} is neither a .npy or .npz file nor a JSON array: {error}",
             field="input",
         ) from None
+
+
+def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:
+    with ZipFile(BytesIO(data)) as archive:
+        # What numpy writes. Others are encrypted, or a million times as large as the file.
+        if any(each.flag_bits & 1 or each.compress_type not in _PLAIN for each in archive.infolist()):
+            raise ValueError("it is packed in ways that numpy does not use")
+        return {name.removesuffix(".npy"): read_npy(archive.read(name)) for name in archive.namelist()}
+
+
+def read_npy(data: bytes) -> NDArray[Any]:
+    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``, ``EOFError``.
+
+    What its header says of its size is believed as far as bytes are there: numpy takes the memory first.
+    """
+    file = BytesIO(data)
+    major, _ = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if math.prod(shape) * max(1, dtype.itemsize) != len(data) - file.tell():
+        raise ValueError("the header says another size than the file has")
+    array: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
+    return array
 
 
 def numbers(values: ArrayLike, field: str) -> NDArray[np.float64]:

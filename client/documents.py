@@ -19,6 +19,22 @@ from prover.document import parse_json
 from prover.points import SCALAR_MODULUS
 from zenerrors import FileFormatError
 
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("control characters and unassigned ones are not allowed")
+    return text
+
+
+def _moment(text: str) -> str:
+    """Months end at 12, and February at 28 or 29."""
+    try:
+        datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z")
+    except ValueError:
+        raise ValueError("there is no such moment") from None
+    return text
+
+
 Scheme = Literal["registration", "inference", "recognition", "accuracy"]
 Kind = Literal["input", "reference", "dataset"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.", examples=["5d" * 32])]
@@ -37,10 +53,11 @@ PointG2 = Annotated[
 Time = Annotated[
     str,
     Field(
-        pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
         description="RFC 3339, UTC, whole seconds.",
         examples=["2026-11-22T10:00:00Z"],
     ),
+    AfterValidator(_moment),
 ]
 MOST_INTEGER: Final = (1 << 53) - 1
 """The largest integer of a document, which programs in any language read exactly (RFC 8785)."""
@@ -68,12 +85,6 @@ MOST_FAULTS: Final = 100
 """That are looked at one by one. There are more only where an object has as many unknown fields."""
 
 DocumentKind = TypeVar("DocumentKind", bound=BaseModel)
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("control characters and unassigned ones are not allowed")
-    return text
 
 
 Challenge = Annotated[

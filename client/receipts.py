@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -13,8 +15,23 @@ def signed_bytes(receipt: Receipt) -> bytes:
     return canonical(receipt.model_dump(exclude={"signature"}))
 
 
+# The encoded y of the points of order 1, 2, 4 and 8: the one of order 8, its negative, -1, 0 and 1. Under
+# such a key one signature is for every text.
+_FIELD: Final = (1 << 255) - 19
+_Y8: Final = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _Y8, _FIELD - _Y8})
+
+
+def is_safe(issuer: str) -> bool:
+    """Whether the key, in hex, is canonical, and not one of those under which anybody can sign."""
+    y = int.from_bytes(bytes.fromhex(issuer), "little") & ((1 << 255) - 1)
+    return y < _FIELD and y not in _SMALL_ORDER
+
+
 def is_signed(receipt: Receipt) -> bool:
     """Whether the signature is that of the receipt's ``issuer``. Whether to trust that one, it cannot say."""
+    if not is_safe(receipt.issuer):
+        return False
     try:
         issuer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(receipt.issuer))
         issuer.verify(bytes.fromhex(receipt.signature), signed_bytes(receipt))
@@ -24,7 +41,9 @@ def is_signed(receipt: Receipt) -> bool:
 
 
 class ReceiptVerification(Document):
-    """The verdict on a receipt: ``reason`` is ``ok``, ``signature_mismatch`` or ``issuer_mismatch``."""
+    """The verdict on a receipt: ``reason`` is ``ok``, ``issuer_unsafe``, ``signature_mismatch`` or
+    ``issuer_mismatch``.
+    """
 
     valid: bool
     reason: str
@@ -36,6 +55,8 @@ class ReceiptVerification(Document):
 
 def judge(receipt: Receipt, *, issuer: str | None = None) -> ReceiptVerification:
     """Whether the receipt's issuer signed it. ``issuer``: the key, in hex, of the one that you trust."""
+    if not is_safe(receipt.issuer):
+        return _refused("issuer_unsafe", "Anybody can sign under the issuer's key: it is of small order.")
     if not is_signed(receipt):
         return _refused("signature_mismatch", "The signature is not the issuer's for this receipt.")
     if issuer is not None and receipt.issuer != issuer:

@@ -31,6 +31,7 @@ IMPORTED: Final = "imported"
 
 _LABELS = (DEVELOPMENT, CEREMONY, IMPORTED)
 _LABEL_BYTES = 16
+_MOST_MULTIPLE: Final = 4
 _HASH_BYTES = 32
 _COUNTS = struct.Struct("<4I")
 _SEGMENT = struct.Struct("<2I")
@@ -148,6 +149,7 @@ class VerifyingKey:
         # Decoding comes first: it gives every bad point its own name.
         self.prepared(ARKWORKS)
         self._refuse_related_points()
+        self._refuse_multiples()
 
     def _require(self, fits: Mapping[str, bool]) -> None:
         for field, right in fits.items():
@@ -189,6 +191,25 @@ class VerifyingKey:
                     "nobody has contributed to is like that",
                     field=field,
                 )
+
+    def _refuse_multiples(self) -> None:
+        """Refuse points IC of which small multiples are equal up to sign: with IC_j = 2 IC_i, whatever is
+        proven of x_i and x_j is proven of x_i + 2 and x_j - 1. Other ratios take a search, or the secrets:
+        that nobody knows any is for whoever made the key to see to.
+        """
+        seen: dict[bytes, int] = {}
+        for index, point in enumerate(self.prepared(ARKWORKS).ic):
+            multiple = point
+            for _ in range(_MOST_MULTIPLE):
+                other = seen.setdefault(_without_sign(bytes(multiple.to_compressed_bytes())), index)
+                if other != index:
+                    raise FileFormatError(
+                        "file.unsafe_key",
+                        f"ic[{index}] and ic[{other}] are in proportion: one proof would serve several "
+                        "readings of the public inputs",
+                        field=f"ic[{index}]",
+                    )
+                multiple = multiple + point
 
     @property
     def public(self) -> int:

@@ -6,7 +6,6 @@ others check numbers that were parsed already against a registered network. Noth
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from circuits.graph import Graph
 from circuits.inference import most_labels
 from circuits.quantisation import ranges, report
 from circuits.recognition import embedding_type
-from client.datasets import LabelledData, one_input
+from client.datasets import NPY, LabelledData, one_input, read_npy
 from prover.document import parse_json
 from service.sealed import Integers, Secret, pack
 from zenerrors import ConflictError, TensorError
@@ -98,8 +97,8 @@ UNTRUSTED: dict[str, Callable[..., bytes]] = {
 def read_numbers(data: bytes, field: str) -> Floats:
     """float64[n, ...] from ``.npy`` bytes (never a pickle) or a JSON array. Raises ``TensorError``."""
     try:
-        if data.startswith(b"\x93NUMPY"):
-            return numbers(np.load(io.BytesIO(data), allow_pickle=False), field)
+        if data.startswith(NPY):
+            return numbers(read_npy(data), field)
         return numbers(parse_json(data), field)
     except (ValueError, RecursionError, EOFError) as error:
         raise TensorError(

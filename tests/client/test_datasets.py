@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import tracemalloc
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +127,24 @@ def test_files(tmp_path: Path) -> None:
     assert load(both).sha256 == load(samples, labels).sha256 == digest
 
 
+def huge_files() -> Iterator[bytes]:
+    """Small ones that say that they are large; numpy would take what they say."""
+    for shape, kind in (
+        ((1 << 27,), "<f8"),
+        ((1 << 40,), "V0"),
+        ((1 << 50,), "<f8"),
+        ((3,), "<f8"),
+    ):
+        npy = io.BytesIO()
+        np.lib.format.write_array_header_1_0(npy, {"descr": kind, "fortran_order": False, "shape": shape})
+        yield npy.getvalue()
+        for packed in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+            npz = io.BytesIO()
+            with zipfile.ZipFile(npz, "w", packed) as archive:
+                archive.writestr("samples.npy", npy.getvalue())
+            yield npz.getvalue()
+
+
 def test_files_that_are_none(tmp_path: Path) -> None:
     file = tmp_path / "file"
     archive, pickle, pickles = io.BytesIO(), io.BytesIO(), io.BytesIO()
@@ -144,6 +165,14 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         with pytest.raises(TensorError) as refusal:
             load(file)
         assert refusal.value.code == "input.unreadable"
+    for content in huge_files():
+        file.write_bytes(content)
+        tracemalloc.start()
+        with pytest.raises(TensorError) as refusal:
+            load_array(file)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert (refusal.value.code, peak < 1 << 22) == ("input.unreadable", True)
     file.write_bytes(archive.getvalue())
     with pytest.raises(TensorError, match="several"):
         load_array(file)

@@ -140,6 +140,17 @@ UNREADABLE_STATEMENTS: dict[str, tuple[Json, str]] = {
     "a long challenge": ({"challenge": "x" * 201}, "challenge"),
     "a challenge with an escape": ({"challenge": "\x1b[2J"}, "challenge"),
     "time with a zone": ({"made_at": "2026-11-21T12:00:00+01:00"}, "made_at"),
+    **{
+        f"the time {text}": ({"made_at": text}, "made_at")
+        for text in (
+            "2026-99-21T12:00:00Z",
+            "2026-02-30T12:00:00Z",
+            "2026-11-21T24:00:00Z",
+            "2026-11-21T12:00:60Z",
+            "0000-01-01T00:00:00Z",
+            "2026-11-21T12:00:0٣Z",
+        )
+    },
     "a short commitment": ({"commitments": {"model": "00"}}, "commitments.model"),
     "a parent": ({"parent": "0" * 96}, ""),
     "an accuracy without a dataset": ({"scheme": "accuracy"}, ""),

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from client.documents import Parent, Receipt
-from client.receipts import judge, signed_bytes
+from client.receipts import is_signed, judge, signed_bytes
 
 
 def test_a_receipt_by_its_issuer(receipt: Receipt) -> None:
@@ -26,8 +26,7 @@ def test_a_receipt_by_its_issuer(receipt: Receipt) -> None:
         {"commitment": None},
         {"parent": Parent(model_id="mdl_0", commitment=None)},
         {"registration": "0" * 64},
-        {"issuer": "0" * 64},
-        {"issuer": "f" * 64},
+        {"issuer": "2" + "0" * 63},
         {"signature": "0" * 128},
     ],
 )
@@ -44,3 +43,28 @@ def test_a_receipt_by_another(receipt: Receipt) -> None:
     theirs = unsigned.model_copy(update={"signature": other.sign(signed_bytes(unsigned)).hex()})
     assert judge(theirs).valid
     assert judge(theirs, issuer=receipt.issuer).reason == "issuer_mismatch"
+
+
+# The points of small order, both ways to write their sign, and what is beyond the field.
+UNSAFE = (
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000080",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "f" * 64,
+)
+
+
+@pytest.mark.parametrize("key", UNSAFE)
+def test_no_receipt_is_signed_under_a_key_that_anybody_can_sign_under(receipt: Receipt, key: str) -> None:
+    """The point of order 1, as R, and 0: a signature of every text, by whoever reads this."""
+    forged = receipt.model_copy(update={"issuer": key, "signature": f"01{'0' * 126}"})
+    assert not is_signed(forged)
+    assert judge(forged, issuer=key).reason == "issuer_unsafe"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
@@ -9,6 +10,7 @@ from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from prover import Proof, VerifyingKey
 from prover.curve import ARKWORKS
+from prover.points import SCALAR_MODULUS as R
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
 from tests.prover.statements import Example
@@ -50,6 +52,17 @@ def test_bad_points_are_refused_by_fault_and_field(example: Example, field: str,
     for bad in bad_points(length)[fault]:
         error = refusal(data[:position] + bad + data[position + length :])
         assert (error.code, error.field) == (f"file.point_{fault}", field)
+
+
+@pytest.mark.parametrize("ratio", ["2", "-3", "3/4", "1/2"])
+def test_public_inputs_must_not_be_in_small_proportion(example: Example, ratio: str) -> None:
+    """Else what is proven of two of them is proven of others."""
+    key, fraction = example.verifying_key, Fraction(ratio)
+    scalar = Scalar(fraction.numerator * pow(fraction.denominator, -1, R) % R)
+    other = bytes((G1Point.from_compressed_bytes(key.ic[1]) * scalar).to_compressed_bytes())
+    with pytest.raises(FileFormatError, match=r"ic\[2\] and ic\[1\]") as error:
+        replace(key, ic=(*key.ic[:2], other))
+    assert (error.value.code, error.value.field) == ("file.unsafe_key", "ic[2]")
 
 
 @pytest.mark.parametrize("sign", [1, -1])
