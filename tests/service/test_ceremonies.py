@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,12 +14,10 @@ from typing import Any
 
 import pytest
 
-import prover.reference
 from client import ApiError, Client, Model
 from client.documents import KeyFile, ProofDocument
 from client.keys import opened
-from client.resources import Ceremony, CircuitFields, Contribution
-from client.verification import judge
+from client.resources import Ceremony, CircuitFields
 from kernels import g1
 from prover import ceremony, powers_of_tau
 from prover.ceremony import Beacon, State
@@ -32,14 +30,28 @@ from service.runtime import Runtime
 from service.storage.repositories import Contributions, stored
 from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat
+from tests.service.ceremonies import (
+    VALUE,
+    accepted,
+    contribute,
+    extends,
+    fetched,
+    finish,
+    made,
+    open_for,
+    powers_of_two_people,
+)
 from tests.service.conftest import open_runtime
 from tests.service.support import heart, labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
 
 MAX_BODY_BYTES = 8 << 20
 INPUT = [0.1, 0.2, 0.3, 0.4]
 SHARD = 3
-FORMS = ({"scheme": "registration"}, {"scheme": "inference"}, {"scheme": "accuracy", "shard_size": SHARD})
-VALUE = hashlib.sha256(b"what nobody knew").hexdigest()
+FORMS: tuple[CircuitFields, ...] = (
+    {"scheme": "registration"},
+    {"scheme": "inference"},
+    {"scheme": "accuracy", "shard_size": SHARD},
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +63,8 @@ def powers_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def _powers_of_two_people() -> Iterator[None]:
-    """Such are snarkjs' to make: these are one party's, and pass for others'."""
-    bases._load.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "service.basis.read_ptau",
-            lambda *given, **how: replace(read_ptau(*given, **how), contributions=2),
-        )
+    with powers_of_two_people():
         yield
-    bases._load.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -107,71 +112,6 @@ def registered(runtime: Runtime, api: Client, **how: object) -> Model:
     return api.get_model(model.id)
 
 
-def open_for(runtime: Runtime, api: Client, model: Model, circuits: Sequence[object] = FORMS) -> Ceremony:
-    opened = api.open_ceremony(model.id, circuits, name="for production")  # type: ignore[arg-type]
-    assert opened.phase == "opening"
-    work_on(runtime, opened.id)
-    opened = api.get_ceremony(opened.id)
-    assert (opened.state, opened.phase) == ("succeeded", "open"), opened.problem
-    return opened
-
-
-def fetched(api: Client, held: Ceremony, folder: Path) -> list[State]:
-    """The present states, as a contributor loads them."""
-    states = []
-    for circuit in held.circuits or []:
-        file = folder / circuit["state"]
-        file.write_bytes(api.get_ceremony_file(held.id, circuit["state"]))
-        assert file.stat().st_size == circuit["size"]
-        states.append(State.load(file))
-    return states
-
-
-def made(states: Sequence[State], name: str, folder: Path) -> list[bytes]:
-    files = []
-    for index, state in enumerate(states):
-        ceremony.contribute(state, name).save(folder / f"{name}{index}")
-        files.append((folder / f"{name}{index}").read_bytes())
-    return files
-
-
-def contribute(runtime: Runtime, api: Client, ceremony_id: str, name: str, folder: Path) -> Contribution:
-    held = api.get_ceremony(ceremony_id)
-    files = made(fetched(api, held, folder), name, folder)
-    contribution = api.create_contribution(held.id, extends(held), files)
-    assert contribution.state == "queued"
-    assert api.get_ceremony(held.id).pending == contribution.id
-    work_on(runtime, contribution.id)
-    contribution = api.get_contribution(contribution.id)
-    assert contribution.state == "succeeded", contribution.problem
-    return contribution
-
-
-def extends(held: Ceremony) -> list[str]:
-    return [circuit["state"] for circuit in held.circuits or []]
-
-
-def finish(runtime: Runtime, api: Client, ceremony_id: str) -> Ceremony:
-    assert api.close_ceremony(ceremony_id, "a round of drand", rounds=2).phase == "closing"
-    closing = api.finish_ceremony(ceremony_id, VALUE)
-    work_on(runtime, closing.id)
-    assert api.get_contribution(closing.id).state == "succeeded", api.get_contribution(closing.id).problem
-    return api.get_ceremony(ceremony_id)
-
-
-def accepted(document: ProofDocument, key: KeyFile) -> None:
-    """By the client, and by the slow reference."""
-    statement = document.statement
-    assert (statement.verification_key.setup, statement.verification_key.id) == ("ceremony", key.id)
-    assert judge(document, key).valid
-    verifying, circuit, *_ = opened(key)
-    if statement.dataset is None:
-        public = [statement.scalar, *circuit.public_values(statement.values)]
-        commitments = [bytes.fromhex(statement.commitments["model"])]
-        proof = bytes.fromhex(document.proofs[0])
-        assert prover.reference.verify(verifying, public, proof, commitments)
-
-
 def refusal(call: Callable[[], object]) -> ApiError:
     with pytest.raises(ApiError) as error:
         call()
@@ -184,7 +124,7 @@ def test_three_contributors_and_a_beacon(
     """Registration, inference and accuracy of one model, their keys made in one ceremony."""
     before = api.create_proof(model.id, INPUT)
     work_on(runtime, before.id)
-    held = open_for(runtime, api, model)
+    held = open_for(runtime, api, model, FORMS)
     assert [circuit["scheme"] for circuit in held.circuits or []] == ["registration", "inference", "accuracy"]
     hashes = [
         contribute(runtime, api, held.id, name, tmp_path).hashes or [] for name in ("Ada", "Emmy", "Sofja")
