@@ -169,7 +169,7 @@ def test_so_does_every_way_to_rescale_for_all_sums_and_needs_every_row(level: Le
         pytest.param(
             weights,
             level,
-            marks=() if level == 5 or (weights == "public" and level == 2) else pytest.mark.large,
+            marks=() if level == 5 or (weights == "public" and level > 1) else pytest.mark.large,
         )
         for weights, level in SETTINGS
     ],
