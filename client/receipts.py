@@ -81,7 +81,7 @@ def judge(receipt: Receipt, *, issuer: str | None = None) -> ReceiptVerification
                 ["That the weights are of their types: the registration's proof says that."]
                 * bool(receipt.commitment)
             ),
-            "The time, and the parent, by anything but the issuer's word.",
+            "The network, the commitment, the time and the parent, by anything but the issuer's word.",
         ],
         receipt=receipt,
     )

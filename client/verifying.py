@@ -34,13 +34,19 @@ class Verifying(Calls):
         key: dict[str, Any] | None = None,
         *,
         expected: dict[str, str] | None = None,
+        registration: dict[str, Any] | None = None,
+        registration_key: dict[str, Any] | None = None,
     ) -> Flow[Verification]:
         """The service's verdict on a proof document, under the key file ``key`` or the key that it names.
 
         ``expected``: commitments of ``model``, ``input`` and ``reference`` in hex and the ``challenge``, as
-        you know them from elsewhere. Who does not trust the service uses ``verify_locally``.
+        you know them from elsewhere; ``registration``: the proof document of the model's registration, under
+        its own key file or the key that it names. Who does not trust the service uses ``verify_locally``.
         """
-        body = {"proof": document, "verification_key": key, "expected": expected}
+        body = {
+            **{"proof": document, "verification_key": key, "expected": expected},
+            **{"registration": registration, "registration_key": registration_key},
+        }
         return self._read(Verification, post("verify", body=body, repeatable=True))
 
     @endpoint
@@ -58,17 +64,31 @@ class Verifying(Calls):
         ]
 
     def verify_locally(
-        self, document: dict[str, Any], key: dict[str, Any], *, expected: dict[str, str] | None = None
+        self,
+        document: dict[str, Any],
+        key: dict[str, Any],
+        *,
+        expected: dict[str, str] | None = None,
+        registration: tuple[dict[str, Any], dict[str, Any]] | None = None,
     ) -> verification.Verification:
         """Your own verdict, here and now, under a key file that you trust: ``client.verification.judge``.
 
-        No service is asked. Raises ``FileFormatError`` for what is no proof or no key.
+        ``registration``: the model's, and the key file that you trust for it. No service is asked. Raises
+        ``FileFormatError`` for what is no proof or no key.
         """
         from client.documents import Expected, KeyFile, ProofDocument, checked
-        from client.verification import judge
+        from client.keys import opened
+        from client.verification import Known, Registration, judge
 
+        known = Known()
+        if registration is not None:
+            proof, its_key = registration
+            known = Known(
+                registration=Registration(checked(ProofDocument, proof), opened(checked(KeyFile, its_key)))
+            )
         return judge(
             checked(ProofDocument, document),
             checked(KeyFile, key),
             expected=checked(Expected, expected or {}),
+            known=known,
         )

@@ -56,6 +56,7 @@ _REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given
 _REGISTRATION_KEY_UNSEEN = (
     "That the registration's key is for its circuit: have its file, too, from whom you trust."
 )
+_INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers."
 _CEREMONY_SHOWN = (
     "The secrets in the key are those of the contributions that it names: whoever made one knew its shares."
 )
@@ -157,7 +158,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
             for name, commitment in sorted(statement.commitments.items())
         ),
         *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
-        *(["The input is the one that you gave."] * ("input" in given)),
+        *([_INPUT_SEEN] * ("input" in given)),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
         *([_registered(registration)] if registration else []),
     ]

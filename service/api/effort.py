@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from client.documents import KeyFile, ProofDocument
 from prover.points import G1_BYTES
 from service.api.schemas import VerifyRequest
 from zenerrors import ResourceError
@@ -47,11 +48,15 @@ def check(requests: Sequence[VerifyRequest], field: str) -> None:
 
 def points(request: VerifyRequest) -> int:
     """What it takes, at most, in points."""
-    document = request.proof
+    registration = request.registration
+    given = 0 if registration is None else _points(registration, request.registration_key)
+    return given + _points(request.proof, request.verification_key)
+
+
+def _points(document: ProofDocument, inline: KeyFile | None) -> int:
     sizes = [len(proof) // (2 * G1_BYTES) for proof in document.proofs]
     shown = sum(len(value) if isinstance(value, list) else 1 for value in document.statement.values.values())
     shards = len(document.statement.dataset.shards) if document.statement.dataset else 0
-    inline = request.verification_key
     key = _points_of_key(inline.key) + _points_of_transcript(inline.transcript or {}) if inline else 0
     return key + sum(sizes) + _ALONE * max(sizes) + _SHARD_POINTS * shards + shown // _VALUES_OF_A_POINT
 

@@ -424,6 +424,16 @@ class VerifyRequest(BaseModel):
     expected: Expected = Field(
         default=Expected(), description="What you know from elsewhere, to be found in the statement."
     )
+    registration: ProofDocument | None = Field(
+        default=None,
+        description="The registration of a committed model, to be verified with the proof.",
+        examples=[None],
+    )
+    registration_key: KeyFile | None = Field(
+        default=None,
+        description="The registration's key; else the one that it names counts.",
+        examples=[None],
+    )
 
 
 class UploadView(BaseModel):

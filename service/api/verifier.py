@@ -14,8 +14,9 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
 
+from client.documents import KeyFile, ProofDocument
 from client.keys import OpenedKey, opened
-from client.verification import Case, Verification, judge_each
+from client.verification import Case, Known, Registration, Verification, judge_each
 from prover.native import NATIVE
 from service.api import effort
 from service.api.schemas import VerifyRequest
@@ -108,13 +109,24 @@ class Verifier:
 
     def _case(self, request: VerifyRequest) -> Case | ZenError:
         try:
-            if request.verification_key is not None:
-                key = opened(request.verification_key)
-            else:
-                key = self._key(request.verification_key_id or request.proof.statement.verification_key.id)
+            given = request.verification_key or request.verification_key_id
+            return Case(
+                request.proof, self._key_of(request.proof, given), request.expected, self._known(request)
+            )
         except ZenError as error:
             return error
-        return Case(request.proof, key, request.expected)
+
+    def _known(self, request: VerifyRequest) -> Known:
+        if request.registration is None:
+            return Known()
+        key = self._key_of(request.registration, request.registration_key)
+        return Known(registration=Registration(request.registration, key))
+
+    def _key_of(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
+        """The key that was given, or by its id; else the one that the document names."""
+        if isinstance(given, KeyFile):
+            return opened(given)
+        return self._key(given or document.statement.verification_key.id)
 
     def _read_key(self, key_id: str) -> OpenedKey:
         with self._database.read() as session:

@@ -105,6 +105,33 @@ def test_what_the_verifier_expects_is_found_or_refused(api: Client, document: Do
         assert api.verify(document, expected=expected).reason == reason
 
 
+def test_the_models_registration_beside_the_proof(
+    shared_url: str, api: Client, document: Document, key: Document, model: Model
+) -> None:
+    registration = api.get_registration(model.id)
+    registration_key = api.get_verification_key(registration["statement"]["verification_key"]["id"])
+    with httpx.Client(base_url=shared_url) as http:
+
+        def ask(**fields: Any) -> Document:
+            return dict(http.post("/v1/verify", json={"proof": document} | fields).json())
+
+        alone, named = ask(), ask(registration=registration)
+        inline = ask(registration=registration, registration_key=registration_key)
+        both = {"proof": document, "registration": registration}
+        together = http.post("/v1/verify/batch", json={"proofs": [both, {"proof": document}]}).json()
+        assert ask(registration_key=registration_key)["field"] == "registration_key"
+        wrong = ask(registration=registration | {"proofs": document["proofs"]})
+        other = ask(registration=registration, registration_key=key)
+    assert any("was not given" in sentence for sentence in alone["not_verified"])
+    assert any("registration that you gave is valid" in sentence for sentence in named["verified"])
+    assert [named, alone] == together["verdicts"]
+    assert named == inline
+    assert wrong["reason"] == other["reason"] == "registration_mismatch"
+    assert api.verify(document, registration=registration).verified == named["verified"]
+    local = api.verify_locally(document, key, registration=(registration, registration_key))
+    assert local.verified == named["verified"]
+
+
 def test_a_proof_for_another_key_is_refused(
     url: str, with_model: Runtime, api: Client, document: Document
 ) -> None:

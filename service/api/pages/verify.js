@@ -31,7 +31,7 @@ async function readJson(file, what) {
   if (file.size > MOST_BYTES) {
     throw new Trouble(
       "The file is too large",
-      `${file.name} has ${Math.ceil(file.size / 1048576)} MiB; ${what} here may have 8. ` +
+      `${file.name} has ${Math.ceil(file.size / 1048576)} MiB; ${what} here may have 2. ` +
         "zenserve-verify takes larger ones, on your own machine.",
     );
   }
@@ -56,6 +56,8 @@ async function request() {
   const parts = [`"proof":${proof.text}`];
   const keyFile = $("key").files[0];
   if (keyFile) parts.push(`"verification_key":${(await readJson(keyFile, "a verification key")).text}`);
+  const registration = $("registration").files[0];
+  if (registration) parts.push(`"registration":${(await readJson(registration, "a registration")).text}`);
   parts.push(`"expected":${JSON.stringify(expected())}`);
   return `{${parts.join(",")}}`;
 }
@@ -272,7 +274,7 @@ const asked = new URLSearchParams(location.search).get("proof");
 if (asked) carry(asked).catch(complain);
 
 $("proof").addEventListener("change", verify);
-$("key").addEventListener("change", verify);
+for (const id of ["key", "registration"]) $(id).addEventListener("change", verify);
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
   verify();

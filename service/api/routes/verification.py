@@ -162,6 +162,12 @@ def _check_key(body: VerifyRequest) -> None:
             "verification_key_id: give the key by its id or inline, not both",
             field="verification_key_id",
         )
+    if body.registration_key is not None and body.registration is None:
+        raise RequestError(
+            "request.invalid",
+            "registration_key: give the registration that it is for, too",
+            field="registration_key",
+        )
 
 
 async def _charge(request: Request, requests: Sequence[VerifyRequest], field: str) -> None:
