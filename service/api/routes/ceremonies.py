@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any, Final
@@ -72,6 +73,7 @@ _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "recognition": {"input_privacy": "private", "reference_privacy": "public"},
     "accuracy": {},
 }
+_RANGE: Final = re.compile("bytes=(?P<first>[0-9]{1,15})-(?P<last>[0-9]{0,15})")
 _MEMORY_PER_BYTE: Final = 4
 """Of a state: what verifying the next one, or closing, takes, coarsely."""
 _ASKED: Final = problems.responses(400, 404, 409, 415) | {
@@ -149,16 +151,16 @@ async def follow_ceremony(
 @router.get(
     "/ceremonies/{ceremony_id}/files/{sha256}",
     response_class=FileResponse,
-    responses=problems.responses(404)
+    responses=problems.responses(404, 416)
     | {
         200: {"description": "The file", "content": _BYTES},
         206: {"description": "The part of it that `Range` asks for", "content": _BYTES},
-        416: {"description": "It has no such part", "content": {"text/plain": {"example": "…"}}},
     },
 )
 def get_ceremony_file(
     runtime: RuntimeDep,
     principal: Witness,
+    request: Request,
     ceremony_id: Id,
     sha256: Annotated[str, Path(pattern=SHA256, description="Of the file, in hex.", examples=["5d" * 32])],
 ) -> FileResponse:
@@ -177,8 +179,10 @@ def get_ceremony_file(
             " which are",
             field="sha256",
         )
+    file = runtime.store.path(sha256)
+    _require_part(request, file.stat().st_size)
     headers = {"ETag": f'"{sha256}"', "Cache-Control": "private, no-transform"}
-    return FileResponse(runtime.store.path(sha256), media_type="application/octet-stream", headers=headers)
+    return FileResponse(file, media_type="application/octet-stream", headers=headers)
 
 
 @router.post("/ceremonies/{ceremony_id}/cancel", responses=problems.responses(404, 409))
@@ -459,6 +463,17 @@ def _asked(session: Session, model: Model, body: CircuitRequest, field: str) -> 
             "request.invalid", f'{field}.top: give it with "reveal": "top", and only then', field=field
         )
     return {"scheme": scheme} | _DEFAULTS[scheme] | given
+
+
+def _require_part(request: Request, size: int) -> None:
+    asked = request.headers.get("Range")
+    if asked is None:
+        return
+    part = _RANGE.fullmatch(asked)
+    if part is None or int(part["first"]) >= size or int(part["last"] or size) < int(part["first"]):
+        raise RequestError(
+            "request.range", f"Range: ask for one part of these {size} bytes, as bytes=4096-", field="Range"
+        )
 
 
 def _require_phase(ceremony: Ceremony, wanted: str) -> None:
