@@ -10,6 +10,7 @@ the rest of the key is for a statement, its state and the powers of tau tell (do
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,7 @@ MAX_NAME_BYTES: Final = 80
 MOST_CONTRIBUTIONS: Final = 1024
 HEADER: Final[Mapping[str, str | int]] = {"format": "zenserve ceremony transcript", "version": 1}
 
+_LIKE_A_BEACON: Final = re.compile(r"2\^[0-9]+ [0-9a-f]{64}$|\(a beacon\)$")
 _CHALLENGE_TAG: Final = b"zenserve contribution 1"
 _HASH_TAG: Final = b"zenserve contribution hash 1"
 _BYTES: Final = 32
@@ -64,11 +66,16 @@ class Contribution:
 
 
 def check_name(name: str) -> None:
-    """``CeremonyError`` (``ceremony.name``) unless it is 1 to 64 bytes of printable text, no space around."""
-    if not (name.isprintable() and name.strip() == name and 1 <= len(name.encode()) <= MAX_NAME_BYTES):
+    """``CeremonyError`` (``ceremony.name``) unless it is 1 to 80 bytes of printable text, no space around,
+    and not what a beacon's could be taken for.
+    """
+    disguised = _LIKE_A_BEACON.search(name) and not is_reserved(name)
+    printable = name.isprintable() and name.strip() == name and 1 <= len(name.encode()) <= MAX_NAME_BYTES
+    if disguised or not printable:
         raise CeremonyError(
             "ceremony.name",
-            f"a contributor's name is 1 to {MAX_NAME_BYTES} bytes of printable text without space around it",
+            f"a contributor's name is 1 to {MAX_NAME_BYTES} bytes of printable text without space around it,"
+            " and does not look like a beacon's",
             field="name",
         )
 
@@ -82,6 +89,12 @@ def people_and_beacon(names: Sequence[str]) -> tuple[int, Beacon | None]:
     for name in names:
         check_name(name)
     people = next((index for index, name in enumerate(names) if is_reserved(name)), len(names))
+    if people >= MOST_CONTRIBUTIONS:
+        raise CeremonyError(
+            "ceremony.contribution",
+            f"a ceremony has less than {MOST_CONTRIBUTIONS} contributors: the last place is a beacon's",
+            field="contributions",
+        )
     if people < len(names) - 1:
         raise CeremonyError(
             "ceremony.beacon",

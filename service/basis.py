@@ -102,9 +102,9 @@ def powers_digest(runtime: Runtime) -> str:
     return digest
 
 
-def load_powers(runtime: Runtime, digest: str) -> PowersOfTau:
-    """The powers of tau in this file of the store: it was verified when it was imported."""
-    return read_ptau(runtime.store.path(digest), known=True)
+def load_powers(runtime: Runtime, digest: str, most: int) -> PowersOfTau:
+    """The powers of tau for 2^most rows in this file of the store: it was verified when it was imported."""
+    return read_ptau(runtime.store.path(digest), most=most, known=True)
 
 
 def find_basis(runtime: Runtime) -> Path | None:

@@ -17,7 +17,7 @@ from prover.ceremony.state import State
 from prover.ceremony.verification import check
 from prover.progress import Progress, silent
 from prover.randomness import Secrets, random_elements
-from prover.setup_transcript import check_name
+from prover.setup_transcript import check_name, people_and_beacon
 from zenerrors import CeremonyError
 
 
@@ -33,6 +33,7 @@ def contribute(state: State, name: str, *, threads: int = 1, progress: Progress 
     check_name(name)
     if is_reserved(name):
         raise CeremonyError("ceremony.beacon", "that name is for beacons: take another", field="name")
+    people_and_beacon([*(each.name for each in state.contributions), name])
     previous, secrets_g2 = _open(state, threads, report)
     with Secrets() as secret:
         shares = secret(_draw(len(secrets_g2)))

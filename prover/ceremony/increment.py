@@ -19,19 +19,23 @@ def load_next(path: str | os.PathLike[str], before: State, *, threads: int = 1) 
     raise, and ``CeremonyError``: ``ceremony.origin`` for another ceremony's state, the part that differs as
     the field; ``ceremony.extends`` where it is not one contribution more, or extends others.
     """
-    now = State.load(path, after=before, threads=threads)
+    now = State.read(path)  # compared first: a stranger's may be long, and long to follow
     for name in (*FIXED, "statement_digest", "powers_contributions", "challenges", "shapes"):
         if not np.array_equal(getattr(now, name), getattr(before, name)):
             raise CeremonyError(
                 "ceremony.origin", f"this is the state of another ceremony: {name} differs", field=name
             )
-    _, earlier = before.chain
-    _, hashes = now.chain
-    if hashes[:-1] != earlier or len(hashes) != len(earlier) + 1:
+    _require_extension(len(now.contributions) == len(before.contributions) + 1)
+    now.examine(after=before, threads=threads)
+    _require_extension(now.chain[1][:-1] == before.chain[1])
+    check(now, threads=threads)
+    return now
+
+
+def _require_extension(holds: bool) -> None:
+    if not holds:
         raise CeremonyError(
             "ceremony.extends",
             "this is not one contribution more to the ceremony's state: fetch that, and contribute to it",
             field="contributions",
         )
-    check(now, threads=threads)
-    return now

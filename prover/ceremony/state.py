@@ -209,24 +209,29 @@ class State:
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, after: State | None = None, threads: int = 1) -> State:
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> State:
         """The state in the file at ``path``: shapes fit, points are in the subgroup, proofs of shares hold.
 
         A contributor's shares multiply the file's points, and points outside the subgroup would betray
-        them. Points that are those of ``after``, a state that was loaded before, are not checked again.
-        Raises ``FileFormatError`` (``file.*``), ``CeremonyError`` (``ceremony.contribution``,
+        them. Raises ``FileFormatError`` (``file.*``), ``CeremonyError`` (``ceremony.contribution``,
         ``ceremony.name``, ``ceremony.beacon``).
         """
         state = cls.read(path)
-        for name, array in state._arrays().items():
+        state.examine(threads=threads)
+        return state
+
+    def examine(self, *, after: State | None = None, threads: int = 1) -> None:
+        """Points and proofs of shares, of a state that was read. Points that are those of ``after``, a state
+        that was loaded before, are not checked again. Raises as ``load``.
+        """
+        for name, array in self._arrays().items():
             group = {_G1: g1, _G2: g2}.get(_SECTIONS[name])
             known = after is not None and name in FIXED and np.array_equal(array, getattr(after, name))
             if group is not None and not known:
                 check_points(array, group, name, finite=name in _FINITE, threads=threads)
-        for contribution in state.contributions:
+        for contribution in self.contributions:
             _require("responses", bool(fr.is_canonical(contribution.responses).all()))
-        state.chain  # noqa: B018 - raises where a proof is wrong
-        return state
+        self.chain  # noqa: B018 - raises where a proof is wrong
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> State:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from client.documents import KeyFile, ProofDocument
+from prover.beacon import is_reserved
 from prover.points import G1_BYTES
 from service.api.schemas import VerifyRequest
 from zenerrors import ResourceError
@@ -25,6 +26,8 @@ _SHARD_POINTS: Final = 3
 _VALUES_OF_A_POINT: Final = 5
 _POINTS_OF_A_SECRET: Final = 8
 """In a contribution to a ceremony: two points of G2 to decode, and three to multiply."""
+_POINTS_OF_A_BEACON: Final = 100
+"""Its value is hashed up to 2^16 times."""
 _FIXED_POINTS: Final = 8
 """Of every key: α, β, γ, δ and the basis."""
 
@@ -69,8 +72,10 @@ def _points_of_key(key: Mapping[str, Any]) -> int:
 
 def _points_of_transcript(transcript: Mapping[str, Any]) -> int:
     contributions = _listed(transcript.get("contributions"))
-    secrets = sum(len(_listed(each.get("secrets"))) for each in contributions if isinstance(each, dict))
-    return _POINTS_OF_A_SECRET * secrets
+    named = [each for each in contributions if isinstance(each, dict)]
+    secrets = sum(len(_listed(each.get("secrets"))) for each in named)
+    beacon = any(is_reserved(str(each.get("name"))) for each in named)
+    return _POINTS_OF_A_SECRET * secrets + _POINTS_OF_A_BEACON * beacon
 
 
 def _listed(value: Any) -> list[Any]:

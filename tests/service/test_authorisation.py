@@ -140,7 +140,7 @@ RULES = {
     "GET /v1/ceremonies/{ceremony_id}/files/{sha256}": Rule(WITNESS, 404),
     "POST /v1/ceremonies/{ceremony_id}/contributions": Rule("contribute", 422),
     "GET /v1/contributions/{contribution_id}": Rule(WITNESS, 200, 200),
-    "POST /v1/contributions/{contribution_id}/cancel": Rule("contribute admin", 409, 409),
+    "POST /v1/contributions/{contribution_id}/cancel": Rule("admin", 409, 409),
     "POST /v1/ceremonies/{ceremony_id}/close": Rule("admin", 409, 409),
     "POST /v1/ceremonies/{ceremony_id}/finish": Rule("admin", 409, 409),
     "POST /v1/ceremonies/{ceremony_id}/cancel": Rule("admin", 409, 409),

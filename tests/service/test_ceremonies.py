@@ -219,7 +219,7 @@ def shams(state: State, folder: Path) -> Iterator[tuple[str, Path]]:
     ic = honest.ic.copy()
     ic[1] = g1.add(ic[1:2], g1.generator[None])[0]
     replace(honest, ic=ic).save(folder / "ic")
-    yield "ceremony.contribution", folder / "ic"  # the proofs are for another origin
+    yield "ceremony.origin", folder / "ic"
     private = honest.private.copy()
     private[0] = g1.add(private[:1], g1.generator[None])[0]
     replace(honest, private=private).save(folder / "private")
@@ -340,6 +340,15 @@ def test_powers_that_are_too_few(runtime: Runtime, api: Client, model: Model) ->
     large = api.open_ceremony(model.id, [{"scheme": "accuracy", "shard_size": 50}])
     work_on(runtime, large.id)
     assert (api.get_ceremony(large.id).problem or {})["code"] == "ceremony.powers_too_small"
+
+
+def test_a_ceremony_that_nobody_could_contribute_to_is_not_opened(
+    runtime: Runtime, api: Client, model: Model
+) -> None:
+    large = api.open_ceremony(model.id, [{"scheme": "inference"}])
+    work_on(replace(runtime, settings=runtime.settings.model_copy(update={"max_body_bytes": 1000})), large.id)
+    problem = api.get_ceremony(large.id).problem or {}
+    assert (problem["code"], problem["field"]) == ("request.too_large", "circuits")
 
 
 def test_files_of_another_ceremony_at_the_same_state_stay(

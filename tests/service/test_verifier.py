@@ -97,6 +97,9 @@ def test_a_batch_has_limits_that_it_names(
     shards = post(shared_url, {"proof": document | {"proofs": document["proofs"] * 50}})
     assert (shards["code"], shards["field"]) == ("resource.verification", "proof")
     assert with_key > alone
+    beacon = {"contributions": [{"name": "beacon 2^16 " + "00" * 32, "secrets": []}]}
+    hashed = inline | {"verification_key": key | {"transcript": beacon}}
+    assert effort.points(VerifyRequest.model_validate(hashed)) >= with_key + 100
 
 
 def test_many_at_once_get_their_own_verdicts(shared_url: str, document: Document, key: Document) -> None:

@@ -34,7 +34,6 @@ from service.api.ceremony_schemas import (
 from service.api.routes import submission
 from service.api.routes.dependencies import (
     Admin,
-    ContributionKeeper,
     Contributor,
     CreatedDep,
     Id,
@@ -240,9 +239,11 @@ def get_contribution(runtime: RuntimeDep, principal: Witness, contribution_id: I
 
 @router.post("/contributions/{contribution_id}/cancel", responses=problems.responses(404, 409))
 def cancel_contribution(
-    runtime: RuntimeDep, principal: ContributionKeeper, request: Request, contribution_id: Id
+    runtime: RuntimeDep, principal: Admin, request: Request, contribution_id: Id
 ) -> ContributionView:
-    """Take a contribution back that is not verified yet."""
+    """Cancel a contribution that is not verified yet, or the end of a ceremony. Contributors cannot: they
+    would cancel each other's.
+    """
     submission.cancel(runtime, principal, request, "contribution", contribution_id)
     return _contribution(runtime, principal, contribution_id)
 

@@ -29,6 +29,7 @@ from service.storage.tables import Dataset, Proof, Shard
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.datasets import open_batches
+from zenerrors import ConflictError
 
 
 def prove_accuracy(runtime: Runtime, hold: Hold) -> None:
@@ -50,6 +51,10 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
+    if keys.file.id != proof.verification_key_id:
+        raise ConflictError(
+            "conflict.changed", "the circuit has another key since this proof began: ask for a new proof"
+        )
     batch = batches[shard.position]
     assert shard.opening is not None  # noqa: S101  it is there until the proof is over
     part = open_openings(runtime, dataset).parts[shard.position]

@@ -16,10 +16,11 @@ from sqlalchemy.orm import Session
 from circuits import Circuit, QuantGraph
 from circuits.audit import recompile
 from client.documents import KeyFile
-from client.keys import key_file
+from client.keys import key_file, opened
 from prover import ceremony
 from prover.beacon import Beacon
 from prover.ceremony import State
+from prover.ceremony.initial import required_power
 from prover.powers_of_tau import PowersOfTau
 from prover.statement_file import load_description, load_statement, save_statement
 from service import basis as bases
@@ -57,12 +58,13 @@ def open_ceremony(runtime: Runtime, hold: Hold) -> None:
             raise RequestError("request.invalid", "the model was deleted meanwhile", field="model_id")
         model = Models(session).get(row.model_id)
         known = [_key(session, asked) for asked in row.asked]
-    quantised, powers = sealed.open_network(runtime, model), bases.load_powers(runtime, row.powers)
+    quantised = sealed.open_network(runtime, model)
     with ExitStack() as scratches:
         circuits, files = [], []
         for asked, key in zip(row.asked, known, strict=True):
             hold.progress("compile", 0.0)
             circuit = _compiled(quantised, model, asked, key)
+            powers = bases.load_powers(runtime, row.powers, required_power(circuit.statement))
             files.append([scratches.enter_context(runtime.store.scratch()) for _ in range(2)])
             circuits.append(_started(runtime, hold, circuit, powers, *files[-1]))
         if len({each.circuit for each in circuits}) < len(circuits):
@@ -139,18 +141,21 @@ def _closed(
     with runtime.database.read() as session:
         about = Ceremonies(session).get(row.ceremony_id)
     beacon = Beacon(bytes.fromhex(row.beacon or ""), about.rounds or 0)
-    powers, taken, made = bases.load_powers(runtime, about.powers), [], []
+    taken, made = [], []
     for circuit, state_file, key_path in zip(circuits, states, proving_keys, strict=True):
-        statement = runtime.store.path(circuit.statement)
+        file = runtime.store.path(circuit.statement)
+        statement = load_statement(file)
+        powers = bases.load_powers(runtime, about.powers, required_power(statement))
         before = State.read(runtime.store.path(circuit.state))
         state = ceremony.add_beacon(before, beacon, threads=threads, progress=progress)
-        key = ceremony.finish(state, load_statement(statement), powers, threads=threads, progress=progress)
+        key = ceremony.finish(state, statement, powers, threads=threads, progress=progress)
         progress("store", 0.0)
         state.save(state_file)
         key.save(key_path)
         taken.append(_Taken(state, state_file))
-        file = key_file(key.verifying_key, load_description(statement) or {}, state.transcript)
-        made.append(_Made(file, key_path))
+        described = key_file(key.verifying_key, load_description(file) or {}, state.transcript)
+        opened(described)  # as whoever verifies will: nothing else is installed
+        made.append(_Made(described, key_path))
     return taken, made
 
 
@@ -205,13 +210,21 @@ def _started(
     state = ceremony.start(circuit.statement, powers, threads=threads, progress=hold.progress)
     save_statement(statement, circuit.statement, circuit.describe())
     state.save(file)
+    most, needed = runtime.settings.max_body_bytes, state.file_bytes(1)
+    if needed > most:
+        raise RequestError(
+            "request.too_large",
+            f"nobody could contribute: that is a file of {needed} bytes, and the service takes {most}:"
+            " a higher ZENSERVE_MAX_BODY_BYTES lets it in",
+            field="circuits",
+        )
     return CeremonyCircuit(
         circuit=engine.circuit_digest(circuit, basis),
         form=keys.form_of(circuit.describe()),
         constraints=circuit.statement.constraints,
         start=state.origin.hex(),
         size=file.stat().st_size,
-        next_size=state.file_bytes(1),
+        next_size=needed,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernels import fr, g2
-from prover import ceremony
+from prover import ceremony, setup_transcript
 from prover.beacon import MOST_ROUNDS, Beacon
 from prover.ceremony import State, chain
 from prover.setup_transcript import check
@@ -136,6 +136,26 @@ def test_people_s_names_are_no_beacon_s(committed: Case, name: str) -> None:
     with pytest.raises(CeremonyError) as error:
         ceremony.contribute(committed.states[0], name)
     assert error.value.code == "ceremony.beacon"
+
+
+@pytest.mark.parametrize(
+    "name", ["b\u0435acon 2^10 " + "00" * 32, "\uff42eacon (a beacon)", "x 2^1 " + "ab" * 32]
+)
+def test_people_s_names_do_not_look_like_a_beacon_s(committed: Case, name: str) -> None:
+    with pytest.raises(CeremonyError) as error:
+        ceremony.contribute(committed.states[0], name)
+    assert error.value.code == "ceremony.name"
+
+
+def test_the_last_place_is_the_beacon_s(committed: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of more contributions than a transcript can have could be installed, and never be opened."""
+    people = len(committed.state.contributions)
+    monkeypatch.setattr(setup_transcript, "MOST_CONTRIBUTIONS", people + 1)
+    closed = ceremony.add_beacon(committed.state, BEACON)
+    check(closed.transcript, ceremony.verifying_key(closed))
+    with pytest.raises(CeremonyError) as error:
+        ceremony.contribute(committed.state, "one too many")
+    assert (error.value.code, error.value.field) == ("ceremony.contribution", "contributions")
 
 
 @pytest.mark.parametrize("rounds", [-1, MOST_ROUNDS + 1])
