@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -265,6 +266,7 @@ def test_serve_refuses_settings_in_one_line(
 
     monkeypatch.setattr("service.log.configure", lambda *_: None)  # these are this process's, too
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("os.environ", dict(os.environ))
     data = ("--data-dir", tmp_path / "new")
     assert "PORT" in complaint(*data, "--port", "65536")
     for name, value in (("THREADS", "zero"), ("LOG_LEVEL", "loud"), ("MAX_ATTEMPTS", "0")):

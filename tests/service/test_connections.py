@@ -202,5 +202,5 @@ def test_strangers_that_hold_on_cost_nothing(runtime: Runtime) -> None:
         started = time.process_time()
         for _ in range(20):
             assert httpx.get(f"{url}/healthz").status_code == 200
-        assert time.process_time() - started < 1.0
+        assert time.process_time() - started < 5.0
         assert len(os.listdir("/proc/self/fd")) < 1000
