@@ -205,7 +205,11 @@ sandbox._main("hog")
 def test_a_parser_that_takes_too_much_says_so() -> None:
     done = subprocess.run([sys.executable, "-c", HOG], input=sandbox._pack(()), capture_output=True)
     error, result = sandbox._unpack(done.stdout)
-    assert (json.loads(error)["code"], result) == ("resource.model_memory", b"")
+    assert (json.loads(error)["kind"], json.loads(error)["code"]) == (
+        "ResourceError",
+        "resource.model_memory",
+    )
+    assert ("GiB" in json.loads(error)["message"], result) == (True, b"")
 
 
 def test_a_parser_that_takes_too_long_or_crashes_is_cut_off(
