@@ -15,7 +15,7 @@
     ├── Cancelled               the caller's progress callback asked to stop        cancelled
     └── ResourceError           memory, time, size or number would be exceeded      resource.*, quota.*
 
-A refused proof is not an error: ``prover.verify`` answers with a ``Verdict`` (see ``prover.verify``).
+A refused proof is not an error: ``groth16.verify`` answers with a ``Verdict`` (see ``groth16.verify``).
 """
 
 from __future__ import annotations

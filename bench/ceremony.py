@@ -28,10 +28,11 @@ from bench.measure import alone, argument_parser, usable_cores
 from bench.report import machine
 from bench.synthetic import random_statement
 from circuits import compile_registration, quantise, zoo
-from prover import Statement, powers_of_tau
-from prover.ceremony.initial import required_power
-from prover.iden3.ptau import write_ptau
-from prover.statement_file import save_statement
+from prover.constraint_file import save_statement
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import powers_of_tau
+from prover.groth16.ceremony.initial import required_power
+from prover.groth16.iden3.ptau import write_ptau
 
 _NETWORK: Final = "shallownet"
 _REGISTRATION: Final = "registration"
@@ -114,7 +115,7 @@ def prepare(case: str, folder: Path) -> int | None:
     return constraints
 
 
-def _statement(case: str) -> Statement:
+def _statement(case: str) -> ConstraintSystem:
     if case == _REGISTRATION:
         return compile_registration(quantise(zoo.network(_NETWORK), zoo.calibration(_NETWORK))).statement
     return random_statement(int(case.removeprefix("2^")))

@@ -19,12 +19,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from circuits.builder import Builder
-from circuits.linear import Linear
-from circuits.lookups import Lookups
-from circuits.products import Convolution, Products
-from circuits.program import Program
-from circuits.ranges import RangeChecks
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.lookups import Lookups
+from circuits.r1cs.products import Convolution, Products
+from circuits.r1cs.program import Program
+from circuits.r1cs.ranges import RangeChecks
 
 SEGMENT = "tensors"
 

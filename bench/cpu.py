@@ -27,7 +27,7 @@ from bench.measure import Timing, argument_parser, in_turn, seconds, threads_to_
 from bench.peers import Peer
 from bench.report import Report, Row, machine
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
-from prover.cost import msm_products
+from prover.groth16.cost import msm_products
 
 ARKWORKS = "py_arkworks_bls12381"
 ARKWORKS_POINTS = 1 << 16

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import circuits
-import prover
 from bench.measure import alone, measure
 from bench.report import Report, Row
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from prover import groth16
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 
@@ -55,27 +55,27 @@ def image(circuit: circuits.Inference) -> Any:
 
 def _setup(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[int, float, float]:
     circuit = digits_circuit(weight_privacy)
-    timing = measure(lambda: prover.setup(circuit.statement, threads=threads), repetitions=repetitions)
-    prover.setup(circuit.statement, threads=threads).save(path)
+    timing = measure(lambda: groth16.setup(circuit.statement, threads=threads), repetitions=repetitions)
+    groth16.setup(circuit.statement, threads=threads).save(path)
     return circuit.statement.constraints, timing.median, timing.spread
 
 
 def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[float, float]:
-    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
+    circuit, key = digits_circuit(weight_privacy), groth16.ProvingKey.load(path)
     q = image(circuit)
     timing = measure(
-        lambda: prover.prove(key, circuit.statement, circuit.witness(q), threads=threads),
+        lambda: groth16.prove(key, circuit.statement, circuit.witness(q), threads=threads),
         repetitions=repetitions,
     )
     return timing.median, timing.spread
 
 
 def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
-    circuit, key = digits_circuit(weight_privacy), prover.ProvingKey.load(path)
+    circuit, key = digits_circuit(weight_privacy), groth16.ProvingKey.load(path)
     q = image(circuit)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    proof = groth16.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
     inputs = circuit.public_inputs(q)
-    verdict = prover.verify(key.verifying_key, inputs, proof)
+    verdict = groth16.verify(key.verifying_key, inputs, proof)
     assert verdict.valid, verdict
-    timing = measure(lambda: prover.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions)
+    timing = measure(lambda: groth16.verify(key.verifying_key, inputs, proof), repetitions=10 * repetitions)
     return timing.median, timing.spread

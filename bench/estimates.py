@@ -1,4 +1,4 @@
-"""What is foretold of setup and proofs, beside what they take: by ``prover.cost``, before any key is made.
+"""What is foretold of setup and proofs, beside what they take, before any key is made.
 
     python -m bench.estimates [--json FILE] [--quick]
 
@@ -22,13 +22,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import prover
+from base.progress import Progress
 from bench import measure
 from bench.report import machine
 from circuits import Circuit, Inference, compile_inference, compile_registration, quantise, zoo
-from prover import CommitmentBasis, ProvingKey, cost
-from prover.cost import Size
-from prover.progress import Progress
+from prover import groth16
+from prover.groth16 import CommitmentKey, ProvingKey, cost
+from prover.groth16.cost import Size
 
 T = TypeVar("T")
 NETWORKS = ("shallownet", "lenet-small")
@@ -65,7 +65,7 @@ def rows(name: str, circuit: Circuit) -> list[Row]:
     """Setup, and the proof of an inference: the whole of each, then its stages."""
     size = Size.of(circuit.statement)
     speed = cost.speed(1, time.process_time)
-    basis = CommitmentBasis.generate(size.linked) if circuit.commitments else None
+    basis = CommitmentKey.generate(size.linked) if circuit.commitments else None
     key, taken = _taken(partial(_made, circuit, basis))
     found = _compared(name, circuit, "setup", cost.setup_stages(size, speed), taken)
     if isinstance(circuit, Inference):
@@ -74,8 +74,8 @@ def rows(name: str, circuit: Circuit) -> list[Row]:
     return found
 
 
-def _made(circuit: Circuit, basis: CommitmentBasis | None, report: Progress) -> ProvingKey:
-    key = prover.setup(circuit.statement, basis=basis, progress=report)
+def _made(circuit: Circuit, basis: CommitmentKey | None, report: Progress) -> ProvingKey:
+    key = groth16.setup(circuit.statement, basis=basis, progress=report)
     report("store", 0.0)
     with tempfile.NamedTemporaryFile() as file:
         key.save(Path(file.name))
@@ -86,7 +86,7 @@ def _made(circuit: Circuit, basis: CommitmentBasis | None, report: Progress) -> 
 def _proven(circuit: Inference, key: ProvingKey, report: Progress) -> None:
     report("witness", 0.0)
     witness = circuit.witness(np.zeros(circuit.qgraph.input_shape, dtype=np.int64))
-    prover.prove(key, circuit.statement, witness, answer=circuit.program.answer, progress=report)
+    groth16.prove(key, circuit.statement, witness, answer=circuit.program.answer, progress=report)
 
 
 def _taken(work: Callable[[Progress], T]) -> tuple[T, dict[str, float]]:

@@ -27,10 +27,10 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-import prover
 from bench import digits
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row, machine
+from prover import groth16
 
 VISIBILITY: dict[str, object] = {
     "input_visibility": "private",
@@ -117,18 +117,18 @@ def prove_alone(options: dict[str, int]) -> None:
 
 def ours_alone() -> None:
     circuit = digits.digits_circuit("public")
-    key = prover.setup(circuit.statement)
-    prover.prove(key, circuit.statement, circuit.witness(digits.image(circuit)), threads=os.cpu_count() or 1)
+    key = groth16.setup(circuit.statement)
+    groth16.prove(key, circuit.statement, circuit.witness(digits.image(circuit)), threads=os.cpu_count() or 1)
 
 
 def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
     threads = os.cpu_count() or 1
     circuit = digits.digits_circuit("public")
-    key = prover.setup(circuit.statement, threads=threads)
+    key = groth16.setup(circuit.statement, threads=threads)
     q = digits.image(circuit)
 
-    def ours() -> prover.Proof:
-        return prover.prove(key, circuit.statement, circuit.witness(q), threads=threads)
+    def ours() -> groth16.Proof:
+        return groth16.prove(key, circuit.statement, circuit.witness(q), threads=threads)
 
     with working_directory():
         prepare(options)

@@ -7,16 +7,17 @@ import statistics
 import time
 from functools import partial
 
-import prover
+from base.progress import silent
 from bench.measure import seconds, usable_cores
 from bench.roofline import Roofline, Row
 from bench.synthetic import Stages
 from circuits import compile_inference, parameters, quantise, zoo
 from gpu import device
 from kernels import fr
-from prover import CommitmentBasis, ProvingKey, backends, verification
-from prover.backends.gpu import GPU
-from prover.progress import silent
+from prover import groth16
+from prover.groth16 import CommitmentKey, ProvingKey, backends
+from prover.groth16.backends.gpu import GPU
+from verifier.groth16 import verification
 
 
 def measure_network(bench: Roofline, net: str) -> None:
@@ -30,10 +31,10 @@ def measure_network(bench: Roofline, net: str) -> None:
     bench.add(Row(f"{net}_compile", rows, time.perf_counter() - start, 0))
     weights = parameters(graph)
     start = time.perf_counter()
-    basis = CommitmentBasis.generate(weights.size, threads=threads)
+    basis = CommitmentKey.generate(weights.size, threads=threads)
     bench.add(Row(f"{net}_basis", weights.size, time.perf_counter() - start, 0))
     start = time.perf_counter()
-    key = prover.setup(circuit.statement, basis=basis, threads=threads)
+    key = groth16.setup(circuit.statement, basis=basis, threads=threads)
     bench.add(Row(f"{net}_setup", rows, time.perf_counter() - start, 0))
     opening = basis.commit(fr.from_int64(weights), threads=threads)
     free = device.free_bytes()
@@ -46,7 +47,7 @@ def measure_network(bench: Roofline, net: str) -> None:
 
     def prove() -> tuple[float, dict[str, float]]:
         stages = Stages()
-        proof = prover.prove(
+        proof = groth16.prove(
             key,
             circuit.statement,
             z,
@@ -72,6 +73,6 @@ def measure_network(bench: Roofline, net: str) -> None:
 
 
 def _require_valid(key: ProvingKey, public: list[int], proof: bytes, commitment: bytes) -> None:
-    for verify in (prover.verify, verification.verify):
+    for verify in (groth16.verify, verification.verify):
         verdict = verify(key.verifying_key, public, proof, [commitment])
         assert verdict.valid, verdict

@@ -7,15 +7,16 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import prover
+from base.progress import silent
 from bench.measure import seconds, usable_cores
 from bench.roofline import Roofline, Row, duration, listed, profile
 from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
 from gpu import device
 from kernels import FrArray
-from prover import ProvingKey, Statement, backends
-from prover.backends.gpu import GPU
-from prover.progress import silent
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ProvingKey, backends
+from prover.groth16.backends.gpu import GPU
 
 PIPELINED = 2
 
@@ -25,7 +26,7 @@ def measure_size(bench: Roofline, log_size: int) -> None:
     os.environ[backends.VARIABLE] = "gpu"
     statement, rows, threads = random_statement(log_size), 1 << log_size, usable_cores()
     start = time.perf_counter()
-    key = prover.setup(statement, threads=threads)
+    key = groth16.setup(statement, threads=threads)
     bench.add(Row("groth16_setup", rows, time.perf_counter() - start, 0))
     free = device.free_bytes()
     taken = seconds(lambda: GPU.load(key, statement, threads, silent))
@@ -42,7 +43,7 @@ def measure_size(bench: Roofline, log_size: int) -> None:
         (max(times) - min(times)) / median,
         "network",
         stages=shares[times.index(median)],
-        kernels=profile(lambda: prover.prove(key, statement, z)),
+        kernels=profile(lambda: groth16.prove(key, statement, z)),
         memory_mb=resident_mb,
         peak_mb=device.held_bytes() / 2**20,
     )
@@ -53,25 +54,25 @@ def measure_size(bench: Roofline, log_size: int) -> None:
     _pipelined(bench, rows, key, statement, z)
 
 
-def _prove(key: ProvingKey, statement: Statement, z: FrArray) -> tuple[float, dict[str, float]]:
+def _prove(key: ProvingKey, statement: ConstraintSystem, z: FrArray) -> tuple[float, dict[str, float]]:
     """Seconds, and the stages' shares as the host sees them: it waits in the first that reads a sum."""
     stages = Stages()
-    proof = prover.prove(key, statement, z, progress=stages)
+    proof = groth16.prove(key, statement, z, progress=stages)
     taken = stages.total()
-    verdict = prover.verify(key.verifying_key, [1] * PUBLIC, proof)
+    verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
     assert verdict.valid, verdict
     return taken, stages.shares()
 
 
-def _pipelined(bench: Roofline, rows: int, key: ProvingKey, statement: Statement, z: FrArray) -> None:
+def _pipelined(bench: Roofline, rows: int, key: ProvingKey, statement: ConstraintSystem, z: FrArray) -> None:
     """The time of a proof where two threads have proofs made one after the other."""
     count = PIPELINED * bench.repetitions
     with ThreadPoolExecutor(PIPELINED) as pool:
         start = time.perf_counter()
-        proofs = list(pool.map(lambda _: prover.prove(key, statement, z), range(count)))
+        proofs = list(pool.map(lambda _: groth16.prove(key, statement, z), range(count)))
         each = (time.perf_counter() - start) / count
     for proof in proofs:
-        verdict = prover.verify(key.verifying_key, [1] * PUBLIC, proof)
+        verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
         assert verdict.valid, verdict
     bench.add(Row("groth16_prove_pipelined", rows, each, 0, "network"))
     print(f"    {1 / each:.3g} proofs a second, {duration(each)} each")

@@ -2,7 +2,8 @@
 
 The statements are those of bench/synthetic.py; one key serves both of its witnesses. Each figure comes from a
 fresh process; "peak MB" is its resident set at the most, in brackets what it held before the proof and
-``prover.cost`` foretells for it. The smallest size is proven on one thread, two and all, the others on all.
+``prover.groth16.cost`` foretells for it. The smallest size is proven on one thread, two
+and all, the others on all.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import prover
 from bench.measure import alone, usable_cores
 from bench.report import Report, Row
 from bench.synthetic import PUBLIC, Shape, Stages, random_statement, random_witness
-from prover import memory
-from prover.cost import Size
+from prover import groth16
+from prover.groth16 import memory
+from prover.groth16.cost import Size
 
 
 def measure_proofs(report: Report, sizes: list[int], repetitions: int) -> None:
@@ -44,7 +45,7 @@ def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_t
 def _setup(log_size: int, path: Path, threads: int) -> float:
     statement = random_statement(log_size)
     start = time.perf_counter()
-    key = prover.setup(statement, threads=threads)
+    key = groth16.setup(statement, threads=threads)
     taken = time.perf_counter() - start
     key.save(path)
     return taken
@@ -54,14 +55,14 @@ def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: i
     statement = random_statement(log_size)
     formula = memory.proving(Size.of(statement), threads)
     before = _forget_peak()
-    key, z = prover.ProvingKey.load(path), random_witness(statement, shape)
-    proof = prover.prove(key, statement, z, threads=threads)
-    verdict = prover.verify(key.verifying_key, [1] * PUBLIC, proof)
+    key, z = groth16.ProvingKey.load(path), random_witness(statement, shape)
+    proof = groth16.prove(key, statement, z, threads=threads)
+    verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
     assert verdict.valid, verdict
     times, shares = [], []
     for _ in range(repetitions):
         stages = Stages()
-        prover.prove(key, statement, z, threads=threads, progress=stages)
+        groth16.prove(key, statement, z, threads=threads, progress=stages)
         times.append(stages.total())
         shares.append(stages.shares())
     median = statistics.median_low(times)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.quantised import (
     Accumulating,
     Add,
@@ -104,7 +104,7 @@ class ScalarCircuit:
         return total
 
     def range_check(self, gate: Gate, bits: int) -> None:
-        """As ``circuits.gadgets.range_check``: no variable for the top digit."""
+        """As ``circuits.r1cs.gadgets.range_check``: no variable for the top digit."""
         low = [self.wire(gate.value >> place & 1) for place in range(bits - 1)]
         for digit in low:
             self.enforce(digit, digit, digit)
@@ -207,7 +207,7 @@ def _window_sums(circuit: ScalarCircuit, node: Windowed, x: Gates, private: bool
 
 
 def _rescale(circuit: ScalarCircuit, acc: Gates, rescale: Rescale, scaled: tuple[int, int]) -> Gates:
-    """``clamp(floor(T / 2^k), low, high)`` by digits, as ``circuits.gadgets`` has it."""
+    """``clamp(floor(T / 2^k), low, high)`` by digits, as ``circuits.r1cs.gadgets`` has it."""
     shift = rescale.shift
     magnitude = max(
         (value >> shift if value >= 0 else -(value >> shift) - 1).bit_length() for value in scaled
@@ -276,7 +276,7 @@ def _max_pool(circuit: ScalarCircuit, node: MaxPool, x: Gates, kind: Affine) -> 
 
 
 def _argmax(circuit: ScalarCircuit, logits: list[Gate], label: Gate) -> None:
-    """As ``circuits.gadgets.argmax``; sets the variable of ``label``."""
+    """As ``circuits.r1cs.gadgets.argmax``; sets the variable of ``label``."""
     values = [gate.integer for gate in logits]
     width = max(1, (2 * max(map(abs, values)) + 1).bit_length())
     winner = values.index(max(values))

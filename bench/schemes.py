@@ -30,19 +30,19 @@ from rich.console import Console
 from rich.table import Table
 
 import circuits
-import prover
 from bench.measure import Timing, alone, measure
 from bench.report import machine
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
-from circuits.circuit import Circuit
-from circuits.graph import FloatArray, Graph
-from circuits.integers import IntArray
+from circuits.graphs.graph import FloatArray, Graph
+from circuits.graphs.integers import IntArray
 from circuits.onnx.write import to_onnx
 from circuits.papers.figures import ZEN, ZEN_COSTS
+from circuits.schemes.circuit import Circuit
 from examples.zoo.data import FOLDER, Split, cifar, faces, mnist
 from examples.zoo.evaluate import CALIBRATION_IMAGES
 from kernels import FrArray, fr
-from prover import CommitmentBasis, Opening, ProvingKey
+from prover import groth16
+from prover.groth16 import CommitmentKey, Opening, ProvingKey
 
 THREADS = os.cpu_count() or 1
 KEPT_BYTES = 256 << 20
@@ -112,7 +112,7 @@ class Case:
     witness: Callable[[], FrArray]
     public_inputs: Callable[[], list[int]]
 
-    def open(self, basis: CommitmentBasis) -> list[Opening]:
+    def open(self, basis: CommitmentKey) -> list[Opening]:
         values = (fr.from_int64(self.committed[name]) for name in self.circuit.commitments)
         return [basis.commit(part, threads=THREADS) for part in values]
 
@@ -190,14 +190,14 @@ def _network(net: str) -> Graph:
 
 
 def make_basis(count: int, path: Path) -> None:
-    CommitmentBasis.generate(count, threads=THREADS).save(path)
+    CommitmentKey.generate(count, threads=THREADS).save(path)
 
 
 def make_key(task: Task) -> tuple[int, float]:
     """Constraints, and the time of a setup; the key goes into the folder."""
-    statement, basis = case(task).circuit.statement, CommitmentBasis.load(task.folder / "basis")
+    statement, basis = case(task).circuit.statement, CommitmentKey.load(task.folder / "basis")
     start = time.perf_counter()
-    key = prover.setup(statement, basis=basis, threads=THREADS)
+    key = groth16.setup(statement, basis=basis, threads=THREADS)
     taken = time.perf_counter() - start
     key.save(task.folder / "key")
     return statement.constraints, taken
@@ -208,12 +208,12 @@ class Worker:
 
     def __init__(self, task: Task) -> None:
         self.case, self.key = case(task), ProvingKey.load(task.folder / "key")
-        self.openings = self.case.open(CommitmentBasis.load(task.folder / "basis"))
+        self.openings = self.case.open(CommitmentKey.load(task.folder / "basis"))
         self.case.circuit.keep_matrices(KEPT_BYTES)
 
     def prove(self) -> bytes:
         circuit = self.case.circuit
-        return prover.prove(
+        return groth16.prove(
             self.key,
             circuit.statement,
             self.case.witness(),
@@ -231,7 +231,7 @@ def prove(task: Task) -> tuple[Timing, Timing, int]:
     proving = measure(lambda: proofs.append(worker.prove()), repetitions=task.repetitions)
 
     def verify() -> None:
-        assert prover.verify(worker.key.verifying_key, public, proofs[0], commitments)
+        assert groth16.verify(worker.key.verifying_key, public, proofs[0], commitments)
 
     return proving, measure(verify, repetitions=10 * task.repetitions), len(proofs[0])
 

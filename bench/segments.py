@@ -17,14 +17,15 @@ from functools import partial
 
 import numpy as np
 
-import prover
 from bench import counts
 from bench.measure import Timing, alone, arguments, measure
 from bench.report import Report, Row, machine
-from circuits.products import Convolution
+from circuits.r1cs.products import Convolution
 from kernels import FrArray, fr
-from prover import Claim, CommitmentBasis, Segment, Statement, VerifyingKey, verification
-from prover.statement import ProductBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.groth16 import Claim, CommitmentKey, VerifyingKey
+from verifier.groth16 import verification
 
 INPUTS = 100
 CHALLENGE, ROOT, WEIGHTED = INPUTS + 1, INPUTS + 2, INPUTS + 4
@@ -32,16 +33,16 @@ BATCH = 100
 THREADS = (1, 2)
 PEER = "py_arkworks_bls12381"
 
-Verify = Callable[[VerifyingKey, Sequence[int], bytes | prover.Proof, Sequence[bytes]], prover.Verdict]
-VerifyBatch = Callable[[VerifyingKey, Sequence[Claim]], list[prover.Verdict]]
+Verify = Callable[[VerifyingKey, Sequence[int], bytes | groth16.Proof, Sequence[bytes]], groth16.Verdict]
+VerifyBatch = Callable[[VerifyingKey, Sequence[Claim]], list[groth16.Verdict]]
 
 
-def linked_statement() -> Statement:
+def linked_statement() -> ConstraintSystem:
     """root² = input 0 and c · root = weighted. Variables: 1 | inputs | c | root, its blinding | weighted."""
     product = ProductBlock(
         "products", np.array([ROOT, CHALLENGE]), np.array([ROOT, ROOT]), np.array([1, WEIGHTED])
     )
-    return Statement(INPUTS, 1, (product,), 1, (Segment("root", 1, linked=True),))
+    return ConstraintSystem(INPUTS, 1, (product,), 1, (Segment("root", 1, linked=True),))
 
 
 def answer(z: FrArray, challenges: FrArray) -> None:
@@ -51,13 +52,13 @@ def answer(z: FrArray, challenges: FrArray) -> None:
 def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
     """A key, and ``proofs`` proofs under it with inputs of so many bits; all of one witness."""
     statement = linked_statement()
-    basis = CommitmentBasis.generate(2)
-    key = prover.setup(statement, basis=basis)
+    basis = CommitmentKey.generate(2)
+    key = groth16.setup(statement, basis=basis)
     public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
     witness = fr.from_ints([1, *public, 0, 7, 0, 0])
     opening = basis.commit(witness[ROOT : ROOT + 1])
     made = (
-        prover.prove(key, statement, witness, openings=[opening], answer=answer).to_bytes()
+        groth16.prove(key, statement, witness, openings=[opening], answer=answer).to_bytes()
         for _ in range(proofs)
     )
     return key.verifying_key, [Claim(public, proof, [opening.commitment]) for proof in made]
@@ -65,12 +66,12 @@ def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
 
 def plain_claim(bits: int) -> tuple[VerifyingKey, Claim]:
     root = 1 + INPUTS
-    statement = Statement(
+    statement = ConstraintSystem(
         INPUTS, 1, (ProductBlock("square", np.array([root]), np.array([root]), np.array([1])),)
     )
-    key = prover.setup(statement)
+    key = groth16.setup(statement)
     public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
-    proof = prover.prove(key, statement, fr.from_ints([1, *public, 7]))
+    proof = groth16.prove(key, statement, fr.from_ints([1, *public, 7]))
     return key.verifying_key, Claim(public, proof.to_bytes())
 
 
@@ -83,7 +84,7 @@ def check_batch(verify: VerifyBatch, key: VerifyingKey, claims: list[Claim]) -> 
 
 
 def time_check(key: VerifyingKey, claim: Claim, repetitions: int) -> Timing:
-    ours, peer = (partial(check, verify, key, claim) for verify in (prover.verify, verification.verify))
+    ours, peer = (partial(check, verify, key, claim) for verify in (groth16.verify, verification.verify))
     return measure(ours, peer, repetitions=repetitions)
 
 
@@ -105,16 +106,16 @@ def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tu
     w = draw.integers(-128, 128, (shape.outputs, shape.inputs, *shape.kernel))
     tensors = {"tensor0": x, "tensor1": w, "tensor2": shape.apply(x, w)}
 
-    def prove() -> prover.Proof:
+    def prove() -> groth16.Proof:
         witness = program.witness(tensors)
-        return prover.prove(
+        return groth16.prove(
             key, statement, witness, answer=partial(program.answer, threads=threads), threads=threads
         )
 
-    setup = measure(lambda: prover.setup(statement, threads=threads), repetitions=min(repetitions, 2))
-    key = prover.setup(statement, threads=threads)
+    setup = measure(lambda: groth16.setup(statement, threads=threads), repetitions=min(repetitions, 2))
+    key = groth16.setup(statement, threads=threads)
     proof = measure(prove, repetitions=repetitions)
-    assert prover.verify(key.verifying_key, [], prove())
+    assert groth16.verify(key.verifying_key, [], prove())
     return statement.constraints, setup, proof
 
 
@@ -126,7 +127,7 @@ def rows(scalars: str, bits: int, batch: int, repetitions: int) -> list[Row]:
     key, claims = linked_claims(bits, batch)
     single = time_check(key, claims[0], 4 * repetitions)
     together = measure(
-        partial(check_batch, prover.verify_batch, key, claims),
+        partial(check_batch, groth16.verify_batch, key, claims),
         partial(check_batch, verification.verify_batch, key, claims),
         repetitions=repetitions,
     )

@@ -38,13 +38,13 @@ from bench.serving import Load, image, load, registered, running
 from bench.strangers import Cost
 from client import Client
 from client.api import succeeded
-from client.documents import KeyFile, ProofDocument, checked
-from client.keys import opened
-from client.verification import Case, judge_each
 from kernels import WordArray
-from prover.curve import ARKWORKS
-from prover.native import NATIVE, NativeCurve
+from prover.groth16.native import NATIVE, NativeCurve
 from service.api.verifier import MOST_TOGETHER
+from verifier.curve import ARKWORKS
+from verifier.documents import KeyFile, ProofDocument, checked
+from verifier.judging import Case, judge_each
+from verifier.keys import opened
 
 Result = TypeVar("Result")
 

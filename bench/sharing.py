@@ -32,19 +32,20 @@ from rich.console import Console
 from rich.table import Table
 
 import kernels
-import prover
 from bench.compiler import convolution, some_input
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row, machine
-from circuits import Inference, QuantGraph, compile_inference, planes, quantise, zoo
-from circuits.integers import IntArray
+from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
+from circuits.graphs import planes
+from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
 from circuits.quantised import Conv
-from circuits.tiles import Tile, held_bytes
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from circuits.r1cs.tiles import Tile, held_bytes
 from kernels import FrArray, fr
-from prover.statement import Block, Csr, ProductBlock, Statement
+from prover import groth16
+from prover.constraint_system import Block, ConstraintSystem, Csr, ProductBlock
 
 THREADS = os.cpu_count() or 1
 IMAGES = 100
@@ -157,7 +158,7 @@ class Single(NamedTuple):
         return cls(offsets, columns, np.arange(len(columns), dtype=np.uint32), pool)
 
 
-def matrices(statement: Statement) -> list[Csr]:
+def matrices(statement: ConstraintSystem) -> list[Csr]:
     """Those with coefficients."""
     blocks = (made for made in map(_made, statement.blocks) if not isinstance(made, ProductBlock))
     return [matrix for block in blocks for matrix in block.matrices() if len(matrix.columns)]
@@ -313,7 +314,7 @@ def _shared(times: list[Times], *, proved: bool) -> Timing:
 
 
 def building_rows(
-    case: Case, statement: Statement, z: FrArray, prove: Prove | None, repetitions: int
+    case: Case, statement: ConstraintSystem, z: FrArray, prove: Prove | None, repetitions: int
 ) -> Iterator[Row]:
     """None where nothing is made in a proof: where all blocks are kept from the start."""
     tiles = [block for block in statement.blocks if isinstance(block, Tile)]
@@ -352,14 +353,14 @@ def complete(circuit: Inference, q: IntArray) -> FrArray:
     return z
 
 
-Prove = Callable[[Statement], object]
+Prove = Callable[[ConstraintSystem], object]
 
 
 def prover_of(circuit: Inference, q: IntArray) -> Prove:
     """Proves for a key made here, by the circuit's statement or one that has the same digest."""
-    key = prover.setup(circuit.statement, threads=THREADS)
+    key = groth16.setup(circuit.statement, threads=THREADS)
     witness, answer = circuit.witness(q), circuit.program.answer
-    return lambda statement: prover.prove(key, statement, witness, answer=answer, threads=THREADS)
+    return lambda statement: groth16.prove(key, statement, witness, answer=answer, threads=THREADS)
 
 
 def _row(name: str, size: int, timing: Timing, peer: str | None, threads: int = 1) -> Row:

@@ -17,15 +17,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.serving import Server, running
-from client.documents import KeyFile, KeyReference, ProofDocument, checked, key_id
-from client.words import make_statement
 from kernels import fr, g1
-from prover import VerifyingKey
-from prover.points import G1_BYTES
+from prover.groth16 import VerifyingKey
 from service.api import effort
 from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES
 from service.api.routes.strict import BYTES_OF_A_VALUE
 from service.api.schemas import VerifyRequest
+from verifier.documents import KeyFile, KeyReference, ProofDocument, checked, key_id
+from verifier.points import G1_BYTES
+from verifier.words import make_statement
 
 Json = dict[str, Any]
 ASKS_FOR_KEYS: Final = {"ZENSERVE_AUTH": "keys"}

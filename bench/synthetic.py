@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import FrArray, fr
-from prover.statement import Csr, SparseBlock, Statement
+from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
 
 PUBLIC = 10
 ENTRIES = 8
@@ -22,7 +22,7 @@ ENTRIES = 8
 Shape = Literal["network", "dense"]
 
 
-def random_statement(log_size: int) -> Statement:
+def random_statement(log_size: int) -> ConstraintSystem:
     """2^log_size rows, those for the public inputs included.
 
     A fifth are products of two sums, which define the last fifth of the private variables. The others state
@@ -38,7 +38,7 @@ def random_statement(log_size: int) -> Statement:
     for name, count in (("left", chosen // 2), ("right", chosen - chosen // 2)):
         sums, one = _sums(count, first, rows, draw), Csr.selection(np.zeros(count, np.int64))
         blocks.append(SparseBlock(name, *((sums, one, sums) if name == "left" else (one, sums, sums))))
-    return Statement(PUBLIC, rows, tuple(blocks))
+    return ConstraintSystem(PUBLIC, rows, tuple(blocks))
 
 
 def _sums(rows: int, first: int, variables: int, draw: np.random.Generator) -> Csr:
@@ -48,7 +48,7 @@ def _sums(rows: int, first: int, variables: int, draw: np.random.Generator) -> C
     return Csr.from_entries(rows, np.repeat(np.arange(rows), ENTRIES), columns, weights)
 
 
-def random_witness(statement: Statement, shape: Shape) -> FrArray:
+def random_witness(statement: ConstraintSystem, shape: Shape) -> FrArray:
     """Not of secrets: reproducible."""
     products = statement.blocks[0]
     assert isinstance(products, SparseBlock)

@@ -10,30 +10,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from circuits.accuracy import Accuracy, compile_accuracy, plan_accuracy
-    from circuits.circuit import Circuit
-    from circuits.graph import Graph
-    from circuits.inference import Inference, compile_inference, plan_inference
-    from circuits.inputs import input_values
+    from circuits.graphs.graph import Graph
     from circuits.onnx import export_torch, load_onnx
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
-    from circuits.recognition import Recognition, compile_recognition
-    from circuits.registration import Registration, compile_registration, parameters
-    from circuits.typed import TypedGraph
+    from circuits.quantised.typed import TypedGraph
+    from circuits.schemes.accuracy import Accuracy, compile_accuracy, plan_accuracy
+    from circuits.schemes.circuit import Circuit
+    from circuits.schemes.inference import Inference, compile_inference, plan_inference
+    from circuits.schemes.inputs import input_values
+    from circuits.schemes.recognition import Recognition, compile_recognition
+    from circuits.schemes.registration import Registration, compile_registration, parameters
 
 _HOMES = {
-    "accuracy": ("Accuracy", "compile_accuracy", "plan_accuracy"),
-    "circuit": ("Circuit",),
-    "graph": ("Graph",),
-    "inference": ("Inference", "compile_inference", "plan_inference"),
-    "inputs": ("input_values",),
+    "graphs.graph": ("Graph",),
     "onnx": ("export_torch", "load_onnx"),
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
-    "recognition": ("Recognition", "compile_recognition"),
-    "registration": ("Registration", "compile_registration", "parameters"),
-    "typed": ("TypedGraph",),
+    "quantised.typed": ("TypedGraph",),
+    "schemes.accuracy": ("Accuracy", "compile_accuracy", "plan_accuracy"),
+    "schemes.circuit": ("Circuit",),
+    "schemes.inference": ("Inference", "compile_inference", "plan_inference"),
+    "schemes.inputs": ("input_values",),
+    "schemes.recognition": ("Recognition", "compile_recognition"),
+    "schemes.registration": ("Registration", "compile_registration", "parameters"),
 }
 
 

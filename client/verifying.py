@@ -11,7 +11,7 @@ from client.flows import Flow, Stream, endpoint, listing
 from client.resources import Issuer, Verification, read
 
 if TYPE_CHECKING:
-    from client import verification
+    from verifier import judging as verification
 
 
 class Verifying(Calls):
@@ -71,14 +71,14 @@ class Verifying(Calls):
         expected: dict[str, str] | None = None,
         registration: tuple[dict[str, Any], dict[str, Any]] | None = None,
     ) -> verification.Verification:
-        """Your own verdict, here and now, under a key file that you trust: ``client.verification.judge``.
+        """Your own verdict, here and now, under a key file that you trust: ``verifier.judging.judge``.
 
         ``registration``: the model's, and the key file that you trust for it. No service is asked. Raises
         ``FileFormatError`` for what is no proof or no key.
         """
-        from client.documents import Expected, KeyFile, ProofDocument, checked
-        from client.keys import opened
-        from client.verification import Known, Registration, judge
+        from verifier.documents import Expected, KeyFile, ProofDocument, checked
+        from verifier.judging import Known, Registration, judge
+        from verifier.keys import opened
 
         known = Known()
         if registration is not None:

@@ -1,7 +1,7 @@
 """What the examples prove with: the service's steps without the service, its jobs and its vault.
 
 One party has a circuit, its keys and the openings of its commitments; what it hands on are documents of
-``client.documents``, which ``client.verification`` judges.
+``verifier.documents``, which ``verifier.judging`` judges.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-import prover
 from circuits import Accuracy, Inference, Recognition, Registration
-from circuits.circuit import Circuit
-from circuits.integers import IntArray
-from client import documents
-from client.datasets import LabelledData
-from client.documents import (
+from circuits.graphs.integers import IntArray
+from circuits.schemes.circuit import Circuit
+from kernels import FrArray, fr
+from prover import groth16
+from prover.groth16 import CommitmentKey, Opening, ProvingKey, sum_blindings
+from verifier import documents
+from verifier.datasets import LabelledData
+from verifier.documents import (
     Dataset,
     InputType,
     KeyFile,
@@ -37,9 +39,7 @@ from client.documents import (
     key_id,
     timestamp,
 )
-from client.words import make_statement
-from kernels import FrArray, fr
-from prover import CommitmentBasis, Opening, ProvingKey, sum_blindings
+from verifier.words import make_statement
 
 THREADS = os.cpu_count() or 1
 CircuitKind = TypeVar("CircuitKind", bound=Circuit)
@@ -53,8 +53,8 @@ class Scheme(Generic[CircuitKind]):
     key: ProvingKey
 
     @classmethod
-    def of(cls, circuit: CircuitKind, basis: CommitmentBasis) -> Scheme[CircuitKind]:
-        return cls(circuit, prover.setup(circuit.statement, basis=basis, threads=THREADS))
+    def of(cls, circuit: CircuitKind, basis: CommitmentKey) -> Scheme[CircuitKind]:
+        return cls(circuit, groth16.setup(circuit.statement, basis=basis, threads=THREADS))
 
     @cached_property
     def key_file(self) -> KeyFile:
@@ -79,7 +79,7 @@ class Scheme(Generic[CircuitKind]):
         return ProofDocument.of(statement, [self.prove(witness, openings)])
 
     def prove(self, witness: FrArray, openings: Mapping[str, Opening]) -> bytes:
-        return prover.prove(
+        return groth16.prove(
             self.key,
             self.circuit.statement,
             witness,
@@ -89,18 +89,18 @@ class Scheme(Generic[CircuitKind]):
         ).to_bytes()
 
 
-def commit(basis: CommitmentBasis, values: IntArray, *, hiding: bool = True) -> Opening:
+def commit(basis: CommitmentKey, values: IntArray, *, hiding: bool = True) -> Opening:
     return basis.commit(fr.from_int64(values.ravel()), hiding=hiding, threads=THREADS)
 
 
-def reveal(basis: CommitmentBasis, opening: Opening, values: IntArray) -> documents.Opening:
+def reveal(basis: CommitmentKey, opening: Opening, values: IntArray) -> documents.Opening:
     """What shows that the commitment is to the values, to those who know them."""
     shown = basis.reveal(opening, fr.from_int64(values.ravel()), threads=THREADS)
     return checked(documents.Opening, shown.to_json())
 
 
 def opening_file(
-    basis: CommitmentBasis, kind: documents.Kind, opening: Opening, values: IntArray
+    basis: CommitmentKey, kind: documents.Kind, opening: Opening, values: IntArray
 ) -> OpeningFile:
     part = OpeningPart(commitment=opening.commitment.hex(), opening=reveal(basis, opening, values))
     return OpeningFile(kind=kind, parts=[part])
@@ -148,7 +148,7 @@ def measure(
     scheme: Scheme[Accuracy],
     model: Opening,
     data: LabelledData,
-    basis: CommitmentBasis,
+    basis: CommitmentKey,
     challenge: str | None = None,
 ) -> ProofDocument:
     """How many labels of a public dataset the network gets right: one proof for each shard, and the total."""
@@ -183,7 +183,7 @@ def measure(
     return ProofDocument.of(statement, proofs)
 
 
-def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentBasis) -> list[Part]:
+def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentKey) -> list[Part]:
     kind = InputType(shape=list(circuit.qgraph.input_shape), **vars(circuit.qgraph.input_type))
     parts = []
     for numbers in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):

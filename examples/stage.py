@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from client.verification import Verification
+from verifier.judging import Verification
 
 console = Console(highlight=False)
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import kernels
 
 if TYPE_CHECKING:
-    from prover.statement import Csr, Statement
+    from prover.constraint_system import ConstraintSystem, Csr
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -51,7 +51,7 @@ class Analysis(NamedTuple):
     adaptive: int | None
 
 
-def analyse(statement: Statement) -> Analysis:
+def analyse(statement: ConstraintSystem) -> Analysis:
     """Apply the rule to ``statement``."""
     challenges = np.arange(1 + statement.public, statement.instance)
     fixed = np.zeros(statement.variables, dtype=np.bool_)
@@ -85,7 +85,7 @@ class _Rows:
     indices, which is the index of the last one.
     """
 
-    def __init__(self, statement: Statement, fixed: Mask) -> None:
+    def __init__(self, statement: ConstraintSystem, fixed: Mask) -> None:
         """Extends ``fixed`` in place by what each block determines at first sight: nearly all, since rows
         mostly follow those that determine what they read.
         """

@@ -13,8 +13,8 @@ from starlette.middleware.cors import CORSMiddleware
 
 from service import dashboard
 from service.api import openapi, problems
+from service.api.authentication import Door
 from service.api.body_limit import BodyLimit
-from service.api.door import Door
 from service.api.headers import BrowserHeaders
 from service.api.metrics import Requests
 from service.api.observation import Observation

@@ -12,35 +12,36 @@ import shutil
 from functools import lru_cache
 from pathlib import Path
 
-from client.documents import OpeningFile
+from base.progress import Progress
 from kernels import fr
-from prover import CommitmentBasis, Opening, Progress, Revealed
-from prover.iden3.ptau import read_ptau
-from prover.powers_of_tau import PowersOfTau
-from service import sealed
+from prover.groth16 import CommitmentKey, Opening, Revealed
+from prover.groth16.iden3.ptau import read_ptau
+from prover.groth16.powers_of_tau import PowersOfTau
+from service import encryption as sealed
+from service.encryption import Integers, Secret
 from service.runtime import Runtime
-from service.sealed import Integers, Secret
 from service.storage.repositories import Artifacts
 from service.storage.tables import Dataset
+from verifier.documents import OpeningFile
 from zenerrors import ConflictError
 
 _NAME = "basis"
 _POWERS = "powers"
 
 
-def require_basis(runtime: Runtime, progress: Progress | None = None) -> CommitmentBasis:
+def require_basis(runtime: Runtime, progress: Progress | None = None) -> CommitmentKey:
     """The basis, made if it is not there yet. Stage: "basis"."""
     if find_basis(runtime) is None:
         settings = runtime.settings
         with runtime.store.scratch() as scratch:
-            CommitmentBasis.generate(settings.basis_points, threads=settings.threads, progress=progress).save(
+            CommitmentKey.generate(settings.basis_points, threads=settings.threads, progress=progress).save(
                 scratch
             )
             _adopt(runtime, scratch)
     return load_basis(runtime)
 
 
-def load_basis(runtime: Runtime) -> CommitmentBasis:
+def load_basis(runtime: Runtime) -> CommitmentKey:
     """The basis of a service that has committed to something."""
     path = find_basis(runtime)
     assert path is not None  # noqa: S101  what was committed was over it
@@ -59,7 +60,7 @@ def open_openings(runtime: Runtime, dataset: Dataset) -> OpeningFile:
     return OpeningFile.model_validate_json(sealed.get(runtime, f"openings:{dataset.id}", dataset.openings))
 
 
-def import_basis(runtime: Runtime, basis: CommitmentBasis) -> None:
+def import_basis(runtime: Runtime, basis: CommitmentKey) -> None:
     """Make this the basis of the service. Raises ``ConflictError`` (``conflict.basis``) where it has
     another.
     """
@@ -75,11 +76,11 @@ def import_basis(runtime: Runtime, basis: CommitmentBasis) -> None:
         )
 
 
-def import_powers(runtime: Runtime, file: Path, powers: PowersOfTau) -> CommitmentBasis:
+def import_powers(runtime: Runtime, file: Path, powers: PowersOfTau) -> CommitmentKey:
     """Make the basis of these powers that of the service, and keep their file, for ceremonies. Raises as
     ``import_basis``.
     """
-    basis = CommitmentBasis.of(powers)
+    basis = CommitmentKey.of(powers)
     import_basis(runtime, basis)
     with runtime.store.scratch() as scratch:
         shutil.copyfile(file, scratch)
@@ -135,17 +136,17 @@ def _adopt(runtime: Runtime, scratch: Path, name: str = _NAME) -> Path:
     return runtime.store.path(kept)
 
 
-def commit(basis: CommitmentBasis, values: Integers, threads: int, *, hiding: bool = True) -> Opening:
+def commit(basis: CommitmentKey, values: Integers, threads: int, *, hiding: bool = True) -> Opening:
     """A commitment to integers, int64 of any shape, row-major."""
     return basis.commit(fr.from_int64(values.ravel()), hiding=hiding, threads=threads)
 
 
-def reveal(basis: CommitmentBasis, secret: Secret, threads: int) -> Revealed:
+def reveal(basis: CommitmentKey, secret: Secret, threads: int) -> Revealed:
     """What shows a commitment to be to the values."""
     assert secret.opening is not None  # noqa: S101  there is one for whatever was committed
     return basis.reveal(secret.opening, fr.from_int64(secret.values.ravel()), threads=threads)
 
 
 @lru_cache(maxsize=1)
-def _load(path: Path) -> CommitmentBasis:
-    return CommitmentBasis.load(path)
+def _load(path: Path) -> CommitmentKey:
+    return CommitmentKey.load(path)

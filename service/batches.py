@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.sealed import Integers, Secret
+from service.encryption import Integers, Secret
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kernels.target import available_targets
-from service import engine, sealed
+from service import encryption as sealed
+from service import engine
 from service.basis import find_basis
 from service.runtime import Runtime
 from service.storage import schema

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 from circuits import Accuracy, Circuit
-from client.documents import Values, canonical
 from kernels import FrArray
 from service import engine, intake
 from service.batches import cut
-from service.sealed import unpack
+from service.encryption import unpack
+from verifier.documents import Values, canonical
 
 
 def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:

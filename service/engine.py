@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import circuits
-import prover
+from base.progress import Progress
 from circuits import Circuit, Inference, QuantGraph, Recognition
-from circuits.typed import Privacy
-from client.documents import KeyFile, Values, canonical
-from client.keys import key_file
+from circuits.quantised.typed import Privacy
 from kernels import FrArray
-from prover import CommitmentBasis, Opening, Progress, Proof, ProvingKey, Statement, cost, memory
-from prover.cost import Size
-from service.sealed import Secret
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, cost, memory
+from prover.groth16.cost import Size
+from service.encryption import Secret
+from verifier.documents import KeyFile, Values, canonical
+from verifier.keys import key_file
 from zenerrors import ModelError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
@@ -83,7 +85,7 @@ def task(
     )
 
 
-def circuit_digest(circuit: Circuit, basis: CommitmentBasis | None) -> str:
+def circuit_digest(circuit: Circuit, basis: CommitmentKey | None) -> str:
     """What keys are kept by: SHA-256, in hex, of the constraints, what they mean, and the basis they link to,
     if they link to any.
     """
@@ -95,7 +97,7 @@ def identity(circuit: Circuit) -> dict[str, Any]:
     return {"statement": circuit.statement.digest.hex(), "circuit": circuit.describe()}
 
 
-def digest_of(identity: Mapping[str, Any], basis: CommitmentBasis | None) -> str:
+def digest_of(identity: Mapping[str, Any], basis: CommitmentKey | None) -> str:
     """``circuit_digest`` of the circuit of this ``identity``."""
     parts = {**identity, "basis": basis.identity.hex() if basis else None}
     return hashlib.sha256(canonical(parts)).hexdigest()
@@ -176,10 +178,10 @@ def free_memory() -> int:
 
 
 def setup(
-    circuit: Circuit, basis: CommitmentBasis | None, file: Path, threads: int, progress: Progress
+    circuit: Circuit, basis: CommitmentKey | None, file: Path, threads: int, progress: Progress
 ) -> KeyFile:
     """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``."""
-    proving_key = prover.setup(circuit.statement, basis=basis, threads=threads, progress=progress)
+    proving_key = groth16.setup(circuit.statement, basis=basis, threads=threads, progress=progress)
     proving_key.save(file)
     return key_file(proving_key.verifying_key, circuit.describe())
 
@@ -196,7 +198,7 @@ def prove(
     progress("load key", 0.0)
     proving_key = _proving_key(key)
     progress("witness", 0.0)
-    proof: Proof = prover.prove(
+    proof: Proof = groth16.prove(
         proving_key,
         circuit.statement,
         witness(),
@@ -219,7 +221,7 @@ def _memory(size: Size, threads: int) -> int:
     return max(memory.setup(size, threads), memory.proving(size, threads)) * 6 // 5
 
 
-def _drawn_out(one: Statement, two: Statement, batch: int) -> Size:
+def _drawn_out(one: ConstraintSystem, two: ConstraintSystem, batch: int) -> Size:
     """The size of a batch: every sample adds what the second one added."""
 
     def drawn_out(first: int, second: int) -> int:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 import circuits
 from circuits import QuantGraph
-from circuits.graph import Graph
-from circuits.inference import most_labels
+from circuits.graphs.graph import Graph
 from circuits.quantisation import ranges, report
-from circuits.recognition import embedding_type
-from client.datasets import NPY, LabelledData, one_input, read_npy
-from prover.document import parse_json
-from service.sealed import Integers, Secret, pack
+from circuits.schemes.inference import most_labels
+from circuits.schemes.recognition import embedding_type
+from service.encryption import Integers, Secret, pack
+from verifier.datasets import NPY, LabelledData, one_input, read_npy
+from verifier.document import parse_json
 from zenerrors import ConflictError, TensorError
 
 Floats = NDArray[np.float64]

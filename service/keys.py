@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from client.documents import KeyFile
-from client.keys import opened
-from prover import CommitmentBasis, VerifyingKey
-from prover.verifying_key import CEREMONY
+from prover.groth16 import CommitmentKey, VerifyingKey
 from service import basis as bases
 from service import engine
 from service.runtime import Runtime
 from service.storage.repositories import Circuits
 from service.storage.tables import Model
+from verifier.documents import KeyFile
+from verifier.groth16.verifying_key import CEREMONY
+from verifier.keys import opened
 from zenerrors import ConflictError
 
 _FORM: Final = ("scheme", "privacy", "reveal", "top", "batch")
@@ -65,7 +65,7 @@ def none_yet() -> ConflictError:
     )
 
 
-def _same_basis(runtime: Runtime, key: VerifyingKey) -> CommitmentBasis | None:
+def _same_basis(runtime: Runtime, key: VerifyingKey) -> CommitmentKey | None:
     """The service's basis, if the key links to one."""
     if key.basis is None:
         return None

@@ -26,10 +26,10 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from service import log, telemetry
-from service.beat.reaper import Reaper
-from service.beat.webhooks import Courier
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.scheduler.reaper import Reaper
+from service.scheduler.webhooks import Courier
 from service.settings import Settings
 from service.storage import private, schema
 from zenerrors import ConflictError

@@ -1,17 +1,17 @@
 """Networks of integers to constraints."""
 
-from circuits.lowering.argmax import argmax, argmax_tally
+from circuits.lowering.argmax import argmax, argmax_cost
+from circuits.lowering.cost import Cost
 from circuits.lowering.network import Level, Lowering, arithmetic, best_plan
 from circuits.lowering.optimiser import Plan
-from circuits.lowering.tally import Tally
 
 __all__ = [
+    "Cost",
     "Level",
     "Lowering",
     "Plan",
-    "Tally",
     "argmax",
-    "argmax_tally",
+    "argmax_cost",
     "arithmetic",
     "best_plan",
 ]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.gadgets import require_fit
-from circuits.integers import IntArray, Interval
-from circuits.linear import Linear
+from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.tally import Tally
+from circuits.lowering.cost import Cost
+from circuits.r1cs.gadgets import require_fit
+from circuits.r1cs.linear import Linear
 
 
 def argmax(tools: Arithmetic, name: str, values: Linear, bounds: Interval, labels: IntArray) -> None:
     """The wires labels[batch, k] are, for each batch of n values, the indices of the k largest in order.
 
     ``values``: n rows for each batch; ``bounds``: a proven interval of them. Of equal values the first
-    is taken for the largest: numpy.argmax. Rows: ``argmax_tally``.
+    is taken for the largest: numpy.argmax. Rows: ``argmax_cost``.
     """
     chosen: list[IntArray] = []
     for rank, label in enumerate(labels.T):
@@ -23,11 +23,11 @@ def argmax(tools: Arithmetic, name: str, values: Linear, bounds: Interval, label
         chosen.append(_largest_of_rest(tools, own_name, values, bounds, label, tuple(chosen)))
 
 
-def argmax_tally(tools: Arithmetic, batch: int, count: int, wanted: int, bounds: Interval) -> Tally:
+def argmax_cost(tools: Arithmetic, batch: int, count: int, wanted: int, bounds: Interval) -> Cost:
     """Of ``argmax`` of the ``wanted`` largest of ``count`` values."""
-    first = Tally(rows=batch * (2 * count + 2)) + tools.margins_tally(batch * count, _bits(bounds, 0))
-    following = Tally(rows=batch * (3 * count + 2)) + tools.margins_tally(batch * count, _bits(bounds, 1))
-    return Tally.sum([first, *[following] * (wanted - 1)])
+    first = Cost(rows=batch * (2 * count + 2)) + tools.margins_cost(batch * count, _bits(bounds, 0))
+    following = Cost(rows=batch * (3 * count + 2)) + tools.margins_cost(batch * count, _bits(bounds, 1))
+    return Cost.sum([first, *[following] * (wanted - 1)])
 
 
 def _largest_of_rest(

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from circuits.builder import Builder
-from circuits.integers import IntArray, Interval
-from circuits.linear import Linear, Sums
+from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.clamps import Clamp
-from circuits.lowering.tally import Tally
-from circuits.products import Products
+from circuits.lowering.cost import Cost
 from circuits.quantised import Rescale
-from circuits.sources import Source
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, LinearCombinations
+from circuits.r1cs.products import Products
+from circuits.r1cs.sources import Source
 
 
 class Arithmetic(ABC):
@@ -30,15 +30,15 @@ class Arithmetic(ABC):
         """Wires for values that the prover chooses and nothing determines, int64[shape]."""
 
     @abstractmethod
-    def ranged(self, name: str, value: Sums, bits: int, lowest: int = 0) -> None:
-        """``lowest <= value < lowest + 2^bits`` in each row. Costs ``Tally.range_checks``."""
+    def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
+        """``lowest <= value < lowest + 2^bits`` in each row. Costs ``Cost.range_checks``."""
 
     @abstractmethod
     def margins(self, name: str, value: Linear, bits: int) -> Linear:
         """The values, proven to lie in [0, 2^bits), as whatever rows read most cheaply."""
 
     @abstractmethod
-    def margins_tally(self, count: int, bits: int) -> Tally: ...
+    def margins_cost(self, count: int, bits: int) -> Cost: ...
 
     @abstractmethod
     def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
@@ -49,7 +49,7 @@ class Arithmetic(ABC):
         """``clamp(floor(T / 2^k), low, high)`` of each T of ``source``: wires [n]."""
 
     @abstractmethod
-    def requantise_tally(
+    def requantise_cost(
         self,
         count: int,
         scaled: Interval,
@@ -58,7 +58,7 @@ class Arithmetic(ABC):
         *,
         readable: bool,
         short: bool,
-    ) -> tuple[Tally, Interval | None]:
+    ) -> tuple[Cost, Interval | None]:
         """Its cost, less that of ``Source.equate``, and the interval of what that is asked for; None where it
         is not. ``readable``, ``short``: as for a ``Source``."""
 
@@ -67,4 +67,4 @@ class Arithmetic(ABC):
         """The largest value in each row of wires[n, k], which differ by less than 2^bits: wires [n]."""
 
     @abstractmethod
-    def largest_tally(self, count: int, width: int, bits: int) -> Tally: ...
+    def largest_cost(self, count: int, width: int, bits: int) -> Cost: ...

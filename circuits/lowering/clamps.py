@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuits.integers import INTEGER_LIMIT, IntArray, Interval
-from circuits.linear import Linear, Sums, Weighted
-from circuits.lookups import FOLD, Table
-from circuits.lowering.tally import Tally
+from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
+from circuits.lowering.cost import Cost
 from circuits.quantised import Rescale
-from circuits.sources import Source
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.lookups import FOLD, Table
+from circuits.r1cs.sources import Source
 
 if TYPE_CHECKING:
     from circuits.lowering.tables import Tables
@@ -43,7 +43,7 @@ class Clamp(ABC):
         """What is equated with T is proven to lie in it."""
 
     @abstractmethod
-    def tally(self, count: int, *, inline: bool) -> Tally:
+    def cost(self, count: int, *, inline: bool) -> Cost:
         """Of ``count`` values, less the rows of ``Source.equate``. ``inline``: rows may read T."""
 
     @abstractmethod
@@ -71,8 +71,8 @@ class Whole(Clamp):
         rescale = self.rescale
         return _clamp_table(*self.scaled, rescale.shift, rescale.low, rescale.high)
 
-    def tally(self, count: int, *, inline: bool) -> Tally:
-        return Tally(rows=2 * count, tables=frozenset({self._table}))
+    def cost(self, count: int, *, inline: bool) -> Cost:
+        return Cost(rows=2 * count, tables=frozenset({self._table}))
 
     def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
         rescale, total = self.rescale, source.sums
@@ -98,10 +98,10 @@ class _Divided(Clamp):
         """The interval of t."""
 
     @abstractmethod
-    def _tally(self, count: int) -> Tally: ...
+    def _cost(self, count: int) -> Cost: ...
 
     @abstractmethod
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         """Wires for clamp(t), and t as a combination of wires that are proven to make an integer."""
 
     @property
@@ -109,10 +109,10 @@ class _Divided(Clamp):
         low, high = self._proven
         return low << self.rescale.shift, ((high + 1) << self.rescale.shift) - 1
 
-    def tally(self, count: int, *, inline: bool) -> Tally:
+    def cost(self, count: int, *, inline: bool) -> Cost:
         shift = self.rescale.shift
-        rest = Tally.range_checks(shift, count) if shift else Tally(rows=count if inline else 0)
-        return rest + self._tally(count)
+        rest = Cost.range_checks(shift, count) if shift else Cost(rows=count if inline else 0)
+        return rest + self._cost(count)
 
     def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
         shift = self.rescale.shift
@@ -154,10 +154,10 @@ class Uncut(_Divided):
         low = self.quotients[0]
         return low, low + (1 << self._bits) - 1
 
-    def _tally(self, count: int) -> Tally:
-        return Tally.range_checks(self._bits, count)
+    def _cost(self, count: int) -> Cost:
+        return Cost.range_checks(self._bits, count)
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         out = self._quotient(tools, f"{layer}/out", source)
         tools.ranged(f"{layer}/quotient", Weighted.wires(out), self._bits, self.quotients[0])
         return out, Weighted.wires(out)
@@ -180,10 +180,10 @@ class ByTable(_Divided):
     def _table(self) -> Table:
         return _clamp_table(*self._proven, 0, self.rescale.low, self.rescale.high)
 
-    def _tally(self, count: int) -> Tally:
-        return Tally(rows=2 * count, tables=frozenset({self._table}))
+    def _cost(self, count: int) -> Cost:
+        return Cost(rows=2 * count, tables=frozenset({self._table}))
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         quotient = self._quotient(tools, f"{layer}/quotient", source)
         ends = self.rescale.low, self.rescale.high
         out = tools.committed(f"{layer}/out", source.rows, lambda z: np.clip(z[quotient], *ends))
@@ -222,12 +222,12 @@ class ByParts(_Divided):
     def _caps(self) -> bool:
         return self.rescale.high - self.rescale.low + 1 < 1 << self._width
 
-    def _tally(self, count: int) -> Tally:
+    def _cost(self, count: int) -> Cost:
         table = frozenset({_sign_table(self.upper_bits)})
-        tally = Tally(4 * count, Counter({self._width: count}), table, ((FOLD, 1, 3),))
-        return tally + Tally(count, Counter({self._width: 2 * count})) if self._caps else tally
+        cost = Cost(4 * count, Counter({self._width: count}), table, ((FOLD, 1, 3),))
+        return cost + Cost(count, Counter({self._width: 2 * count})) if self._caps else cost
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         builder, (low, width), count = tools.builder, (self.rescale.low, self._width), source.rows
         shift, top = self.rescale.shift, (1 << width) - 1
         upper, lower, inside, above = (
@@ -279,11 +279,11 @@ class BySign(_Divided):
     def _width(self) -> int:
         return (self.rescale.high - self.rescale.low).bit_length()
 
-    def _tally(self, count: int) -> Tally:
+    def _cost(self, count: int) -> Cost:
         ranges = Counter({self._bits: 2 * count}) + Counter({self._width: count})
-        return Tally(rows=3 * count, ranges=ranges)
+        return Cost(rows=3 * count, ranges=ranges)
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, Sums]:
+    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         low, high = self.rescale.low, self.rescale.high
         quotient = self._quotient(tools, f"{layer}/quotient", source)
         sign = tools.committed(f"{layer}/sign", source.rows, lambda z: (z[quotient] >= low).astype(np.int64))
@@ -302,7 +302,9 @@ class BySign(_Divided):
         return _capped(tools, layer, larger, high, self._bits, self._width), Weighted.wires(quotient)
 
 
-def _capped(tools: Tables, layer: str, value: Sums, high: int, bits: int, width: int) -> IntArray:
+def _capped(
+    tools: Tables, layer: str, value: LinearCombinations, high: int, bits: int, width: int
+) -> IntArray:
     """``min(value, high)``: neither is below it, and it equals one of them.
 
     ``value``, at least some low, exceeds it by less than 2^bits; high is less than low + 2^width.

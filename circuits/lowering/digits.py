@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from circuits import gadgets
-from circuits.builder import Builder
-from circuits.integers import IntArray, Interval
-from circuits.linear import Linear, Sums, Weighted
+from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp
-from circuits.lowering.tally import Tally
+from circuits.lowering.cost import Cost
 from circuits.quantised import Rescale
-from circuits.sources import Source
+from circuits.r1cs import gadgets
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.sources import Source
 
 
 class Digits(Arithmetic):
@@ -27,7 +27,7 @@ class Digits(Arithmetic):
     def chosen(self, name: str, *shape: int) -> IntArray:
         return self.builder.private(name, *shape)
 
-    def ranged(self, name: str, value: Sums, bits: int, lowest: int = 0) -> None:
+    def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
         gadgets.range_check(self.builder, name, value, bits, lowest)
 
     def margins(self, name: str, value: Linear, bits: int) -> Linear:
@@ -38,8 +38,8 @@ class Digits(Arithmetic):
             return value
         return Linear.digits(gadgets.decompose(self.builder, name, value, bits))
 
-    def margins_tally(self, count: int, bits: int) -> Tally:
-        return Tally(rows=count * gadgets.decompose_cost(bits, full=self._full))
+    def margins_cost(self, count: int, bits: int) -> Cost:
+        return Cost(rows=count * gadgets.decompose_cost(bits, full=self._full))
 
     def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
         return [None]
@@ -47,7 +47,7 @@ class Digits(Arithmetic):
     def requantise(self, layer: str, source: Source, rescale: Rescale, clamp: Clamp | None) -> IntArray:
         return gadgets.requantise(self.builder, layer, source, rescale, full=self._full)
 
-    def requantise_tally(
+    def requantise_cost(
         self,
         count: int,
         scaled: Interval,
@@ -56,9 +56,9 @@ class Digits(Arithmetic):
         *,
         readable: bool,
         short: bool,
-    ) -> tuple[Tally, Interval | None]:
+    ) -> tuple[Cost, Interval | None]:
         rows, interval = gadgets.requantise_cost(scaled, rescale, readable=readable, full=self._full)
-        return Tally(rows=count * rows), interval
+        return Cost(rows=count * rows), interval
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
         best = wires[:, 0]
@@ -67,5 +67,5 @@ class Digits(Arithmetic):
             best = gadgets.larger(self.builder, f"{name}/{index}", *sums, bits, full=self._full)
         return best
 
-    def largest_tally(self, count: int, width: int, bits: int) -> Tally:
-        return Tally(rows=count * (width - 1) * (gadgets.decompose_cost(bits + 1, full=self._full) + 1))
+    def largest_cost(self, count: int, width: int, bits: int) -> Cost:
+        return Cost(rows=count * (width - 1) * (gadgets.decompose_cost(bits + 1, full=self._full) + 1))

@@ -2,7 +2,7 @@
 
 Each row of a node says ``T = M (sum_k w_k (x_k - z) + b) + offset`` equals something else that is known to
 be small. ``Plain`` has a wire for each product. The others never have T itself on a wire, but slots of width
-w in one field element (``circuits.sources`` says why that is enough), for T or, with M = 1 and no
+w in one field element (``circuits.r1cs.sources`` says why that is enough), for T or, with M = 1 and no
 offset, for the sums.
 """
 
@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.builder import Builder
-from circuits.integers import INTEGER_LIMIT, IntArray, Interval
-from circuits.linear import Linear, Sums, Weighted
-from circuits.lookups import POINT
+from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.cost import Cost
 from circuits.lowering.sliding import Kernel, Paired, PairSums, Slid, Strands
-from circuits.lowering.tally import Tally
-from circuits.products import Convolution, Products
 from circuits.quantised import Conv, Dense, Rescale
-from circuits.sources import SLOT_BITS, Source, slot_width
-from circuits.typed import TypedGraph
+from circuits.quantised.typed import TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.lookups import POINT
+from circuits.r1cs.products import Convolution, Products
+from circuits.r1cs.sources import SLOT_BITS, Source, slot_width
 from kernels import FrArray, fr
 
 # So many products are computed at a time.
@@ -102,12 +102,18 @@ class Encoding(ABC):
         return True
 
     @abstractmethod
-    def tally(self, layer: Layer, other: Interval) -> Tally:
+    def cost(self, layer: Layer, other: Interval) -> Cost:
         """Of equating the layer's T with values in ``other``."""
 
     @abstractmethod
     def equate(
-        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+        self,
+        tools: Arithmetic,
+        layer: Layer,
+        wires: Wires,
+        name: str,
+        other: LinearCombinations,
+        interval: Interval,
     ) -> None:
         """Adds the rows that say so."""
 
@@ -125,7 +131,7 @@ class Hidden(Source):
         acc = layer.kernel.convolve(z[wires.x], z[wires.weight], z[wires.bias])
         return acc * np.repeat(layer.factor, layer.positions) + layer.offset
 
-    def equate(self, name: str, other: Sums, interval: Interval) -> None:
+    def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
         self._encoding.equate(self._tools, self._layer, self._wires, name, other, interval)
 
 
@@ -141,7 +147,7 @@ class _Packing(Encoding):
         return width, size, -(-layer.kernel.outputs // size)
 
     def _packed(
-        self, layer: Layer, wires: Wires, other: Sums, interval: Interval
+        self, layer: Layer, wires: Wires, other: LinearCombinations, interval: Interval
     ) -> tuple[Linear, Linear, int]:
         """Weights, a row for each group and tap; claimed sums, for each group and position; the groups."""
         width, size, groups = self.slots(layer, interval)
@@ -161,12 +167,18 @@ class Packed(_Packing):
     def __str__(self) -> str:
         return "outer-product packing"
 
-    def tally(self, layer: Layer, other: Interval) -> Tally:
+    def cost(self, layer: Layer, other: Interval) -> Cost:
         _, _, groups = self.slots(layer, other)
-        return Tally(rows=groups * (layer.kernel.pairs + layer.positions))
+        return Cost(rows=groups * (layer.kernel.pairs + layer.positions))
 
     def equate(
-        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+        self,
+        tools: Arithmetic,
+        layer: Layer,
+        wires: Wires,
+        name: str,
+        other: LinearCombinations,
+        interval: Interval,
     ) -> None:
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         slid = Slid(wires.x, layer.kernel._replace(outputs=groups))
@@ -178,13 +190,13 @@ class Packed(_Packing):
 
 
 class Checked(_Packing):
-    """The packed products at a random challenge (``circuits.products``). Rows: one for each group of channels
+    """The packed products at a random challenge (``r1cs.products``). Rows: one for each group of channels
     and tap, for each group and position, and for each input."""
 
     def __str__(self) -> str:
         return "packed, checked at a challenge"
 
-    def tally(self, layer: Layer, other: Interval) -> Tally:
+    def cost(self, layer: Layer, other: Interval) -> Cost:
         _, _, groups = self.slots(layer, other)
         if isinstance(layer.node, Dense):
             shape = groups, layer.taps, layer.kernel.batch
@@ -192,10 +204,16 @@ class Checked(_Packing):
         else:
             convolution = _convolution(layer.node, layer.kernel, groups)
             rows, powers = Products.convolve_rows(convolution), Products.convolve_powers(convolution)
-        return Tally(rows=rows, powers=tuple((POINT, *each) for each in powers))
+        return Cost(rows=rows, powers=tuple((POINT, *each) for each in powers))
 
     def equate(
-        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+        self,
+        tools: Arithmetic,
+        layer: Layer,
+        wires: Wires,
+        name: str,
+        other: LinearCombinations,
+        interval: Interval,
     ) -> None:
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         products, x, product = tools.products, _centred(layer, wires), f"{layer.node.name}/product"
@@ -230,10 +248,10 @@ class Stranded(Encoding):
             return False
         return self._width(layer, other) * exponents(self.count).slots <= SLOT_BITS
 
-    def tally(self, layer: Layer, other: Interval) -> Tally:
+    def cost(self, layer: Layer, other: Interval) -> Cost:
         groups = -(-layer.rows // self.count)
         checks = Counter({self._bits(layer): groups * len(exponents(self.count).between)})
-        return Tally(rows=groups * (layer.taps + 1), ranges=checks)
+        return Cost(rows=groups * (layer.taps + 1), ranges=checks)
 
     def _reach(self, layer: Layer) -> int:
         """Of what a slot between holds."""
@@ -248,7 +266,13 @@ class Stranded(Encoding):
         return max(slot_width(layer.interval, other), slot_width((-reach, reach), between))
 
     def equate(
-        self, tools: Arithmetic, layer: Layer, wires: Wires, name: str, other: Sums, interval: Interval
+        self,
+        tools: Arithmetic,
+        layer: Layer,
+        wires: Wires,
+        name: str,
+        other: LinearCombinations,
+        interval: Interval,
     ) -> None:
         found, width = exponents(self.count), self._width(layer, interval)
         groups, taps, slid = -(-layer.rows // self.count), layer.taps, Slid(wires.x, layer.kernel)
@@ -349,7 +373,7 @@ def _centred(layer: Layer, wires: Wires) -> Linear:
     return x.shift(-layer.kernel.zero_point) if layer.kernel.zero_point else x
 
 
-def _claimed(layer: Layer, wires: Wires, other: Sums) -> Linear:
+def _claimed(layer: Layer, wires: Wires, other: LinearCombinations) -> Linear:
     """What ``M sum_k w_k (x_k - z)`` must be, a row for each output channel and position."""
     bias = Weighted.wires(np.repeat(wires.bias, layer.positions))
     constant = bias.scale(np.repeat(layer.factor, layer.positions)).shift(layer.offset)
@@ -371,7 +395,9 @@ def _convolution(node: Conv, kernel: Kernel, outputs: int) -> Convolution:
     )
 
 
-def _multiply(builder: Builder, name: str, left: Sums, right: Sums, product: IntArray) -> None:
+def _multiply(
+    builder: Builder, name: str, left: LinearCombinations, right: LinearCombinations, product: IntArray
+) -> None:
     """``left · right = product``, a row each, for products that do not fit into 64 bits."""
     builder.multiply(name, left, right, Weighted.wires(product))
 

@@ -16,11 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from circuits.builder import Builder
-from circuits.gadgets import at_least
-from circuits.integers import IntArray, Interval
-from circuits.linear import Linear, Sums, Weighted
+from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
 from circuits.lowering.encodings import Encoding, Hidden, Layer, Wires, layer_of
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
@@ -28,7 +26,6 @@ from circuits.lowering.parameters import chosen_parameters, committed_parameters
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid
 from circuits.lowering.tables import Tables
-from circuits.lowering.tally import Tally
 from circuits.quantised import (
     Accumulating,
     Add,
@@ -42,8 +39,11 @@ from circuits.quantised import (
     Requantise,
     Windowed,
 )
-from circuits.sources import Known, Source
-from circuits.typed import TypedGraph
+from circuits.quantised.typed import TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.gadgets import at_least
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.sources import Known, Source
 
 Level = Literal[0, 1, 2, 3, 4, 5]
 
@@ -56,7 +56,7 @@ def arithmetic(builder: Builder, level: Level) -> Arithmetic:
     return Tables(builder) if level == 5 else Digits(builder, full=level < 2)
 
 
-def best_plan(tools: Arithmetic, typed: TypedGraph, level: Level, others: Tally) -> Plan:
+def best_plan(tools: Arithmetic, typed: TypedGraph, level: Level, others: Cost) -> Plan:
     """How to prove each node. ``others``: the cost of what is no node: input, argmax and the like."""
     return Optimiser(tools, typed, level, others).plan()
 
@@ -73,7 +73,7 @@ class Lowering:
         self._typed, self._level, self._plan = typed, level, plan
         # A typed tensor as its wires, sums without a type as rows.
         self._wires: dict[str, IntArray] = {typed.qgraph.input_name: x}
-        self._sums: dict[str, Sums] = {}
+        self._sums: dict[str, LinearCombinations] = {}
 
     def output(self) -> tuple[Linear, Interval]:
         """Lower all nodes: the network's outputs, flattened, and a proven interval of their values."""
@@ -96,7 +96,7 @@ class Lowering:
         else:
             self._finish(node, self._sum(node), short=is_short(node))
 
-    def _finish(self, node: Accumulating, sums: Sums, *, short: bool) -> None:
+    def _finish(self, node: Accumulating, sums: LinearCombinations, *, short: bool) -> None:
         """Rescale sums of wires, or leave them as they are."""
         order = self._order(node)
         if node.rescale is None:
@@ -122,7 +122,7 @@ class Lowering:
             index = index.reshape(shape[0], batch, -1).swapaxes(0, 1)
         return index.reshape(batch, *shape)
 
-    def _sum(self, node: Accumulating) -> Sums:
+    def _sum(self, node: Accumulating) -> LinearCombinations:
         types = self._typed.qgraph.types_of(node)
         if isinstance(node, Windowed):
             return self._slide(node, types[0])
@@ -134,7 +134,7 @@ class Lowering:
         )
         return first + rest[0] if rest else first
 
-    def _slide(self, node: Windowed, kind: Affine) -> Sums:
+    def _slide(self, node: Windowed, kind: Affine) -> LinearCombinations:
         """Sums over windows with public weights."""
         x = self._wires[node.inputs[0]]
         weight = node.kernel_weight(x.shape[1:])
@@ -184,7 +184,7 @@ class Lowering:
         hidden.equate(f"{node.name}/sum", Weighted.wires(sums), (low, low + (1 << bits) - 1))
         return sums
 
-    def _products(self, node: Conv | Dense, kernel: Kernel, wires: Wires) -> Sums:
+    def _products(self, node: Conv | Dense, kernel: Kernel, wires: Wires) -> LinearCombinations:
         """One row for each product of a weight and an input."""
         slid = Slid(wires.x, kernel)
         product = self._builder.private(f"{node.name}/product", kernel.outputs * slid.pairs)

@@ -1,6 +1,6 @@
 """Which way to prove each node makes the whole circuit smallest.
 
-Every way has an exact cost in rows (``Tally``). Tables, range checks and powers of challenges are shared, so
+Every way has an exact cost in rows (``Cost``). Tables, range checks and powers of challenges are shared, so
 that the cost of one node's way depends on all others: the search starts from several circuits that are
 uniform in their tables and, as long as that helps, gives one node after the other the way that makes the
 whole smallest.
@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.gadgets import decompose_cost
-from circuits.integers import Interval
+from circuits.graphs.integers import Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
+from circuits.lowering.cost import Cost
 from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain, Stranded, layer_of
-from circuits.lowering.parameters import parameters_tally
+from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
-from circuits.lowering.tally import Tally
 from circuits.quantised import Accumulating, Conv, Dense, MaxPool, Pad, WindowSum
-from circuits.sources import knit_rows
-from circuits.typed import TypedGraph
+from circuits.quantised.typed import TypedGraph
+from circuits.r1cs.gadgets import decompose_cost
+from circuits.r1cs.sources import knit_rows
 
 # Five strands take 14 slots of a field element: more than sums of 8-bit products leave.
 _STRANDS = (2, 3, 4)
@@ -55,7 +55,7 @@ class Way:
 
 class Option(NamedTuple):
     way: Way
-    tally: Tally
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Plan:
 class Optimiser:
     """``others``: the cost of what is no node: input, argmax and the like."""
 
-    def __init__(self, tools: Arithmetic, typed: TypedGraph, level: int, others: Tally) -> None:
+    def __init__(self, tools: Arithmetic, typed: TypedGraph, level: int, others: Cost) -> None:
         self._tools, self._typed, self._level = tools, typed, level
-        self._others = Tally.sum([others, _cost_of_weights(typed), _cost_of_movers(tools, typed)])
+        self._others = Cost.sum([others, _cost_of_weights(typed), _cost_of_movers(tools, typed)])
         if level == 0:
             self._others += _cost_of_term_signs(typed)
         graph = typed.qgraph
@@ -102,7 +102,7 @@ class Optimiser:
     def _starts(self) -> Iterator[dict[str, Option]]:
         """Each node's cheapest way alone; and with tables of quotients of one width, where it has those."""
         cheapest = {
-            name: min(options, key=lambda option: self._rows(option.tally))
+            name: min(options, key=lambda option: self._rows(option.cost))
             for name, options in self._options.items()
         }
         yield cheapest
@@ -111,7 +111,7 @@ class Optimiser:
             for name, options in self._options.items():
                 same = [o for o in options if isinstance(o.way.clamp, ByTable) and o.way.clamp.bits == bits]
                 if same:
-                    start[name] = min(same, key=lambda option: self._rows(option.tally))
+                    start[name] = min(same, key=lambda option: self._rows(option.cost))
             yield start
 
     def _descend(self, found: dict[str, Option]) -> dict[str, Option]:
@@ -119,11 +119,11 @@ class Optimiser:
         for _ in range(_ROUNDS):
             before = best
             for name, options in self._options.items():
-                rest = Tally.sum(
-                    [self._others, *(option.tally for other, option in found.items() if other != name)]
+                rest = Cost.sum(
+                    [self._others, *(option.cost for other, option in found.items() if other != name)]
                 )
                 for option in options:
-                    rows = self._rows(rest + option.tally)
+                    rows = self._rows(rest + option.cost)
                     if rows < best:
                         found, best = found | {name: option}, rows
             if best == before:
@@ -131,24 +131,24 @@ class Optimiser:
         return found
 
     def _total(self, options: Mapping[str, Option]) -> int:
-        return self._rows(Tally.sum([self._others, *(option.tally for option in options.values())]))
+        return self._rows(Cost.sum([self._others, *(option.cost for option in options.values())]))
 
-    def _rows(self, tally: Tally) -> int:
-        return tally.total(by_digits=self._tools.by_digits)
+    def _rows(self, cost: Cost) -> int:
+        return cost.total(by_digits=self._tools.by_digits)
 
     def _ways(self, node: Accumulating) -> Iterator[Option]:
         if isinstance(node, Conv | Dense) and self._typed.weight_privacy != "public":
             yield from self._private(node)
         elif node.rescale is None:
-            yield Option(Way(), Tally())
+            yield Option(Way(), Cost())
         else:
             scaled = node.rescale.scaled(self._typed.bounds(node))
-            yield from self._rescaled(node, scaled, is_short(node), Way(), Tally())
+            yield from self._rescaled(node, scaled, is_short(node), Way(), Cost())
 
     def _private(self, node: Conv | Dense) -> Iterator[Option]:
         sums, rescaled = (layer_of(node, self._typed, rescale) for rescale in (None, node.rescale))
         assert sums is not None  # noqa: S101  without multipliers there is one
-        plain = Tally(rows=sums.kernel.outputs * sums.kernel.pairs)
+        plain = Cost(rows=sums.kernel.outputs * sums.kernel.pairs)
         if node.rescale is None:
             yield Option(Way(Plain()), plain)
         else:
@@ -164,38 +164,38 @@ class Optimiser:
         other = low, low + (1 << bits) - 1
         if not encoding.fits(layer, other):
             return
-        tally = encoding.tally(layer, other) + Tally.range_checks(bits, layer.rows)
+        cost = encoding.cost(layer, other) + Cost.range_checks(bits, layer.rows)
         if node.rescale is None:
-            yield Option(Way(encoding), tally)
+            yield Option(Way(encoding), cost)
             return
         scaled = node.rescale.scaled(self._typed.bounds(node))
-        yield from self._rescaled(node, scaled, True, Way(encoding), tally)
+        yield from self._rescaled(node, scaled, True, Way(encoding), cost)
 
     def _held_scaled(self, node: Conv | Dense, layer: Layer, encoding: Encoding) -> Iterator[Option]:
         rescale = node.rescale
         assert rescale is not None  # noqa: S101  the caller asks
         for clamp in self._tools.clamps(rescale, layer.interval, self._widths):
-            tally, other = self._tools.requantise_tally(
+            cost, other = self._tools.requantise_cost(
                 layer.rows, layer.interval, rescale, clamp, readable=False, short=False
             )
             assert other is not None  # noqa: S101  no row reads a hidden T
             if encoding.fits(layer, other):
-                yield Option(Way(encoding, scaled=True, clamp=clamp), tally + encoding.tally(layer, other))
+                yield Option(Way(encoding, scaled=True, clamp=clamp), cost + encoding.cost(layer, other))
 
     def _rescaled(
-        self, node: Accumulating, scaled: Interval, short: bool, way: Way, sums: Tally
+        self, node: Accumulating, scaled: Interval, short: bool, way: Way, sums: Cost
     ) -> Iterator[Option]:
         """``way``, and a rescaling of sums of wires."""
         rescale = node.rescale
         assert rescale is not None  # noqa: S101  the caller asks
         count = self._typed.batch * int(np.prod(self._typed.qgraph.shapes[node.name]))
         for clamp in self._tools.clamps(rescale, scaled, self._widths):
-            tally, other = self._tools.requantise_tally(
+            cost, other = self._tools.requantise_cost(
                 count, scaled, rescale, clamp, readable=True, short=short
             )
             if other is not None:
-                tally += Tally(rows=knit_rows(count, scaled, other) if self._level >= 3 else count)
-            yield Option(Way(way.encoding, clamp=clamp), sums + tally)
+                cost += Cost(rows=knit_rows(count, scaled, other) if self._level >= 3 else count)
+            yield Option(Way(way.encoding, clamp=clamp), sums + cost)
 
     def _encodings(self, node: Conv | Dense) -> Iterator[Encoding]:
         if self._level < 3:
@@ -210,30 +210,30 @@ class Optimiser:
             yield Checked()
 
 
-def _cost_of_weights(typed: TypedGraph) -> Tally:
+def _cost_of_weights(typed: TypedGraph) -> Cost:
     """Of the range checks of private weights, whatever the way."""
-    tallies = [Tally()]
+    costs = [Cost()]
     for node in typed.qgraph.nodes:
         if isinstance(node, Conv | Dense) and typed.weight_privacy == "private":
-            tallies.append(parameters_tally(node))
-    return Tally.sum(tallies)
+            costs.append(parameters_cost(node))
+    return Cost.sum(costs)
 
 
-def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Tally:
+def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Cost:
     """Of the nodes without sums."""
-    graph, tallies = typed.qgraph, [Tally()]
+    graph, costs = typed.qgraph, [Cost()]
     for node in graph.nodes:
         if isinstance(node, Pad):
-            tallies.append(Tally(rows=1))
+            costs.append(Cost(rows=1))
         if isinstance(node, MaxPool):
             kind, (shape,) = graph.types[node.name], graph.shapes_of(node)
             assert kind is not None  # noqa: S101  sums are never pooled
             for width, count in maxima(node, shape).items():
-                tallies.append(tools.largest_tally(typed.batch * count, width, kind.bits))
-    return Tally.sum(tallies)
+                costs.append(tools.largest_cost(typed.batch * count, width, kind.bits))
+    return Cost.sum(costs)
 
 
-def _cost_of_term_signs(typed: TypedGraph) -> Tally:
+def _cost_of_term_signs(typed: TypedGraph) -> Cost:
     """Of what level 0 alone does: a comparison for each factor of each product."""
     graph, rows = typed.qgraph, 0
     for node in graph.nodes:
@@ -241,7 +241,7 @@ def _cost_of_term_signs(typed: TypedGraph) -> Tally:
             (kind,), (shape,) = graph.types_of(node), graph.shapes_of(node)
             pairs = typed.batch * len(node.weight) * node.sliding(shape).pairs
             rows += pairs * decompose_cost(kind.bits + 1, full=False)
-    return Tally(rows=rows)
+    return Cost(rows=rows)
 
 
 def sum_bits(reach: Interval) -> int:

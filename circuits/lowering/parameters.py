@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.builder import Builder
-from circuits.integers import IntArray
-from circuits.linear import Linear, Weighted
+from circuits.graphs.integers import IntArray
 from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.tally import Tally
+from circuits.lowering.cost import Cost
 from circuits.quantised import Conv, Dense
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, Weighted
 
 # The linked segment of a committed model: its architecture, then for each node the weights and the biases.
 MODEL = "model"
@@ -59,10 +59,10 @@ def committed_parameters(
     return weight, bias
 
 
-def parameters_tally(node: Conv | Dense) -> Tally:
+def parameters_cost(node: Conv | Dense) -> Cost:
     """Of the proof that they are of their types."""
-    weights = Tally.range_checks(node.weight_type.bits, node.weight.size)
-    return weights + Tally.range_checks(node.bias_bits + 1, len(node.bias))
+    weights = Cost.range_checks(node.weight_type.bits, node.weight.size)
+    return weights + Cost.range_checks(node.bias_bits + 1, len(node.bias))
 
 
 def _fill(builder: Builder, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:

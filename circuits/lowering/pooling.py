@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuits import planes
-from circuits.integers import IntArray
+from circuits.graphs import planes
+from circuits.graphs.integers import IntArray
 from circuits.quantised import MaxPool, Shape
 
 _NOTHING = -1

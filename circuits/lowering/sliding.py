@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits import planes
-from circuits.integers import IntArray
-from circuits.linear import Linear, Sums, Unvalued
-from circuits.planes import Sliding
-from circuits.tiles import Products
+from circuits.graphs import planes
+from circuits.graphs.integers import IntArray
+from circuits.graphs.planes import Sliding
+from circuits.r1cs.linear import Linear, LinearCombinations, Unvalued
+from circuits.r1cs.tiles import Products
 
 
 class Kernel(NamedTuple):
@@ -125,7 +125,7 @@ class Slid:
         return left, right
 
 
-class PublicKernel(Sums):
+class PublicKernel(LinearCombinations):
     """``sum_k weight[o, k] (q_k - z) + bias[o]``: constants times wires, without any row of their own."""
 
     def __init__(self, x: IntArray, kernel: Kernel, weight: IntArray, bias: IntArray) -> None:

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from circuits.builder import Builder
-from circuits.gadgets import require_fit
-from circuits.integers import IntArray, Interval
-from circuits.linear import Linear, Sums
-from circuits.lookups import Lookups, Table
+from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp, clamps
-from circuits.lowering.tally import Tally
+from circuits.lowering.cost import Cost
 from circuits.quantised import Rescale
-from circuits.ranges import RangeChecks
-from circuits.sources import Source
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.gadgets import require_fit
+from circuits.r1cs.linear import Linear, LinearCombinations
+from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.ranges import RangeChecks
+from circuits.r1cs.sources import Source
 from kernels import FrArray, fr
 
 
@@ -47,10 +47,10 @@ class Tables(Arithmetic):
         self.builder.fill(fill)
         return wires
 
-    def ranged(self, name: str, value: Sums, bits: int, lowest: int = 0) -> None:
+    def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
         self._ranges.check(name, value.whole(), bits, lowest)
 
-    def look_up(self, name: str, table: Table, values: Sequence[Sums]) -> None:
+    def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None:
         """Each tuple of values is a row of the table. Rows: as many as columns."""
         self._lookups.look_up(name, table, [value.whole() for value in values])
 
@@ -58,8 +58,8 @@ class Tables(Arithmetic):
         self.ranged(name, value, bits)
         return value
 
-    def margins_tally(self, count: int, bits: int) -> Tally:
-        return Tally.range_checks(bits, count)
+    def margins_cost(self, count: int, bits: int) -> Cost:
+        return Cost.range_checks(bits, count)
 
     def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
         return list(clamps(rescale, scaled, widths))
@@ -70,7 +70,7 @@ class Tables(Arithmetic):
         require_fit(f"{layer}/requantise", clamp.interval)
         return clamp.lower(self, layer, source)
 
-    def requantise_tally(
+    def requantise_cost(
         self,
         count: int,
         scaled: Interval,
@@ -79,9 +79,9 @@ class Tables(Arithmetic):
         *,
         readable: bool,
         short: bool,
-    ) -> tuple[Tally, Interval | None]:
+    ) -> tuple[Cost, Interval | None]:
         assert clamp is not None  # noqa: S101  ``clamps`` has no None
-        return clamp.tally(count, inline=short), None if short else clamp.interval
+        return clamp.cost(count, inline=short), None if short else clamp.interval
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
         """Rows: k range checks of ``bits``, and k - 1.
@@ -110,5 +110,5 @@ class Tables(Arithmetic):
         self.builder.derive(derive)
         return Linear.wires(product)
 
-    def largest_tally(self, count: int, width: int, bits: int) -> Tally:
-        return Tally.range_checks(bits, width * count) + Tally(rows=(width - 1) * count)
+    def largest_cost(self, count: int, width: int, bits: int) -> Cost:
+        return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)

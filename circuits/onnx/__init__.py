@@ -1,4 +1,4 @@
-"""ONNX import: a file to a :class:`~circuits.graph.Graph`.
+"""ONNX import: a file to a :class:`~circuits.graphs.graph.Graph`.
 
 The file is untrusted. Only the protobuf message is decoded; nothing in it is executed, sizes are checked
 before anything is allocated for them, and no other file is opened but tensors beside a model that was

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graph import Add, Clip, FloatArray, Scale, dims
+from circuits.graphs.graph import Add, Clip, FloatArray, Scale, dims
 from circuits.onnx.constants import Constant
 from circuits.onnx.message import require_finite, where
 from circuits.onnx.step import BATCH, Data, Operator, Step, Value

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from circuits.graph import Add, Clip, Concat, Declared, FloatArray
+from circuits.graphs.graph import Add, Clip, Concat, Declared, FloatArray
 from circuits.onnx import layers
 from circuits.onnx.arithmetic import scale
 from circuits.onnx.constants import INTEGERS, Constant

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from circuits.graph import (
+from circuits.graphs.graph import (
     AveragePool,
     Conv,
     Declared,
@@ -18,9 +18,9 @@ from circuits.graph import (
     Transpose,
     dims,
 )
+from circuits.graphs.planes import Padding, Pair
 from circuits.onnx.constants import Constant
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.planes import Padding, Pair
 
 
 def _conv(step: Step) -> Value:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-from circuits import fusion
-from circuits.graph import Conv, Dense, Graph, dims
+from circuits.graphs import fusion
+from circuits.graphs.graph import Conv, Dense, Graph, dims
 from circuits.onnx.constants import Allowance, decode_tensor
 from circuits.onnx.message import attributes, decode, input_shape, quote, where
 from circuits.onnx.operators import find

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from circuits.graph import Concat, Pad, Reshape, Shape, Transpose, dims
+from circuits.graphs.graph import Concat, Pad, Reshape, Shape, Transpose, dims
 from circuits.onnx.constants import FLOATS, Constant, decode_tensor
 from circuits.onnx.message import where
 from circuits.onnx.step import BATCH, Data, Operator, Step, Value

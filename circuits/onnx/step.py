@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto
 
-from circuits.graph import (
+from circuits.graphs.graph import (
     Concat,
     Declared,
     FloatArray,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from circuits.graph import (
+from circuits.graphs.graph import (
     Add,
     AveragePool,
     Clip,

@@ -17,21 +17,21 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from circuits import cache, zoo
-from circuits.accuracy import plan_accuracy
-from circuits.builder import Builder
-from circuits.cost import layer_of
-from circuits.graph import FloatArray, Graph
-from circuits.inference import lower_inference
-from circuits.integers import IntArray
-from circuits.language import tensor
-from circuits.linear import Linear, Sums
+from circuits.graphs.graph import FloatArray, Graph
+from circuits.graphs.integers import IntArray
+from circuits.graphs.language import tensor
 from circuits.lowering import Level
 from circuits.papers.figures import DENSE_OUTPUTS
 from circuits.quantisation import quantise
 from circuits.quantised import QuantGraph
-from circuits.registration import lower_registration
-from circuits.tiles import Products
-from circuits.typed import Privacy, TypedGraph
+from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, LinearCombinations
+from circuits.r1cs.tiles import Products
+from circuits.schemes.accuracy import plan_accuracy
+from circuits.schemes.cost import layer_of
+from circuits.schemes.inference import lower_inference
+from circuits.schemes.registration import lower_registration
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -211,7 +211,9 @@ class _Ledger(Builder):
     def products(self, name: str, rows: int, make: Callable[[int, int], Products]) -> None:
         self._rows[name] += rows
 
-    def multiply(self, name: str, a: Sums, b: Sums, c: Sums) -> None:
+    def multiply(
+        self, name: str, a: LinearCombinations, b: LinearCombinations, c: LinearCombinations
+    ) -> None:
         self._rows[name] += c.rows
 
     def fill(self, step: object) -> None: ...

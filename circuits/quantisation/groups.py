@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from circuits.graph import AveragePool, Declared, Graph
+from circuits.graphs.graph import AveragePool, Declared, Graph
 from circuits.quantisation.plan import MOVERS, Step
 
 

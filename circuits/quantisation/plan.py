@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from circuits.graph import (
+from circuits.graphs.graph import (
     Add,
     AveragePool,
     Clip,

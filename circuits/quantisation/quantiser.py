@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits import quantised
-from circuits.graph import (
+from circuits.graphs.graph import (
     Add,
     AveragePool,
     Clip,
@@ -24,14 +24,14 @@ from circuits.graph import (
     Reshape,
     Transpose,
 )
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
+from circuits.graphs.tensors import as_finite_tensor
 from circuits.quantisation import rescaling
 from circuits.quantisation.calibration import METHODS, Interval, Method, interval
 from circuits.quantisation.groups import Groups, computes, keeps_type
 from circuits.quantisation.plan import INPUT, Step, plan, unscaled
 from circuits.quantisation.rescaling import Clamp
 from circuits.quantised import LEAST_BITS, MOST_BITS, Affine, QuantGraph, QuantNode, Rescale, WeightType
-from circuits.tensors import as_finite_tensor
 from zenerrors import ModelError
 
 # Channels whose weights reach less far than this part of the widest channel's share its scale: each halving

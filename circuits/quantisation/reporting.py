@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits import svg
-from circuits.graph import FloatArray, Graph
+from circuits.graphs.graph import FloatArray, Graph
+from circuits.graphs.tensors import as_finite_tensor
 from circuits.quantisation.plan import INPUT, plan
 from circuits.quantised import Affine, QuantGraph
-from circuits.tensors import as_finite_tensor
 from zenerrors import TensorError
 
 # A larger drop in accuracy gets a warning.
@@ -146,16 +146,16 @@ def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLik
             "input.shape", f"labels must be {len(x)} integers, one for each input", field="labels"
         )
     sources = _sources(graph)
-    tallies = _tallies(qgraph, sources)
+    costs = _tallies(qgraph, sources)
     right = right_float = same = 0
     for start in range(0, len(x), _AT_ONCE):
         part, wanted = x[start : start + _AT_ONCE], expected[start : start + _AT_ONCE]
-        floats = _kept(graph, part, {sources[name] for name in tallies} | {graph.output})
+        floats = _kept(graph, part, {sources[name] for name in costs} | {graph.output})
         q = qgraph.input_type.quantise(part)
         for name, values in qgraph.tensors(q):
-            if name in tallies:
-                tallies[name].see(floats[sources[name]])
-                tallies[name].compare(floats[sources[name]], tallies[name].kind.real(values))
+            if name in costs:
+                costs[name].see(floats[sources[name]])
+                costs[name].compare(floats[sources[name]], costs[name].kind.real(values))
             if name == qgraph.output:
                 guess = values.reshape(len(part), -1).argmax(axis=1)
         guess_float = floats[graph.output].reshape(len(part), -1).argmax(axis=1)
@@ -163,7 +163,7 @@ def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLik
         right_float += int((guess_float == wanted).sum())
         same += int((guess == guess_float).sum())
     operators = _operators(qgraph)
-    tensors = tuple(tally.report(name, operators[name]) for name, tally in tallies.items())
+    tensors = tuple(cost.report(name, operators[name]) for name, cost in costs.items())
     return Report(len(x), right_float / len(x), right / len(x), same / len(x), tensors)
 
 
@@ -171,12 +171,12 @@ def ranges(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike) -> tuple[TensorR
     """How far the tensors reach, by the float network alone; parameters and errors as for ``report``."""
     x = as_finite_tensor(inputs, (None, *graph.input_shape), field="inputs")
     sources, operators = _sources(graph), _operators(qgraph)
-    tallies = _tallies(qgraph, sources)
+    costs = _tallies(qgraph, sources)
     for start in range(0, len(x), _AT_ONCE):
-        floats = _kept(graph, x[start : start + _AT_ONCE], {sources[name] for name in tallies})
-        for name, tally in tallies.items():
-            tally.see(floats[sources[name]])
-    return tuple(tally.range(name, operators[name]) for name, tally in tallies.items())
+        floats = _kept(graph, x[start : start + _AT_ONCE], {sources[name] for name in costs})
+        for name, cost in costs.items():
+            cost.see(floats[sources[name]])
+    return tuple(cost.range(name, operators[name]) for name, cost in costs.items())
 
 
 def _sources(graph: Graph) -> dict[str, str]:

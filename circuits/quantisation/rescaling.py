@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graph import FloatArray
-from circuits.integers import IntArray
+from circuits.graphs.graph import FloatArray
+from circuits.graphs.integers import IntArray
 from circuits.quantisation.calibration import Interval
 from circuits.quantised import Affine, Rescale
 from zenerrors import ModelError

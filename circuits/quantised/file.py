@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from circuits.quantised import nodes
 from circuits.quantised.nodes import Shape
-from prover.document import parse_json
-from prover.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
+from verifier.document import parse_json
+from verifier.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
 from zenerrors import FileFormatError
 
 KIND = Kind(b"qnet", 2)

@@ -17,8 +17,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graph import MOST_ELEMENTS
-from circuits.integers import IntArray
+from circuits.graphs.graph import MOST_ELEMENTS
+from circuits.graphs.integers import IntArray
+from circuits.graphs.tensors import as_finite_tensor, first_index
 from circuits.quantised import file
 from circuits.quantised.nodes import (
     Accumulating,
@@ -32,7 +33,6 @@ from circuits.quantised.nodes import (
     Transpose,
 )
 from circuits.quantised.types import Affine, WeightType, require
-from circuits.tensors import as_finite_tensor, first_index
 from zenerrors import FileFormatError, ModelError, TensorError
 
 # The argmax compares each class with all others: its coefficients grow with the square.

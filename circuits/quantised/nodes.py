@@ -15,9 +15,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits import planes
-from circuits.integers import IntArray
-from circuits.planes import Padding, Pair, Sliding
+from circuits.graphs import planes
+from circuits.graphs.integers import IntArray
+from circuits.graphs.planes import Padding, Pair, Sliding
 from circuits.quantised.types import (
     Affine,
     Bounds,
@@ -107,8 +107,8 @@ class Windowed(Accumulating):
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
         (q,), shape = inputs, inputs[0].shape[1:]
         sliding, weight = self.sliding(shape), self.kernel_weight(shape)
-        # Sums stay below 2^53: at most 2^24 terms (circuits.graph) of two factors below 2^8. So float64, and
-        # with it a BLAS, is exact.
+        # Sums stay below 2^53: at most 2^24 terms (circuits.graphs.graph) of two factors below 2^8. So
+        # float64, and with it a BLAS, is exact.
         centred = (q.reshape(-1, *sliding.image) - types[0].zero_point).astype(np.float64)
         nothing = np.zeros(len(weight))
         acc = planes.convolve(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graph import FloatArray
-from circuits.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
+from circuits.graphs.graph import FloatArray
+from circuits.graphs.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 from zenerrors import ModelError
 
 LEAST_BITS, MOST_BITS = 2, 8

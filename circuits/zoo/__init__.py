@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graph import FloatArray, Graph, Shape
+from circuits.graphs.graph import FloatArray, Graph, Shape
 from circuits.onnx.write import to_onnx
 from circuits.zoo import networks
 from circuits.zoo.networks import Weights

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from circuits import compile_accuracy, parameters
-from client.datasets import LabelledData
-from client.documents import Expected, ProofDocument, Values
-from client.verification import Known, Verification, judge
 from examples import tasks
 from examples.proving import Scheme, commit, measure
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
-from prover import CommitmentBasis
+from prover.groth16 import CommitmentKey
+from verifier.datasets import LabelledData
+from verifier.documents import Expected, ProofDocument, Values
+from verifier.judging import Known, Verification, judge
 
 BATCH = 10
 SIZE = 25
@@ -33,7 +33,7 @@ def main(folder: Path = FOLDER) -> int:
     """Run the demonstration; 0 if everything went as it should."""
     task = tasks.classification(folder)
     network = task.network
-    basis = CommitmentBasis.generate(max(parameters(network).size, BATCH * (task.images[0].size + 1)))
+    basis = CommitmentKey.generate(max(parameters(network).size, BATCH * (task.images[0].size + 1)))
 
     with scene(f"The owner commits to {task.name}"):
         model = commit(basis, parameters(network))

@@ -16,17 +16,17 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-import prover
-from circuits.builder import Builder
-from circuits.integers import IntArray
-from circuits.linear import Linear
-from circuits.lookups import Lookups
-from circuits.products import Convolution, Products, product_interval
-from circuits.program import Program
-from circuits.ranges import RangeChecks
+from circuits.graphs.integers import IntArray
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.lookups import Lookups
+from circuits.r1cs.products import Convolution, Products, product_interval
+from circuits.r1cs.program import Program
+from circuits.r1cs.ranges import RangeChecks
 from kernels import fr
-from prover import Claim, CommitmentBasis, Opening, ceremony
-from prover.powers_of_tau import PowersOfTau, generate
+from prover import groth16
+from prover.groth16 import Claim, CommitmentKey, Opening, ceremony
+from prover.groth16.powers_of_tau import PowersOfTau, generate
 
 DIGITS = Path(__file__).parents[1] / "digits" / "held_out.npz"
 KERNELS = 4
@@ -43,7 +43,7 @@ class Filter:
 
     shape: Convolution
     program: Program
-    key: prover.ProvingKey
+    key: groth16.ProvingKey
 
     @classmethod
     def with_stride(cls, stride: int, powers: PowersOfTau) -> Filter:
@@ -58,7 +58,7 @@ class Filter:
         """The output for ``image`` (int64[8, 8]) and that ``kernels`` (int64[KERNELS, 3, 3]) made it."""
         output = self.shape.apply(image[None, None], kernels[:, None])
         values = {"kernels": kernels.ravel(), "image": image.ravel(), "output": output.ravel()}
-        proof = prover.prove(
+        proof = groth16.prove(
             self.key,
             self.program.statement,
             self.program.witness(values),
@@ -71,7 +71,7 @@ class Filter:
 
     def verify(self, claim: Claim) -> bool:
         key = self.key.verifying_key
-        return bool(prover.verify(key, claim.public_inputs, claim.proof, claim.commitments))
+        return bool(groth16.verify(key, claim.public_inputs, claim.proof, claim.commitments))
 
 
 def compile_filter(shape: Convolution) -> Program:
@@ -102,7 +102,7 @@ def main() -> int:
     filters = [Filter.with_stride(stride, powers) for stride in (1, 2)]
     console.print(f"Powers of tau, and two ceremonies with two contributors: {_since(started)}")
 
-    basis = CommitmentBasis.of(powers)
+    basis = CommitmentKey.of(powers)
     mine, another = (basis.commit(fr.from_int64(weights.ravel())) for weights in (kernels, others))
     console.print(f"The owner commits to the kernels: {mine.commitment.hex()[:32]}…")
 

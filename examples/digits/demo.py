@@ -27,7 +27,7 @@ from rich.console import Console
 
 from client import Client, Model, Proof
 from client.api import succeeded
-from prover import VerifyingKey, reference
+from prover.groth16 import VerifyingKey, reference
 from service.cli.terminal import show_progress
 
 HERE = Path(__file__).parent

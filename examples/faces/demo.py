@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from circuits import compile_recognition, parameters
-from circuits.integers import IntArray
-from client.documents import Expected
-from client.verification import Verification, judge
+from circuits.graphs.integers import IntArray
 from examples import tasks
 from examples.proving import Scheme, commit, recognise
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
-from prover import CommitmentBasis, Opening
+from prover.groth16 import CommitmentKey, Opening
+from verifier.documents import Expected
+from verifier.judging import Verification, judge
 
 
 def main(folder: Path = FOLDER) -> int:
@@ -29,7 +29,7 @@ def main(folder: Path = FOLDER) -> int:
     task = tasks.recognition(folder)
     network, threshold = task.network, task.threshold
     photo, stranger = (network.quantise_input(picture) for picture in (task.photo, task.stranger))
-    basis = CommitmentBasis.generate(parameters(network).size)
+    basis = CommitmentKey.generate(parameters(network).size)
 
     with scene(f"The maker commits to {task.name} and makes keys"):
         model = commit(basis, parameters(network))

@@ -20,22 +20,22 @@ from circuits import (
     input_values,
     parameters,
 )
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.quantised import Dense
-from client.documents import Expected
-from client.verification import Known, Verification, judge
 from examples import tasks
 from examples.proving import Scheme, commit, infer, opening_file, register
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
-from prover import CommitmentBasis
+from prover.groth16 import CommitmentKey
+from verifier.documents import Expected
+from verifier.judging import Known, Verification, judge
 
 
 def main(folder: Path = FOLDER) -> int:
     """Run the demonstration; 0 if everything went as it should."""
     task = tasks.classification(folder)
     network, image = task.network, task.network.quantise_input(task.images[0])
-    basis = CommitmentBasis.generate(parameters(network).size)
+    basis = CommitmentKey.generate(parameters(network).size)
 
     with scene(f"The maker commits to {task.name}, and proves that the commitment is to such a network"):
         model = commit(basis, parameters(network))

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits import QuantGraph, quantise, zoo
-from circuits.graph import FloatArray
-from circuits.integers import IntArray
+from circuits.graphs.graph import FloatArray
+from circuits.graphs.integers import IntArray
 from examples.zoo.data import SPLITS, Images, Split, faces
 
 CALIBRATION_IMAGES = 100

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from prover.beacon import MOST_ROUNDS, VALUE_BYTES
 from service.api.schemas import MOST, JobView, Name, ResourceId, job_fields
 from service.storage.tables import Ceremony, CeremonyCircuit, Contribution
+from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
 
 MOST_CIRCUITS: Final = 16
 CircuitPrivacy = Literal["public", "private", "committed"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from client.documents import canonical
-from service import basis, engine, sealed
+from service import basis, engine
+from service import encryption as sealed
 from service.api import requests, sandbox
 from service.api.requests import Order
 from service.api.schemas import DryRunView, ProofRequest
@@ -15,6 +15,7 @@ from service.jobs.scheduling import require_place, routed
 from service.runtime import Runtime
 from service.storage.repositories import Circuits, Datasets, Models
 from service.storage.tables import Dataset, Model
+from verifier.documents import canonical
 
 
 def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from client.documents import KeyFile, ProofDocument
-from prover.beacon import is_reserved
-from prover.points import G1_BYTES
 from service.api.schemas import VerifyRequest
+from verifier.beacon import is_reserved
+from verifier.documents import KeyFile, ProofDocument
+from verifier.points import G1_BYTES
 from zenerrors import ResourceError
 
 POINTS_OF_A_VERIFICATION: Final = 64

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from client.documents import canonical
-from service import intake, keys, sealed
+from service import encryption as sealed
+from service import intake, keys
 from service.api.schemas import ProofRequest
+from service.encryption import Secret
 from service.runtime import Runtime
-from service.sealed import Secret
 from service.storage.repositories import Commitments, Datasets
 from service.storage.tables import CommitmentKind, Dataset, Model
+from verifier.documents import canonical
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")

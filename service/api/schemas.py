@@ -1,4 +1,4 @@
-"""The JSON that goes in and out of the API. Documents that are handed on are ``client.documents``."""
+"""The JSON that goes in and out of the API. Documents that are handed on are ``verifier.documents``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from client.documents import MOST_INTEGER, Challenge, Expected, Group, KeyFile, Opening, ProofDocument
 from service.api import labels
 from service.jobs import progress
 from service.jobs.lifecycle import now
@@ -26,6 +25,7 @@ from service.storage.tables import (
     Upload,
     WeightPrivacy,
 )
+from verifier.documents import MOST_INTEGER, Challenge, Expected, Group, KeyFile, Opening, ProofDocument
 
 Item = TypeVar("Item")
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"

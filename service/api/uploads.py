@@ -13,7 +13,7 @@ from fastapi import Request, UploadFile
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from service import sealed
+from service import encryption as sealed
 from service.api import audit
 from service.api.access import Principal
 from service.api.body_limit import drain

@@ -14,14 +14,14 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
 
-from client.documents import KeyFile, ProofDocument
-from client.keys import OpenedKey, opened
-from client.verification import Case, Known, Registration, Verification, judge_each
-from prover.native import NATIVE
+from prover.groth16.native import NATIVE
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from service.storage.repositories import VerificationKeys
+from verifier.documents import KeyFile, ProofDocument
+from verifier.judging import Case, Known, Registration, Verification, judge_each
+from verifier.keys import OpenedKey, opened
 from zenerrors import ResourceError, ZenError
 
 MOST_WAITING: Final = 128

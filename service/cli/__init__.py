@@ -66,7 +66,7 @@ def whoami(service: Client) -> Principal:
 
 def verify(context: typer.Context) -> None:
     """Verify a proof or a receipt, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
-    from client import command
+    from verifier import command
 
     raise typer.Exit(command.main(context.args, prog="zenserve verify"))
 

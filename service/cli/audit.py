@@ -14,7 +14,7 @@ from zenerrors import CeremonyError, RequestError, StatementError, naming
 
 if TYPE_CHECKING:  # slow to import
     from circuits import Circuit
-    from prover import VerifyingKey
+    from prover.groth16 import VerifyingKey
 
 _CLAIMS = """\
 [bold yellow]claims[/]  The key {key} claims to be for this circuit, and its numbers fit.
@@ -58,9 +58,9 @@ def audit_key(
     What the key says of itself is compared in any case. Its points are if --state and --powers are given.
     """
     from circuits import QuantGraph
-    from circuits.audit import audit
-    from client.documents import KeyFile, read
-    from client.keys import opened
+    from circuits.schemes.audit import audit
+    from verifier.documents import KeyFile, read
+    from verifier.keys import opened
 
     if (state is None) != (powers is None):
         raise RequestError("request.invalid", "give --state and --powers together", field="state")
@@ -90,10 +90,10 @@ def audit_key(
 
 
 def _audit_points(circuit: Circuit, key: VerifyingKey, state_file: Path, powers_file: Path) -> None:
-    from circuits.audit import audit_points
-    from prover.ceremony import State
-    from prover.ceremony.initial import required_power
-    from prover.iden3.ptau import read_ptau
+    from circuits.schemes.audit import audit_points
+    from prover.groth16.ceremony import State
+    from prover.groth16.ceremony.initial import required_power
+    from prover.groth16.iden3.ptau import read_ptau
 
     threads = os.cpu_count() or 1
     with terminal.show_stages(err, "making the key again") as progress:

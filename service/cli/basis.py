@@ -13,7 +13,7 @@ from service.cli.answers import Answer, RefusedError, answering, err
 from zenerrors import naming
 
 if TYPE_CHECKING:
-    from prover import CommitmentBasis
+    from prover.groth16 import CommitmentKey
 
 app = typer.Typer(help="The points that all commitments are over.", no_args_is_help=True)
 
@@ -36,13 +36,13 @@ def import_file(
     Powers of tau are verified, which takes a while, and kept, so that ceremonies can start from them; give
     those again that the basis came from, if they are not. A basis of ZenServe is taken on trust.
     """
-    from prover import CommitmentBasis
-    from prover.iden3.ptau import read_ptau
+    from prover.groth16 import CommitmentKey
+    from prover.groth16.iden3.ptau import read_ptau
     from service import basis as bases
 
     with deployment.opened() as runtime, naming(file):
         if not _is_ptau(file):
-            basis = CommitmentBasis.load(file)
+            basis = CommitmentKey.load(file)
             bases.import_basis(runtime, basis)
         else:
             with terminal.show_stages(err, "verifying"):
@@ -68,6 +68,6 @@ def _is_ptau(file: Path) -> bool:
         return opened.read(len(_PTAU_MAGIC)) == _PTAU_MAGIC
 
 
-def _answer(basis: CommitmentBasis) -> Answer:
+def _answer(basis: CommitmentKey) -> Answer:
     facts = {"points": len(basis.points), "identity": basis.identity.hex()}
     return Answer(facts, (terminal.table_of(facts),))

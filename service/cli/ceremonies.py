@@ -75,8 +75,8 @@ def join_ceremony(
 
     Publish the hashes that are shown.
     """
-    from prover import ceremony
-    from prover.ceremony import State
+    from prover.groth16 import ceremony
+    from prover.groth16.ceremony import State
 
     held, threads = service.get_ceremony(ceremony_id), os.cpu_count() or 1
     extends, states = [circuit["state"] for circuit in held.circuits or []], []

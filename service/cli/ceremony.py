@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from prover import ceremony, powers_of_tau
-from prover.beacon import MOST_ROUNDS
-from prover.ceremony import Beacon, State
-from prover.ceremony.initial import required_power
-from prover.iden3.ptau import read_contributors, read_ptau, write_ptau
-from prover.powers_of_tau import MAX_POWER, PowersOfTau
-from prover.statement import Statement
-from prover.statement_file import load_description, load_statement, save_statement
+from prover.constraint_file import load_description, load_statement, save_statement
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ceremony, powers_of_tau
+from prover.groth16.ceremony import Beacon, State
+from prover.groth16.ceremony.initial import required_power
+from prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
+from prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, no_good, said_written
+from verifier.beacon import MOST_ROUNDS
 from zenerrors import CeremonyError, RequestError, naming
 
 app = typer.Typer()
@@ -98,10 +98,10 @@ def statement(
     --calibration, in plain Groth16, which snarkjs and contracts verify, too.
     """
     from circuits import QuantGraph, compile_inference  # slow to import
-    from circuits.audit import audit
-    from client.documents import KeyFile, read
-    from client.keys import opened
+    from circuits.schemes.audit import audit
     from service import intake
+    from verifier.documents import KeyFile, read
+    from verifier.keys import opened
 
     if key is not None:
         with naming(key):
@@ -213,7 +213,7 @@ def finish(
     key.save(output)
     facts = {"setup": key.verifying_key.setup, "key": key.verifying_key.digest.hex()}
     if description is not None:
-        from client.keys import key_file  # slow to import
+        from verifier.keys import key_file  # slow to import
 
         file = key_file(key.verifying_key, description, state.transcript)
         output.with_name(f"{output.name}.json").write_text(file.model_dump_json(indent=2) + "\n")
@@ -221,7 +221,7 @@ def finish(
     return said_written(output, terminal.table_of(facts), **facts)
 
 
-def _read_statement(file: Path) -> Statement:
+def _read_statement(file: Path) -> ConstraintSystem:
     with naming(file):
         return load_statement(file)
 

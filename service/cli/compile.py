@@ -22,9 +22,9 @@ from service.cli.answers import Answer, answering, err
 from zenerrors import naming
 
 if TYPE_CHECKING:
+    from base.progress import Progress
     from circuits import Circuit, Graph
-    from circuits.graph import FloatArray
-    from prover import Progress
+    from circuits.graphs.graph import FloatArray
 
 Privacy = Literal["private", "public"]
 WeightPrivacy = Literal["public", "private", "committed"]
@@ -89,8 +89,9 @@ def compile_network(
 def _compile(
     network: str, options: dict[str, Any], calibration: Path | None, progress: Progress
 ) -> dict[str, Any]:
-    from circuits import cost, quantise
-    from prover.cost import speed
+    from circuits import quantise
+    from circuits.schemes import cost
+    from prover.groth16.cost import speed
 
     progress("read", 0.0)
     graph = _graph(network)

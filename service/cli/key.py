@@ -17,8 +17,8 @@ from zenerrors import FileFormatError, naming
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from client import Client
-    from client.documents import KeyFile
     from service.runtime import Runtime
+    from verifier.documents import KeyFile
 
 app = typer.Typer(help="The keys of proofs, and those of receipts.", no_args_is_help=True)
 
@@ -59,7 +59,7 @@ def install_key(
     Proofs under the earlier key stay what they were. Whether KEY is what its ceremony made, `zenserve audit`
     tells: here it is taken on trust.
     """
-    from client.documents import KeyFile, read
+    from verifier.documents import KeyFile, read
 
     described = proving_key.with_name(f"{proving_key.name}.json")
     with naming(described):
@@ -71,9 +71,9 @@ def install_key(
 
 
 def _install(runtime: Runtime, file: Path, key: KeyFile) -> None:
-    from client.keys import opened
-    from prover import ProvingKey
+    from prover.groth16 import ProvingKey
     from service import keys
+    from verifier.keys import opened
 
     if ProvingKey.load(file).verifying_key != opened(key).verifying:
         raise FileFormatError("file.hash", "the proving key is not that of the verification key")

@@ -12,9 +12,9 @@ import typer
 
 import client
 from client.errors import ClientError
-from prover.document import parse_json
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, with_options
+from verifier.document import parse_json
 
 if TYPE_CHECKING:
     from client import Client
@@ -70,7 +70,7 @@ def numbers(file: Path) -> Any:
     """The nested lists in a file. Raises ``ClientError``."""
     try:
         if file.suffix == ".npy":
-            from client.datasets import read_npy
+            from verifier.datasets import read_npy
 
             return read_npy(file.read_bytes()).tolist()
         return parse_json(file.read_bytes())

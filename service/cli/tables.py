@@ -12,8 +12,8 @@ from service.cli import terminal
 from service.cli.answers import Answer, answering, err
 
 if TYPE_CHECKING:
+    from base.progress import Progress
     from circuits.papers.render import Table
-    from prover import Progress
 
 Format = Literal["text", "csv"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from client.scales import real_logits
 from service.dashboard.pictures import Picture
+from verifier.scales import real_logits
 
 
 @dataclass(frozen=True)

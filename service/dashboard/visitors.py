@@ -20,7 +20,7 @@ from fastapi import Depends, Form, Request
 
 from service.api import access, audit
 from service.api.access import Principal, Scope
-from service.api.door import network_of
+from service.api.authentication import network_of
 from service.api.rates import Buckets
 from service.api.routes.dependencies import RuntimeDep
 from service.runtime import Runtime

@@ -215,7 +215,7 @@ class JobEvent(Base):
 
 
 class VerificationKey(Base):
-    """A verification key; its id is the SHA-256 of the key and of what it means (``client.documents``)."""
+    """A verification key; its id is the SHA-256 of the key and of what it means (``verifier.documents``)."""
 
     __tablename__ = "verification_keys"
 
@@ -324,7 +324,7 @@ class Dataset(Base):
     privacy: Mapped[Privacy] = mapped_column(String(16))
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of the samples and labels as they were given (``client.datasets``); not shown where they are
+    """Of the samples and labels as they were given (``verifier.datasets``); not shown where they are
     private.
     """
     picked_for: Mapped[str | None] = mapped_column(String(96))

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from prover import backends
+from prover.groth16 import backends
 from service import engine
 from service.settings import QueueName, Settings
 

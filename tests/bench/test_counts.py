@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bench.counts import convolution, matmul, range_check
-from circuits.products import Convolution
+from circuits.r1cs.products import Convolution
 
 ROOT = Path(__file__).parents[2]
 PINNED = json.loads((Path(__file__).parent / "constraint_counts.json").read_text())

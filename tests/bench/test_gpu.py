@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prover import backends
+from prover.groth16 import backends
 from tests.gpu.emulator.place import EMULATED  # before anything of gpu is imported
 
 

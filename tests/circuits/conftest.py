@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from circuits import Graph, Inference, QuantGraph, compile_inference, load_onnx, quantise
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
 from tests.circuits.support import PRIVACIES
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"

@@ -12,14 +12,14 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import kernels
 from circuits import Graph, Inference, QuantGraph, quantise
-from circuits.builder import Builder
-from circuits.graph import Clip, Dense, Node
-from circuits.integers import IntArray
-from circuits.program import Program
+from circuits.graphs.graph import Clip, Dense, Node
+from circuits.graphs.integers import IntArray
 from circuits.quantised import Dense as QuantDense
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.program import Program
 from kernels import FrArray
-from prover.statement import Csr, Statement
+from prover.constraint_system import ConstraintSystem, Csr
 from tests.circuits.quantised import slow
 
 R = kernels.fr.modulus
@@ -39,14 +39,14 @@ def elements(z: Assignment) -> FrArray:
     return kernels.fr.from_int64(z.astype(np.int64)) if z.ndim == 1 else z.astype(np.uint64, copy=False)
 
 
-def first_violation(statement: Statement, z: Assignment) -> str | None:
+def first_violation(statement: ConstraintSystem, z: Assignment) -> str | None:
     """The first row that the assignment violates, by the blocks' own ``evaluate``; None if there is none."""
     a, b, c = statement.evaluate(elements(z))
     bad = np.flatnonzero((kernels.fr.mul(a, b) != c).any(axis=1))
     return statement.row_name(int(bad[0])) if len(bad) else None
 
 
-def satisfied(statement: Statement, z: IntArray) -> NDArray[np.bool_]:
+def satisfied(statement: ConstraintSystem, z: IntArray) -> NDArray[np.bool_]:
     """For many small assignments z[n, variables]: which satisfy every row, over the integers."""
     good = np.ones(len(z), dtype=bool)
     for block in statement.blocks:
@@ -201,7 +201,7 @@ def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
 
 
 def unnoticed(
-    statement: Statement, z: Sequence[int], lies: Iterable[tuple[int, int]]
+    statement: ConstraintSystem, z: Sequence[int], lies: Iterable[tuple[int, int]]
 ) -> list[tuple[str, int]]:
     """The lies (variable, value) that no row notices, told alone in the satisfying assignment z; but those
     about the hash of a document, which no row reads.

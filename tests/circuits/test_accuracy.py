@@ -14,21 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernels
-import prover
-from circuits import (
-    Accuracy,
-    QuantGraph,
-    accuracy,
-    compile_accuracy,
-    compile_inference,
-    input_values,
-    parameters,
-)
-from circuits.integers import IntArray
+from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, input_values, parameters
+from circuits.graphs.integers import IntArray
 from circuits.lowering import Plan, best_plan
 from circuits.lowering.optimiser import Way
 from circuits.quantised import Affine, Conv, Dense, Rescale, Reshape, WeightType
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from circuits.schemes import accuracy
+from prover import groth16
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import R, answered, challenged, first_violation, slow_execute
@@ -312,9 +305,9 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
         ),
     )
     for circuit, witness, public in witnesses:
-        key = prover.setup(circuit.statement, basis=basis)
+        key = groth16.setup(circuit.statement, basis=basis)
         names = circuit.commitments
-        proof = prover.prove(
+        proof = groth16.prove(
             key,
             circuit.statement,
             witness,
@@ -322,16 +315,16 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
             answer=circuit.program.answer,
         )
         commitments = [openings[name].commitment for name in names]
-        assert prover.verify(key.verifying_key, public, proof, commitments).valid
+        assert groth16.verify(key.verifying_key, public, proof, commitments).valid
         for place in range(len(public)):
             wrong_public = [value + (index == place) for index, value in enumerate(public)]
-            assert not prover.verify(key.verifying_key, wrong_public, proof, commitments).valid
+            assert not groth16.verify(key.verifying_key, wrong_public, proof, commitments).valid
         for index, name in enumerate(names):
             wrong = [*commitments]
             wrong[index] = other[name].commitment
-            assert not prover.verify(key.verifying_key, public, proof, wrong).valid
+            assert not groth16.verify(key.verifying_key, public, proof, wrong).valid
             with pytest.raises(StatementError):
-                prover.prove(
+                groth16.prove(
                     key,
                     circuit.statement,
                     witness,

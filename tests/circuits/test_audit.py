@@ -19,13 +19,13 @@ from circuits import (
     compile_recognition,
     compile_registration,
 )
-from circuits.audit import audit, audit_points
-from prover import ceremony, powers_of_tau
-from prover.ceremony.initial import required_power
-from prover.verifying_key import CEREMONY
+from circuits.schemes.audit import audit, audit_points
+from prover.groth16 import ceremony, powers_of_tau
+from prover.groth16.ceremony.initial import required_power
 from tests.circuits.quantised import networks
 from tests.circuits.test_recognition import embedding
 from tests.prover.statements import forged_key
+from verifier.groth16.verifying_key import CEREMONY
 from zenerrors import CeremonyError, FileFormatError, StatementError, ZenError
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import kernels
-import prover
-from circuits.builder import Builder
-from circuits.integers import IntArray
-from circuits.linear import Linear
-from circuits.lookups import Lookups, Table
-from circuits.products import Products, product_interval
-from circuits.program import Program
-from circuits.ranges import RangeChecks
+from circuits.graphs.integers import IntArray
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.products import Products, product_interval
+from circuits.r1cs.program import Program
+from circuits.r1cs.ranges import RangeChecks
+from prover import groth16
 from tests.circuits.support import accepted_lies, challenged, first_violation
 from tests.prover.statements import commitment_basis
 
@@ -69,13 +69,13 @@ def test_a_weight_out_of_range_is_refused(index: tuple[int, int], value: int) ->
 def test_it_is_proven_for_the_committed_weights_and_no_others() -> None:
     program = layer()
     statement = program.statement
-    key = prover.setup(statement, basis=BASIS)
+    key = groth16.setup(statement, basis=BASIS)
     mine = BASIS.commit(kernels.fr.from_int64(WEIGHT.ravel()))
     other = BASIS.commit(kernels.fr.from_int64(np.roll(WEIGHT, 1).ravel()))
     witness = program.witness(values(program))
-    proof = prover.prove(key, statement, witness, openings=[mine], answer=program.answer).to_bytes()
+    proof = groth16.prove(key, statement, witness, openings=[mine], answer=program.answer).to_bytes()
     public = [*INPUT.ravel().tolist(), *np.maximum(WEIGHT @ INPUT, 0).ravel().tolist()]
-    assert prover.verify(key.verifying_key, public, proof, [mine.commitment]).valid
-    assert not prover.verify(key.verifying_key, public, proof, [other.commitment]).valid
+    assert groth16.verify(key.verifying_key, public, proof, [mine.commitment]).valid
+    assert not groth16.verify(key.verifying_key, public, proof, [other.commitment]).valid
     public[-1] += 1
-    assert not prover.verify(key.verifying_key, public, proof, [mine.commitment]).valid
+    assert not groth16.verify(key.verifying_key, public, proof, [mine.commitment]).valid

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
 from circuits.lowering import Level
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient

@@ -17,20 +17,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
-from circuits import Inference, QuantGraph, compile_inference, inference
-from circuits.builder import Builder
-from circuits.integers import INTEGER_LIMIT, IntArray, Interval
-from circuits.linear import Linear, Sums, Weighted
-from circuits.lookups import Table
+from circuits import Inference, QuantGraph, compile_inference
+from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.lowering import Level, best_plan
 from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
 from circuits.lowering.optimiser import Plan, Way
 from circuits.lowering.tables import Tables
 from circuits.quantised import Affine, Conv, Dense, QuantNode, Requantise, Rescale, Reshape, WeightType
-from circuits.registration import compile_registration
-from circuits.sources import SLOT_BITS, Known, Source, slot_width
-from circuits.typed import Privacy, TypedGraph
+from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.lookups import Table
+from circuits.r1cs.sources import SLOT_BITS, Known, Source, slot_width
+from circuits.schemes import inference
+from circuits.schemes.registration import compile_registration
 from tests.circuits.support import R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from zenerrors import ModelError, StatementError
@@ -116,7 +117,7 @@ def recorded(equations: list[Equation]) -> Iterator[None]:
     def recorder(kind: type[Known] | type[Hidden]) -> object:
         honest = kind.equate
 
-        def equate(self: Source, name: str, other: Sums, interval: Interval) -> None:
+        def equate(self: Source, name: str, other: LinearCombinations, interval: Interval) -> None:
             equations.append(Equation(self, name, other.whole(), interval))
             honest(self, name, other, interval)  # type: ignore[arg-type]
 

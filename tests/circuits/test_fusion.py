@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from circuits import fusion
-from circuits.graph import (
+from circuits.graphs import fusion
+from circuits.graphs.graph import (
     Add,
     AveragePool,
     Clip,

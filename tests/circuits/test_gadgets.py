@@ -14,8 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits.builder import Builder
-from circuits.gadgets import (
+from circuits.graphs.integers import IntArray
+from circuits.lowering import argmax
+from circuits.lowering.digits import Digits
+from circuits.quantised import Affine, Rescale
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.gadgets import (
     clamp,
     decompose,
     decompose_fully,
@@ -25,13 +29,9 @@ from circuits.gadgets import (
     range_check,
     requantise,
 )
-from circuits.integers import IntArray
-from circuits.linear import Linear
-from circuits.lowering import argmax
-from circuits.lowering.digits import Digits
-from circuits.quantised import Affine, Rescale
-from circuits.sources import Known
-from prover.reference import check
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.sources import Known
+from prover.groth16.reference import check
 from tests.circuits.support import R, fill, first_violation, satisfied
 from zenerrors import StatementError
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernels
-import prover
 from circuits import Inference, QuantGraph, compile_inference
 from circuits.lowering import Level
 from circuits.quantised import Affine, Dense, Rescale, WeightType
-from circuits.typed import Privacy
-from prover.reference import check
+from circuits.quantised.typed import Privacy
+from prover import groth16
+from prover.groth16.reference import check
 from tests.circuits.conftest import Digits
 from tests.circuits.support import (
     PRIVACIES,
@@ -297,10 +297,10 @@ def test_the_description_is_json_and_adds_up(digits: Digits, privacy: tuple[Priv
     assert firsts == ([0, 1, 65] if privacy[0] == "public" else [0, 1])
 
 
-def prove_and_verify(circuit: Inference, image: np.ndarray) -> tuple[prover.VerifyingKey, list[int], bytes]:
-    key = prover.setup(circuit.statement)
+def prove_and_verify(circuit: Inference, image: np.ndarray) -> tuple[groth16.VerifyingKey, list[int], bytes]:
+    key = groth16.setup(circuit.statement)
     q = circuit.quantise_input(image)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    proof = groth16.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
     return key.verifying_key, circuit.public_inputs(q), proof
 
 
@@ -308,8 +308,8 @@ def prove_and_verify(circuit: Inference, image: np.ndarray) -> tuple[prover.Veri
 def test_a_digit_is_proven_and_no_other_label_verifies(digits: Digits, input_privacy: Privacy) -> None:
     circuit = digits.circuits[input_privacy, "public"]
     key, public, proof = prove_and_verify(circuit, digits.images[0])
-    assert prover.verify(key, public, proof).valid
+    assert groth16.verify(key, public, proof).valid
     for label in set(range(11)) - {public[-1]}:
-        assert not prover.verify(key, [*public[:-1], label], proof).valid
+        assert not groth16.verify(key, [*public[:-1], label], proof).valid
     if input_privacy == "public":
-        assert not prover.verify(key, [public[0] + 1, *public[1:]], proof).valid
+        assert not groth16.verify(key, [public[0] + 1, *public[1:]], proof).valid

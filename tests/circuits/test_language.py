@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits.graph import Add, AveragePool, Clip, Concat, Conv, Dense, MaxPool, Reshape, Transpose
-from circuits.language import Tensor, concat, tensor
+from circuits.graphs.graph import Add, AveragePool, Clip, Concat, Conv, Dense, MaxPool, Reshape, Transpose
+from circuits.graphs.language import Tensor, concat, tensor
 from zenerrors import ModelError
 
 RNG = np.random.default_rng(0)

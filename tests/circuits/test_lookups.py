@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 import kernels
-import prover
-from circuits.builder import Builder
-from circuits.linear import Linear
-from circuits.lookups import Lookups, Table
-from circuits.program import Program
-from prover.reference import check
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.program import Program
+from prover import groth16
+from prover.groth16.reference import check
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
@@ -234,13 +234,13 @@ def test_find_agrees_with_a_search() -> None:
 def test_a_proof_of_lookups_verifies() -> None:
     program, _ = looked_up(TRIPLES, [3])
     statement = program.statement
-    key = prover.setup(statement)
+    key = groth16.setup(statement)
     witness = program.witness({"v0": TRIPLES[[0, 3, 0]].T})
-    proof = prover.prove(key, statement, witness, answer=program.answer)
-    assert prover.verify(key.verifying_key, [], proof.to_bytes()).valid
+    proof = groth16.prove(key, statement, witness, answer=program.answer)
+    assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
     witness[statement.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
     with pytest.raises(StatementError, match=r"table/sum\[0\]") as caught:
-        prover.prove(key, statement, witness, answer=program.answer)
+        groth16.prove(key, statement, witness, answer=program.answer)
     assert caught.value.code == "statement.unsatisfied"
 
 

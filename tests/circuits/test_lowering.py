@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
-from circuits.typed import Privacy, TypedGraph
-from prover.reference import check
+from circuits.quantised.typed import Privacy, TypedGraph
+from prover.groth16.reference import check
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, unnoticed
@@ -66,7 +66,7 @@ def test_the_slow_checker_agrees(kind: str) -> None:
         assert check(circuit.statement, circuit.assign(q).tolist()) is None
 
 
-# Where c = 0 the slack of a clamp is free: nothing reads it (circuits.gadgets.clamp).
+# Where c = 0 the slack of a clamp is free: nothing reads it (circuits.r1cs.gadgets.clamp).
 FREE = ("/slack", "statement")
 MUTATED = [
     ("conv", "sum"),

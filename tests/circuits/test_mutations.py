@@ -15,7 +15,7 @@ import pytest
 import kernels
 from circuits import compile_inference
 from circuits.lowering import Level
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge
 
@@ -31,7 +31,7 @@ SETTINGS: list[tuple[str, Level, Privacy]] = [
     ("conv", 4, "public"),
     ("conv", 5, "committed"),
 ]
-# Where nothing is out of range, nothing reads the slack of a clamp (circuits.gadgets.clamp).
+# Where nothing is out of range, nothing reads the slack of a clamp (circuits.r1cs.gadgets.clamp).
 CHOICES = (
     "/weight",
     "/weight/bits",

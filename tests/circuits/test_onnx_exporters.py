@@ -16,7 +16,7 @@ from onnx.helper import make_node
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 from circuits import load_onnx
-from circuits.graph import AveragePool, Clip, Conv, Declared, Dense, FloatArray, Graph, Scale
+from circuits.graphs.graph import AveragePool, Clip, Conv, Declared, Dense, FloatArray, Graph, Scale
 from circuits.onnx import export_torch
 from tests.circuits.support import make_model
 from zenerrors import ModelError

@@ -15,7 +15,7 @@ from onnx.defs import onnx_opset_version
 from onnx.helper import make_node
 
 from circuits import load_onnx
-from circuits.graph import Clip, Conv, Dense, Graph, Node, Scale
+from circuits.graphs.graph import Clip, Conv, Dense, Graph, Node, Scale
 from tests.circuits.support import make_model
 from zenerrors import ModelError
 

@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 
 from circuits import load_onnx
-from circuits.graph import AveragePool, Graph, Scale
-from circuits.language import Tensor, concat, tensor
+from circuits.graphs.graph import AveragePool, Graph, Scale
+from circuits.graphs.language import Tensor, concat, tensor
 from circuits.onnx.write import to_onnx
 from zenerrors import ModelError
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from circuits import Graph, compile_inference, quantise, zoo
-from circuits.language import tensor
+from circuits.graphs.language import tensor
 from circuits.lowering import Level
 from circuits.papers import counts, figures, render, tables, zen
 from circuits.papers.counts import PRIVATE, PUBLIC, Circuit, Count
 from circuits.papers.render import Table
-from circuits.registration import compile_registration
+from circuits.schemes.registration import compile_registration
 from zenerrors import RequestError
 
 TINY = tables.Scope(("shallownet-mnist",), ("lenet-small-cifar",), ((8, 1),), (256,))

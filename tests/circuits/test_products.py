@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import prover
-from circuits.builder import Builder
-from circuits.integers import IntArray
-from circuits.linear import Linear
-from circuits.products import Convolution, Products, product_interval
-from circuits.program import Program
-from prover.reference import check
+from circuits.graphs.integers import IntArray
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.products import Convolution, Products, product_interval
+from circuits.r1cs.program import Program
+from prover import groth16
+from prover.groth16.reference import check
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
@@ -322,13 +322,13 @@ def test_a_proof_of_products_verifies() -> None:
     shape = EDGES[5]
     x, w = random_sides(shape, 2)
     program = convolved(shape)
-    key = prover.setup(program.statement)
+    key = groth16.setup(program.statement)
     witness = program.witness({"x": x, "w": w, "y": shape.apply(x, w)})
-    proof = prover.prove(key, program.statement, witness, answer=program.answer)
-    assert prover.verify(key.verifying_key, [], proof.to_bytes()).valid
+    proof = groth16.prove(key, program.statement, witness, answer=program.answer)
+    assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
     wrong = program.witness({"x": x, "w": w, "y": shape.apply(x, w) + 1})
     with pytest.raises(StatementError, match="conv/check") as caught:
-        prover.prove(key, program.statement, wrong, answer=program.answer)
+        groth16.prove(key, program.statement, wrong, answer=program.answer)
     assert caught.value.code == "statement.unsatisfied"
 
 

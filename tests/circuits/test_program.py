@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import kernels
-from circuits.builder import Builder
-from circuits.linear import Linear
-from circuits.program import Program
-from prover.statement import Segment
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.program import Program
+from prover.constraint_system import Segment
 from tests.circuits.support import answered, first_violation
 from zenerrors import StatementError
 

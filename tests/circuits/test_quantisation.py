@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits import Graph, Inference, compile_inference, quantise
-from circuits.graph import Clip, Dense, Node, Reshape
+from circuits.graphs.graph import Clip, Dense, Node, Reshape
 from circuits.quantisation.rescaling import COARSER, fixed_point
 from tests.circuits.conftest import Digits
 from tests.circuits.support import dense_layers, extremes, random_graph, random_network, slow_execute

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import prover
-from circuits.builder import Builder
-from circuits.linear import Linear
-from circuits.lookups import Lookups
-from circuits.program import Program
-from circuits.ranges import Plan, RangeChecks
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.lookups import Lookups
+from circuits.r1cs.program import Program
+from circuits.r1cs.ranges import Plan, RangeChecks
+from prover import groth16
 from tests.circuits.support import R, accepted_lies, answered, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError
@@ -203,7 +203,7 @@ def test_an_empty_range_is_refused() -> None:
 
 def test_a_proof_of_ranges_verifies() -> None:
     program = ranged([(8, -128)], [40])
-    key = prover.setup(program.statement)
+    key = groth16.setup(program.statement)
     values = np.random.default_rng(1).integers(-128, 128, 40)
-    proof = prover.prove(key, program.statement, program.witness({"v0": values}), answer=program.answer)
-    assert prover.verify(key.verifying_key, [], proof.to_bytes()).valid
+    proof = groth16.prove(key, program.statement, program.witness({"v0": values}), answer=program.answer)
+    assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid

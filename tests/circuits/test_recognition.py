@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
-import prover
 from circuits import QuantGraph, Recognition, compile_recognition, input_values
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.quantised import Affine, Dense, Rescale
-from circuits.typed import Privacy
-from prover.reference import check
+from circuits.quantised.typed import Privacy
+from prover import groth16
+from prover.groth16.reference import check
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
 from tests.prover.statements import commitment_basis, patient
@@ -115,10 +115,10 @@ def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
         [basis.commit(kernels.fr.from_int64(values)) for values in pair]
         for pair in ((values, reference), (values, reference[::-1].copy()))
     )
-    key = prover.setup(circuit.statement, basis=basis)
+    key = groth16.setup(circuit.statement, basis=basis)
     witness = circuit.witness(q, reference, 40, statement=9)
-    proof = prover.prove(key, circuit.statement, witness, openings=held, answer=circuit.program.answer)
-    verify = prover.verify
+    proof = groth16.prove(key, circuit.statement, witness, openings=held, answer=circuit.program.answer)
+    verify = groth16.verify
     assert verify(key.verifying_key, public, proof, [opening.commitment for opening in held]).valid
     assert not verify(key.verifying_key, public, proof, [opening.commitment for opening in other]).valid
     for place in range(len(public)):
@@ -135,15 +135,15 @@ def test_sums_are_no_embedding() -> None:
 
 def test_a_match_is_proven_and_its_contrary_is_not(circuit: Recognition) -> None:
     q, reference = inputs(circuit.qgraph)
-    key = prover.setup(circuit.statement)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q, reference, circuit.most))
+    key = groth16.setup(circuit.statement)
+    proof = groth16.prove(key, circuit.statement, circuit.witness(q, reference, circuit.most))
     public = circuit.public_inputs(q, reference, circuit.most)
     assert public[-1] == 1
-    assert prover.verify(key.verifying_key, public, proof).valid
+    assert groth16.verify(key.verifying_key, public, proof).valid
     for place in (-1, -2, 0):
         lie = list(public)
         lie[place] = 1 - lie[place] if place == -1 else lie[place] + 1
-        assert not prover.verify(key.verifying_key, lie, proof).valid
+        assert not groth16.verify(key.verifying_key, lie, proof).valid
 
 
 def test_the_description_is_json_and_says_what_it_proves(circuit: Recognition) -> None:

@@ -34,12 +34,12 @@ from circuits import (
     quantise,
     zoo,
 )
-from circuits.circuit import Circuit
-from circuits.inference import Reveal
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.quantised import Accumulating, Affine
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from circuits.schemes.circuit import Circuit
+from circuits.schemes.inference import Reveal
 from kernels import FrArray, fr
 
 PINNED = Path(__file__).parent / "recorded_statements.json"

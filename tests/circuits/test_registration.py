@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import kernels
-import prover
 from circuits import QuantGraph, compile_inference, compile_registration, parameters
 from circuits.quantised import Conv, Dense
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from prover import groth16
 from tests.circuits.quantised import networks
 from tests.circuits.support import accepted_lies, answered, first_violation
 from tests.prover.statements import commitment_basis
@@ -44,32 +44,32 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     basis = commitment_basis(len(values))
     model, other = (basis.commit(kernels.fr.from_int64(each)) for each in (values, np.roll(values, 1)))
     registration = compile_registration(network)
-    key = prover.setup(registration.statement, basis=basis)
-    registered = prover.prove(
+    key = groth16.setup(registration.statement, basis=basis)
+    registered = groth16.prove(
         key,
         registration.statement,
         registration.witness(statement=7),
         openings=[model],
         answer=registration.program.answer,
     ).to_bytes()
-    assert prover.verify(key.verifying_key, [7], registered, [model.commitment]).valid
-    assert not prover.verify(key.verifying_key, [7], registered, [other.commitment]).valid
-    assert not prover.verify(key.verifying_key, [8], registered, [model.commitment]).valid
+    assert groth16.verify(key.verifying_key, [7], registered, [model.commitment]).valid
+    assert not groth16.verify(key.verifying_key, [7], registered, [other.commitment]).valid
+    assert not groth16.verify(key.verifying_key, [8], registered, [model.commitment]).valid
 
     circuit = compile_inference(network, weight_privacy="committed")
-    key = prover.setup(circuit.statement, basis=basis)
+    key = groth16.setup(circuit.statement, basis=basis)
     q = networks.inputs(network, 3)[2]
     public = circuit.public_inputs(q)
     witness = circuit.witness(q)
-    proof = prover.prove(
+    proof = groth16.prove(
         key, circuit.statement, witness, openings=[model], answer=circuit.program.answer
     ).to_bytes()
-    assert prover.verify(key.verifying_key, public, proof, [model.commitment]).valid
-    assert not prover.verify(key.verifying_key, public, proof, [other.commitment]).valid
+    assert groth16.verify(key.verifying_key, public, proof, [model.commitment]).valid
+    assert not groth16.verify(key.verifying_key, public, proof, [other.commitment]).valid
     for label in set(range(network.classes)) - {public[1]}:
-        assert not prover.verify(key.verifying_key, [0, label], proof, [model.commitment]).valid
+        assert not groth16.verify(key.verifying_key, [0, label], proof, [model.commitment]).valid
     with pytest.raises(StatementError):
-        prover.prove(key, circuit.statement, witness, openings=[other], answer=circuit.program.answer)
+        groth16.prove(key, circuit.statement, witness, openings=[other], answer=circuit.program.answer)
 
 
 def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGraph) -> None:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits import compile_inference
-from circuits.circuit import Values
-from circuits.inference import Reveal
 from circuits.lowering import Level
 from circuits.quantised import Affine, Dense, Rescale
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from circuits.schemes.circuit import Values
+from circuits.schemes.inference import Reveal
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge, slow_execute
 from tests.prover.statements import patient

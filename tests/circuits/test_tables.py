@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import prover
 from circuits import compile_inference
-from circuits.builder import Builder
-from circuits.integers import IntArray
-from circuits.linear import Linear
+from circuits.graphs.integers import IntArray
 from circuits.lowering.clamps import ByParts, Clamp, clamps
 from circuits.lowering.tables import Tables
-from circuits.program import Program
 from circuits.quantised import Affine, Rescale
-from circuits.sources import Known
-from circuits.typed import Privacy
+from circuits.quantised.typed import Privacy
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.program import Program
+from circuits.r1cs.sources import Known
 from kernels import FrArray, fr
+from prover import groth16
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation
 from tests.prover.statements import patient
@@ -171,12 +171,12 @@ def test_a_label_is_proven_and_no_other_verifies(weights: Privacy) -> None:
     graph = networks.of_kinds(5, "conv", "max", shape=(1, 3, 3))
     circuit = compile_inference(graph, weight_privacy=weights, level=5)
     q = networks.inputs(graph, 3)[2]
-    key = prover.setup(circuit.statement)
-    proof = prover.prove(key, circuit.statement, circuit.witness(q), answer=circuit.program.answer)
+    key = groth16.setup(circuit.statement)
+    proof = groth16.prove(key, circuit.statement, circuit.witness(q), answer=circuit.program.answer)
     public = circuit.public_inputs(q)
-    assert prover.verify(key.verifying_key, public, proof).valid
+    assert groth16.verify(key.verifying_key, public, proof).valid
     for label in set(range(3)) - set(public):
-        assert not prover.verify(key.verifying_key, [label], proof).valid
+        assert not groth16.verify(key.verifying_key, [label], proof).valid
     assert circuit.program.soundness_bits > 200
 
 

@@ -20,16 +20,15 @@ from circuits import (
     compile_recognition,
     compile_registration,
 )
-from circuits.builder import Builder
-from circuits.inference import Reveal
-from circuits.linear import Linear
 from circuits.lowering import Level, argmax, arithmetic
-from circuits.program import Program
 from circuits.quantised import Affine, Rescale
-from circuits.sources import Known
-from circuits.typed import Privacy
-from prover import Statement
-from prover.statement import SparseBlock
+from circuits.quantised.typed import Privacy
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.program import Program
+from circuits.r1cs.sources import Known
+from circuits.schemes.inference import Reveal
+from prover.constraint_system import ConstraintSystem, SparseBlock
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import challenged, random_network
@@ -44,7 +43,7 @@ SETTINGS: list[tuple[Privacy, Level]] = [
 ]
 # What is given, beside weights and biases.
 GIVEN = ("statement", "input", "samples", "labels", "reference", "threshold")
-# Wires that nothing reads where a row's other factor is 0 (circuits.gadgets.clamp, circuits.accuracy).
+# Wires that nothing reads where a row's other factor is 0 (r1cs.gadgets.clamp, schemes.accuracy).
 IDLE = ("/slack", "output/right/inverse", "output/filling/inverse")
 
 
@@ -195,7 +194,7 @@ def freed(given: dict[int, int], rows: Sequence[Row]) -> set[int]:
     """The variables after those given that these rows leave free."""
     variables = max(wire for row in rows for part in row for wire in part)
     block = SparseBlock("rows", *(csr([row[part] for row in rows]) for part in range(3)))
-    return Uniqueness(Statement(0, variables, (block,)), given).free
+    return Uniqueness(ConstraintSystem(0, variables, (block,)), given).free
 
 
 @pytest.mark.parametrize(("digits", "unique"), [(3, True), (254, True), (255, False)])

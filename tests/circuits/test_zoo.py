@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from circuits import Graph, compile_recognition, load_onnx, quantise, zoo
-from circuits.graph import Add, AveragePool, Clip, Conv, Dense
+from circuits.graphs.graph import Add, AveragePool, Clip, Conv, Dense
 from examples.zoo import evaluate
 from tests.circuits import real
 from zenerrors import ModelError

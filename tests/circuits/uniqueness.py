@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prover.statement import Statement
+from prover.constraint_system import ConstraintSystem
 from tests.circuits.support import R
 
 ONE = 0
@@ -59,7 +59,7 @@ class Contradiction(Exception):  # noqa: N818  ends a case that is ruled out
     """No witness has these values."""
 
 
-def rows_of(statement: Statement) -> list[Row]:
+def rows_of(statement: ConstraintSystem) -> list[Row]:
     """All rows, entries of the same variable added up."""
     rows = []
     for _, matrices in statement.matrices():
@@ -81,7 +81,7 @@ class Uniqueness:
     """
 
     def __init__(
-        self, statement: Statement, given: Mapping[int, int], rows: Iterable[Row] | None = None
+        self, statement: ConstraintSystem, given: Mapping[int, int], rows: Iterable[Row] | None = None
     ) -> None:
         """``rows``: in place of those of the statement."""
         rows = list(rows_of(statement) if rows is None else rows)
@@ -103,7 +103,7 @@ class Uniqueness:
                 return
 
 
-def _late(rows: Sequence[Row], challenges: range, statement: Statement) -> set[int]:
+def _late(rows: Sequence[Row], challenges: range, statement: ConstraintSystem) -> set[int]:
     """The challenges, and what rows connect with them that those without do not fix."""
     open_ = set(range(statement.first_private, statement.variables)) if challenges else set()
     before = [row for row in rows if not row.variables & set(challenges)]

@@ -9,14 +9,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from circuits import QuantGraph, compile_inference, compile_recognition, compile_registration, input_values
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.quantised import Affine, Dense, Rescale
-from client.datasets import LabelledData
-from client.documents import ProofDocument, Receipt, canonical, checked
-from prover import CommitmentBasis, Opening
+from prover.groth16 import CommitmentKey, Opening
 from tests.circuits.quantised import networks
 from tests.client.makers import MADE_AT, AccuracyMaker, Maker, inference, model_opening, registration
 from tests.prover.statements import commitment_basis
+from verifier.datasets import LabelledData
+from verifier.documents import ProofDocument, Receipt, canonical, checked
 
 BATCH = 3
 
@@ -27,12 +27,12 @@ def graph() -> QuantGraph:
 
 
 @pytest.fixture(scope="session")
-def basis() -> CommitmentBasis:
+def basis() -> CommitmentKey:
     return commitment_basis(300)
 
 
 @pytest.fixture(scope="session")
-def model(graph: QuantGraph, basis: CommitmentBasis) -> Opening:
+def model(graph: QuantGraph, basis: CommitmentKey) -> Opening:
     return model_opening(graph, basis)
 
 
@@ -42,25 +42,25 @@ def inputs(graph: QuantGraph) -> IntArray:
 
 
 @pytest.fixture(scope="session")
-def registrar(graph: QuantGraph, basis: CommitmentBasis) -> Maker:
+def registrar(graph: QuantGraph, basis: CommitmentKey) -> Maker:
     return Maker.of(compile_registration(graph), basis)
 
 
 @pytest.fixture(scope="session")
-def inferrer(graph: QuantGraph, basis: CommitmentBasis) -> Maker:
+def inferrer(graph: QuantGraph, basis: CommitmentKey) -> Maker:
     """Committed weights, a committed input, label and logits."""
     circuit = compile_inference(graph, input_privacy="committed", weight_privacy="committed", reveal="logits")
     return Maker.of(circuit, basis)
 
 
 @pytest.fixture(scope="session")
-def shower(graph: QuantGraph, basis: CommitmentBasis) -> Maker:
+def shower(graph: QuantGraph, basis: CommitmentKey) -> Maker:
     """Public weights, a public input and the two likeliest labels."""
     return Maker.of(compile_inference(graph, input_privacy="public", reveal="top", top=2), basis)
 
 
 @pytest.fixture(scope="session")
-def recogniser(graph: QuantGraph, basis: CommitmentBasis) -> Maker:
+def recogniser(graph: QuantGraph, basis: CommitmentKey) -> Maker:
     """Public weights, a private input and a committed reference."""
     last = graph.nodes[-1]
     assert isinstance(last, Dense)
@@ -70,7 +70,7 @@ def recogniser(graph: QuantGraph, basis: CommitmentBasis) -> Maker:
 
 
 @pytest.fixture(scope="session")
-def assessor(graph: QuantGraph, basis: CommitmentBasis, model: Opening) -> AccuracyMaker:
+def assessor(graph: QuantGraph, basis: CommitmentKey, model: Opening) -> AccuracyMaker:
     return AccuracyMaker(graph, basis, model, BATCH)
 
 

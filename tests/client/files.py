@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from client.datasets import LabelledData
-from client.documents import Document, canonical
+from verifier.datasets import LabelledData
+from verifier.documents import Document, canonical
 
 
 def write(folder: Path, **documents: Document) -> None:

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import prover
 from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration, compile_accuracy, parameters
-from circuits.circuit import Circuit
-from circuits.integers import IntArray
-from client import documents
-from client.datasets import LabelledData
-from client.documents import (
+from circuits.graphs.integers import IntArray
+from circuits.schemes.circuit import Circuit
+from kernels import FrArray, fr
+from prover import groth16
+from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving, sum_blindings
+from verifier import documents
+from verifier.datasets import LabelledData
+from verifier.documents import (
     Dataset,
     InputType,
     KeyFile,
@@ -30,9 +32,7 @@ from client.documents import (
     checked,
     key_id,
 )
-from client.words import make_statement
-from kernels import FrArray, fr
-from prover import CommitmentBasis, Opening, ProvingKey, proving, sum_blindings
+from verifier.words import make_statement
 
 MADE_AT = "2026-11-21T12:00:00Z"
 
@@ -43,12 +43,12 @@ class Maker:
 
     circuit: Circuit
     proving_key: ProvingKey
-    basis: CommitmentBasis
+    basis: CommitmentKey
 
     @classmethod
-    def of(cls, circuit: Circuit, basis: CommitmentBasis) -> Maker:
+    def of(cls, circuit: Circuit, basis: CommitmentKey) -> Maker:
         linked = basis if circuit.commitments else None
-        return cls(circuit, prover.setup(circuit.statement, basis=linked), basis)
+        return cls(circuit, groth16.setup(circuit.statement, basis=linked), basis)
 
     @cached_property
     def key_file(self) -> KeyFile:
@@ -71,7 +71,7 @@ class Maker:
         circuit = self.circuit
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(proving, "_check_links", lambda *_: None)
-            return prover.prove(
+            return groth16.prove(
                 self.proving_key, circuit.statement, witness, openings=openings, answer=circuit.program.answer
             ).to_bytes()
 
@@ -119,7 +119,7 @@ class Part:
 class AccuracyMaker:
     """Proves a dataset shard by shard. ``model``: the opening of the network's commitment."""
 
-    def __init__(self, graph: QuantGraph, basis: CommitmentBasis, model: Opening, batch: int) -> None:
+    def __init__(self, graph: QuantGraph, basis: CommitmentKey, model: Opening, batch: int) -> None:
         self.circuit: Accuracy = compile_accuracy(graph, batch=batch, weight_privacy="committed")
         self.maker = Maker.of(self.circuit, basis)
         self.model = model
@@ -203,7 +203,7 @@ class AccuracyMaker:
         return self.prove(self.state(dataset, sum(part.count for part in parts), **more), parts)
 
 
-def model_opening(graph: QuantGraph, basis: CommitmentBasis) -> Opening:
+def model_opening(graph: QuantGraph, basis: CommitmentKey) -> Opening:
     return basis.commit(fr.from_ints(parameters(graph).tolist()))
 
 

@@ -14,23 +14,10 @@ import numpy as np
 import pytest
 
 from circuits import QuantGraph, compile_inference, compile_registration, input_values
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.quantised import Dense, Reshape
-from client import documents
-from client.datasets import LabelledData
-from client.documents import (
-    Expected,
-    KeyFile,
-    OpeningFile,
-    OpeningPart,
-    ProofDocument,
-    checked,
-    key_id,
-)
-from client.keys import opened
-from client.verification import REASONS, Known, Registration, judge
 from kernels import fr
-from prover import CommitmentBasis, Opening
+from prover.groth16 import CommitmentKey, Opening
 from tests.client.makers import (
     AccuracyMaker,
     Maker,
@@ -42,6 +29,11 @@ from tests.client.makers import (
     rehashed,
 )
 from tests.prover.statements import commitment_basis
+from verifier import documents
+from verifier.datasets import LabelledData
+from verifier.documents import Expected, KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id
+from verifier.judging import REASONS, Known, Registration, judge
+from verifier.keys import opened
 from zenerrors import FileFormatError
 
 OTHER_POINT = "b" + "0" * 95
@@ -179,7 +171,7 @@ def other_network(graph: QuantGraph) -> QuantGraph:
 
 
 def test_an_inference_with_one_weight_changed(
-    graph: QuantGraph, basis: CommitmentBasis, inferrer: Maker, inputs: IntArray, model: Opening
+    graph: QuantGraph, basis: CommitmentKey, inferrer: Maker, inputs: IntArray, model: Opening
 ) -> None:
     """The registered model's commitment, and a proof by another network of its architecture."""
     circuit = compile_inference(
@@ -297,7 +289,7 @@ def test_a_registration_that_is_none_of_the_model(
 
 @pytest.mark.parametrize("change", ["scale", "zero_point", "shape"])
 def test_an_input_that_another_network_reads_otherwise(
-    graph: QuantGraph, basis: CommitmentBasis, inputs: IntArray, held_input: Opening, change: str
+    graph: QuantGraph, basis: CommitmentKey, inputs: IntArray, held_input: Opening, change: str
 ) -> None:
     """The integers that were committed to, as another image: brighter, or of other rows."""
     kind = graph.input_type

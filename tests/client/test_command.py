@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from circuits import input_values
-from circuits.integers import IntArray
-from client.command import main
-from client.datasets import LabelledData
-from client.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked
+from circuits.graphs.integers import IntArray
 from kernels import fr
-from prover import Opening
+from prover.groth16 import Opening
 from tests.client import files
 from tests.client.makers import AccuracyMaker, Maker, rehashed
+from verifier.command import main
+from verifier.datasets import LabelledData
+from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked
 
 Captured = pytest.CaptureFixture[str]
 

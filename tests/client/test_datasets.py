@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits.quantised import Affine
-from client.datasets import LabelledData, load, load_array, quantise
-from client.documents import InputType
 from tests.prover.statements import patient
+from verifier.datasets import LabelledData, load, load_array, quantise
+from verifier.documents import InputType
 from zenerrors import TensorError
 
 SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 2, 2) / 8

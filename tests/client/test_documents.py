@@ -14,7 +14,9 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.documents import (
+from tests.client.makers import MADE_AT, Maker
+from tests.prover.statements import patient
+from verifier.documents import (
     MOST_INTEGER,
     Dataset,
     KeyReference,
@@ -26,9 +28,7 @@ from client.documents import (
     read,
     timestamp,
 )
-from client.words import make_statement
-from tests.client.makers import MADE_AT, Maker
-from tests.prover.statements import patient
+from verifier.words import make_statement
 from zenerrors import FileFormatError
 
 Json = dict[str, Any]

@@ -8,12 +8,12 @@ from typing import Literal
 
 import pytest
 
-from client.documents import KeyFile, ProofDocument, Receipt, canonical, read
-from client.receipts import is_signed
-from client.verification import judge
-from prover.native import NATIVE
-from prover.preamble import PREAMBLE_BYTES
+from prover.groth16.native import NATIVE
 from tests.client.makers import AccuracyMaker, Maker
+from verifier.documents import KeyFile, ProofDocument, Receipt, canonical, read
+from verifier.judging import judge
+from verifier.preamble import PREAMBLE_BYTES
+from verifier.receipts import is_signed
 from zenerrors import FileFormatError
 
 HEX = b"0123456789abcdef"

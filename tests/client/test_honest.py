@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from circuits import Recognition, input_values
-from circuits.integers import IntArray
-from client.datasets import LabelledData
-from client.documents import (
+from circuits.graphs.integers import IntArray
+from kernels import fr
+from prover.groth16 import Opening
+from tests.client.makers import AccuracyMaker, Maker, recognition, registration, rehashed
+from verifier.datasets import LabelledData
+from verifier.documents import (
     Expected,
     KeyFile,
     OpeningFile,
@@ -19,11 +22,8 @@ from client.documents import (
     checked,
     read,
 )
-from client.keys import opened
-from client.verification import Known, Registration, Verification, judge
-from kernels import fr
-from prover import Opening
-from tests.client.makers import AccuracyMaker, Maker, recognition, registration, rehashed
+from verifier.judging import Known, Registration, Verification, judge
+from verifier.keys import opened
 
 
 def accepted(verdict: Verification) -> Statement:
@@ -160,7 +160,7 @@ def test_documents_survive_their_files(inferrer: Maker, inferred: ProofDocument)
 
 
 def test_the_native_curve_judges_alike(assessor: AccuracyMaker, assessed: ProofDocument) -> None:
-    from prover.native import NATIVE
+    from prover.groth16.native import NATIVE
 
     key = assessor.maker.key_file
     assert judge(assessed, key, curve=NATIVE) == judge(assessed, key)

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from client import words
-from client.datasets import LabelledData
-from client.documents import Description, KeyFile, ProofDocument, Statement, canonical, checked, key_id
-from client.keys import opened
-from client.verification import Case, Known, Verification, judge, judge_each
-from prover.native import NATIVE
+from prover.groth16.native import NATIVE
 from tests.client.makers import AccuracyMaker, Maker, recognition
+from verifier import words
+from verifier.datasets import LabelledData
+from verifier.documents import Description, KeyFile, ProofDocument, Statement, canonical, checked, key_id
+from verifier.judging import Case, Known, Verification, judge, judge_each
+from verifier.keys import opened
 from zenerrors import FileFormatError
 
 Json = Any

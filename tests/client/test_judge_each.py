@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from client.documents import Expected, ProofDocument
-from client.keys import opened
-from client.verification import Case, judge, judge_each
-from prover.native import NATIVE
+from prover.groth16.native import NATIVE
 from tests.client.makers import AccuracyMaker, Maker
+from verifier.documents import Expected, ProofDocument
+from verifier.judging import Case, judge, judge_each
+from verifier.keys import opened
 
 Change = Callable[[ProofDocument], ProofDocument]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from client.documents import Parent, Receipt
-from client.receipts import is_signed, judge, signed_bytes
+from verifier.documents import Parent, Receipt
+from verifier.receipts import is_signed, judge, signed_bytes
 
 
 def test_a_receipt_by_its_issuer(receipt: Receipt) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import circuits
-from client.scales import real_logits
 from service.intake import read_numbers
 from tests.service.support import tiny_calibration, tiny_onnx
+from verifier.scales import real_logits
 
 
 @pytest.mark.parametrize("embeds", [False, True], ids=["ends with sums", "ends with a type"])

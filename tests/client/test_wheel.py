@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hatchling.build import build_wheel
 
-from client.datasets import LabelledData
-from client.documents import ProofDocument, Receipt
 from tests.client import files
 from tests.client.makers import AccuracyMaker
+from verifier.datasets import LabelledData
+from verifier.documents import ProofDocument, Receipt
 
 HERE = Path(__file__).parents[2] / "client"
 
@@ -24,12 +24,12 @@ import sys
 sys.path[:0] = sys.argv[1:3]
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("kernels", "circuits", "service"):
+        if name.partition(".")[0] in ("kernels", "base", "prover", "circuits", "service"):
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
-import client.command
-assert client.__file__.startswith(sys.argv[1])
-code = client.command.main(sys.argv[3:])
+import verifier.command
+assert verifier.__file__.startswith(sys.argv[1])
+code = verifier.command.main(sys.argv[3:])
 print("numpy" in sys.modules)
 sys.exit(code)
 """
@@ -78,7 +78,11 @@ def test_the_wheel_verifies(
 
 def test_nothing_else_is_in_the_wheel(installed: Path) -> None:
     found = {file.relative_to(installed).parts[0] for file in installed.rglob("*") if file.is_file()}
-    assert {name for name in found if not name.endswith(".dist-info")} == {"client", "prover", "zenerrors.py"}
+    assert {name for name in found if not name.endswith(".dist-info")} == {
+        "client",
+        "verifier",
+        "zenerrors.py",
+    }
     assert {
         file.suffix for file in installed.rglob("*.*") if file.is_file() and "dist-info" not in str(file)
     } == {

@@ -22,8 +22,8 @@ from pathlib import Path
 import psutil
 
 from service import log
-from service.beat.reaper import reap, sweep
 from service.runtime import Runtime
+from service.scheduler.reaper import reap, sweep
 from service.settings import Settings
 from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat, Hold

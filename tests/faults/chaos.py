@@ -20,13 +20,13 @@ import psutil
 import redis
 
 from client import ApiError, Client, Dataset, Model
-from client.documents import KeyFile, ProofDocument
-from client.keys import opened
-from client.verification import Case, judge_each
 from service.storage.repositories import stored
 from tests.faults.cluster import INPUT, OVER, Cluster
 from tests.programs import Find, find
 from tests.service.support import labelled, until
+from verifier.documents import KeyFile, ProofDocument
+from verifier.judging import Case, judge_each
+from verifier.keys import opened
 
 PROCESSES = ("api", "beat", "worker", "worker-2")
 SERVERS = ("PostgreSQL restarted", "Redis restarted", "Redis flushed")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from client import Model
-from service.beat.reaper import reap
+from service.scheduler.reaper import reap
 from tests.faults.cluster import Cluster
 from tests.programs import Find
 from tests.service.support import until

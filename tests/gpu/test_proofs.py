@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import prover
 from bench.synthetic import random_statement, random_witness
 from kernels import FrArray, fr
-from prover import Answer, CommitmentBasis, Opening, Proof, ProvingKey, Statement, backends, proving
-from prover.statement import Csr, SparseBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
+from prover.groth16 import Answer, CommitmentKey, Opening, Proof, ProvingKey, backends, proving
 from tests.gpu.emulator.place import EMULATED
 from tests.prover import verifiers
 from tests.prover.segments import TRAPDOOR, setup_with
@@ -39,9 +39,9 @@ class Case:
 
     def __init__(
         self,
-        statement: Statement,
+        statement: ConstraintSystem,
         z: FrArray,
-        basis: CommitmentBasis | None = None,
+        basis: CommitmentKey | None = None,
         openings: tuple[Opening, ...] = (),
         answer: Answer | None = None,
     ) -> None:
@@ -55,7 +55,7 @@ class Case:
         return setup_with(TRAPDOOR, self.statement, self.basis)
 
     def prove(self, key: ProvingKey, z: FrArray | None = None) -> Proof:
-        return prover.prove(
+        return groth16.prove(
             key,
             self.statement,
             self.z if z is None else z,
@@ -85,7 +85,7 @@ def network() -> Case:
 
 def bare() -> Case:
     """No constraints at all: only the rows that anchor inputs."""
-    return Case(Statement(public=1, private=1, blocks=()), fr.from_ints([1, 5, 7]))
+    return Case(ConstraintSystem(public=1, private=1, blocks=()), fr.from_ints([1, 5, 7]))
 
 
 CASES = (cubic, committed, idle, network, bare)
@@ -142,7 +142,7 @@ def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) ->
 
 
 def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], None]) -> None:
-    from prover.backends.gpu import GPU
+    from prover.groth16.backends.gpu import GPU
 
     case = cubic()
     use("cpu")
@@ -150,7 +150,7 @@ def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], No
     use("gpu")
     stages: list[str] = []
     for _ in range(2):
-        proof = prover.prove(key, case.statement, case.z, progress=lambda stage, _: stages.append(stage))
+        proof = groth16.prove(key, case.statement, case.z, progress=lambda stage, _: stages.append(stage))
         assert verifiers.verify(key.verifying_key, CUBIC_Z[1:3], proof).valid
     assert stages.count("load key") == 1
     held = len(GPU.residents)
@@ -174,7 +174,7 @@ def long_row() -> Case:
     one, total = (Csr.selection(np.array([column])) for column in (0, 1))
     block = SparseBlock("long", entries, one, total)
     z = fr.from_ints([1, 7 * count, *[7] * count])
-    return Case(Statement(public=1, private=count, blocks=(block,)), z)
+    return Case(ConstraintSystem(public=1, private=count, blocks=(block,)), z)
 
 
 @pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
@@ -216,7 +216,7 @@ def test_keys_make_do_with_the_memory_there_is(
 ) -> None:
     """Few multiples, none, the points streamed in pieces, and a clear error without room for the rows."""
     from gpu import device
-    from prover.backends import gpu, resident
+    from prover.groth16.backends import gpu, resident
 
     case = network()
     use("cpu")
@@ -251,7 +251,7 @@ def test_two_threads_prove_at_once(use: Callable[[str], None]) -> None:
     public = fr.to_ints(case.z[1 : 1 + case.statement.public])
     with ThreadPoolExecutor(2) as pool:
         proofs = list(pool.map(lambda _: case.prove(key), range(4)))
-    assert all(prover.verify(key.verifying_key, public, proof).valid for proof in proofs)
+    assert all(groth16.verify(key.verifying_key, public, proof).valid for proof in proofs)
 
 
 class Stubborn:
@@ -265,8 +265,8 @@ def test_streams_come_back_whatever_fails(
     use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from gpu import device
-    from prover.backends.gpu import GPU
-    from prover.backends.resident import PROOFS_AT_ONCE
+    from prover.groth16.backends.gpu import GPU
+    from prover.groth16.backends.resident import PROOFS_AT_ONCE
 
     use("cpu")
     case = cubic()
@@ -283,8 +283,8 @@ def test_streams_come_back_whatever_fails(
 
 
 def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[str], None]) -> None:
-    from prover.backends.gpu import GPU
-    from prover.backends.resident import PROOFS_AT_ONCE
+    from prover.groth16.backends.gpu import GPU
+    from prover.groth16.backends.resident import PROOFS_AT_ONCE
 
     case = cubic()
     use("cpu")
@@ -303,8 +303,8 @@ def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[st
 def test_keys_make_room_once_their_proofs_are_done(
     use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prover.backends import resident
-    from prover.backends.gpu import GPU
+    from prover.groth16.backends import resident
+    from prover.groth16.backends.gpu import GPU
 
     case, other = cubic(), idle()
     use("cpu")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import kernels
-import prover
+from prover import groth16
 from tests.prover.statements import (
     COMMITTED_Z,
     CUBIC_Z,
@@ -19,16 +19,16 @@ from tests.prover.statements import (
 @pytest.fixture(scope="session")
 def example() -> Example:
     statement = cubic_statement()
-    key = prover.setup(statement)
-    proof = prover.prove(key, statement, kernels.fr.from_ints(CUBIC_Z))
+    key = groth16.setup(statement)
+    proof = groth16.prove(key, statement, kernels.fr.from_ints(CUBIC_Z))
     return Example(statement, CUBIC_Z, CUBIC_Z[1 : 1 + statement.public], key, proof)
 
 
 @pytest.fixture(scope="session")
 def committed() -> Committed:
     statement, basis = committed_statement(), commitment_basis(4)
-    key = prover.setup(statement, basis=basis)
+    key = groth16.setup(statement, basis=basis)
     witness = kernels.fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = prover.prove(key, statement, witness, openings=openings, answer=answer_committed)
+    proof = groth16.prove(key, statement, witness, openings=openings, answer=answer_committed)
     return Committed(statement, COMMITTED_Z, key, basis, openings, proof)

@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point
 
-import prover
 from kernels import FrArray, fr, g1
-from prover import (
-    CommitmentBasis,
-    Opening,
-    Proof,
-    ProvingKey,
-    Statement,
-    Verdict,
-    trusted_setup,
-)
-from prover.reference import Trapdoor
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, Verdict, trusted_setup
+from prover.groth16.reference import Trapdoor
 from tests.prover import verifiers
 from tests.prover.statements import (
     Committed,
@@ -44,10 +37,10 @@ def flat(trapdoor: Trapdoor) -> list[int]:
     return [*trapdoor[:5], *trapdoor.sigma, *itertools.chain(*trapdoor.links)]
 
 
-def setup_with(trapdoor: Trapdoor, statement: Statement, basis: CommitmentBasis | None) -> ProvingKey:
+def setup_with(trapdoor: Trapdoor, statement: ConstraintSystem, basis: CommitmentKey | None) -> ProvingKey:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trusted_setup, "random_elements", lambda count: fr.from_ints(flat(trapdoor)[:count]))
-        return prover.setup(statement, basis=basis)
+        return groth16.setup(statement, basis=basis)
 
 
 def point(data: bytes) -> G1Point:
@@ -65,7 +58,7 @@ def key_point(points: np.ndarray, index: int) -> G1Point:
 def prove(
     case: Committed, witness: FrArray | None = None, openings: Sequence[Opening] | None = None
 ) -> Proof:
-    return prover.prove(
+    return groth16.prove(
         case.key,
         case.statement,
         case.witness if witness is None else witness,

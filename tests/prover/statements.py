@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import kernels
 from kernels import FrArray, fr, g1, g2
-from prover import CommitmentBasis, Opening, Proof, ProvingKey, Segment, Statement, VerifyingKey
-from prover.statement import Csr, ProductBlock, SparseBlock
-from prover.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey
+from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
+from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey
+from verifier.groth16.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey
 
 R = kernels.fr.modulus
 
@@ -21,7 +21,7 @@ R = kernels.fr.modulus
 class Example(NamedTuple):
     """A statement, all its variables ``z``, its public inputs, a key and a proof."""
 
-    statement: Statement
+    statement: ConstraintSystem
     z: list[int]
     public: list[int]
     key: ProvingKey
@@ -36,7 +36,7 @@ class Example(NamedTuple):
         return self.key.verifying_key
 
 
-def cubic_statement() -> Statement:
+def cubic_statement() -> ConstraintSystem:
     """x³ + x + 5 = y and x + 1 = w. Variables: 1 | y, w | x, x², x³."""
     one, y, w, x, x2, x3 = range(6)
     square = ProductBlock("square", np.array([x]), np.array([x]), np.array([x2]))
@@ -47,13 +47,13 @@ def cubic_statement() -> Statement:
         csr([{one: 1}, {one: 1}]),
         csr([{y: 1}, {w: 1}]),
     )
-    return Statement(2, 3, (square, cube, sums))
+    return ConstraintSystem(2, 3, (square, cube, sums))
 
 
 CUBIC_Z = [1, 35, 4, 3, 9, 27]
 
 
-def committed_statement(*, linked: bool = True) -> Statement:
+def committed_statement(*, linked: bool = True) -> ConstraintSystem:
     """w_0 x = p_0, w_1 x = p_1 and p_0 + p_1 = y, the two products checked at once at a challenge c:
     (w_0 + c w_1) x = p_0 + c p_1.
 
@@ -61,7 +61,7 @@ def committed_statement(*, linked: bool = True) -> Statement:
     the one that blinds it.
     """
     one, y, c, w0, w1, _, x, _, p0, p1, _, cw1, cp1 = range(13)
-    return Statement(
+    return ConstraintSystem(
         1,
         2,
         (
@@ -74,11 +74,11 @@ def committed_statement(*, linked: bool = True) -> Statement:
     )
 
 
-def idle_statement() -> Statement:
+def idle_statement() -> ConstraintSystem:
     """x² = y, with variables that no row reads: 1 | c | s: x, idle, y, its blinding | idle, u = x, idle."""
     square = ProductBlock("square", np.array([2]), np.array([2]), np.array([4]))
     same = SparseBlock("same", csr([{2: 1, 7: -1}]), csr([{0: 1}]), csr([{}]))
-    return Statement(0, 3, (square, same), challenges=1, segments=(Segment("s", 3),))
+    return ConstraintSystem(0, 3, (square, same), challenges=1, segments=(Segment("s", 3),))
 
 
 IDLE_Z = [1, 0, 9, 1234, 81, 0, 5678, 9, R - 1]
@@ -91,10 +91,10 @@ def answer_committed(z: FrArray, challenges: FrArray) -> None:
     z[11:13] = kernels.fr.mul(z[[4, 9]], challenges[0])
 
 
-def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentBasis:
+def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentKey:
     powers = kernels.fr.from_ints(pow(tau, i, R) for i in range(length))
     g1, g2 = kernels.g1, kernels.g2
-    return CommitmentBasis(
+    return CommitmentKey(
         g1.fixed_base(g1.generator, powers), g2.fixed_base(g2.generator, kernels.fr.from_ints([tau]))
     )
 
@@ -102,10 +102,10 @@ def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentBasis:
 class Committed(NamedTuple):
     """A statement with segments, a key, openings of its linked segments and a proof."""
 
-    statement: Statement
+    statement: ConstraintSystem
     z: list[int]
     key: ProvingKey
-    basis: CommitmentBasis
+    basis: CommitmentKey
     openings: tuple[Opening, ...]
     proof: Proof
 
@@ -148,7 +148,7 @@ elements = st.sampled_from(EDGES) | st.integers(-(2**8), 2**8) | st.integers(0, 
 @st.composite
 def satisfied(
     draw: st.DrawFn, *, rows: int | None = None, public: int | None = None, private: int | None = None
-) -> tuple[Statement, list[int]]:
+) -> tuple[ConstraintSystem, list[int]]:
     """A random statement and integers that satisfy it. Rows are closed by the constant column of C."""
     public = draw(st.integers(0, 4)) if public is None else public
     private = draw(st.integers(0, 6)) if private is None else private
@@ -171,10 +171,10 @@ def satisfied(
         SparseBlock(name, csr(a[part]), csr(b[part]), csr(c[part]))
         for name, part in (("first", slice(cut)), ("second", slice(cut, count)))
     )
-    return Statement(public, private, blocks), [value % R for value in z]
+    return ConstraintSystem(public, private, blocks), [value % R for value in z]
 
 
-def forged_key(statement: Statement, setup: str = DEVELOPMENT) -> VerifyingKey:
+def forged_key(statement: ConstraintSystem, setup: str = DEVELOPMENT) -> VerifyingKey:
     """A key that says that it is for ``statement``, of points whose logarithms the forger knows."""
     scalars = iter(range(1000, 1 << 20))
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from prover import Statement
-from prover.statement import Csr, ProductBlock, Segment, SparseBlock
+from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
 from tests.prover.statements import R, csr, patient
 from zenerrors import StatementError
 
@@ -48,7 +47,7 @@ def refused(*rows: Row) -> int | None:
 def judged(*blocks: SparseBlock) -> tuple[int | None, set[int]]:
     """The variable that the guard names; else None, and what it finds fixed."""
     try:
-        fixed = Statement(1, 5, blocks, 2, SEGMENTS).fixed
+        fixed = ConstraintSystem(1, 5, blocks, 2, SEGMENTS).fixed
     except StatementError as error:
         named = re.search(r"reads private\[(\d+)\], which the prover may still choose", error.message)
         return U + int(named[1]) if named else -1, set()
@@ -152,13 +151,13 @@ def test_duplicates_that_cancel_determine_nothing(coefficients: tuple[int, ...])
     use = SparseBlock("use", *(csr([part]) for part in USE_V))
     for matrices in cases:
         with pytest.raises(StatementError, match=r"reads private\[1\]"):
-            Statement(1, 5, (SparseBlock("cancels", *matrices), use), 2, SEGMENTS)
+            ConstraintSystem(1, 5, (SparseBlock("cancels", *matrices), use), 2, SEGMENTS)
 
 
 def test_duplicates_that_do_not_cancel_count_once() -> None:
     twice = SparseBlock("twice", csr([{ONE: 1}]), csr([{S: 1}]), listed([[(V, 1), (V, 2)]]))
     use = SparseBlock("use", *(csr([part]) for part in USE_V))
-    Statement(1, 5, (twice, use), 2, SEGMENTS)
+    ConstraintSystem(1, 5, (twice, use), 2, SEGMENTS)
 
 
 def test_of_rows_that_determine_a_variable_at_once_the_first_says_what_it_depends_on() -> None:
@@ -172,7 +171,7 @@ def test_of_rows_that_determine_a_variable_at_once_the_first_says_what_it_depend
 def test_the_layout_names_the_variable() -> None:
     block = SparseBlock("rows", *(csr([part]) for part in USE_V))
     with pytest.raises(StatementError, match=r"reads weights\[0, 1\], which") as caught:
-        Statement(1, 5, (block,), 2, SEGMENTS, {"weights": np.array([[U, V], [W, X]])})
+        ConstraintSystem(1, 5, (block,), 2, SEGMENTS, {"weights": np.array([[U, V], [W, X]])})
     assert caught.value.code == "statement.adaptive"
 
 
@@ -185,9 +184,9 @@ def test_more_challenges_than_dependences_are_told_apart() -> None:
     product = ({first + 68: 1}, {s: 1}, {x: 1})
     use = ({first: 1}, {v: 1}, {w: 1})
 
-    def build(rows: list[Row]) -> Statement:
+    def build(rows: list[Row]) -> ConstraintSystem:
         block = SparseBlock("rows", *(csr([row[part] for row in rows]) for part in range(3)))
-        return Statement(1, 3, (block,), count, (Segment("s", 1),))
+        return ConstraintSystem(1, 3, (block,), count, (Segment("s", 1),))
 
     for challenge, accepted in ((5, True), (62, True), (68, False), (69, False)):
         rows = [product, ({first + challenge: 1, x: 1}, {v: 1}, {s: 1}), use]
@@ -320,7 +319,7 @@ def test_a_large_statement_is_judged_quickly() -> None:
         SparseBlock("inverses", Csr.selection(inverses), factor, Csr.selection(np.zeros(n, np.int64))),
     )
     start = time.perf_counter()
-    Statement(1, 2 * n, blocks, 1, (Segment("s", n),))
+    ConstraintSystem(1, 2 * n, blocks, 1, (Segment("s", n),))
     assert time.perf_counter() - start < 2, "about a tenth of a second when nothing else runs"
     with pytest.raises(StatementError, match="reads private"):
-        Statement(1, 2 * n, blocks[1:], 1, (Segment("s", n),))
+        ConstraintSystem(1, 2 * n, blocks[1:], 1, (Segment("s", n),))

@@ -11,19 +11,12 @@ import pytest
 from py_arkworks_bls12381 import G1Point, Scalar
 
 import kernels
-import prover
 from kernels import fr, g1
-from prover import (
-    Claim,
-    Proof,
-    ProvingKey,
-    Statement,
-    verification,
-)
-from prover.commitment import blinding_point
-from prover.curve import ARKWORKS
-from prover.native import NATIVE
-from prover.statement import ProductBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, ProductBlock
+from prover.groth16 import Claim, Proof, ProvingKey
+from prover.groth16.commitment import blinding_point
+from prover.groth16.native import NATIVE
 from tests.prover import verifiers
 from tests.prover.segments import (
     compressed,
@@ -35,6 +28,8 @@ from tests.prover.statements import (
     Committed,
     R,
 )
+from verifier.curve import ARKWORKS
+from verifier.groth16 import verification
 
 
 def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
@@ -171,9 +166,9 @@ def test_weights_are_fresh_and_have_128_bits(committed: Committed, monkeypatch: 
 
 def test_a_batch_without_segments() -> None:
     square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
-    statement = Statement(1, 1, (square,))
-    key = prover.setup(statement)
-    claims = [Claim([n * n], prover.prove(key, statement, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
+    statement = ConstraintSystem(1, 1, (square,))
+    key = groth16.setup(statement)
+    claims = [Claim([n * n], groth16.prove(key, statement, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
     assert all(verifiers.verify_batch(key.verifying_key, claims))
     claims[2] = replace(claims[2], public_inputs=[10])
     assert [bool(verdict) for verdict in verifiers.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]

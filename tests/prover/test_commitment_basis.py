@@ -8,34 +8,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from base import container
 from kernels import fr, g1, g2
-from prover import CommitmentBasis, check_opening, commitment, container
-from prover.powers_of_tau import generate
-from prover.preamble import PROVING_KEY
+from prover.groth16 import CommitmentKey, check_opening, commitment
+from prover.groth16.powers_of_tau import generate
 from tests.prover.statements import commitment_basis
+from verifier.preamble import PROVING_KEY
 from zenerrors import Cancelled, FileFormatError, StatementError
 
 VALUES = fr.from_ints([3, -5, 7])
 
 
 @pytest.fixture(scope="module")
-def basis() -> CommitmentBasis:
-    return CommitmentBasis.generate(5)
+def basis() -> CommitmentKey:
+    return CommitmentKey.generate(5)
 
 
-def is_usable(basis: CommitmentBasis) -> bool:
+def is_usable(basis: CommitmentKey) -> bool:
     mine = basis.commit(VALUES)
     return bool(check_opening(basis.identity, mine.commitment, [3, -5, 7], basis.reveal(mine, VALUES)))
 
 
 def test_a_generated_basis_holds_powers_of_its_tau(
-    basis: CommitmentBasis, monkeypatch: pytest.MonkeyPatch
+    basis: CommitmentKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert basis.points.shape == (5, 2, 6)
     assert is_usable(basis)
-    assert basis.identity != CommitmentBasis.generate(2).identity
+    assert basis.identity != CommitmentKey.generate(2).identity
     monkeypatch.setattr(commitment, "random_elements", lambda _: fr.from_ints([0x5EED]))
-    known, expected = CommitmentBasis.generate(5, threads=2), commitment_basis(5, 0x5EED)
+    known, expected = CommitmentKey.generate(5, threads=2), commitment_basis(5, 0x5EED)
     assert np.array_equal(known.points, expected.points)
     assert np.array_equal(known.tau_g2, expected.tau_g2)
 
@@ -43,7 +44,7 @@ def test_a_generated_basis_holds_powers_of_its_tau(
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_basis_has_two_points(count: int) -> None:
     with pytest.raises(StatementError) as error:
-        CommitmentBasis.generate(count)
+        CommitmentKey.generate(count)
     assert error.value.code == "statement.basis"
 
 
@@ -58,7 +59,7 @@ def test_tau_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
         return kept[-1]
 
     monkeypatch.setattr(type(fr), "powers", keep)
-    CommitmentBasis.generate(3)
+    CommitmentKey.generate(3)
     assert not tau.any()
     assert len(kept) == 1
     assert not kept[0].any()
@@ -72,23 +73,23 @@ def test_generation_reports_and_stops() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        CommitmentBasis.generate(300, progress=report)
+        CommitmentKey.generate(300, progress=report)
     assert [stage for stage, _ in seen] == ["basis"]
 
 
 def test_the_basis_of_powers_of_tau() -> None:
     powers = generate(2)
-    basis = CommitmentBasis.of(powers)
+    basis = CommitmentKey.of(powers)
     assert np.array_equal(basis.points, powers.tau_g1)
     assert is_usable(basis)
     with pytest.raises(StatementError):
-        CommitmentBasis.of(replace(powers, tau_g2=generate(2).tau_g2))
+        CommitmentKey.of(replace(powers, tau_g2=generate(2).tau_g2))
 
 
-def test_a_file_is_the_basis(basis: CommitmentBasis, tmp_path: Path) -> None:
+def test_a_file_is_the_basis(basis: CommitmentKey, tmp_path: Path) -> None:
     basis.save(tmp_path / "basis")
     for check_hash in (True, False):
-        loaded = CommitmentBasis.load(tmp_path / "basis", check_hash=check_hash)
+        loaded = CommitmentKey.load(tmp_path / "basis", check_hash=check_hash)
         assert loaded.identity == basis.identity
         assert np.array_equal(loaded.points, basis.points)
         assert np.array_equal(loaded.tau_g2, basis.tau_g2)
@@ -97,7 +98,7 @@ def test_a_file_is_the_basis(basis: CommitmentBasis, tmp_path: Path) -> None:
         assert not loaded.points.flags.owndata  # a view of the file, which all that load it share
 
 
-def test_files_that_are_refused(basis: CommitmentBasis, tmp_path: Path) -> None:
+def test_files_that_are_refused(basis: CommitmentKey, tmp_path: Path) -> None:
     path = tmp_path / "basis"
     basis.save(path)
     data = path.read_bytes()
@@ -110,18 +111,18 @@ def test_files_that_are_refused(basis: CommitmentBasis, tmp_path: Path) -> None:
     }.items():
         path.write_bytes(content)
         with pytest.raises(FileFormatError) as error:
-            CommitmentBasis.load(path)
+            CommitmentKey.load(path)
         assert error.value.code == code
     container.write(path, PROVING_KEY, {"tau_g2": basis.tau_g2, "points": basis.points})
     with pytest.raises(FileFormatError) as error:
-        CommitmentBasis.load(path)
+        CommitmentKey.load(path)
     assert error.value.code == "file.kind"
 
 
-def test_points_that_are_refused(basis: CommitmentBasis) -> None:
+def test_points_that_are_refused(basis: CommitmentKey) -> None:
     first, tau = basis.points, basis.tau_g2
     one, two = g1.generator, g2.generator[None]
-    outside = CommitmentBasis.generate(2).tau_g2
+    outside = CommitmentKey.generate(2).tau_g2
     for points, tau_g2 in (
         (first[1:], tau),
         (first[:1], tau),
@@ -137,11 +138,11 @@ def test_points_that_are_refused(basis: CommitmentBasis) -> None:
         (first, tau[:0]),
     ):
         with pytest.raises(StatementError) as error:
-            CommitmentBasis(points, tau_g2)
+            CommitmentKey(points, tau_g2)
         assert (error.value.code, error.value.field) == ("statement.basis", "basis")
 
 
-def test_what_hides_nothing_is_erased(basis: CommitmentBasis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_hides_nothing_is_erased(basis: CommitmentKey, monkeypatch: pytest.MonkeyPatch) -> None:
     """Σ v_i U_i by itself can be searched for small values."""
     kept = []
     msm = type(g1).msm

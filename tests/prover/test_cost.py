@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import prover
 from kernels import fr
-from prover import ProvingKey, Statement, cost, memory
-from prover.cost import Size
-from prover.statement import Csr, ProductBlock, SparseBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, SparseBlock
+from prover.groth16 import ProvingKey, cost, memory
+from prover.groth16.cost import Size
 from tests.prover.statements import Committed, Example, idle_statement
 
 
 @pytest.mark.parametrize("name", ["example", "committed", "empty", "idle"])
 def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, tmp_path: Path) -> None:
-    cases: dict[str, tuple[Statement, ProvingKey]] = {
+    cases: dict[str, tuple[ConstraintSystem, ProvingKey]] = {
         "example": (example.statement, example.key),
         "committed": (committed.statement, committed.key),
-        "empty": (Statement(1, 0, ()), prover.setup(Statement(1, 0, ()))),
-        "idle": (idle_statement(), prover.setup(idle_statement())),
+        "empty": (ConstraintSystem(1, 0, ()), groth16.setup(ConstraintSystem(1, 0, ()))),
+        "idle": (idle_statement(), groth16.setup(idle_statement())),
     }
     statement, key = cases[name]
     size = Size.of(statement)
@@ -32,7 +32,7 @@ def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, 
 def test_a_survey_counts_entries_and_the_variables_that_a_and_b_read() -> None:
     row, column, value = (np.array(x) for x in ([0, 0, 1], [2, 3, 3], [5, 7, 1]))
     matrix = Csr.from_entries(2, row, column, value)
-    statement = Statement(
+    statement = ConstraintSystem(
         1,
         4,
         (
@@ -52,14 +52,14 @@ def test_a_survey_counts_entries_and_the_variables_that_a_and_b_read() -> None:
 def test_estimates_are_near_what_it_takes() -> None:
     rows = 1 << 14
     wires = np.arange(1, rows - 1)
-    statement = Statement(0, rows, (ProductBlock("bits", wires, wires, wires),))
+    statement = ConstraintSystem(0, rows, (ProductBlock("bits", wires, wires, wires),))
     witness = fr.from_int64(np.arange(rows + 1) % 2)
     witness[0] = fr.from_ints([1])
     speed, size = cost.speed(threads=1), Size.of(statement)
     start = time.perf_counter()
-    key = prover.setup(statement)
+    key = groth16.setup(statement)
     middle = time.perf_counter()
-    prover.prove(key, statement, witness)
+    groth16.prove(key, statement, witness)
     end = time.perf_counter()
     # Other work on the machine may slow down either.
     assert 0.2 < cost.setup_seconds(size, speed) / (middle - start) < 5
@@ -69,7 +69,7 @@ def test_estimates_are_near_what_it_takes() -> None:
 def test_estimates_grow_with_the_statement() -> None:
     def size(rows: int) -> Size:
         wires = np.arange(1, rows + 1)
-        return Size.of(Statement(0, rows, (ProductBlock("bits", wires, wires, wires),)))
+        return Size.of(ConstraintSystem(0, rows, (ProductBlock("bits", wires, wires, wires),)))
 
     speed = cost.Speed(1, 1e-8)
     small, large = size(1000), size(100_000)

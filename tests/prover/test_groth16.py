@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 import kernels
-import prover
+from base import parallel
 from kernels import FrArray, fr, g1, g2
-from prover import ProvingKey, Statement, parallel, proving, qap, reference, trusted_setup
-from prover.reference import Trapdoor
-from prover.statement import SparseBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, SparseBlock
+from prover.groth16 import ProvingKey, proving, qap, reference, trusted_setup
+from prover.groth16.reference import Trapdoor
 from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, patient, satisfied
 from zenerrors import Cancelled, StatementError
 
@@ -37,13 +38,13 @@ def points(group: kernels.Group, exponents: Sequence[int]) -> np.ndarray:
 
 @settings(patient, max_examples=20)
 @given(satisfied())
-def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[Statement, list[int]]) -> None:
+def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem, list[int]]) -> None:
     statement, z = case
     with pytest.MonkeyPatch.context() as patch:
         given_randomness(patch, trusted_setup, TRAPDOOR[:5])
-        key = prover.setup(statement)
+        key = groth16.setup(statement)
         given_randomness(patch, proving, BLINDING)
-        proof = prover.prove(key, statement, fr.from_ints(z))
+        proof = groth16.prove(key, statement, fr.from_ints(z))
 
     expected = reference.key_exponents(statement, TRAPDOOR)
     in_a = [j for j, value in enumerate(expected["a"]) if value]
@@ -75,11 +76,11 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[Statement, list[
 
 @settings(patient, max_examples=30)
 @given(satisfied())
-def test_honest_witnesses_always_prove(case: tuple[Statement, list[int]]) -> None:
+def test_honest_witnesses_always_prove(case: tuple[ConstraintSystem, list[int]]) -> None:
     statement, z = case
-    key = prover.setup(statement)
-    proof = prover.prove(key, statement, fr.from_ints(z))
-    assert prover.verify(key.verifying_key, z[1 : 1 + statement.public], proof).reason == "ok"
+    key = groth16.setup(statement)
+    proof = groth16.prove(key, statement, fr.from_ints(z))
+    assert groth16.verify(key.verifying_key, z[1 : 1 + statement.public], proof).reason == "ok"
 
 
 @pytest.mark.parametrize(
@@ -96,39 +97,39 @@ def test_sizes_around_powers_of_two(rows: int, public: int) -> None:
     constraints = rows - 1 - public
     factors = csr([{1 + public: 1} for _ in range(constraints)])
     nines = csr([{0: 9} for _ in range(constraints)])
-    statement = Statement(public, 1, (SparseBlock("squares", factors, factors, nines),))
+    statement = ConstraintSystem(public, 1, (SparseBlock("squares", factors, factors, nines),))
     z = [1, *range(10, 10 + public), 3]
-    key = prover.setup(statement)
+    key = groth16.setup(statement)
     assert len(key.quotient) == max(2, 1 << (rows - 1).bit_length())
-    proof = prover.prove(key, statement, fr.from_ints(z))
-    assert prover.verify(key.verifying_key, z[1:-1], proof).reason == "ok"
+    proof = groth16.prove(key, statement, fr.from_ints(z))
+    assert groth16.verify(key.verifying_key, z[1:-1], proof).reason == "ok"
 
 
 def test_one_constraint_without_inputs_or_private_variables() -> None:
     one = csr([{0: 1}])
-    statement = Statement(0, 0, (SparseBlock("trivial", one, one, one),))
-    key = prover.setup(statement)
-    proof = prover.prove(key, statement, fr.from_ints([1]))
-    assert prover.verify(key.verifying_key, [], proof).reason == "ok"
+    statement = ConstraintSystem(0, 0, (SparseBlock("trivial", one, one, one),))
+    key = groth16.setup(statement)
+    proof = groth16.prove(key, statement, fr.from_ints([1]))
+    assert groth16.verify(key.verifying_key, [], proof).reason == "ok"
     assert reference.verify(key.verifying_key, [], proof).reason == "ok"
 
 
 def test_more_threads_prove_the_same_statement() -> None:
     statement = cubic_statement()
-    key = prover.setup(statement, threads=2)
-    proof = prover.prove(key, statement, fr.from_ints([1, 35, 4, 3, 9, 27]), threads=2)
-    assert prover.verify(key.verifying_key, [35, 4], proof).reason == "ok"
+    key = groth16.setup(statement, threads=2)
+    proof = groth16.prove(key, statement, fr.from_ints([1, 35, 4, 3, 9, 27]), threads=2)
+    assert groth16.verify(key.verifying_key, [35, 4], proof).reason == "ok"
 
 
 def test_two_proofs_of_one_witness_share_no_group_element(example: Example) -> None:
-    other = prover.prove(example.key, example.statement, example.witness)
-    assert prover.verify(example.verifying_key, example.public, other)
+    other = groth16.prove(example.key, example.statement, example.witness)
+    assert groth16.verify(example.verifying_key, example.public, other)
     for name in ("a", "b", "c"):
         assert getattr(example.proof, name) != getattr(other, name)
 
 
 def test_two_setups_share_no_point(example: Example) -> None:
-    other = prover.setup(example.statement).verifying_key
+    other = groth16.setup(example.statement).verifying_key
     mine = example.verifying_key
     for name in ("alpha_g1", "beta_g2", "gamma_g2", "delta_g2"):
         assert getattr(mine, name) != getattr(other, name)
@@ -143,7 +144,7 @@ def test_an_unsatisfied_witness_is_refused_by_row(example: Example, variable: in
     row = reference.check(example.statement, z)
     assert row is not None
     with pytest.raises(StatementError) as error:
-        prover.prove(example.key, example.statement, fr.from_ints(z))
+        groth16.prove(example.key, example.statement, fr.from_ints(z))
     assert error.value.code == "statement.unsatisfied"
     assert row in error.value.message
 
@@ -152,18 +153,18 @@ def test_an_unsatisfied_witness_is_refused_by_row(example: Example, variable: in
 def test_the_constant_one_must_be_one(constant: int) -> None:
     """With z[0] free, z[0]·z[0] = z[0]·z[0] would hold for any value and the public inputs would scale."""
     one = csr([{0: 1}])
-    statement = Statement(0, 0, (SparseBlock("trivial", one, one, csr([{0: constant}])),))
-    key = prover.setup(statement)
+    statement = ConstraintSystem(0, 0, (SparseBlock("trivial", one, one, csr([{0: constant}])),))
+    key = groth16.setup(statement)
     with pytest.raises(StatementError) as error:
-        prover.prove(key, statement, fr.from_ints([constant]))
+        groth16.prove(key, statement, fr.from_ints([constant]))
     assert error.value.code == "statement.witness_constant"
 
 
 def test_a_key_of_another_statement_is_refused(example: Example) -> None:
     square, cube, sums = example.statement.blocks
-    other = Statement(2, 3, (cube, square, sums))
+    other = ConstraintSystem(2, 3, (cube, square, sums))
     with pytest.raises(StatementError) as error:
-        prover.prove(example.key, other, example.witness)
+        groth16.prove(example.key, other, example.witness)
     assert (error.value.code, error.value.field) == ("statement.key_mismatch", "proving_key")
 
 
@@ -172,7 +173,7 @@ def test_too_many_rows_are_refused_before_any_work() -> None:
         name, rows = "huge", 2**30
 
     with pytest.raises(StatementError) as error:
-        prover.setup(Statement(0, 0, (Huge(),)))  # type: ignore[arg-type]
+        groth16.setup(ConstraintSystem(0, 0, (Huge(),)))  # type: ignore[arg-type]
     assert error.value.code == "statement.too_large"
 
 
@@ -217,8 +218,8 @@ class Listener:
 
 def test_progress_names_every_stage_and_never_runs_back(example: Example) -> None:
     setup_listener, prove_listener = Listener(), Listener()
-    key = prover.setup(example.statement, progress=setup_listener)
-    prover.prove(key, example.statement, example.witness, progress=prove_listener)
+    key = groth16.setup(example.statement, progress=setup_listener)
+    groth16.prove(key, example.statement, example.witness, progress=prove_listener)
     assert setup_listener.stages == SETUP_STAGES
     assert prove_listener.stages == PROVE_STAGES
     for stage in PROVE_STAGES:
@@ -232,9 +233,9 @@ def test_keys_and_proofs_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatc
     statement, made = cubic_statement(), []
     for threads in (1, 2, 7):
         given_randomness(monkeypatch, trusted_setup, TRAPDOOR[:5])
-        key = prover.setup(statement, threads=threads)
+        key = groth16.setup(statement, threads=threads)
         given_randomness(monkeypatch, proving, BLINDING)
-        proof = prover.prove(key, statement, fr.from_ints(CUBIC_Z), threads=threads)
+        proof = groth16.prove(key, statement, fr.from_ints(CUBIC_Z), threads=threads)
         arrays = [getattr(key, field.name).tobytes() for field in fields(ProvingKey)[1:]]
         made.append((key.verifying_key, arrays, proof))
     assert made[0] == made[1] == made[2]
@@ -245,7 +246,7 @@ def test_setup_stops_where_it_is_told_and_wipes(stage: str, monkeypatch: pytest.
     trapdoor = given_randomness(monkeypatch, trusted_setup, TRAPDOOR[:5])
     listener = Listener(stop_at=stage)
     with pytest.raises(Cancelled):
-        prover.setup(cubic_statement(), progress=listener)
+        groth16.setup(cubic_statement(), progress=listener)
     assert listener.stages == SETUP_STAGES[: SETUP_STAGES.index(stage) + 1]
     assert not trapdoor.any()
 
@@ -254,16 +255,16 @@ def test_setup_stops_where_it_is_told_and_wipes(stage: str, monkeypatch: pytest.
 def test_proving_stops_where_it_is_told(example: Example, stage: str) -> None:
     listener = Listener(stop_at=stage)
     with pytest.raises(Cancelled):
-        prover.prove(example.key, example.statement, example.witness, progress=listener)
+        groth16.prove(example.key, example.statement, example.witness, progress=listener)
     assert listener.stages == PROVE_STAGES[: PROVE_STAGES.index(stage) + 1]
 
 
 def test_toxic_waste_and_blinding_are_wiped(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
     trapdoor = given_randomness(monkeypatch, trusted_setup, TRAPDOOR[:5])
-    prover.setup(example.statement)
+    groth16.setup(example.statement)
     assert not trapdoor.any()
     blinding = given_randomness(monkeypatch, proving, BLINDING)
-    prover.prove(example.key, example.statement, example.witness)
+    groth16.prove(example.key, example.statement, example.witness)
     assert not blinding.any()
 
 
@@ -272,21 +273,21 @@ def test_what_derives_from_the_witness_is_wiped(
     example: Example, satisfied_row: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch: list[FrArray] = []
-    evaluate = Statement.evaluate
+    evaluate = ConstraintSystem.evaluate
 
     def spy(*args: object, **options: object) -> tuple[FrArray, FrArray, FrArray]:
         arrays = evaluate(*args, **options)  # type: ignore[arg-type]
         scratch.extend(arrays)
         return arrays
 
-    monkeypatch.setattr(Statement, "evaluate", spy)
+    monkeypatch.setattr(ConstraintSystem, "evaluate", spy)
     witness = example.witness
     if satisfied_row:
-        prover.prove(example.key, example.statement, witness)
+        groth16.prove(example.key, example.statement, witness)
     else:
         witness[-1] = witness[0]
         with pytest.raises(StatementError):
-            prover.prove(example.key, example.statement, witness)
+            groth16.prove(example.key, example.statement, witness)
     assert len(scratch) == 3
     assert not any(array.any() for array in scratch)
     assert witness.any(axis=1).all()

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import prover
 from kernels import fr
-from prover import CommitmentBasis, ProvingKey, Segment, Statement, memory
-from prover.cost import Size
-from prover.statement import ProductBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.groth16 import CommitmentKey, ProvingKey, memory
+from prover.groth16.cost import Size
 from tests.prover.statements import Example
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -21,18 +21,18 @@ ROWS = (1 << 15) - 64
 THREADS = 2
 
 
-def statement(*, segment: bool) -> Statement:
+def statement(*, segment: bool) -> ConstraintSystem:
     """x_i x_(i+1) = y_i, in a ring; with ``segment`` x is committed to."""
     first = 3 if segment else 2
     x = np.arange(first, first + ROWS)
     y = x + ROWS + segment
     block = ProductBlock("ring", x, np.roll(x, -1), y)
     if segment:
-        return Statement(1, ROWS, (block,), challenges=1, segments=(Segment("x", ROWS, linked=True),))
-    return Statement(1, 2 * ROWS, (block,))
+        return ConstraintSystem(1, ROWS, (block,), challenges=1, segments=(Segment("x", ROWS, linked=True),))
+    return ConstraintSystem(1, 2 * ROWS, (block,))
 
 
-def witness(circuit: Statement, *, dense: bool) -> np.ndarray:
+def witness(circuit: ConstraintSystem, *, dense: bool) -> np.ndarray:
     """Scalars that fill the field; or bytes, 20 % bits and 20 % of the former."""
     draw = np.random.default_rng(1)
     x = fr.from_canon(draw.integers(0, 1 << 60, (ROWS, 4), dtype=np.uint64))
@@ -56,10 +56,10 @@ def status(name: str) -> int:
 def measured_setup(folder: Path, segment: bool) -> tuple[int, int]:
     """The peak of a setup over what was there before, and the formula's."""
     circuit = statement(segment=segment)
-    basis = CommitmentBasis.load(folder / "basis") if segment else None
+    basis = CommitmentKey.load(folder / "basis") if segment else None
     size = Size.of(circuit)
     before = forget_peak()
-    key = prover.setup(circuit, basis=basis, threads=THREADS)
+    key = groth16.setup(circuit, basis=basis, threads=THREADS)
     taken = status("VmHWM") - before
     key.save(folder / f"key{segment}")
     return taken, memory.setup(size, THREADS)
@@ -70,10 +70,10 @@ def measured_proof(folder: Path, segment: bool, dense: bool) -> tuple[int, int]:
     size, z = Size.of(circuit), witness(circuit, dense=dense)
     openings = []
     if segment:
-        openings.append(CommitmentBasis.load(folder / "basis").commit(z[3 : 3 + ROWS], threads=THREADS))
+        openings.append(CommitmentKey.load(folder / "basis").commit(z[3 : 3 + ROWS], threads=THREADS))
     before = forget_peak()
     key = ProvingKey.load(folder / f"key{segment}", check_hash=False)
-    prover.prove(key, circuit, z, openings=openings, threads=THREADS)
+    groth16.prove(key, circuit, z, openings=openings, threads=THREADS)
     return status("VmHWM") - before, memory.proving(size, THREADS)
 
 
@@ -91,7 +91,7 @@ def alone(work: object, *arguments: object) -> tuple[int, int]:
 @pytest.mark.parametrize("segment", [False, True])
 def test_memory_is_what_the_formulas_say(segment: bool, tmp_path: Path) -> None:
     if segment:
-        CommitmentBasis.generate(ROWS, threads=THREADS).save(tmp_path / "basis")
+        CommitmentKey.generate(ROWS, threads=THREADS).save(tmp_path / "basis")
     cases = [alone(measured_setup, tmp_path, segment)]
     cases += [alone(measured_proof, tmp_path, segment, dense) for dense in (False, True)]
     for taken, formula in cases:

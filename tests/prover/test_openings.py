@@ -17,19 +17,11 @@ from hypothesis import strategies as st
 from py_arkworks_bls12381 import G1Point, Scalar
 
 from kernels import fr, g1, g2
-from prover import (
-    Opening,
-    Revealed,
-    Verdict,
-    check_opening,
-    check_sum,
-    opening,
-    sum_blindings,
-    transcript,
-)
-from prover.opening import evaluate, second_generator
+from prover.groth16 import Opening, Revealed, Verdict, check_opening, check_sum, sum_blindings
 from tests.prover.segments import compressed
 from tests.prover.statements import EDGES, R, commitment_basis, elements, patient
+from verifier.groth16 import opening, transcript
+from verifier.groth16.opening import evaluate, second_generator
 from zenerrors import EncodingError, FileFormatError, StatementError
 
 TAU = 0x5EED
@@ -416,7 +408,7 @@ def test_blinding_factors_are_canonical(wrong: Any) -> None:
 WITHOUT_KERNELS = """
 import json, sys
 sys.modules.update(dict.fromkeys(["kernels", "numpy"]))
-from prover.opening import Revealed, check_opening, check_sum, sum_blindings
+from verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
 identity, commitment, document = json.loads(sys.argv[1])
 revealed = Revealed.from_json(document)
 for values in ([9], [10]):

@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from kernels import Group, WordArray, fp, fr, g1, g2
-from prover import point_arrays
-from prover.iden3 import drawing
-from prover.point_arrays import check_points
+from prover.groth16 import point_arrays
+from prover.groth16.iden3 import drawing
+from prover.groth16.point_arrays import check_points
 from zenerrors import FileFormatError
 
 MANY = 700

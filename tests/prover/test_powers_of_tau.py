@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from base.randomness import random_elements
 from kernels import FrArray, g1, g2
-from prover import powers_of_tau
-from prover.powers_of_tau import PowersOfTau
-from prover.randomness import random_elements
+from prover.groth16 import powers_of_tau
+from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import ALPHA, BETA, TAU, in_g1, in_g2, known_powers, nudged, scalar
 from tests.prover.statements import R
 from zenerrors import CeremonyError, ZenError

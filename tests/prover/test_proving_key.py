@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import prover
+from base import container
 from kernels import fr, g1
-from prover import ProvingKey, container
-from prover.preamble import PROVING_KEY, VERIFYING_KEY
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ProvingKey
 from tests.prover.bad_points import flip
 from tests.prover.statements import IDLE_Z, Example, idle_statement
+from verifier.preamble import PROVING_KEY, VERIFYING_KEY
 from zenerrors import FileFormatError
 
 
@@ -46,8 +48,8 @@ def test_a_key_survives_its_file(example: Example, saved: Path) -> None:
     assert loaded.verifying_key == example.verifying_key
     for field in fields(ProvingKey)[1:]:
         assert np.array_equal(getattr(loaded, field.name), getattr(example.key, field.name))
-    proof = prover.prove(loaded, example.statement, example.witness)
-    assert prover.verify(example.verifying_key, example.public, proof)
+    proof = groth16.prove(loaded, example.statement, example.witness)
+    assert groth16.verify(example.verifying_key, example.public, proof)
 
 
 def test_a_loaded_key_is_mapped_not_copied(saved: Path) -> None:
@@ -65,7 +67,7 @@ def test_equal_keys_have_equal_files(example: Example, saved: Path, tmp_path: Pa
 
 
 def test_a_key_without_private_variables_or_b(tmp_path: Path) -> None:
-    key = prover.setup(prover.Statement(1, 0, ()))
+    key = groth16.setup(ConstraintSystem(1, 0, ()))
     key.save(tmp_path / "key")
     loaded = ProvingKey.load(tmp_path / "key")
     assert len(loaded.private) == len(loaded.b_columns) == 0
@@ -73,19 +75,19 @@ def test_a_key_without_private_variables_or_b(tmp_path: Path) -> None:
 
 def test_variables_that_no_row_reads_take_no_points(tmp_path: Path) -> None:
     statement = idle_statement()
-    prover.setup(statement).save(tmp_path / "key")
+    groth16.setup(statement).save(tmp_path / "key")
     key = ProvingKey.load(tmp_path / "key")
     assert key.absent.tolist() == [3, 6, 8]
     assert (len(key.private), len(key.segments), len(key.knowledge)) == (1, 3, 3)
     for points in (key.a, key.b_g1, key.private, key.quotient, key.segments, key.knowledge):
         assert not g1.is_infinity(points).any()
-    proof = prover.prove(key, statement, fr.from_ints(IDLE_Z))
-    assert prover.verify(key.verifying_key, [], proof)
+    proof = groth16.prove(key, statement, fr.from_ints(IDLE_Z))
+    assert groth16.verify(key.verifying_key, [], proof)
 
 
 @pytest.mark.parametrize("absent", [[3, 6, 9], [6, 3, 8], [1, 6, 8], [6, 7, 8]])
 def test_absent_variables_must_fit_the_points(absent: list[int], tmp_path: Path) -> None:
-    key = prover.setup(idle_statement())
+    key = groth16.setup(idle_statement())
     replace(key, absent=columns(*absent)).save(tmp_path / "key")
     assert refusal(tmp_path / "key").code == "file.shape"
 
@@ -124,7 +126,7 @@ def test_foreign_files_are_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_a_verifying_key_is_no_proving_key(example: Example, saved: Path) -> None:
     with pytest.raises(FileFormatError) as error:
-        prover.VerifyingKey.from_bytes(saved.read_bytes())
+        groth16.VerifyingKey.from_bytes(saved.read_bytes())
     assert error.value.code == "file.kind"
     assert refusal(saved, example.verifying_key.to_bytes()).code == "file.kind"
 
@@ -215,16 +217,16 @@ def test_saving_is_atomic(example: Example, saved: Path, monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             patch.setattr(os, name, fail)
             with pytest.raises(OSError, match="disk full"):
-                prover.setup(example.statement).save(saved)
+                groth16.setup(example.statement).save(saved)
         assert saved.read_bytes() == before
         assert os.listdir(saved.parent) == [saved.name]
 
 
 def test_saving_over_a_key_in_use_leaves_it_whole(example: Example, saved: Path) -> None:
     in_use = ProvingKey.load(saved)
-    prover.setup(example.statement).save(saved)
-    proof = prover.prove(in_use, example.statement, example.witness)
-    assert prover.verify(example.verifying_key, example.public, proof)
+    groth16.setup(example.statement).save(saved)
+    proof = groth16.prove(in_use, example.statement, example.witness)
+    assert groth16.verify(example.verifying_key, example.public, proof)
     assert ProvingKey.load(saved).verifying_key != example.verifying_key
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernels
-from prover.randomness import Secrets, random_elements
+from base.randomness import Secrets, random_elements
 
 R = kernels.fr.modulus
 

@@ -12,22 +12,20 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G2Point
 
-import prover
 from kernels import FrArray, fr, g1
-from prover import (
-    CommitmentBasis,
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.groth16 import (
+    CommitmentKey,
     Opening,
     Proof,
     ProvingKey,
-    Segment,
-    Statement,
     VerifyingKey,
     proving,
     reference,
     trusted_setup,
 )
-from prover.commitment import blinding_point
-from prover.statement import ProductBlock
+from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
 from tests.prover.segments import (
     compressed,
@@ -88,7 +86,7 @@ def test_a_key_with_segments_survives_its_forms(committed: Committed, tmp_path: 
     assert VerifyingKey.from_json(key.to_json()) == key
     committed.key.save(tmp_path / "key")
     loaded = ProvingKey.load(tmp_path / "key")
-    proof = prover.prove(
+    proof = groth16.prove(
         loaded, committed.statement, committed.witness, openings=committed.openings, answer=answer_committed
     )
     assert reason(committed, proof) == "ok"
@@ -134,14 +132,14 @@ def test_commitments_are_refused_by_name(committed: Committed, commitments: Any,
 
 def test_a_basis_goes_with_linked_segments() -> None:
     with pytest.raises(StatementError) as error:
-        prover.setup(committed_statement())
+        groth16.setup(committed_statement())
     assert error.value.code == "statement.basis"
     with pytest.raises(StatementError) as error:
-        prover.setup(committed_statement(linked=False), basis=commitment_basis(2))
+        groth16.setup(committed_statement(linked=False), basis=commitment_basis(2))
     assert error.value.code == "statement.basis"
-    longer = Statement(1, 0, (), 1, (Segment("model", 3, linked=True),))
+    longer = ConstraintSystem(1, 0, (), 1, (Segment("model", 3, linked=True),))
     with pytest.raises(StatementError) as error:
-        prover.setup(longer, basis=commitment_basis(2))
+        groth16.setup(longer, basis=commitment_basis(2))
     assert error.value.code == "statement.basis_length"
     with pytest.raises(StatementError) as error:
         commitment_basis(2).commit(fr.from_ints([1, 2, 3]))
@@ -158,14 +156,14 @@ def test_openings_are_counted(committed: Committed) -> None:
 def test_a_row_may_not_read_a_blinding_variable() -> None:
     square = ProductBlock("square", np.array([3]), np.array([3]), np.array([1]))
     with pytest.raises(StatementError) as error:
-        prover.setup(Statement(1, 0, (square,), segments=(Segment("root", 1),)))
+        groth16.setup(ConstraintSystem(1, 0, (square,), segments=(Segment("root", 1),)))
     assert error.value.code == "statement.blinding"
 
 
 def test_a_link_needs_a_challenge(committed: Committed) -> None:
     """Without, (cm + t H, π + t k_2 H) is another valid link, made by anyone from the proving key."""
     with pytest.raises(StatementError) as error:
-        Statement(1, 0, (), segments=(Segment("model", 1, linked=True),))
+        ConstraintSystem(1, 0, (), segments=(Segment("model", 1, linked=True),))
     assert error.value.code == "statement.link_without_challenge"
     with pytest.raises(FileFormatError) as refusal:
         replace(committed.verifying_key, challenges=0)
@@ -186,11 +184,11 @@ def test_a_basis_of_known_tau_is_refused(committed: Committed, tau: int) -> None
         commitment_basis(3, tau % R)
     assert error.value.code == "statement.basis"
     with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points[1:], committed.basis.tau_g2)
+        CommitmentKey(committed.basis.points[1:], committed.basis.tau_g2)
     with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points[:1], committed.basis.tau_g2)
+        CommitmentKey(committed.basis.points[:1], committed.basis.tau_g2)
     with pytest.raises(StatementError):
-        CommitmentBasis(committed.basis.points, commitment_basis(2, 0x5EEE).tau_g2)
+        CommitmentKey(committed.basis.points, commitment_basis(2, 0x5EEE).tau_g2)
     for other in (g1.compress(g1.generator), committed.verifying_key.alpha_g1):
         with pytest.raises(FileFormatError) as refusal:
             replace(committed.verifying_key, basis=other)
@@ -272,7 +270,7 @@ def test_keys_and_proofs_travel_between_processes(committed: Committed) -> None:
 
 def test_challenges_need_a_segment() -> None:
     with pytest.raises(StatementError) as error:
-        Statement(1, 0, (), challenges=1)
+        ConstraintSystem(1, 0, (), challenges=1)
     assert error.value.code == "statement.challenge_without_segment"
 
 
@@ -298,7 +296,7 @@ def recorded(patch: pytest.MonkeyPatch, owner: object, names: Sequence[str]) -> 
 def test_setup_leaves_no_part_of_a_link_and_no_secret_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     made = recorded(monkeypatch, g1, ["mul", "fixed_base"])
     drawn = recorded(monkeypatch, trusted_setup, ["random_elements"])
-    key = prover.setup(committed_statement(), basis=commitment_basis(2))
+    key = groth16.setup(committed_statement(), basis=commitment_basis(2))
     monkeypatch.undo()
     assert not any(array.any() for array in drawn)
     arrays = [
@@ -327,7 +325,7 @@ def test_blinding_and_copies_of_the_witness_are_wiped(
         answer_committed(z, challenges)
         seen.append(z)
 
-    prover.prove(
+    groth16.prove(
         committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
     )
     assert not seen[0].any()

@@ -10,22 +10,11 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-import prover
 from kernels import FrArray, fr, g1, g2
-from prover import (
-    CommitmentBasis,
-    Opening,
-    Proof,
-    ProvingKey,
-    Segment,
-    Statement,
-    VerifyingKey,
-    proving,
-    reference,
-    transcript,
-)
-from prover.commitment import blinding_point
-from prover.statement import ProductBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey, proving, reference
+from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
 from tests.prover.segments import (
     INPUT,
@@ -48,6 +37,7 @@ from tests.prover.statements import (
     commitment_basis,
     committed_statement,
 )
+from verifier.groth16 import transcript
 from zenerrors import FileFormatError, StatementError
 
 # Honest proofs
@@ -92,7 +82,7 @@ def test_proofs_are_what_the_exponents_say() -> None:
         patch.setattr(
             proving, "random_elements", lambda n: fr.from_ints([next(drawn)] if n == 1 else [21, 22])
         )
-        proof = prover.prove(key, statement, witness, openings=openings, answer=answer_committed)
+        proof = groth16.prove(key, statement, witness, openings=openings, answer=answer_committed)
     exponents = reference.key_exponents(statement, TRAPDOOR)["segments"]
     z = list(COMMITTED_Z)
     z[5], z[7], z[10] = 11, 12, 13
@@ -118,9 +108,9 @@ def test_the_callers_witness_is_left_alone(committed: Committed) -> None:
 
 def test_segments_without_challenges_or_links(committed: Committed) -> None:
     square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
-    statement = Statement(1, 0, (square,), segments=(Segment("root", 1), Segment("nothing", 0)))
-    key = prover.setup(statement)
-    proof = prover.prove(key, statement, fr.from_ints([1, 49, 7, 0, 0]))
+    statement = ConstraintSystem(1, 0, (square,), segments=(Segment("root", 1), Segment("nothing", 0)))
+    key = groth16.setup(statement)
+    proof = groth16.prove(key, statement, fr.from_ints([1, 49, 7, 0, 0]))
     assert len(proof.to_bytes()) == 210 + 2 * 96
     for verify in (verifiers.verify, reference.verify):
         assert verify(key.verifying_key, [49], proof).reason == "ok"
@@ -238,16 +228,16 @@ def test_a_verdict_names_the_first_equation_with_no_other_to_blame(committed: Co
 def delta_on_a_segment(key: ProvingKey, y: int, claimed: int, sigma: int | None) -> Proof:
     """A proof of x² = y, its commitment moved so that Σ x_i IC_i + D stays what it was for ``claimed``."""
     statement = square_statement()
-    proof = prover.prove(key, statement, fr.from_ints([1, y, 7, 0]))
+    proof = groth16.prove(key, statement, fr.from_ints([1, y, 7, 0]))
     moved = key_ic(key.verifying_key, 1) * Scalar((y - claimed) % R)
     d = point(proof.segments[0]) + moved
     knowledge = point(proof.knowledge[0]) if sigma is None else d * Scalar(sigma)
     return replace(proof, segments=(compressed(d),), knowledge=(compressed(knowledge),))
 
 
-def square_statement() -> Statement:
+def square_statement() -> ConstraintSystem:
     square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
-    return Statement(1, 0, (square,), segments=(Segment("root", 1),))
+    return ConstraintSystem(1, 0, (square,), segments=(Segment("root", 1),))
 
 
 def key_ic(key: VerifyingKey, index: int) -> G1Point:
@@ -264,7 +254,7 @@ def test_delta_on_a_segment_claims_no_other_public_input() -> None:
     assert verifiers.verify(key.verifying_key, [50], with_sigma).reason == "ok"
 
 
-def mixed_commitments(key: ProvingKey, basis: CommitmentBasis) -> tuple[Proof, list[bytes]]:
+def mixed_commitments(key: ProvingKey, basis: CommitmentKey) -> tuple[Proof, list[bytes]]:
     """A proof with the true weights, linked to a model whose first weight is greater by one.
 
     CVE-2024-45039: K of that weight moves from the commitment to the products to that of the model; their
@@ -290,7 +280,7 @@ def mixed_commitments(key: ProvingKey, basis: CommitmentBasis) -> tuple[Proof, l
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proving, "_commit_segments", move)
-        proof = prover.prove(key, statement, witness, openings=openings, answer=answer_committed)
+        proof = groth16.prove(key, statement, witness, openings=openings, answer=answer_committed)
     return proof, [opening.commitment for opening in openings]
 
 
@@ -392,7 +382,7 @@ def test_a_challenge_that_forgets_the_segments_proves_false_products(committed: 
 
 
 def test_a_proof_under_another_key_or_statement_is_refused(committed: Committed) -> None:
-    other_key = prover.setup(committed.statement, basis=committed.basis).verifying_key
+    other_key = groth16.setup(committed.statement, basis=committed.basis).verifying_key
     relabelled = replace(committed.verifying_key, statement_digest=bytes(32))
     for key, expected in ((other_key, "knowledge_mismatch"), (relabelled, "pairing_mismatch")):
         for verify in (verifiers.verify, reference.verify):
@@ -440,7 +430,7 @@ def test_an_answer_may_write_private_variables_only(committed: Committed, variab
         z[variable] = z[0]
 
     with pytest.raises(StatementError) as error:
-        prover.prove(
+        groth16.prove(
             committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
         )
     assert (error.value.code, error.value.field) == ("statement.answer", "answer")

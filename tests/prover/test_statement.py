@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
-from prover import Statement, reference
-from prover.statement import Csr, ProductBlock, RowValues, SparseBlock
+from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, RowValues, SparseBlock
+from prover.groth16 import reference
 from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, patient, satisfied
 from zenerrors import StatementError
 
 
 @patient
 @given(satisfied())
-def test_evaluation_agrees_with_integers(case: tuple[Statement, list[int]]) -> None:
+def test_evaluation_agrees_with_integers(case: tuple[ConstraintSystem, list[int]]) -> None:
     statement, z = case
     assert reference.check(statement, z) is None
     a, b, c = (kernels.fr.to_ints(part) for part in statement.evaluate(kernels.fr.from_ints(z)))
@@ -26,7 +26,7 @@ def test_evaluation_agrees_with_integers(case: tuple[Statement, list[int]]) -> N
 @patient
 @given(satisfied(), st.data())
 def test_a_wrong_value_is_found_by_both_or_by_neither(
-    case: tuple[Statement, list[int]], data: st.DataObject
+    case: tuple[ConstraintSystem, list[int]], data: st.DataObject
 ) -> None:
     statement, z = case
     index = data.draw(st.integers(0, len(z) - 1))
@@ -85,7 +85,7 @@ def test_threads_share_blocks_and_change_nothing(sizes: list[int], heavy: int) -
 
     blocks = [SparseBlock(f"{rows}", *(sparse(rows, 2) for _ in range(3))) for rows in sizes]
     blocks.append(SparseBlock("heavy", *(sparse(heavy, 100) for _ in range(3))))
-    statement = Statement(0, variables - 1, tuple(blocks))
+    statement = ConstraintSystem(0, variables - 1, tuple(blocks))
     z = kernels.fr.from_int64(draw.integers(-100, 100, variables))
     alone = statement.evaluate(z)
     for threads in (2, 7):
@@ -136,8 +136,8 @@ def test_the_digest_is_that_of_the_whole_statement() -> None:
 
 
 def test_the_digest_reads_coefficients_modulo_r() -> None:
-    def with_coefficient(value: int) -> Statement:
-        return Statement(0, 1, (SparseBlock("b", csr([{0: value}]), csr([{0: 1}]), csr([{1: 1}])),))
+    def with_coefficient(value: int) -> ConstraintSystem:
+        return ConstraintSystem(0, 1, (SparseBlock("b", csr([{0: value}]), csr([{0: 1}]), csr([{1: 1}])),))
 
     assert with_coefficient(-1).digest == with_coefficient(R - 1).digest != with_coefficient(1).digest
 
@@ -160,7 +160,7 @@ def test_a_witness_of_another_shape_is_refused(witness: np.ndarray) -> None:
 
 
 def test_a_variable_out_of_range_is_refused_by_name() -> None:
-    statement = Statement(0, 1, (ProductBlock("bad", np.array([0]), np.array([0]), np.array([2])),))
+    statement = ConstraintSystem(0, 1, (ProductBlock("bad", np.array([0]), np.array([0]), np.array([2])),))
     with pytest.raises(StatementError, match="'bad' uses variable 2") as error:
         _ = statement.digest
     assert error.value.code == "statement.column"
@@ -175,7 +175,7 @@ def test_matrices_of_unequal_height_are_refused() -> None:
 def test_a_block_that_misstates_its_rows_is_refused() -> None:
     block = ProductBlock("bad", np.array([0, 0]), np.array([0]), np.array([0, 0]))
     with pytest.raises(StatementError) as error:
-        _ = Statement(0, 0, (block,)).digest
+        _ = ConstraintSystem(0, 0, (block,)).digest
     assert error.value.code == "statement.block_shape"
 
 
@@ -184,9 +184,9 @@ def test_blocks_come_in_order_however_many_threads_make_them(threads: int) -> No
     sizes = [3, 1, 4, 1, 5, 9, 2, 6]
     wires = np.arange(max(sizes))
     blocks = tuple(ProductBlock(str(size), wires[:size], wires[:size], wires[:size]) for size in sizes)
-    statement = Statement(0, max(sizes), blocks)
+    statement = ConstraintSystem(0, max(sizes), blocks)
     found = [(start, a.rows) for start, (a, _, _) in statement.matrices(threads)]
     assert found == list(zip(np.cumsum([0, *sizes[:-1]]).tolist(), sizes, strict=True))
-    broken = Statement(0, 1, (*blocks[1:2], *blocks))
+    broken = ConstraintSystem(0, 1, (*blocks[1:2], *blocks))
     with pytest.raises(StatementError, match="uses variable"):
         list(broken.matrices(threads))

@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from base import container
 from kernels import fr
-from prover import Segment, Statement, container
-from prover.preamble import STATEMENT
-from prover.statement import ProductBlock, SparseBlock
-from prover.statement_file import _SECTIONS, load_description, load_statement, save_statement
+from prover.constraint_file import _SECTIONS, load_description, load_statement, save_statement
+from prover.constraint_system import ConstraintSystem, ProductBlock, Segment, SparseBlock
 from tests.prover.statements import R, committed_statement, csr, cubic_statement, patient, satisfied
+from verifier.preamble import STATEMENT
 from zenerrors import FileFormatError, StatementError, ZenError
 
 
-def through_file(statement: Statement, path: Path) -> Statement:
+def through_file(statement: ConstraintSystem, path: Path) -> ConstraintSystem:
     save_statement(path, statement)
     return load_statement(path)
 
 
-@pytest.mark.parametrize("statement", [cubic_statement(), committed_statement(), Statement(0, 0, ())])
-def test_a_statement_survives_its_file(statement: Statement, tmp_path: Path) -> None:
+@pytest.mark.parametrize("statement", [cubic_statement(), committed_statement(), ConstraintSystem(0, 0, ())])
+def test_a_statement_survives_its_file(statement: ConstraintSystem, tmp_path: Path) -> None:
     again = through_file(statement, tmp_path / "s")
     assert again.digest == statement.digest
     assert again.segments == statement.segments
@@ -35,7 +35,7 @@ def test_a_statement_survives_its_file(statement: Statement, tmp_path: Path) -> 
 def test_any_statement_survives(tmp_path: Path) -> None:
     @settings(patient, max_examples=30)
     @given(satisfied())
-    def check(case: tuple[Statement, list[int]]) -> None:
+    def check(case: tuple[ConstraintSystem, list[int]]) -> None:
         statement, z = case
         again = through_file(statement, tmp_path / "s")
         assert again.digest == statement.digest
@@ -49,12 +49,12 @@ def test_any_statement_survives(tmp_path: Path) -> None:
 def test_names_of_any_language_and_none(tmp_path: Path) -> None:
     one = csr([{0: 1}])
     blocks = tuple(SparseBlock(name, one, one, one) for name in ("", 'a"\n', "Schicht Ω"))
-    again = through_file(Statement(0, 0, blocks, segments=(Segment("模型", 0),)), tmp_path / "s")
+    again = through_file(ConstraintSystem(0, 0, blocks, segments=(Segment("模型", 0),)), tmp_path / "s")
     assert [block.name for block in again.blocks] == ["", 'a"\n', "Schicht Ω"]
     assert again.segments[0].name == "模型"
 
 
-def arrays_of(statement: Statement, path: Path) -> dict[str, Any]:
+def arrays_of(statement: ConstraintSystem, path: Path) -> dict[str, Any]:
     save_statement(path, statement)
     return {name: array.copy() for name, array in container.read(path, STATEMENT, _SECTIONS).items()}
 
@@ -118,7 +118,7 @@ def test_a_check_that_could_be_dodged_is_refused_from_a_file_too(tmp_path: Path)
 
 def test_a_row_that_reads_what_blinds_a_segment_is_refused(tmp_path: Path) -> None:
     block = ProductBlock("p", np.array([1]), np.array([1]), np.array([1]))
-    arrays = arrays_of(Statement(1, 0, (block,), segments=(Segment("s", 1),)), tmp_path / "s")
+    arrays = arrays_of(ConstraintSystem(1, 0, (block,), segments=(Segment("s", 1),)), tmp_path / "s")
     arrays["columns"][0] = 3
     refused(arrays, tmp_path / "s", "statement.blinding")
 
@@ -126,7 +126,7 @@ def test_a_row_that_reads_what_blinds_a_segment_is_refused(tmp_path: Path) -> No
 def test_large_and_negative_coefficients(tmp_path: Path) -> None:
     values = [-1, -(2**63), R - 1, R - 2, 2**254, 1]
     row = csr([dict(enumerate(values))])
-    statement = Statement(0, len(values) - 1, (SparseBlock("b", row, row, row),))
+    statement = ConstraintSystem(0, len(values) - 1, (SparseBlock("b", row, row, row),))
     again = through_file(statement, tmp_path / "s")
     assert again.digest == statement.digest
     assert all(0 <= value < R for _, block in again.matrices() for m in block for value in m.pool)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kernels import fr, g1, g2
-from prover import (
+from prover.groth16 import (
     REASONS,
-    CommitmentBasis,
+    CommitmentKey,
     Proof,
     Revealed,
     VerifyingKey,
@@ -17,11 +17,11 @@ from prover import (
     check_sum,
     commitment,
     reference,
-    transcript,
 )
-from prover.commitment import blinding_point
+from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
 from tests.prover.vectors import generate
+from verifier.groth16 import transcript
 from zenerrors import FileFormatError
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -95,7 +95,7 @@ def test_keys_that_are_refused(case: dict[str, str]) -> None:
 
 def test_the_commitment_is_what_it_opens_to() -> None:
     recorded = SEGMENTS["commitment"]
-    basis = CommitmentBasis(
+    basis = CommitmentKey(
         g1.decompress(bytes.fromhex("".join(recorded["basis"]))),
         g2.decompress(bytes.fromhex(recorded["tau_g2"])),
     )

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-import prover
-from prover import REASONS, Proof, Verdict, VerifyingKey, reference
-from prover.curve import ARKWORKS
-from prover.native import NATIVE
+from prover import groth16
+from prover.groth16 import REASONS, Proof, Verdict, VerifyingKey, reference
+from prover.groth16.native import NATIVE
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
 from tests.prover.statements import Example, R, patient
+from verifier.curve import ARKWORKS
 from zenerrors import EncodingError
 
 Verifier = Callable[[VerifyingKey, Sequence[int], Any], Verdict]
@@ -91,7 +91,7 @@ def test_a_negated_element_is_refused(example: Example, verify: Verifier, elemen
 
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_an_element_of_another_proof_is_refused(example: Example, element: str) -> None:
-    other = prover.prove(example.key, example.statement, example.witness)
+    other = groth16.prove(example.key, example.statement, example.witness)
     changed = with_element(example.proof, element, getattr(other, element))
     assert verifiers.verify(example.verifying_key, example.public, changed).reason == "pairing_mismatch"
 
@@ -229,13 +229,13 @@ def test_a_key_with_swapped_inputs_refuses(example: Example) -> None:
 def test_a_proof_under_another_key_of_the_same_statement_is_refused(
     example: Example, verify: Verifier
 ) -> None:
-    other = prover.setup(example.statement).verifying_key
+    other = groth16.setup(example.statement).verifying_key
     assert verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 
 def test_a_proof_of_another_statement_is_refused(example: Example) -> None:
     square, cube, sums = example.statement.blocks
-    other = prover.setup(replace(example.statement, blocks=(cube, square, sums))).verifying_key
+    other = groth16.setup(replace(example.statement, blocks=(cube, square, sums))).verifying_key
     assert verifiers.verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 
@@ -274,8 +274,8 @@ def test_proofs_survive_their_bytes(example: Example) -> None:
 WITHOUT_KERNELS = """
 import json, sys
 sys.modules.update(dict.fromkeys(["kernels", "numpy"]))
-from prover.verification import verify
-from prover.verifying_key import VerifyingKey
+from verifier.groth16.verification import verify
+from verifier.groth16.verifying_key import VerifyingKey
 key = VerifyingKey.from_json(json.loads(sys.argv[1]))
 print(verify(key, json.loads(sys.argv[2]), bytes.fromhex(sys.argv[3])).reason)
 """
@@ -286,7 +286,7 @@ def test_a_verifier_needs_neither_kernels_nor_numpy(example: Example) -> None:
     key, inputs = json.dumps(example.verifying_key.to_json()), json.dumps(example.public)
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT_KERNELS, key, inputs, example.proof.to_bytes().hex()],
-        cwd=Path(prover.__file__).parent.parent,
+        cwd=Path(groth16.__file__).parent.parent.parent,
         env={**os.environ, "PYTHONPATH": "."},
         capture_output=True,
         text=True,

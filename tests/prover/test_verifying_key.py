@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-from prover import Proof, VerifyingKey
-from prover.curve import ARKWORKS
-from prover.points import SCALAR_MODULUS as R
+from prover.groth16 import Proof, VerifyingKey
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
 from tests.prover.statements import Example
+from verifier.curve import ARKWORKS
+from verifier.points import SCALAR_MODULUS as R
 from zenerrors import FileFormatError
 
 

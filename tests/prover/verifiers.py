@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import prover
-from prover import Claim, Verdict, VerifyingKey, verification
+from prover import groth16
+from prover.groth16 import Claim, Verdict, VerifyingKey
+from verifier.groth16 import verification
 
 
 def verify(
     key: VerifyingKey, inputs: Sequence[int], proof: Any, commitments: Sequence[bytes] = ()
 ) -> Verdict:
-    native = prover.verify(key, inputs, proof, commitments)
+    native = groth16.verify(key, inputs, proof, commitments)
     assert verification.verify(key, inputs, proof, commitments) == native
     return native
 
 
 def verify_batch(key: VerifyingKey, claims: Sequence[Claim]) -> list[Verdict]:
-    native = prover.verify_batch(key, claims)
+    native = groth16.verify_batch(key, claims)
     assert verification.verify_batch(key, claims) == native
     return native

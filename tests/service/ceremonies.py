@@ -10,18 +10,17 @@ from pathlib import Path
 
 import pytest
 
-import prover.reference
 from client import Client, Model
-from client.documents import KeyFile, ProofDocument
-from client.keys import opened
 from client.resources import Ceremony, CircuitFields, Contribution
-from client.verification import judge
-from prover import ceremony
-from prover.ceremony import State
-from prover.iden3.ptau import read_ptau
+from prover.groth16 import ceremony, reference
+from prover.groth16.ceremony import State
+from prover.groth16.iden3.ptau import read_ptau
 from service import basis as bases
 from service.runtime import Runtime
 from tests.service.support import work_on
+from verifier.documents import KeyFile, ProofDocument
+from verifier.judging import judge
+from verifier.keys import opened
 
 VALUE = hashlib.sha256(b"what nobody knew").hexdigest()
 
@@ -101,4 +100,4 @@ def accepted(document: ProofDocument, key: KeyFile) -> None:
         public = [statement.scalar, *circuit.public_values(statement.values)]
         commitments = [bytes.fromhex(statement.commitments["model"])]
         proof = bytes.fromhex(document.proofs[0])
-        assert prover.reference.verify(verifying, public, proof, commitments)
+        assert reference.verify(verifying, public, proof, commitments)

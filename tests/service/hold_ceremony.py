@@ -22,15 +22,15 @@ import numpy as np
 from circuits import compile_accuracy, compile_inference, compile_registration, quantise, zoo
 from circuits.onnx.write import to_onnx
 from client import Client
-from client.documents import KeyFile, ProofDocument
 from client.resources import CircuitFields
-from prover import powers_of_tau
-from prover.ceremony.initial import required_power
-from prover.iden3.ptau import read_ptau, write_ptau
+from prover.groth16 import powers_of_tau
+from prover.groth16.ceremony.initial import required_power
+from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from service import basis as bases
 from tests.service.ceremonies import accepted, contribute, finish, open_for, powers_of_two_people
 from tests.service.conftest import open_runtime
 from tests.service.support import npy, serving, work_on, work_on_all
+from verifier.documents import KeyFile, ProofDocument
 
 T = TypeVar("T")
 SHARDS: Final = {"shallownet": 10, "lenet-small": 2}

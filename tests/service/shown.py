@@ -10,10 +10,10 @@ import numpy as np
 
 import circuits
 from circuits import Inference, QuantGraph
-from client.documents import KeyReference, timestamp
-from client.words import make_statement
 from service import intake
 from service.jobs.lifecycle import now
+from verifier.documents import KeyReference, timestamp
+from verifier.words import make_statement
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 FORMS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,8 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from client import Model
-from service.api import access, door
+from service.api import access
+from service.api import authentication as door
 from service.api.rates import Buckets
 from service.cli import app
 from service.runtime import Runtime

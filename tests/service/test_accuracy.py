@@ -10,9 +10,9 @@ import pytest
 
 from client import ApiError, Client, Dataset, Model
 from service import engine
-from service.beat.reaper import reap
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.scheduler.reaper import reap
 from service.storage.tables import Job, Shard
 from tests.service.support import (
     PATIENCE_SECONDS,

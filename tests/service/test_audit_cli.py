@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from circuits import Circuit, QuantGraph, compile_inference
-from client.documents import KeyFile, canonical, key_id
-from prover import VerifyingKey, ceremony, powers_of_tau
-from prover.ceremony import State
-from prover.ceremony.initial import required_power
-from prover.iden3.ptau import read_ptau, write_ptau
+from prover.groth16 import VerifyingKey, ceremony, powers_of_tau
+from prover.groth16.ceremony import State
+from prover.groth16.ceremony.initial import required_power
+from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from service import cli
 from tests.circuits.quantised import networks
 from tests.prover.statements import forged_key
+from verifier.documents import KeyFile, canonical, key_id
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from prover import CommitmentBasis, powers_of_tau
-from prover.iden3.ptau import write_ptau
+from prover.groth16 import CommitmentKey, powers_of_tau
+from prover.groth16.iden3.ptau import write_ptau
 from service import basis as bases
-from service.beat.reaper import sweep
 from service.cli.basis import app
 from service.runtime import Runtime
+from service.scheduler.reaper import sweep
 from service.storage.store import Store
 from tests.service.conftest import BASIS_POINTS
 from zenerrors import ConflictError
@@ -61,7 +61,7 @@ def test_a_host_without_a_copy_brings_it_from_the_remote_store(
 
 
 def test_the_file_of_an_older_service_is_taken_over(runtime: Runtime) -> None:
-    earlier, given = runtime.settings.data_dir / "basis", CommitmentBasis.generate(16)
+    earlier, given = runtime.settings.data_dir / "basis", CommitmentKey.generate(16)
     given.save(earlier)
     assert bases.basis_length(runtime) == 16
     assert not earlier.exists()
@@ -70,12 +70,12 @@ def test_the_file_of_an_older_service_is_taken_over(runtime: Runtime) -> None:
 
 
 def test_a_basis_is_imported_before_the_first_commitment_only(runtime: Runtime) -> None:
-    given = CommitmentBasis.generate(16)
+    given = CommitmentKey.generate(16)
     for _ in range(2):
         bases.import_basis(runtime, given)
     assert bases.require_basis(runtime).identity == given.identity
     with pytest.raises(ConflictError, match="another basis of 16 points"):
-        bases.import_basis(runtime, CommitmentBasis.generate(16))
+        bases.import_basis(runtime, CommitmentKey.generate(16))
     assert bases.require_basis(runtime).identity == given.identity
 
 
@@ -87,7 +87,7 @@ def test_the_command_line_imports_powers_of_tau_and_shows_them(
     assert run.invoke(app, ["show"]).exit_code == 1
     powers = powers_of_tau.generate(3)
     write_ptau(tmp_path / "p.ptau", powers)
-    identity = CommitmentBasis.of(powers).identity.hex()
+    identity = CommitmentKey.of(powers).identity.hex()
     for command in (["import", str(tmp_path / "p.ptau")], ["show"]):
         answer = run.invoke(app, command)
         assert answer.exit_code == 0, answer.output

@@ -15,18 +15,16 @@ from typing import Any
 import pytest
 
 from client import ApiError, Client, Model
-from client.documents import KeyFile, ProofDocument
-from client.keys import opened
 from client.resources import Ceremony, CircuitFields
 from kernels import g1
-from prover import ceremony, powers_of_tau
-from prover.ceremony import Beacon, State
-from prover.iden3.ptau import read_ptau, write_ptau
-from prover.statement_file import load_statement
+from prover.constraint_file import load_statement
+from prover.groth16 import ceremony, powers_of_tau
+from prover.groth16.ceremony import Beacon, State
+from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from service import basis as bases
 from service import cli
-from service.beat.retention import forget
 from service.runtime import Runtime
+from service.scheduler.retention import forget
 from service.storage.repositories import Contributions, stored
 from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat
@@ -43,6 +41,8 @@ from tests.service.ceremonies import (
 )
 from tests.service.conftest import open_runtime
 from tests.service.support import heart, labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
+from verifier.documents import KeyFile, ProofDocument
+from verifier.keys import opened
 
 MAX_BODY_BYTES = 8 << 20
 INPUT = [0.1, 0.2, 0.3, 0.4]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import prover
 from kernels import fr
-from prover import CommitmentBasis, ProvingKey
-from prover.iden3.ptau import read_ptau
-from prover.statement_file import load_statement, save_statement
+from prover import groth16
+from prover.constraint_file import load_statement, save_statement
+from prover.groth16 import CommitmentKey, ProvingKey
+from prover.groth16.iden3.ptau import read_ptau
 from service import cli
 from tests.prover.statements import COMMITTED_Z, answer_committed, committed_statement, cubic_statement
 from tests.service.support import tiny_calibration, tiny_onnx
@@ -64,11 +64,11 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
     assert [hash_.hex() for hash_ in key.verifying_key.contributions] == hashes
     assert key.verifying_key.digest.hex() in out
 
-    basis = CommitmentBasis.of(read_ptau("p.ptau"))
+    basis = CommitmentKey.of(read_ptau("p.ptau"))
     witness = fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = prover.prove(key, committed_statement(), witness, openings=openings, answer=answer_committed)
-    assert prover.verify(key.verifying_key, [56], proof, [opening.commitment for opening in openings])
+    proof = groth16.prove(key, committed_statement(), witness, openings=openings, answer=answer_committed)
+    assert groth16.verify(key.verifying_key, [56], proof, [opening.commitment for opening in openings])
 
 
 def test_a_beacon_closes_it(started: Any) -> None:

@@ -21,9 +21,9 @@ from client.flows import endpoint, listing
 from client.webhooks import verify
 from service.api import access
 from service.app import create_app
-from service.beat.webhooks import sign
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.scheduler.webhooks import sign
 from service.storage.tables import LOCAL_TENANT
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on

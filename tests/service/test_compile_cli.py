@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import circuits
-import prover
 from circuits import QuantGraph, compile_inference
-from prover import cost
+from prover import groth16
+from prover.groth16 import cost
 from service import cli, engine, intake
 from service.cli import compile as compile_cli
 from tests.service.support import tiny_calibration, tiny_onnx
 
-COMPILER = ["numpy", "onnx", "kernels", "prover.statement"]
+COMPILER = ["numpy", "onnx", "kernels", "prover.constraint_system"]
 SPEED = cost.Speed(2, 1e-8)
 
 
@@ -85,7 +85,7 @@ def test_the_report_says_what_the_circuit_has(
         assert sum(layer[name] for layer in document["layers"]) == document[name]
         assert sum(gadget[name] for gadget in document["gadgets"]) == document[name]
     assert sum(layer["variables"] for layer in document["layers"]) == document["variables"] - 1
-    key = prover.setup(circuit.statement)
+    key = groth16.setup(circuit.statement)
     key.save(tmp_path / "key")
     assert document["key"]["proving"] == (tmp_path / "key").stat().st_size
     assert document["key"]["verifying"] == len(key.verifying_key.to_bytes())

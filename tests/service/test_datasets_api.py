@@ -13,14 +13,14 @@ import pytest
 
 from circuits import QuantGraph, compile_accuracy
 from client import ApiError, Client, Model
-from client.datasets import LabelledData, quantise
-from client.documents import Description, checked
-from prover import Revealed, check_opening
-from prover.cost import Size
+from prover.groth16 import Revealed, check_opening
+from prover.groth16.cost import Size
 from service import engine, intake
 from service.batches import even
 from service.runtime import Runtime
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
+from verifier.datasets import LabelledData, quantise
+from verifier.documents import Description, checked
 from zenerrors import TensorError
 
 INPUT = [0.1, 0.2, 0.3, 0.4]

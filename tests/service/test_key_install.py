@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-import prover.reference
 from client import Client, Model
-from client.documents import KeyFile, ProofDocument
-from client.keys import opened
-from client.verification import judge
-from prover.iden3.ptau import read_ptau
+from prover.groth16 import reference
+from prover.groth16.iden3.ptau import read_ptau
 from service import basis as bases
 from service import cli
 from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from verifier.documents import KeyFile, ProofDocument
+from verifier.judging import judge
+from verifier.keys import opened
 from zenerrors import FileFormatError
 
 POWER = 8
@@ -34,7 +34,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
     # Powers that people contributed to are snarkjs' to make: these are one party's, and pass for others'.
-    for place in ("service.cli.ceremony.read_ptau", "prover.iden3.ptau.read_ptau"):
+    for place in ("service.cli.ceremony.read_ptau", "prover.groth16.iden3.ptau.read_ptau"):
         monkeypatch.setattr(place, lambda *given, **how: replace(read_ptau(*given, **how), contributions=2))
 
     def command(*arguments: object) -> tuple[int, str]:
@@ -114,7 +114,7 @@ def test_proofs_are_under_the_ceremony_s_key_from_then_on(
     verifying, circuit, *_ = opened(key)
     public = [after.statement.scalar, *circuit.public_values(after.statement.values)]
     commitments = [bytes.fromhex(after.statement.commitments["model"])]
-    assert prover.reference.verify(verifying, public, bytes.fromhex(after.proofs[0]), commitments)
+    assert reference.verify(verifying, public, bytes.fromhex(after.proofs[0]), commitments)
 
     earlier = KeyFile.model_validate(client.get_verification_key(model.verification_key_id))
     assert judge(before, earlier).valid

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import event, func, insert, select, update
 
 from service.api import labels
-from service.beat.retention import forget
 from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.queue import Queue
 from service.runtime import Runtime
+from service.scheduler.retention import forget
 from service.storage.paging import Place, Window
 from service.storage.repositories import labelled
 from service.storage.repositories.browsing import Browsing, Wanted

@@ -23,10 +23,10 @@ from client import Client
 from kernels.target import available_targets
 from service import doctor
 from service.api.routes.metrics import _checked_out, commit_of
-from service.beat.reaper import Reaper
 from service.jobs.queue import BEAT_SECONDS
 from service.log import _JsonFormatter
 from service.runtime import Runtime
+from service.scheduler.reaper import Reaper
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database

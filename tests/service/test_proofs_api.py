@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from client import ApiError, Client, Model
-from prover import VerifyingKey, reference
+from prover.groth16 import VerifyingKey, reference
 from service import engine
 from service.api.routes.dependencies import Preference
 from service.jobs.lifecycle import Jobs

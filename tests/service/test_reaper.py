@@ -12,10 +12,10 @@ from sqlalchemy import select, update
 
 import service.jobs.queue
 from client import Client, Model
-from service.beat.reaper import reap, sweep
 from service.jobs.lifecycle import _PAUSES, Jobs, now
 from service.jobs.queue import REST_SECONDS
 from service.runtime import Runtime
+from service.scheduler.reaper import reap, sweep
 from service.storage.repositories import Models
 from service.storage.tables import Circuit, Job, Proof
 from tests.service.support import add_job, work_on

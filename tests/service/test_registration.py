@@ -9,12 +9,12 @@ import pytest
 
 from circuits import QuantGraph, compile_inference
 from client import ApiError, Client, Model
-from client.documents import Receipt, checked
-from client.receipts import is_signed
-from prover import VerifyingKey
+from prover.groth16 import VerifyingKey
 from service.runtime import Runtime
 from service.storage.tables import Model as ModelRow
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
+from verifier.documents import Receipt, checked
+from verifier.receipts import is_signed
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, event, insert, update
 
-from service.beat.retention import forget
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.scheduler.retention import forget
 from service.storage.repositories import Proofs, Shards
 from service.storage.repositories.uploads import Uploads
 from service.storage.tables import LOCAL_TENANT, Dataset, Job, Model, Proof, Shard, Tenant, Upload

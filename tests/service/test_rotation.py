@@ -12,14 +12,13 @@ from sqlalchemy import update
 from typer.testing import CliRunner
 
 from client import Model
-from client.documents import Receipt
-from client.receipts import judge
-from service import rotation, sealed, serve
-from service.beat.webhooks import place_of
+from service import encryption as sealed
+from service import rotation, serve
 from service.cli import app
 from service.jobs.queue import Queue
 from service.rotation import reseal, rotate
 from service.runtime import Runtime
+from service.scheduler.webhooks import place_of
 from service.settings import Settings
 from service.storage.repositories import stored
 from service.storage.repositories.secrets import SEALED, Sealed
@@ -29,6 +28,8 @@ from service.storage.vault import KEY_FILE, Vault
 from tests.service.accounts import calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
+from verifier.documents import Receipt
+from verifier.receipts import judge
 from zenerrors import FileFormatError
 
 INPUT = [0.1, 0.2, 0.3, 0.4]

@@ -13,8 +13,8 @@ import pytest
 from circuits import load_onnx
 from client import ApiError, Client, Commitment, Model
 from service import intake
-from service.beat.reaper import reap
 from service.runtime import Runtime
+from service.scheduler.reaper import reap
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 

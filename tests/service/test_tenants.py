@@ -12,15 +12,15 @@ import pytest
 from sqlalchemy import select, text, update
 from typer.testing import CliRunner
 
-from service.api import door
+from service.api import authentication as door
 from service.api.access import SCOPES
-from service.beat import removal
-from service.beat.removal import remove_tenants
 from service.cli import app
 from service.jobs.lifecycle import Claim, Jobs
 from service.jobs.queue import Queue
 from service.jobs.scheduling import claim_next
 from service.runtime import Runtime
+from service.scheduler import removal
+from service.scheduler.removal import remove_tenants
 from service.storage.repositories import stored
 from service.storage.tables import LOCAL_TENANT, Job, Model, Tenant
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling

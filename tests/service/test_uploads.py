@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from client import Model
-from service import sealed
+from service import encryption as sealed
 from service.runtime import Runtime
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
 from tests.service.support import labelled, tiny_calibration, tiny_onnx

@@ -12,11 +12,11 @@ import pytest
 from py_arkworks_bls12381 import G1Point
 
 from client import ApiError, Client, Model
-from client.documents import KeyFile, Statement, checked, key_id
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from verifier.documents import KeyFile, Statement, checked, key_id
 
 Document = dict[str, Any]
 INFINITY_G1 = "c0" + 47 * "00"

@@ -13,14 +13,14 @@ import pytest
 
 from bench.strangers import widened
 from client import Client
-from client.documents import KeyFile, checked
-from client.verification import judge_each
 from service.api import body_limit, effort, verifier
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from service.storage.repositories import Circuits, VerificationKeys
 from tests.service.support import serving
 from tests.service.test_verification_api import REFUSALS
+from verifier.documents import KeyFile, checked
+from verifier.judging import judge_each
 
 Document = dict[str, Any]
 

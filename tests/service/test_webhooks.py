@@ -33,11 +33,11 @@ from sqlalchemy import select, update
 from client.errors import SignatureError
 from client.webhooks import verify
 from service.api.routes.webhooks import Message
-from service.beat import outbound, webhooks
-from service.beat.outbound import Outbound, RefusedError, check_url, is_allowed
-from service.beat.webhooks import Courier
 from service.jobs.lifecycle import Jobs, Terms, now
 from service.runtime import Runtime
+from service.scheduler import outbound, webhooks
+from service.scheduler.outbound import Outbound, RefusedError, check_url, is_allowed
+from service.scheduler.webhooks import Courier
 from service.storage.repositories import webhooks as repository
 from service.storage.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
 from service.storage.tables import Delivery, Job, Tenant, Webhook

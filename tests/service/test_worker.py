@@ -11,9 +11,9 @@ from datetime import datetime
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service.beat.reaper import reap
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.scheduler.reaper import reap
 from service.settings import Settings
 from service.storage.repositories.workers import SILENCE
 from service.storage.tables import Job, Worker

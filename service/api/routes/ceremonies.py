@@ -13,7 +13,6 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from client.documents import canonical
 from service import basis
 from service.api import audit, openapi, problems
 from service.api.access import Principal
@@ -56,6 +55,7 @@ from service.storage.repositories import Ceremonies, Contributions, Models, Veri
 from service.storage.repositories.lists import Lists
 from service.storage.repositories.uploads import Uploads
 from service.storage.tables import Ceremony, Contribution, HandedState, Model
+from verifier.documents import canonical
 from zenerrors import ConflictError, NotFoundError, RequestError
 
 router = APIRouter(tags=["ceremonies"], route_class=ApiRoute)

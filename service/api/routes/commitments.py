@@ -7,9 +7,9 @@ from dataclasses import replace
 from fastapi import APIRouter, Request, Response
 from sqlalchemy.orm import Session
 
-from client.documents import Opening, OpeningFile, OpeningPart
 from service import basis as bases
-from service import intake, sealed
+from service import encryption as sealed
+from service import intake
 from service.api import audit, openapi, problems
 from service.api.routes import submission
 from service.api.routes.dependencies import (
@@ -25,13 +25,14 @@ from service.api.routes.dependencies import (
 )
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import CommitmentRequest, CommitmentView, Listing, commitment_view, listing
+from service.encryption import Secret
 from service.jobs.lifecycle import new_id, now, scoped, used_otherwise
 from service.runtime import Runtime
-from service.sealed import Secret
 from service.storage.repositories import Commitments, Models
 from service.storage.repositories.accounts import Tenants
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Commitment
+from verifier.documents import Opening, OpeningFile, OpeningPart
 
 router = APIRouter(tags=["commitments"], route_class=ApiRoute)
 

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFil
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from client.documents import OpeningFile
-from service import basis, intake, sealed
+from service import basis, intake
+from service import encryption as sealed
 from service.api import audit, openapi, problems, sandbox
 from service.api.access import Principal
 from service.api.routes import submission
@@ -52,6 +52,7 @@ from service.runtime import Runtime
 from service.storage.repositories import Datasets, Models
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Dataset, Privacy
+from verifier.documents import OpeningFile
 from zenerrors import RequestError
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)

@@ -16,16 +16,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import service
 from kernels.target import available_targets
-from prover.preamble import PROOF
 from service.api import problems
 from service.api.access import Principal, key_required
-from service.api.door import names_this_host
+from service.api.authentication import names_this_host
 from service.api.metrics import exposition
 from service.api.routes.dependencies import RuntimeDep
 from service.api.routes.strict import ApiRoute
 from service.settings import Settings
 from service.storage import schema
 from service.storage.repositories.workers import Workers
+from verifier.preamble import PROOF
 from zenerrors import ResourceError
 
 router = APIRouter(tags=["operation"], route_class=ApiRoute)

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFil
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from client.documents import ProofDocument, Receipt
-from service import basis, intake, sealed
+from service import basis, intake
+from service import encryption as sealed
 from service.api import audit, openapi, problems, sandbox
 from service.api.access import Principal
 from service.api.routes import submission
@@ -52,6 +52,7 @@ from service.runtime import Runtime
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Model, WeightPrivacy
+from verifier.documents import ProofDocument, Receipt
 from zenerrors import ModelError, NotFoundError, RequestError
 
 router = APIRouter(tags=["models"], route_class=ApiRoute)

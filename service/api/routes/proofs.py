@@ -14,8 +14,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from client.documents import ProofDocument
-from service import sealed
+from service import encryption as sealed
 from service.api import audit, openapi, problems, requests
 from service.api.access import Principal
 from service.api.dry_runs import dry_run
@@ -53,6 +52,7 @@ from service.runtime import Runtime
 from service.storage.repositories import Datasets, Models, Proofs
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Proof
+from verifier.documents import ProofDocument
 from zenerrors import ConflictError
 
 router = APIRouter(tags=["proofs"], route_class=ApiRoute)

@@ -12,9 +12,9 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from client.documents import first_fault
-from prover.document import parse_json
 from service.api import problems
+from verifier.document import parse_json
+from verifier.documents import first_fault
 from zenerrors import RequestError
 
 BYTES_OF_A_VALUE: Final = 8

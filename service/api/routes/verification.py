@@ -10,10 +10,8 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from client.documents import KeyFile, first_fault
-from client.verification import Verification
 from service.api import effort, openapi, problems
-from service.api.door import charge_for
+from service.api.authentication import charge_for
 from service.api.problems import Problem
 from service.api.routes.dependencies import RuntimeDep
 from service.api.routes.strict import ApiRoute
@@ -21,6 +19,8 @@ from service.api.schemas import PRINTABLE, Listing, VerifyRequest
 from service.api.verifier import Answer, Verifier
 from service.storage.repositories import VerificationKeys
 from service.storage.repositories.secrets import Issuers
+from verifier.documents import KeyFile, first_fault
+from verifier.judging import Verification
 from zenerrors import RequestError
 
 MOST_ITEMS: Final = 64

@@ -12,8 +12,8 @@ from service.api import audit, openapi, problems
 from service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Cause, Listing, listing
-from service.beat import outbound, webhooks
 from service.jobs.lifecycle import new_id, now
+from service.scheduler import outbound, webhooks
 from service.storage.database import clock
 from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
 from service.storage.tables import Webhook

@@ -9,7 +9,6 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Form, Request, Response, UploadFile
 from pydantic import BaseModel, ValidationError
 
-from prover.document import parse_json
 from service.api import problems, requests, sandbox
 from service.api.routes import models, proofs
 from service.api.routes.dependencies import Id, RuntimeDep
@@ -23,6 +22,7 @@ from service.storage.paging import LONGEST
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
 from service.storage.tables import Model, WeightPrivacy
+from verifier.document import parse_json
 from zenerrors import RequestError, ZenError
 
 router = APIRouter(prefix="/models", route_class=PageRoute)

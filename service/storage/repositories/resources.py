@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, updat
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from client.documents import KeyFile
 from service.storage.database import clock, is_postgresql
 from service.storage.tables import (
     TERMINAL,
@@ -33,6 +32,7 @@ from service.storage.tables import (
     Upload,
     VerificationKey,
 )
+from verifier.documents import KeyFile
 from zenerrors import ConflictError, NotFoundError
 
 Row = TypeVar("Row")

@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 
 from circuits import Accuracy
-from client import documents
-from client.documents import OpeningFile, Statement, checked, timestamp
-from client.words import make_statement
-from prover import Opening
-from prover.opening import sum_blindings
+from prover.groth16 import Opening
 from service import basis as bases
-from service import engine, sealed
+from service import encryption as sealed
+from service import engine
 from service.basis import open_openings
 from service.batches import Batch
 from service.jobs.lifecycle import Jobs, new_id, now
@@ -29,6 +26,10 @@ from service.storage.tables import Dataset, Proof, Shard
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.datasets import open_batches
+from verifier import documents
+from verifier.documents import OpeningFile, Statement, checked, timestamp
+from verifier.groth16.opening import sum_blindings
+from verifier.words import make_statement
 from zenerrors import ConflictError
 
 

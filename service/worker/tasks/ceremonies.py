@@ -14,22 +14,23 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from circuits import Circuit, QuantGraph
-from circuits.audit import recompile
-from client.documents import KeyFile
-from client.keys import key_file, opened
-from prover import ceremony
-from prover.beacon import Beacon
-from prover.ceremony import State
-from prover.ceremony.initial import required_power
-from prover.powers_of_tau import PowersOfTau
-from prover.statement_file import load_description, load_statement, save_statement
+from circuits.schemes.audit import recompile
+from prover.constraint_file import load_description, load_statement, save_statement
+from prover.groth16 import ceremony
+from prover.groth16.ceremony import State
+from prover.groth16.ceremony.initial import required_power
+from prover.groth16.powers_of_tau import PowersOfTau
 from service import basis as bases
-from service import engine, keys, sealed
+from service import encryption as sealed
+from service import engine, keys
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
 from service.storage.tables import CeremonyCircuit, Contribution, Model
 from service.worker.heartbeat import Hold
+from verifier.beacon import Beacon
+from verifier.documents import KeyFile
+from verifier.keys import key_file, opened
 from zenerrors import CeremonyError, RequestError
 
 

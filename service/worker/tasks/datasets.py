@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from client.documents import Opening, OpeningFile, OpeningPart
-from prover import CommitmentBasis
+from prover.groth16 import CommitmentKey
 from service import basis as bases
-from service import engine, intake, sealed
+from service import encryption as sealed
+from service import engine, intake
 from service.batches import Batch, cut, even
+from service.encryption import Integers, Secret
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.sealed import Integers, Secret
 from service.storage.repositories import Datasets
 from service.storage.tables import Dataset
 from service.worker.heartbeat import Hold
+from verifier.documents import Opening, OpeningFile, OpeningPart
 from zenerrors import TensorError
 
 
@@ -53,7 +54,7 @@ def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: byte
     return cut(secrets, batch, intake.class_count(quantised))
 
 
-def _committed(basis: CommitmentBasis, values: Integers, threads: int, *, hiding: bool) -> OpeningPart:
+def _committed(basis: CommitmentKey, values: Integers, threads: int, *, hiding: bool) -> OpeningPart:
     opening = bases.commit(basis, values, threads, hiding=hiding)
     revealed = bases.reveal(basis, Secret(values, opening), threads)
     return OpeningPart(commitment=opening.commitment.hex(), opening=Opening(**revealed.to_json()))

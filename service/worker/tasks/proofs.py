@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from client.documents import timestamp
-from client.words import make_statement
-from service import engine, sealed
+from service import encryption as sealed
+from service import engine
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.storage.repositories import Proofs
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
+from verifier.documents import timestamp
+from verifier.words import make_statement
 
 
 def make_proof(runtime: Runtime, hold: Hold) -> None:

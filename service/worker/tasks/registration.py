@@ -6,12 +6,10 @@ from functools import partial
 
 import circuits
 from circuits import QuantGraph, Registration
-from client.documents import Parent, ProofDocument, Receipt, timestamp
-from client.receipts import signed_bytes
-from client.words import make_statement
-from prover import Opening
+from prover.groth16 import Opening
 from service import basis as bases
-from service import engine, sealed
+from service import encryption as sealed
+from service import engine
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.storage.database import clock
@@ -20,6 +18,9 @@ from service.storage.repositories.secrets import Issuers
 from service.storage.tables import Model
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
+from verifier.documents import Parent, ProofDocument, Receipt, timestamp
+from verifier.receipts import signed_bytes
+from verifier.words import make_statement
 
 
 def register_model(runtime: Runtime, hold: Hold) -> None:

@@ -9,11 +9,8 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from circuits import Circuit
-from client.documents import KeyFile, ProofDocument, Statement
-from client.verification import judge
 from kernels import FrArray
-from prover import Opening
-from prover.verifying_key import CEREMONY
+from prover.groth16 import Opening
 from service import engine
 from service.basis import load_basis
 from service.jobs.lifecycle import Jobs
@@ -23,6 +20,9 @@ from service.storage import tables
 from service.storage.repositories import Circuits, key_file
 from service.storage.tables import Model
 from service.worker.heartbeat import Hold
+from verifier.documents import KeyFile, ProofDocument, Statement
+from verifier.groth16.verifying_key import CEREMONY
+from verifier.judging import judge
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
 
 
 def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -> Keys:
-    """The keys of a circuit, made where there are none yet. Stages: those of ``prover.setup``, "store".
+    """The keys of a circuit, made where there are none yet. Stages: those of ``groth16.setup``, "store".
 
     Raises ``ConflictError`` (``conflict.ceremony``) where they are not of a ceremony, and the model takes no
     others.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuits import quantise
-from circuits.language import tensor
+from circuits.graphs.language import tensor
 from circuits.quantisation import METHODS, Method
 from circuits.quantisation.calibration import Interval, interval
 

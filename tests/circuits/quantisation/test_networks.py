@@ -9,8 +9,8 @@ import onnxruntime
 import pytest
 
 from circuits import Graph, QuantGraph, load_onnx, quantise, zoo
-from circuits.graph import FloatArray
-from circuits.language import Tensor, concat, tensor
+from circuits.graphs.graph import FloatArray
+from circuits.graphs.language import Tensor, concat, tensor
 from circuits.onnx.write import to_onnx
 from circuits.quantisation import METHODS, Method, report
 from circuits.quantised import Add, Affine, Concat, Conv, Dense, MaxPool, Requantise, Rescale, WindowSum

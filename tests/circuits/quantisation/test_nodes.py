@@ -11,8 +11,8 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from circuits import Graph, QuantGraph, quantise, quantised
-from circuits.graph import Add, Clip, Conv, Dense, FloatArray, Reshape
-from circuits.language import Tensor, concat, tensor
+from circuits.graphs.graph import Add, Clip, Conv, Dense, FloatArray, Reshape
+from circuits.graphs.language import Tensor, concat, tensor
 from circuits.quantisation import METHODS, Method
 from circuits.quantisation.plan import Step, plan
 from circuits.quantised import Affine

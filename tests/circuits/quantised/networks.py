@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.quantised import (
     Add,
     Affine,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.integers import IntArray
+from circuits.graphs.integers import IntArray
 from circuits.quantised import (
     Accumulating,
     Add,

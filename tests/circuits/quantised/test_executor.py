@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.planes import Sliding
+from circuits.graphs.planes import Sliding
 from circuits.quantised import Affine, Dense, QuantGraph, Rescale, WeightType
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS

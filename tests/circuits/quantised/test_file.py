@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits.quantised import QuantGraph
-from prover.preamble import PREAMBLE_BYTES
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient
+from verifier.preamble import PREAMBLE_BYTES
 from zenerrors import FileFormatError
 
 _BODY = PREAMBLE_BYTES + 32

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from prover import ceremony
-from prover.ceremony import State
-from prover.powers_of_tau import PowersOfTau
+from prover.groth16 import ceremony
+from prover.groth16.ceremony import State
+from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import Case, contribute_known, known_powers
 from tests.prover.statements import COMMITTED_Z, CUBIC_Z, committed_statement, cubic_statement
 

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 
 from kernels import FrArray, Group, WordArray, fr, g1, g2
-from prover import Statement, ceremony, powers_of_tau
-from prover.ceremony import State, contribution
-from prover.ceremony.state import CHANGING
-from prover.powers_of_tau import PowersOfTau
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ceremony, powers_of_tau
+from prover.groth16.ceremony import State, contribution
+from prover.groth16.ceremony.state import CHANGING
+from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.statements import R
 
 TAU, ALPHA, BETA = 0x1234567, R - 3, 2**200 + 1
 
 
 class Case(NamedTuple):
-    statement: Statement
+    statement: ConstraintSystem
     z: list[int]
     powers: PowersOfTau
     states: tuple[State, ...]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from kernels import WordArray, fr, g1, g2
-from prover import ceremony
-from prover.ceremony import Contribution, State, chain
-from prover.ceremony.state import CHANGING, FIXED, Shape
-from prover.powers_of_tau import PowersOfTau
+from prover.groth16 import ceremony
+from prover.groth16.ceremony import Contribution, State, chain
+from prover.groth16.ceremony.state import CHANGING, FIXED, Shape
+from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import (
     TAU,
     Case,

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from kernels import fr, g2
-from prover import ceremony, setup_transcript
-from prover.beacon import MOST_ROUNDS, Beacon
-from prover.ceremony import State, chain
-from prover.setup_transcript import check
+from prover.groth16 import ceremony
+from prover.groth16.ceremony import State, chain
 from tests.prover.ceremony.support import Case, contribute_known, forge, known_shares
 from tests.prover.statements import R
+from verifier.beacon import MOST_ROUNDS, Beacon
+from verifier.groth16 import setup_transcript
+from verifier.groth16.setup_transcript import check
 from zenerrors import CeremonyError
 
 VALUE = hashlib.sha256(b"a round that nobody knew").digest()

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import prover
 from kernels import FrArray, fr, g1, g2
-from prover import CommitmentBasis, ProvingKey, Statement, VerifyingKey, ceremony, reference
-from prover.ceremony import State, chain, contribution
-from prover.ceremony.initial import required_power
-from prover.commitment import blinding_point
-from prover.powers_of_tau import PowersOfTau
-from prover.reference import Trapdoor
-from prover.reference.exponents import roots_of_unity
-from prover.statement import Segment, SparseBlock
+from prover import groth16
+from prover.constraint_system import ConstraintSystem, Segment, SparseBlock
+from prover.groth16 import CommitmentKey, ProvingKey, VerifyingKey, ceremony, reference
+from prover.groth16.ceremony import State, chain, contribution
+from prover.groth16.ceremony.initial import required_power
+from prover.groth16.commitment import blinding_point
+from prover.groth16.powers_of_tau import PowersOfTau
+from prover.groth16.reference import Trapdoor
+from prover.groth16.reference.exponents import roots_of_unity
 from tests.prover.ceremony.support import (
     ALPHA,
     BETA,
@@ -98,14 +98,14 @@ def test_segment_keys_and_links_are_what_the_exponents_say(committed: Case) -> N
 def prove_and_verify(case: Case, key: ProvingKey) -> str:
     witness = fr.from_ints(case.z)
     if not case.statement.segments:
-        proof = prover.prove(key, case.statement, witness)
-        return prover.verify(key.verifying_key, case.z[1 : 1 + case.statement.public], proof).reason
-    basis = CommitmentBasis.of(case.powers)
+        proof = groth16.prove(key, case.statement, witness)
+        return groth16.verify(key.verifying_key, case.z[1 : 1 + case.statement.public], proof).reason
+    basis = CommitmentKey.of(case.powers)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = prover.prove(key, case.statement, witness, openings=openings, answer=answer_committed)
+    proof = groth16.prove(key, case.statement, witness, openings=openings, answer=answer_committed)
     outside = [opening.commitment for opening in openings]
-    assert not prover.verify(key.verifying_key, case.z[1:2], proof, outside[::-1])
-    return prover.verify(key.verifying_key, case.z[1:2], proof, outside).reason
+    assert not groth16.verify(key.verifying_key, case.z[1:2], proof, outside[::-1])
+    return groth16.verify(key.verifying_key, case.z[1:2], proof, outside).reason
 
 
 def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -> None:
@@ -121,24 +121,24 @@ def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -
 def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
     """w x = y, w linked: variables 1 | y | challenge | w, blinding | x."""
     block = SparseBlock("product", csr([{3: 1}]), csr([{5: 1}]), csr([{1: 1}]))
-    statement = Statement(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
+    statement = ConstraintSystem(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
     state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
-    key, basis = ceremony.finish(state, statement, powers), CommitmentBasis.of(powers)
+    key, basis = ceremony.finish(state, statement, powers), CommitmentKey.of(powers)
     opening = basis.commit(fr.from_ints([5]))
-    proof = prover.prove(key, statement, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
-    assert prover.verify(key.verifying_key, [35], proof, [opening.commitment])
+    proof = groth16.prove(key, statement, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
+    assert groth16.verify(key.verifying_key, [35], proof, [opening.commitment])
     other = basis.commit(fr.from_ints([6])).commitment
-    assert not prover.verify(key.verifying_key, [35], proof, [other])
+    assert not groth16.verify(key.verifying_key, [35], proof, [other])
 
 
 @settings(patient, max_examples=10)
 @given(satisfied())
-def test_ceremonies_for_any_statement(case: tuple[Statement, list[int]]) -> None:
+def test_ceremonies_for_any_statement(case: tuple[ConstraintSystem, list[int]]) -> None:
     (statement, z), powers = case, known_powers(5)
     state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
     key = ceremony.finish(state, statement, powers)
-    proof = prover.prove(key, statement, fr.from_ints(z))
-    assert prover.verify(key.verifying_key, z[1 : 1 + statement.public], proof)
+    proof = groth16.prove(key, statement, fr.from_ints(z))
+    assert groth16.verify(key.verifying_key, z[1 : 1 + statement.public], proof)
 
 
 def test_labels_say_who_made_the_key(case: Case) -> None:
@@ -258,7 +258,7 @@ def test_names_that_would_not_print_or_fit_are_refused(case: Case, name: str) ->
 
 def test_the_powers_must_reach_the_rows_and_the_longest_linked_segment(powers: PowersOfTau) -> None:
     assert required_power(cubic_statement()) == 3
-    long = Statement(0, 0, (), 1, (Segment("model", 64, linked=True),))
+    long = ConstraintSystem(0, 0, (), 1, (Segment("model", 64, linked=True),))
     assert required_power(long) == 6
     assert len(known_powers(6).tau_g1) >= 64 > len(powers.tau_g1)
     with pytest.raises(CeremonyError) as error:

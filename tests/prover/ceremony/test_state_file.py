@@ -9,12 +9,13 @@ import numpy as np
 import py_ecc.optimized_bls12_381 as curve
 import pytest
 
+from base import container
 from kernels import fp, fr, g1, g2
-from prover import ceremony, container
-from prover.ceremony import State
-from prover.ceremony.state import CHANGING, FIXED
-from prover.preamble import CEREMONY_STATE
+from prover.groth16 import ceremony
+from prover.groth16.ceremony import State
+from prover.groth16.ceremony.state import CHANGING, FIXED
 from tests.prover.ceremony.support import Case, altered, forge, nudged
+from verifier.preamble import CEREMONY_STATE
 from zenerrors import CeremonyError, FileFormatError, ZenError
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kernels import fr, g2
-from prover import VerifyingKey, ceremony
-from prover.setup_transcript import MOST_CONTRIBUTIONS, check
+from prover.groth16 import VerifyingKey, ceremony
 from tests.prover.ceremony.support import Case
+from verifier.groth16.setup_transcript import MOST_CONTRIBUTIONS, check
 from zenerrors import CeremonyError, FileFormatError, ZenError
 
 Document = dict[str, Any]

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prover import Statement
-from prover.statement import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
 from tests.prover.statements import R, csr
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "iden3"
@@ -86,7 +85,7 @@ def rows_of_r1cs(body: bytes) -> list[tuple[Row, Row, Row]]:
     return rows
 
 
-def rows_of_statement(statement: Statement) -> list[tuple[Row, Row, Row]]:
+def rows_of_statement(statement: ConstraintSystem) -> list[tuple[Row, Row, Row]]:
     """The constraints of a statement, entries that share a place added up, zeros left out."""
     rows = []
     for _, matrices in statement.matrices():
@@ -105,7 +104,9 @@ def _rows(matrix: Csr) -> list[Row]:
     return rows
 
 
-def random_statement(seed: int, *, rows: int, public: int, private: int) -> tuple[Statement, list[int]]:
+def random_statement(
+    seed: int, *, rows: int, public: int, private: int
+) -> tuple[ConstraintSystem, list[int]]:
     """A sparse statement and all its variables; each row is closed by the constant column of C."""
     source = random.Random(seed)
     z = [1, *(source.choice([source.randrange(R), source.randrange(256)]) for _ in range(public + private))]
@@ -120,12 +121,12 @@ def random_statement(seed: int, *, rows: int, public: int, private: int) -> tupl
     a, b, c = ([row() for _ in range(rows)] for _ in range(3))
     for left, right, out in zip(a, b, c, strict=True):
         out[0] = out.get(0, 0) + value(left) * value(right) - value(out)
-    return Statement(public, private, (SparseBlock("random", csr(a), csr(b), csr(c)),)), z
+    return ConstraintSystem(public, private, (SparseBlock("random", csr(a), csr(b), csr(c)),)), z
 
 
-def with_repeats() -> Statement:
+def with_repeats() -> ConstraintSystem:
     """One row (2 x + 3 x + 0 y) · (y − y) = 0, written so."""
     columns, coefficients = np.array([1, 1, 2], np.uint32), np.array([0, 1, 2], np.uint32)
     a = Csr(np.array([0, 3]), columns, coefficients, (2, 3, 0))
     b = Csr(np.array([0, 2]), np.array([2, 2], np.uint32), np.array([0, 1], np.uint32), (1, R - 1))
-    return Statement(1, 1, (SparseBlock("repeats", a, b, Csr.empty(1)),))
+    return ConstraintSystem(1, 1, (SparseBlock("repeats", a, b, Csr.empty(1)),))

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import prover
 from kernels import FrArray, fr
-from prover import ProvingKey, Statement, ceremony, iden3
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ProvingKey, ceremony, iden3
 from tests.prover.iden3.support import VECTORS, rows_of_r1cs, rows_of_statement, take_apart
 from zenerrors import CeremonyError, FileFormatError
 
@@ -20,12 +21,12 @@ PUBLIC = Z[1:3]
 
 
 @pytest.fixture(scope="module")
-def statement() -> Statement:
+def statement() -> ConstraintSystem:
     return iden3.read_r1cs(VECTORS / "circuit.r1cs")
 
 
 @pytest.fixture(scope="module")
-def key(statement: Statement) -> ProvingKey:
+def key(statement: ConstraintSystem) -> ProvingKey:
     return iden3.read_zkey(VECTORS / "key.zkey", statement)
 
 
@@ -34,35 +35,37 @@ def witness() -> FrArray:
     return iden3.read_wtns(VECTORS / "witness.wtns")
 
 
-def test_the_circuit(statement: Statement) -> None:
+def test_the_circuit(statement: ConstraintSystem) -> None:
     assert (statement.public, statement.private, statement.constraints) == (2, 3, 3)
     assert rows_of_statement(statement) == rows_of_r1cs(
         take_apart((VECTORS / "circuit.r1cs").read_bytes()).body(2)
     )
 
 
-def test_the_witness_satisfies_the_circuit(statement: Statement, witness: FrArray) -> None:
+def test_the_witness_satisfies_the_circuit(statement: ConstraintSystem, witness: FrArray) -> None:
     assert fr.to_ints(witness) == Z
     a, b, c = statement.evaluate(witness)
     assert np.array_equal(fr.mul(a, b), c)
 
 
-def test_a_proof_with_their_key_verifies(statement: Statement, key: ProvingKey, witness: FrArray) -> None:
-    proof = prover.prove(key, statement, witness)
+def test_a_proof_with_their_key_verifies(
+    statement: ConstraintSystem, key: ProvingKey, witness: FrArray
+) -> None:
+    proof = groth16.prove(key, statement, witness)
     theirs = iden3.import_verifying_key((VECTORS / "verification_key.json").read_bytes())
-    assert prover.verify(theirs, PUBLIC, proof.to_bytes())
-    assert not prover.verify(theirs, [PUBLIC[0] + 1, PUBLIC[1]], proof.to_bytes())
+    assert groth16.verify(theirs, PUBLIC, proof.to_bytes())
+    assert not groth16.verify(theirs, [PUBLIC[0] + 1, PUBLIC[1]], proof.to_bytes())
 
 
 def test_their_proof_verifies(key: ProvingKey) -> None:
     proof = iden3.import_proof((VECTORS / "proof.json").read_bytes())
     public = iden3.import_public_inputs((VECTORS / "public.json").read_bytes())
     assert public == PUBLIC
-    assert prover.verify(key.verifying_key, public, proof.to_bytes())
-    assert not prover.verify(key.verifying_key, public[::-1], proof.to_bytes())
+    assert groth16.verify(key.verifying_key, public, proof.to_bytes())
+    assert not groth16.verify(key.verifying_key, public[::-1], proof.to_bytes())
 
 
-def test_key_and_json_hold_the_same_verifying_key(statement: Statement, key: ProvingKey) -> None:
+def test_key_and_json_hold_the_same_verifying_key(statement: ConstraintSystem, key: ProvingKey) -> None:
     read = iden3.import_verifying_key(
         (VECTORS / "verification_key.json").read_bytes(), statement_digest=statement.digest
     )
@@ -70,7 +73,7 @@ def test_key_and_json_hold_the_same_verifying_key(statement: Statement, key: Pro
 
 
 def test_what_is_written_again_is_what_was_read(
-    statement: Statement, key: ProvingKey, tmp_path: Path
+    statement: ConstraintSystem, key: ProvingKey, tmp_path: Path
 ) -> None:
     """Section by section, but for the list of contributions, which is not read."""
     iden3.write_zkey(tmp_path / "key.zkey", key, statement)
@@ -84,12 +87,12 @@ def test_what_is_written_again_is_what_was_read(
 
 
 def test_the_key_survives_our_own_format(
-    statement: Statement, key: ProvingKey, witness: FrArray, tmp_path: Path
+    statement: ConstraintSystem, key: ProvingKey, witness: FrArray, tmp_path: Path
 ) -> None:
     key.save(tmp_path / "key.bin")
     loaded = ProvingKey.load(tmp_path / "key.bin")
     assert loaded.verifying_key == key.verifying_key
-    assert prover.verify(key.verifying_key, PUBLIC, prover.prove(loaded, statement, witness).to_bytes())
+    assert groth16.verify(key.verifying_key, PUBLIC, groth16.prove(loaded, statement, witness).to_bytes())
 
 
 def test_the_powers_of_tau(key: ProvingKey) -> None:
@@ -101,7 +104,9 @@ def test_the_powers_of_tau(key: ProvingKey) -> None:
     assert np.array_equal(powers.beta_g2, key.beta_g2)
 
 
-def test_a_ceremony_of_ours_on_their_powers(statement: Statement, key: ProvingKey, witness: FrArray) -> None:
+def test_a_ceremony_of_ours_on_their_powers(
+    statement: ConstraintSystem, key: ProvingKey, witness: FrArray
+) -> None:
     """It begins where theirs began: what their contributor did not touch is the same."""
     powers = iden3.read_ptau(VECTORS / "powers.ptau")
     state = ceremony.contribute(ceremony.start(statement, powers), "somebody")
@@ -109,9 +114,9 @@ def test_a_ceremony_of_ours_on_their_powers(statement: Statement, key: ProvingKe
     for name in ("a_columns", "a", "b_columns", "b_g1", "b_g2"):
         assert np.array_equal(getattr(ours, name), getattr(key, name))
     assert ours.verifying_key.ic == key.verifying_key.ic
-    proof = prover.prove(ours, statement, witness).to_bytes()
-    assert prover.verify(ours.verifying_key, PUBLIC, proof)
-    assert not prover.verify(key.verifying_key, PUBLIC, proof)
+    proof = groth16.prove(ours, statement, witness).to_bytes()
+    assert groth16.verify(ours.verifying_key, PUBLIC, proof)
+    assert not groth16.verify(key.verifying_key, PUBLIC, proof)
 
 
 def test_a_file_reduced_to_fewer_powers_is_read(tmp_path: Path) -> None:
@@ -148,6 +153,6 @@ def test_the_first_powers_alone(tmp_path: Path) -> None:
         iden3.read_ptau(path, most=2)
 
 
-def test_a_key_for_this_circuit_is_for_no_other(statement: Statement, key: ProvingKey) -> None:
+def test_a_key_for_this_circuit_is_for_no_other(statement: ConstraintSystem, key: ProvingKey) -> None:
     assert key.statement_digest == statement.digest
     assert dataclasses.replace(statement, private=4).digest != key.statement_digest

@@ -12,12 +12,12 @@ import pytest
 from py_arkworks_bls12381 import G1Point, G2Point
 
 from kernels import fp, g1, g2
-from prover import Statement, iden3
-from prover.points import FIELD_MODULUS
-from prover.statement import SparseBlock
+from prover.constraint_system import ConstraintSystem, SparseBlock
+from prover.groth16 import iden3
 from tests.prover.bad_points import bad_points
 from tests.prover.iden3.support import VECTORS, File, take_apart
 from tests.prover.statements import R, csr, cubic_statement
+from verifier.points import FIELD_MODULUS
 from zenerrors import CeremonyError, FileFormatError
 
 BN128_P = 0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47
@@ -309,11 +309,11 @@ class TestProvingKey:
         right = iden3.read_r1cs(VECTORS / "circuit.r1cs")
         one, y, k, x, x2, x3 = range(6)
 
-        def like_the_circuit(five: int) -> Statement:
+        def like_the_circuit(five: int) -> ConstraintSystem:
             a = csr([{x: -1}, {x2: -1}, {k: -1}])
             b = csr([{x: 1}, {x: 1}, {x: 1}])
             c = csr([{x2: -1}, {x3: -1}, {one: five, y: -1, x3: 1}])
-            return Statement(2, 3, (SparseBlock("r1cs", a, b, c),))
+            return ConstraintSystem(2, 3, (SparseBlock("r1cs", a, b, c),))
 
         two = SparseBlock("two", csr([{x: -2}]), csr([{x: 1}]), csr([{x2: -2}]))
         (whole,) = right.blocks
@@ -322,11 +322,11 @@ class TestProvingKey:
         swapped = SparseBlock("swapped", whole.b, whole.a, whole.c)
         wrong = [
             cubic_statement(),
-            Statement(2, 3, ()),
-            Statement(2, 3, (two,)),
-            Statement(2, 3, (SparseBlock("changed", changed_a, whole.b, whole.c),)),
-            Statement(2, 3, (swapped,)),
-            Statement(3, 2, (whole,)),
+            ConstraintSystem(2, 3, ()),
+            ConstraintSystem(2, 3, (two,)),
+            ConstraintSystem(2, 3, (SparseBlock("changed", changed_a, whole.b, whole.c),)),
+            ConstraintSystem(2, 3, (swapped,)),
+            ConstraintSystem(3, 2, (whole,)),
         ]
         for statement in wrong:
             with pytest.raises(FileFormatError) as error:

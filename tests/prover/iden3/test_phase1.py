@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import fr, g1, g2
-from prover import iden3, powers_of_tau
-from prover.iden3 import blake2, phase1
-from prover.iden3.drawing import Source
-from prover.powers_of_tau import PowersOfTau
+from prover.groth16 import iden3, powers_of_tau
+from prover.groth16.iden3 import blake2, phase1
+from prover.groth16.iden3.drawing import Source
+from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.iden3.support import VECTORS, File, take_apart
 from zenerrors import CeremonyError, FileFormatError
 

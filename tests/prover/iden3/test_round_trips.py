@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import prover
 from kernels import fr
-from prover import ProvingKey, Statement, VerifyingKey, iden3, powers_of_tau
-from prover.iden3 import coefficients, zkey
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ProvingKey, VerifyingKey, iden3, powers_of_tau
+from prover.groth16.iden3 import coefficients, zkey
 from tests.prover.iden3.support import (
     random_statement,
     rows_of_r1cs,
@@ -46,7 +47,7 @@ def same(left: ProvingKey, right: ProvingKey) -> bool:
 @reusing_files
 @pytest.mark.usefixtures("small_chunks")
 @given(case=satisfied())
-def test_constraints_come_back(case: tuple[Statement, list[int]], tmp_path: Path) -> None:
+def test_constraints_come_back(case: tuple[ConstraintSystem, list[int]], tmp_path: Path) -> None:
     statement, z = case
     path = tmp_path / "circuit.r1cs"
     iden3.write_r1cs(path, statement)
@@ -84,13 +85,13 @@ def test_only_its_owner_can_read_a_new_witness(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("rows", "public", "private"), [(0, 0, 0), (5, 0, 7), (9, 3, 0), (20, 4, 9)])
 def test_proving_keys_come_back(rows: int, public: int, private: int, tmp_path: Path) -> None:
     statement, z = random_statement(rows, rows=rows, public=public, private=private)
-    key = prover.setup(statement)
+    key = groth16.setup(statement)
     iden3.write_zkey(tmp_path / "key.zkey", key, statement)
     read = iden3.read_zkey(tmp_path / "key.zkey", statement, threads=2)
     assert same(read, key)
     assert read.verifying_key == dataclasses.replace(key.verifying_key, setup="imported")
-    proof = prover.prove(read, statement, fr.from_ints(z))
-    assert prover.verify(key.verifying_key, z[1 : 1 + public], proof.to_bytes())
+    proof = groth16.prove(read, statement, fr.from_ints(z))
+    assert groth16.verify(key.verifying_key, z[1 : 1 + public], proof.to_bytes())
 
 
 def test_the_coefficients_of_a_proving_key(example: Example, tmp_path: Path) -> None:

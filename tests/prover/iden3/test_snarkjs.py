@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import prover
 from kernels import FrArray, fr
-from prover import ProvingKey, Statement, ceremony, iden3, powers_of_tau
+from prover import groth16
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import ProvingKey, ceremony, iden3, powers_of_tau
 from tests.prover.iden3.conftest import Snarkjs
 from tests.prover.iden3.support import VECTORS, random_statement, take_apart
 from tests.prover.statements import Example
@@ -21,7 +22,7 @@ POWER = 4
 
 
 @pytest.fixture(scope="module")
-def statement() -> Statement:
+def statement() -> ConstraintSystem:
     return random_statement(1, rows=ROWS, public=PUBLIC, private=PRIVATE)[0]
 
 
@@ -31,8 +32,8 @@ def z() -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def key(statement: Statement) -> ProvingKey:
-    return prover.setup(statement)
+def key(statement: ConstraintSystem) -> ProvingKey:
+    return groth16.setup(statement)
 
 
 def dump(path: Path, document: object) -> str:
@@ -41,10 +42,10 @@ def dump(path: Path, document: object) -> str:
 
 
 def verifies_there(
-    snarkjs: Snarkjs, where: Path, key: ProvingKey, statement: Statement, witness: FrArray
+    snarkjs: Snarkjs, where: Path, key: ProvingKey, statement: ConstraintSystem, witness: FrArray
 ) -> bool:
     """Whether snarkjs accepts a proof made here."""
-    proof = prover.prove(key, statement, witness)
+    proof = groth16.prove(key, statement, witness)
     public = fr.to_ints(witness[1 : 1 + statement.public])
     files = [
         dump(where / "vk.json", iden3.export_verifying_key(key.verifying_key)),
@@ -60,12 +61,12 @@ def verifies_here(snarkjs: Snarkjs, where: Path, key: ProvingKey, zkey: str, wtn
     proof = iden3.import_proof((where / "theirs.json").read_bytes())
     public = iden3.import_public_inputs((where / "theirs_public.json").read_bytes())
     wrong = [public[0] ^ 1, *public[1:]]
-    assert not prover.verify(key.verifying_key, wrong, proof.to_bytes())
-    return bool(prover.verify(key.verifying_key, public, proof.to_bytes()))
+    assert not groth16.verify(key.verifying_key, wrong, proof.to_bytes())
+    return bool(groth16.verify(key.verifying_key, public, proof.to_bytes()))
 
 
 def test_our_keys_and_proofs_there(
-    snarkjs: Snarkjs, statement: Statement, z: list[int], key: ProvingKey, tmp_path: Path
+    snarkjs: Snarkjs, statement: ConstraintSystem, z: list[int], key: ProvingKey, tmp_path: Path
 ) -> None:
     witness = fr.from_ints(z)
     iden3.write_r1cs(tmp_path / "our.r1cs", statement)
@@ -88,7 +89,7 @@ def test_our_keys_and_proofs_there(
 
 
 def test_a_wrong_witness_is_wrong_there_too(
-    snarkjs: Snarkjs, statement: Statement, z: list[int], tmp_path: Path
+    snarkjs: Snarkjs, statement: ConstraintSystem, z: list[int], tmp_path: Path
 ) -> None:
     iden3.write_r1cs(tmp_path / "our.r1cs", statement)
     iden3.write_wtns(tmp_path / "wrong.wtns", fr.from_ints([*z[:-1], z[-1] + 1]))
@@ -113,7 +114,9 @@ def test_their_powers_of_4096_here(snarkjs: Snarkjs, tmp_path: Path) -> None:
     assert error.value.code == "ceremony.contribution"
 
 
-def test_their_ceremony_here(snarkjs: Snarkjs, statement: Statement, z: list[int], tmp_path: Path) -> None:
+def test_their_ceremony_here(
+    snarkjs: Snarkjs, statement: ConstraintSystem, z: list[int], tmp_path: Path
+) -> None:
     """Powers of tau and a key that snarkjs made for our statement, by contributors of its own."""
     witness = fr.from_ints(z)
     iden3.write_r1cs(tmp_path / "our.r1cs", statement)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from py_ecc.optimized_bls12_381 import G1, add, curve_order, multiply
 
-from prover import Proof, Segment, SegmentKey, Statement, VerifyingKey
-from prover.reference import Trapdoor, key_exponents, proof_exponents
-from prover.reference.pairing import challenges
-from prover.statement import Csr, ProductBlock, SparseBlock
+from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
+from prover.groth16 import Proof, SegmentKey, VerifyingKey
+from prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
+from prover.groth16.reference.pairing import challenges
 from tests.prover.vectors import openings
 from tests.prover.vectors.points import bad_encodings, encoded, first_x, g1, g2, second_generator
 
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 SEED = 20261121
 
 
-def statement() -> Statement:
+def statement() -> ConstraintSystem:
     """x³ + x + 5 = y and x + 1 = w. Variables: 1 | y, w | x, x², x³."""
     one, y, w, x, x2, x3 = range(6)
     products = ProductBlock("products", np.array([x, x2]), np.array([x, x]), np.array([x2, x3]))
@@ -39,7 +39,7 @@ def statement() -> Statement:
         Csr.selection(np.array([one, one])),
         Csr.selection(np.array([y, w])),
     )
-    return Statement(2, 3, (products, sums))
+    return ConstraintSystem(2, 3, (products, sums))
 
 
 def document() -> dict[str, Any]:
@@ -93,7 +93,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def segments_statement() -> Statement:
+def segments_statement() -> ConstraintSystem:
     """w_0 x = p_0, w_1 x = p_1, p_0 + p_1 = y, the products at a challenge c: (w_0 + c w_1) x = p_0 + c p_1.
 
     Variables: 1 | y | c | model: w_0, w_1 | products: x, p_0, p_1 | c w_1, c p_1; a blinding variable after
@@ -112,7 +112,7 @@ def segments_statement() -> Statement:
         rows([w1], [p1], [x], [one]),
         rows([cw1], [cp1], [p0, cp1], [y]),
     )
-    return Statement(1, 2, (block,), 1, (Segment("model", 2, linked=True), Segment("products", 3)))
+    return ConstraintSystem(1, 2, (block,), 1, (Segment("model", 2, linked=True), Segment("products", 3)))
 
 
 def segments_document() -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Networks of floats: the graph, its rewrites, and tensors that write one down."""

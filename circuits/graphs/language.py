@@ -1,0 +1,207 @@
+"""Networks by hand: tensors that know their network, and methods that add a node to it.
+
+    image = tensor("image", 3, 32, 32)
+    x = image.conv(w1, padding=1).relu().average_pool(2)
+    x = (x + x.conv(w2, padding=1).relu()).flatten()
+    graph = x.dense(w3, b3).graph()
+
+Every step is checked as it is written, and a mistake is a ``ModelError`` in the line that is wrong, with the
+codes of ``circuits.graphs.graph``, ``model.bad_tensor`` for weights that are no numbers, or
+``model.quantisation`` for a type that cannot be. Weights are in PyTorch's order, [outputs, inputs, ..];
+without a bias it is zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circuits.graphs.fusion import fuse
+from circuits.graphs.graph import (
+    Add,
+    AveragePool,
+    Clip,
+    Concat,
+    Conv,
+    Declared,
+    Dense,
+    FloatArray,
+    Graph,
+    MaxPool,
+    Node,
+    Pad,
+    Reshape,
+    Scale,
+    Shape,
+    Transpose,
+    require_size,
+)
+from circuits.graphs.planes import Padding, Pair
+from zenerrors import ModelError
+
+
+def tensor(name: str, *shape: int) -> Tensor:
+    """The input of a new network: an image is (channels, height, width)."""
+    network = _Network(name, shape)
+    return Tensor(network, name, Graph(name, shape, (), name).shapes[name])
+
+
+def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Tensors of one network, one after the other along ``axis``; the channels of images by default."""
+    if not tensors:
+        raise ModelError("model.graph", "concat joins one tensor or more, not none")
+    return tensors[0]._join(Concat, tensors[1:], axis=axis)
+
+
+@dataclass
+class _Network:
+    name: str
+    shape: Shape
+    nodes: list[Node] = field(default_factory=list)
+    declared: dict[str, Declared] = field(default_factory=dict)
+    taken: Counter[str] = field(default_factory=Counter)
+
+    def fresh(self, word: str) -> str:
+        """``word`` with the next number behind it that makes a new name."""
+        self.taken[word] += 1
+        name = f"{word}{self.taken[word]}"
+        return name if name != self.name else self.fresh(word)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """One tensor of a network in the making."""
+
+    network: _Network = field(repr=False)
+    name: str
+    shape: Shape
+
+    def conv(
+        self,
+        weight: ArrayLike,
+        bias: ArrayLike | None = None,
+        *,
+        stride: int | Pair = 1,
+        padding: int | Padding = 0,
+        groups: int = 1,
+    ) -> Tensor:
+        """Cross-correlation with weight[out, channels / groups, kh, kw] and bias[out]."""
+        weight, bias = _parameters(weight, bias)
+        return self._then(Conv, weight, bias, _pair(stride), _around(padding), groups)
+
+    def dense(self, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
+        """``weight · x + bias`` for a vector x: weight[out, in], bias[out]."""
+        return self._then(Dense, *_parameters(weight, bias))
+
+    def scale(self, factor: ArrayLike, offset: ArrayLike | None = None) -> Tensor:
+        """Each channel times its factor, plus its offset: a batch norm. Folded into its neighbours."""
+        return self._then(Scale, *_parameters(factor, offset))
+
+    def relu(self) -> Tensor:
+        return self._then(Clip)
+
+    def clip(self, low: float, high: float) -> Tensor:
+        return self._then(Clip, low, high)
+
+    def max_pool(
+        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
+    ) -> Tensor:
+        """The largest in each window; windows are side by side unless there is a ``stride``."""
+        return self._pool(MaxPool, kernel, stride, padding)
+
+    def average_pool(
+        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
+    ) -> Tensor:
+        """The mean of each window, padding left out."""
+        return self._pool(AveragePool, kernel, stride, padding)
+
+    def global_average_pool(self) -> Tensor:
+        """The mean of each channel, a vector."""
+        return self.average_pool(cast(Pair, self.shape[1:])).flatten()
+
+    def flatten(self) -> Tensor:
+        return self.reshape(math.prod(self.shape))
+
+    def reshape(self, *shape: int) -> Tensor:
+        return self._then(Reshape, shape)
+
+    def transpose(self, *axes: int) -> Tensor:
+        """Axis i of the result is axis ``axes[i]``."""
+        return self._then(Transpose, axes)
+
+    def pad(self, *padding: Pair) -> Tensor:
+        """Zeros, (before, after) for each axis."""
+        return self._then(Pad, padding)
+
+    def __add__(self, other: Tensor) -> Tensor:
+        return self._join(Add, [other]) if isinstance(other, Tensor) else NotImplemented
+
+    def quantised(self, scale: float, zero_point: int = 0, bits: int = 8) -> Tensor:
+        """Prescribe the type ``real = scale (q - zero_point)``, 0 <= q < 2^bits; others saturate.
+
+        ``scale`` is positive, 0 <= zero_point < 2^bits, and ``bits`` is 2 to 8.
+        """
+        if not (0 < scale < math.inf and 2 <= bits <= 8 and 0 <= zero_point < 1 << bits):
+            raise ModelError(
+                "model.quantisation",
+                f"{self.name[:80]!r} cannot have scale {scale}, zero point {zero_point} and {bits} bits: "
+                "take a positive scale, 2 to 8 bits and a zero point of so many",
+            )
+        kind = Declared(np.array(scale), np.array(zero_point), bits, signed=False)
+        typed = self if self.name == self.network.name else self.clip(*kind.interval)
+        self.network.declared[typed.name] = kind
+        return typed
+
+    def graph(self) -> Graph:
+        """The network whose output this tensor is, fused."""
+        network = self.network
+        nodes, declared = tuple(network.nodes), dict(network.declared)
+        return fuse(Graph(network.name, network.shape, nodes, self.name, declared))
+
+    def _pool(
+        self, kind: type[Node], kernel: int | Pair, stride: int | Pair | None, padding: int | Padding
+    ) -> Tensor:
+        stride = kernel if stride is None else stride
+        return self._then(kind, _pair(kernel), _pair(stride), _around(padding))
+
+    def _then(self, kind: type[Node], *arguments: object) -> Tensor:
+        return self._join(kind, [], *arguments)
+
+    def _join(
+        self, kind: type[Node], others: Sequence[Tensor], *arguments: object, **named: object
+    ) -> Tensor:
+        network, read = self.network, (self, *others)
+        if any(tensor.network is not network for tensor in read):
+            raise ModelError("model.graph", f"{kind.__name__} reads tensors of two networks")
+        name = network.fresh(kind.__name__.lower())
+        node = kind(name, tuple(tensor.name for tensor in read), *arguments, **named)
+        shape = node.shape(*(tensor.shape for tensor in read))
+        require_size(name, shape)
+        network.nodes.append(node)
+        return Tensor(network, name, shape)
+
+
+def _parameters(weight: ArrayLike, bias: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    array = _floats(weight)
+    return array, _floats(np.zeros(len(array)) if bias is None else bias)
+
+
+def _floats(values: ArrayLike) -> FloatArray:
+    try:
+        return np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise ModelError("model.bad_tensor", f"a weight or bias is no array of numbers: {error}") from None
+
+
+def _pair(value: int | Pair) -> Pair:
+    return (value, value) if isinstance(value, int) else value
+
+
+def _around(padding: int | Padding) -> Padding:
+    return (padding,) * 4 if isinstance(padding, int) else padding

@@ -1,0 +1,48 @@
+"""What callers hand in as tensors, checked at the door.
+
+Messages name indices, never values: those may be secret.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circuits.graphs.graph import FloatArray
+from zenerrors import TensorError
+
+
+def as_finite_tensor(values: ArrayLike, shape: tuple[int | None, ...], *, field: str) -> FloatArray:
+    """``values`` as float64 of ``shape``, where None stands for any length but zero.
+
+    Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, or ``input.not_finite`` with the index.
+    """
+    try:
+        tensor = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise TensorError(
+            "input.not_numeric", f"{field} must be a full, nested array of numbers", field=field
+        ) from None
+    fits = tensor.ndim == len(shape) and all(
+        size == wanted if wanted is not None else size > 0
+        for size, wanted in zip(tensor.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("n" if size is None else str(size) for size in shape)
+        raise TensorError(
+            "input.shape",
+            f"{field} has shape [{', '.join(map(str, tensor.shape))}]; the network takes [{wanted}]",
+            field=field,
+        )
+    bad = first_index(~np.isfinite(tensor))
+    if bad is not None:
+        raise TensorError(
+            "input.not_finite", f"{field}{list(bad)} is {tensor[bad]}; it must be finite", field=field
+        )
+    return tensor
+
+
+def first_index(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, ...] | None:
+    """The index of the first true entry in row-major order, if there is one."""
+    where = np.argwhere(mask)
+    return tuple(int(i) for i in where[0]) if len(where) else None

@@ -1,0 +1,338 @@
+"""Gadgets: small groups of constraints, each with its bound, its cost and the reason why it is sound.
+
+All work on n values at once. "Rows" and "wires" count constraints and new variables per value. Values are
+integers whose absolute value an honest or dishonest prover cannot bring to ``INTEGER_LIMIT`` = 2^62: each
+gadget takes the interval that its input is proven to lie in and refuses one that is wider. Both sides of
+every row then stay below 2^125 < r/2, so that equality in Fr is equality of integers (DESIGN 5.4, rule 1).
+
+``full`` asks for the decomposition of every value into all 254 digits that a field element can have, as
+compilers without types have it (levels 0 and 1, ZEN 5.5), instead of as many as its interval has (level 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
+from circuits.quantised import Rescale, slack_factor
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.sources import Source
+from zenerrors import StatementError
+
+# (builder, name, value, bits) -> the digits of each value, proven to lie in [0, 2^bits): wires [n, bits].
+Decompose = Callable[[Builder, str, LinearCombinations, int], IntArray]
+
+_FULL_DIGITS = 254
+_LIMB = 51
+
+
+def range_check(builder: Builder, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
+    """``lowest <= value < lowest + 2^bits`` in each row.
+
+    Rows: ``bits``. Wires: ``bits - 1``.
+    Sound: with v = value - lowest, the low bits are boolean wires and the top bit is no wire but
+    ``top = v - sum 2^i b_i``, whose row ``top (top - 2^(bits-1)) = 0`` leaves it the values 0 and 2^(bits-1).
+    So v is a sum of distinct powers of two below 2^bits. The field is a domain: no other roots.
+    """
+    require_fit(name, (min(lowest, 0), abs(lowest) + (1 << bits)))
+    low_bits = builder.private(f"{name}/bits", value.rows, bits - 1)
+    lifted = value.shift(-lowest)
+    top = lifted - Weighted.digits(low_bits)
+    builder.boolean(f"{name}_bits", low_bits)
+    builder.multiply(f"{name}_range", top, top.shift(-(1 << (bits - 1))), Linear.empty(value.rows))
+
+    def fill(z: IntArray) -> None:
+        z[low_bits] = _digits(lifted.evaluate(z), bits - 1)
+
+    builder.fill(fill)
+
+
+def decompose(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
+    """The binary digits of each ``value``, proven to lie in [0, 2^bits): wires [n, bits], lowest first.
+
+    Rows: ``bits + 1``. Wires: ``bits``.
+    Sound: boolean digits, and one row says that they add up to the value. The caller's interval for the
+    value and 2^bits are both below ``INTEGER_LIMIT``, so the equation holds over the integers and the
+    digits are unique: v + r has no representation in so few bits.
+    """
+    digits = _new_digits(builder, name, value.rows, bits, value.evaluate)
+    builder.zero(f"{name}_sum", value - Weighted.digits(digits))
+    return digits
+
+
+def _new_digits(
+    builder: Builder, name: str, count: int, bits: int, values: Callable[[IntArray], IntArray]
+) -> IntArray:
+    """Boolean wires [count, bits] and how they are filled in. Nothing ties them to the values yet."""
+    require_fit(name, (0, (1 << bits) - 1))
+    digits = builder.private(f"{name}/bits", count, bits)
+    builder.boolean(f"{name}_bits", digits)
+
+    def fill(z: IntArray) -> None:
+        z[digits] = _digits(values(z), bits)
+
+    builder.fill(fill)
+    return digits
+
+
+def decompose_cost(bits: int, *, full: bool) -> int:
+    """The rows of ``decompose`` or ``decompose_fully``."""
+    return _FULL_DIGITS + len(range(0, _FULL_DIGITS, _LIMB)) if full else bits + 1
+
+
+def decompose_fully(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
+    """The same by all 254 digits, as a compiler must that does not know how far a value reaches.
+
+    Of a value that is proven to be an integer in [0, 2^bits) the higher digits can only be 0, and the digits
+    below 2^bits are returned. Of any other they are no more than that: the value is in [0, 2^254), and the
+    caller must not take its lower digits for it.
+    Rows: 259. Wires: 258.
+    Sound: 2^254 < r, so that a value has one such decomposition. It is made in limbs of 51 digits,
+    ``v_i = limb_i + 2^51 v_(i+1)``, the last of which has 50 and no rest.
+    """
+    require_fit(name, (0, (1 << bits) - 1))
+    digits = builder.private(f"{name}/bits", value.rows, _FULL_DIGITS)
+    builder.boolean(f"{name}_bits", digits)
+    starts = range(0, _FULL_DIGITS, _LIMB)
+    rests = builder.private(f"{name}/rests", value.rows, len(starts) - 1)
+    rest: LinearCombinations = value
+    for index, start in enumerate(starts):
+        limb: LinearCombinations = Weighted.digits(digits[:, start : start + _LIMB])
+        following: LinearCombinations | None = None
+        if index < len(starts) - 1:
+            following = Weighted.wires(rests[:, index])
+            limb += following.scale(1 << _LIMB)
+        builder.zero(f"{name}_sum", rest - limb)
+        rest = following or rest
+
+    def fill(z: IntArray) -> None:
+        values = value.evaluate(z)
+        z[digits] = 0
+        z[digits[:, :63]] = _digits(values, 63)
+        z[rests] = 0
+        z[rests[:, 0]] = values >> _LIMB
+
+    builder.fill(fill)
+    return digits[:, :bits]
+
+
+def requantise(
+    builder: Builder, layer: str, source: Source, rescale: Rescale, *, full: bool = False
+) -> IntArray:
+    """``clamp(floor(T / 2^k), low, high)`` of each T = M acc + offset of ``source``: wires [n].
+
+    Its interval gives t - low = floor(T / 2^k) - low in [-2^m, 2^m).
+    Rows: ``k + m + 3``, those of ``Source.equate``, and a ``lesser`` more where high - low + 1 is no power of
+    two. Wires: ``k + m + 3``. As ``divide`` where t cannot leave [low, high] and rows may read T.
+    Sound: ``T - low 2^k + 2^(k+m)`` is decomposed into k + m + 1 digits. They are unique, the lowest k are
+    the remainder in [0, 2^k), the upper ones are t - low + 2^m, whose top digit is 1 exactly when t >= low.
+    """
+    shift, low, high, total = rescale.shift, rescale.low, rescale.high, source.sums
+    if not full and total is not None and _is_uncut(source.interval, rescale):
+        return divide(builder, layer, total, shift, (low, high))
+    scaled, name = source.interval, f"{layer}/requantise"
+    bits, lift = _requantised_bits(scaled, rescale)
+    require_fit(name, (min(scaled[0], 0), max(scaled[1], 0) + (1 << bits)))
+    if full and total is not None:
+        digits = decompose_fully(builder, name, total.shift(lift), bits)
+    else:
+        digits = _new_digits(builder, name, source.rows, bits, lambda z: source.evaluate(z) + lift)
+        source.equate(f"{name}_sum", Weighted.digits(digits).shift(-lift), _requantised(bits, lift))
+    width = (high - low).bit_length()
+    out = clamp(builder, layer, digits[:, shift:-1], digits[:, -1], width, low)
+    if low + (1 << width) - 1 > high:
+        cap = Linear.constant(np.full(source.rows, high))
+        out = lesser(builder, f"{layer}/cap", Weighted.wires(out), cap, width, full=full)
+    return out
+
+
+def requantise_cost(
+    scaled: Interval, rescale: Rescale, *, readable: bool, full: bool
+) -> tuple[int, Interval | None]:
+    """The rows of a ``requantise``, and the interval that it asks ``Source.equate`` for, whose rows come on
+    top; None where it does not. ``readable``: rows may read T."""
+    width = (rescale.high - rescale.low).bit_length()
+    if readable and not full and _is_uncut(scaled, rescale):
+        return (rescale.shift + width if rescale.shift else 1), None
+    capped = rescale.low + (1 << width) - 1 > rescale.high
+    clamped = 2 + (decompose_cost(width + 1, full=full) + 1 if capped else 0)
+    bits, lift = _requantised_bits(scaled, rescale)
+    if full:
+        return decompose_cost(bits, full=True) + clamped, None
+    return bits + clamped, _requantised(bits, lift)
+
+
+def _is_uncut(scaled: Interval, rescale: Rescale) -> bool:
+    """Whether the quotients of these T are within the clamp anyway."""
+    return rescale.low <= scaled[0] >> rescale.shift and scaled[1] >> rescale.shift <= rescale.high
+
+
+def _requantised_bits(scaled: Interval, rescale: Rescale) -> tuple[int, int]:
+    """How many digits ``requantise`` takes, and what it adds to T first."""
+    quotients = ((end >> rescale.shift) - rescale.low for end in scaled)
+    magnitude = max(_width(quotient) for quotient in quotients)
+    lift = (1 << (rescale.shift + magnitude)) - (rescale.low << rescale.shift)
+    return rescale.shift + magnitude + 1, lift
+
+
+def _requantised(bits: int, lift: int) -> Interval:
+    return -lift, (1 << bits) - 1 - lift
+
+
+def divide(builder: Builder, layer: str, total: LinearCombinations, shift: int, bounds: Interval) -> IntArray:
+    """``floor(T / 2^k)`` of each ``total`` T, which is proven to lie in ``bounds``: wires [n].
+
+    Rows: ``k + b`` for b the bits of the bounds' width, or 1 where k = 0. Wires: ``k + b - 1``, or 1.
+    Sound: q is range-checked to b bits and ``T - 2^k q`` to k bits, which no other q satisfies.
+    """
+    out = builder.private(f"{layer}/out", total.rows)
+    remainder = total - Weighted.wires(out).scale(1 << shift)
+
+    def fill(z: IntArray) -> None:
+        z[out] = total.evaluate(z) >> shift
+
+    builder.fill(fill)
+    if shift == 0:
+        builder.zero(f"{layer}/divide", remainder)
+        return out
+    require_fit(f"{layer}/divide", (bounds[0] << shift, (bounds[1] + 1) << shift))
+    bits = max(1, (bounds[1] - bounds[0]).bit_length())
+    range_check(builder, f"{layer}/quotient", Weighted.wires(out), bits, bounds[0])
+    range_check(builder, f"{layer}/remainder", remainder, shift)
+    return out
+
+
+def clamp(
+    builder: Builder, layer: str, quotient: IntArray, sign: IntArray, bits: int, low: int = 0
+) -> IntArray:
+    """``low + clamp(t, 0, Q)``, Q = 2^bits - 1, for t = sum 2^i quotient_i - (1 - sign) 2^m: wires [n].
+
+    ``quotient``: [n, m] and ``sign``: [n], boolean wires. Rows: 2. Wires: 2.
+    Let d be the integer of the lowest ``bits`` digits and c = (1 - sign) + the number of ones above them:
+    c = 0 exactly when 0 <= t <= Q, and then t = d. With L the least common multiple of 1 .. max c,
+        c (q - low - sign Q) = 0        out of range: q is low + Q when t > Q, and low when t < 0
+        c w = L (q - low - d)           in range: q = low + d, since L is not 0 in Fr
+    Out of range, honest provers have w = L (q - low - d) / c, an integer because c divides L. In range w is
+    free, and nothing reads it. Bound: c <= m + 1, and L Q must stay below ``INTEGER_LIMIT``.
+    """
+    rows = len(sign)
+    top = (1 << bits) - 1
+    above = quotient[:, bits:]
+    multiple = slack_factor(above.shape[1])
+    require_fit(f"{layer}/clamp", (0, multiple * top))
+    require_fit(f"{layer}/clamp", (low, low + top))
+    out = builder.private(f"{layer}/out", rows)
+    slack = builder.private(f"{layer}/slack", rows)
+    outside = (Weighted.ones(above) - Weighted.wires(sign)).shift(1)
+    digits = Weighted.digits(quotient[:, :bits])
+    error = Weighted.wires(out).shift(-low) - digits
+    excess = Weighted.wires(out).shift(-low) - Weighted.wires(sign).scale(top)
+    builder.multiply(f"{layer}/clamp_outside", outside, excess, Linear.empty(rows))
+    builder.multiply(f"{layer}/clamp_inside", outside, Weighted.wires(slack), error.scale(multiple))
+
+    def fill(z: IntArray) -> None:
+        count = outside.evaluate(z)
+        z[out] = low + np.where(count == 0, digits.evaluate(z), z[sign] * top)
+        z[slack] = multiple // np.maximum(count, 1) * error.evaluate(z)
+
+    builder.fill(fill)
+    return out
+
+
+def at_least(
+    builder: Builder,
+    name: str,
+    left: LinearCombinations,
+    right: LinearCombinations,
+    bits: int,
+    *,
+    full: bool = False,
+) -> IntArray:
+    """1 where ``left >= right``, else 0, for values that are proven to differ by less than 2^bits: wires [n].
+
+    Rows: ``bits + 2``. Wires: ``bits + 1``.
+    Sound: ``left - right + 2^bits`` lies in [0, 2^(bits+1)); its top digit says whether it reaches 2^bits.
+    """
+    lifted = (left - right).shift(1 << bits)
+    return _decomposer(full)(builder, name, lifted, bits + 1)[:, -1]
+
+
+def larger(
+    builder: Builder,
+    name: str,
+    left: LinearCombinations,
+    right: LinearCombinations,
+    bits: int,
+    *,
+    full: bool = False,
+) -> IntArray:
+    """``max(left, right)`` of values that differ by less than 2^bits: wires [n].
+
+    Rows: ``bits + 3``. Wires: ``bits + 2``.
+    Sound: with s = [left >= right] from ``at_least``, ``s (left - right) = max - right`` has one solution.
+    """
+    return _chosen(builder, name, left, right, bits, full, larger=True)
+
+
+def lesser(
+    builder: Builder,
+    name: str,
+    left: LinearCombinations,
+    right: LinearCombinations,
+    bits: int,
+    *,
+    full: bool = False,
+) -> IntArray:
+    """``min(left, right)``, as ``larger``: ``s (left - right) = left - min``."""
+    return _chosen(builder, name, left, right, bits, full, larger=False)
+
+
+def _chosen(
+    builder: Builder,
+    name: str,
+    left: LinearCombinations,
+    right: LinearCombinations,
+    bits: int,
+    full: bool,
+    *,
+    larger: bool,
+) -> IntArray:
+    sign = at_least(builder, name, left, right, bits, full=full)
+    out = builder.private(f"{name}/chosen", left.rows)
+    chosen = Weighted.wires(out)
+    change = chosen - right if larger else left - chosen
+    builder.multiply(f"{name}_choice", Weighted.wires(sign), left - right, change)
+
+    def fill(z: IntArray) -> None:
+        gain = z[sign] * (left - right).evaluate(z)
+        z[out] = right.evaluate(z) + gain if larger else left.evaluate(z) - gain
+
+    builder.fill(fill)
+    return out
+
+
+def _decomposer(full: bool) -> Decompose:
+    return decompose_fully if full else decompose
+
+
+def _digits(values: IntArray, bits: int) -> IntArray:
+    """The ``bits`` lowest binary digits of each value: int64[n, bits]."""
+    return (values[:, np.newaxis] >> np.arange(bits)) & 1
+
+
+def _width(value: int) -> int:
+    """The least m with -2^m <= value < 2^m."""
+    return value.bit_length() if value >= 0 else (-value - 1).bit_length()
+
+
+def require_fit(name: str, interval: Interval) -> None:
+    """Raises ``StatementError`` (``statement.could_wrap``) unless ``INTEGER_LIMIT`` bounds the interval."""
+    if not -INTEGER_LIMIT < interval[0] <= interval[1] < INTEGER_LIMIT:
+        raise StatementError(
+            "statement.could_wrap",
+            f"{name}: integers from {interval[0]} to {interval[1]} exceed the 62 bits in which equations "
+            "are exact; use fewer bits or rescale the layer",
+        )

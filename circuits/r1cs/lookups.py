@@ -1,0 +1,192 @@
+"""Table lookups by logarithmic derivatives (Haböck, ePrint 2022/1530).
+
+Every value f_i stands in the table t, m_j times as its entry t_j, exactly if
+
+    sum_i 1 / (X - f_i) = sum_j m_j / (X - t_j)
+
+as rational functions: a value outside the table has a pole on the left alone, since fewer than r lookups
+cannot cancel it. The circuit checks the identity at a challenge c that is drawn once f and m are committed.
+A table of several columns is folded with a second challenge g into t_j = t_j1 + g t_j2 + g² t_j3 ..., values
+likewise, and the same holds over the rational functions in g.
+
+Rows: one for a lookup, and one more for each column after the first; one for each row of a table that is
+used, and one for its sum. Columns whose values are proven small anyway are cheaper packed into one integer.
+Wires: as many as rows, and the multiplicities, which are committed.
+
+Soundness error: cleared of its d columns' n + T denominators the identity has degree below
+(n + T) max(1, d - 1), and at the T poles c = t_j an entry's quotient is free: in all at most
+(n + 2 T) max(1, d - 1) / r (Schwartz and Zippel). An honest prover fails where c is one of the poles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.integers import IntArray
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.powers import Powers
+from kernels import FrArray, fr
+from zenerrors import StatementError
+
+# The challenges that identities are checked at, and that columns are folded with.
+POINT, FOLD = 0, 1
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Lookups of the tuples ``values`` / ``scale``, and the wires of their inverses."""
+
+    values: Sequence[Linear]
+    scale: int
+    inverses: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A public table. ``columns``: int64[rows, width], rows in any order.
+
+    Tables of the same name and content are the same; of the same name alone no circuit can have two.
+    It may have any number of users, in any number of circuits. One that nobody uses costs nothing.
+    """
+
+    name: str
+    columns: IntArray
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self is other or (self.name == other.name and np.array_equal(self.columns, other.columns))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def count(self, batches: Sequence[_Batch], z: IntArray) -> IntArray:
+        """How often each row is looked up under the assignment ``z``: int64[rows]."""
+        found = [self.find([value.evaluate(z) // batch.scale for value in batch.values]) for batch in batches]
+        rows = np.concatenate(found)
+        return np.bincount(rows[rows >= 0], minlength=len(self.columns))
+
+    def find(self, values: Sequence[IntArray]) -> IntArray:
+        """The row of each tuple (values[0][i], values[1][i], ..): int64[n], -1 where there is none."""
+        steps, first = self._index
+        keys = np.zeros(len(values[0]), dtype=np.int64)
+        present = np.ones(len(keys), dtype=np.bool_)
+        for (distinct, pairs), value in zip(steps, values, strict=True):
+            place, found = _place(distinct, value)
+            keys, known = _place(pairs, keys * len(distinct) + place)
+            present &= found & known
+        return np.where(present, first[keys], -1)
+
+    @cached_property
+    def _index(self) -> tuple[list[tuple[IntArray, IntArray]], IntArray]:
+        """For each column its distinct values, and those of the keys of the rows so far; for each key after
+        the last column its first row."""
+        steps, keys = [], np.zeros(len(self.columns), dtype=np.int64)
+        for column in self.columns.T:
+            distinct, place = np.unique(column, return_inverse=True)
+            # Keys are numbered anew after each column: they stay below the square of the rows.
+            pairs, keys = np.unique(keys * len(distinct) + place, return_inverse=True)
+            steps.append((distinct, pairs))
+        return steps, np.unique(keys, return_index=True)[1]
+
+
+def _place(ascending: IntArray, values: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Where each value is among the others, or some place, and whether it is there."""
+    place = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return place, ascending[place] == values
+
+
+class Lookups:
+    """All lookups of a circuit. A table's own rows are made once, when the circuit is complete."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self._fold = Powers(builder, FOLD)
+        self._batches: dict[Table, list[_Batch]] = {}
+
+    def look_up(self, name: str, table: Table, values: Sequence[Linear], scale: int = 1) -> None:
+        """Each tuple (values[0], values[1], ..) / scale, row by row, is a row of the table.
+
+        Values and quotient are those of the field: a quotient that is no integer is in no table, and a
+        combination of wires is the integer that it looks like where their bounds keep it below r/2. Values
+        must be fixed before the challenges (``Builder.fixed``): the circuit is refused where they are not.
+        Rows: width.
+        """
+        if len(values) != table.columns.shape[1]:
+            raise StatementError(
+                "statement.table_width",
+                f"{name}: {len(values)} columns do not fit the table {table.name}",
+            )
+        for value in values:
+            self.builder.fixed(name, value)
+        count = values[0].rows
+        folded = values[0]
+        for index, (value, weight) in enumerate(zip(values[1:], self._weights(table)[1:], strict=True), 1):
+            folded += self._weighted(f"{name}/column{index}", value, weight)
+        inverses = self.builder.private(f"{name}/inverse", count)
+        factor = self._point(count).scale(scale) - folded
+        self.builder.multiply(
+            f"{name}/lookup", Linear.wires(inverses), factor, Linear.constant(np.full(count, scale))
+        )
+        if table not in self._batches:
+            self._batches[table] = []
+            self.builder.defer(partial(self._close, table))
+        self._batches[table].append(_Batch(values, scale, inverses))
+        denominator, numerator = factor.csr, fr.from_ints([scale])[0]
+
+        def answer(z: FrArray, threads: int) -> None:
+            z[inverses] = fr.mul(fr.inverse(denominator.multiply(z, threads), threads), numerator, threads)
+
+        self.builder.answer(answer)
+
+    def _weights(self, table: Table) -> IntArray:
+        return self._fold.progression(1, table.columns.shape[1])
+
+    def _weighted(self, name: str, value: Linear, weight: int) -> Linear:
+        """``weight · value``, a row and a wire each."""
+        products = self.builder.private(f"{name}/weighted", value.rows)
+        weights = np.full(value.rows, weight)
+        self.builder.multiply(f"{name}/weighted", value, Linear.wires(weights), Linear.wires(products))
+        matrix = value.csr
+
+        def answer(z: FrArray, threads: int) -> None:
+            z[products] = fr.mul(matrix.multiply(z, threads), z[weight], threads)
+
+        self.builder.answer(answer)
+        return Linear.wires(products)
+
+    def _point(self, count: int) -> Linear:
+        return Linear.wires(np.full(count, self.builder.challenge(POINT)))
+
+    def _close(self, table: Table) -> None:
+        rows, width = table.columns.shape
+        # A table that were used again would be closed again, which the names of its wires forbid.
+        batches = self._batches.pop(table)
+        multiplicity = self.builder.auxiliary(f"{table.name}/multiplicity", rows)
+        quotient = self.builder.private(f"{table.name}/quotient", rows)
+        factor = self._point(rows) - Linear.weighted(self._weights(table), table.columns)
+        lookups = np.concatenate([batch.inverses for batch in batches])
+        self.builder.multiply(
+            f"{table.name}/table", Linear.wires(quotient), factor, Linear.wires(multiplicity)
+        )
+        total = Linear.ones(lookups[np.newaxis]) - Linear.ones(quotient[np.newaxis])
+        self.builder.zero(f"{table.name}/sum", total)
+        self.builder.degree += (len(lookups) + 2 * rows) * max(1, width - 1)
+
+        denominator = factor.csr
+
+        def fill(z: IntArray) -> None:
+            z[multiplicity] = table.count(batches, z)
+
+        def answer(z: FrArray, threads: int) -> None:
+            inverses = fr.inverse(denominator.multiply(z, threads), threads)
+            z[quotient] = fr.mul(inverses, z[multiplicity], threads)
+
+        self.builder.fill(fill)
+        self.builder.answer(answer)

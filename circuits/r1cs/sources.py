@@ -1,0 +1,79 @@
+"""Integers that rows equate with other wires: the sums of a node, before they are rescaled.
+
+Many equations of bounded integers make one of the field: where ``|D_i| < 2^w`` for all i, and n w <= 254,
+
+    sum_i 2^(w i) D_i = 0 in Fr    exactly if every D_i = 0
+
+The sum is below 2^254 < r in absolute value, hence zero as an integer; then D_0 is a multiple of 2^w, hence
+zero, and so on. This is knit encoding (ZENO, section 6.5) where the D_i are sums of wires that are there
+anyway; ``circuits.lowering.encodings`` packs products, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from circuits.graphs.integers import IntArray, Interval
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Knitted, LinearCombinations
+
+# Of 2^254 < r: what slots of a field element can hold together.
+SLOT_BITS = 254
+
+
+def slot_width(left: Interval, right: Interval) -> int:
+    """A w with ``|l - r| < 2^w`` for all l and r of these intervals."""
+    return max(1, left[1] - right[0], right[1] - left[0]).bit_length()
+
+
+class Source(ABC):
+    """``rows`` integers that are proven to lie in ``interval``.
+
+    ``sums``: the combinations of wires that they are, where rows may read them as such. ``short``: they may
+    do so in A and B, where a sum of many wires makes a proving key larger.
+    """
+
+    rows: int
+    interval: Interval
+    sums: LinearCombinations | None
+    short: bool
+
+    @abstractmethod
+    def evaluate(self, z: IntArray) -> IntArray:
+        """The integers under the assignment ``z``, int64[rows]."""
+
+    @abstractmethod
+    def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
+        """Adds rows that say that the integers equal ``other``, which is proven to lie in ``interval``."""
+
+
+class Known(Source):
+    """Sums of wires. ``knit``: as many equations as fit make one row."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        sums: LinearCombinations,
+        interval: Interval,
+        *,
+        knit: bool = False,
+        short: bool = True,
+    ) -> None:
+        self._builder, self._knit, self.short = builder, knit, short
+        self.sums: LinearCombinations = sums
+        self.rows, self.interval = sums.rows, interval
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        return self.sums.evaluate(z)
+
+    def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
+        difference = self.sums - other
+        if self._knit:
+            width = slot_width(self.interval, interval)
+            difference = Knitted(difference, SLOT_BITS // width, width)
+        self._builder.zero(name, difference)
+
+
+def knit_rows(count: int, left: Interval, right: Interval) -> int:
+    """The rows of ``Known.equate`` for so many integers, knit."""
+    return -(-count // (SLOT_BITS // slot_width(left, right)))

@@ -1,0 +1,278 @@
+"""A compiled circuit: its statement, and what is common to all schemes."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from circuits.graphs.integers import IntArray
+from circuits.graphs.tensors import first_index
+from circuits.lowering import Level, Plan
+from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
+from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.r1cs.program import Program
+from circuits.r1cs.tiles import keep
+from circuits.schemes.inputs import described_type
+from kernels import FrArray, fr
+from prover.constraint_system import ConstraintSystem
+from zenerrors import StatementError, TensorError
+
+# Public inputs by the names of their groups, as plain integers.
+Values = dict[str, int | list[int]]
+
+_SAYS_WEIGHTS = {
+    "public": "exactly this network, whose weights are part of the verifying key,",
+    "private": "a network of this architecture and these scales, with some weights in their ranges,",
+    "committed": "the committed network, of this architecture and these scales,",
+}
+_BINDING = {
+    "public": "",
+    "private": " Nothing binds the weights to one network: they may differ from one proof to the next.",
+    "committed": " That its weights are of their types is for the proof of its registration to say.",
+}
+_SAYS_INPUT = {
+    "public": " The input is the one among the public inputs.",
+    "private": "",
+    "committed": " The input is the one that the commitment is to.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit(ABC):
+    """A network, its privacy, the level of DESIGN 5.3 that it was compiled at, and the result.
+
+    ``plan``: how each node is proven, and what else it could have been.
+    """
+
+    typed: TypedGraph
+    level: Level
+    program: Program
+    plan: Plan
+    scheme: ClassVar[str]
+
+    @property
+    def qgraph(self) -> QuantGraph:
+        return self.typed.qgraph
+
+    @property
+    def statement(self) -> ConstraintSystem:
+        return self.program.statement
+
+    @property
+    def layout(self) -> Mapping[str, IntArray]:
+        """The variable indices of every named group of wires, int64 of the group's shape."""
+        return self.statement.layout
+
+    @property
+    @abstractmethod
+    def public_layout(self) -> list[dict[str, Any]]:
+        """What each public input means, in order: JSON-able groups of ``count`` values from ``first``.
+
+        The first of all circuits is ``statement``, any element of Fr: no row reads it, but a proof holds for
+        one value of it alone. It is for the hash of what is claimed, in words and with all circumstances.
+        """
+
+    @property
+    def commitments(self) -> list[str]:
+        """The names of the linked segments: what ``groth16.prove`` takes openings for, in order."""
+        return [segment.name for segment in self.statement.segments if segment.linked]
+
+    @property
+    def network(self) -> bytes:
+        """The SHA-256 of the network, or of its architecture where weights are no part of the circuit."""
+        graph = self.qgraph
+        return (graph if self.typed.weight_privacy == "public" else graph.architecture).digest
+
+    @property
+    def privacy(self) -> dict[str, Privacy]:
+        return {"input": self.typed.input_privacy, "weights": self.typed.weight_privacy}
+
+    @property
+    @abstractmethod
+    def claim(self) -> str:
+        """What the network does, in a sentence with ``{network}`` in it."""
+
+    def quantise_input(self, x: ArrayLike) -> IntArray:
+        """``QuantGraph.quantise_input``."""
+        return self.qgraph.quantise_input(x)
+
+    def describe(self) -> dict[str, Any]:
+        """Architecture, quantisation, privacy, meaning and cost of the circuit, JSON-able. No weights."""
+        graph, statement = self.qgraph, self.statement
+        rows: Counter[str] = Counter()
+        gadgets: Counter[str] = Counter()
+        for block in statement.blocks:
+            # Names of nodes may have slashes themselves: exporters write paths.
+            rows[block.name.rpartition("/")[0]] += block.rows
+            gadgets[block.name] += block.rows
+        return {
+            "scheme": self.scheme,
+            "level": self.level,
+            "meaning": self.meaning,
+            "network": self.network.hex(),
+            "privacy": self.privacy,
+            "architecture": [_architecture(graph, node) for node in graph.nodes],
+            "quantisation": {
+                "input": described_type(graph),
+                "layers": [_types(node) for node in graph.nodes if isinstance(node, Accumulating)],
+            },
+            "public_inputs": self.public_layout,
+            "commitments": self.commitments,
+            "variables": {"public": statement.public, "private": statement.private},
+            "constraints": {
+                "total": statement.constraints,
+                "by_layer": dict(rows),
+                "by_gadget": dict(gadgets),
+            },
+        }
+
+    @property
+    def meaning(self) -> str:
+        """What a proof says, in words."""
+        return self._says_network + _SAYS_INPUT[self.typed.input_privacy]
+
+    @property
+    def _says_network(self) -> str:
+        weights = self.typed.weight_privacy
+        return self.claim.format(network=_SAYS_WEIGHTS[weights]) + _BINDING[weights]
+
+    def keep_matrices(self, most_bytes: int) -> None:
+        """Keep constraints that would be made anew for every proof, as far as ``most_bytes`` go."""
+        keep(self.statement.blocks, most_bytes)
+
+    def checked(self, q: NDArray[np.integer[Any]]) -> IntArray:
+        """``q`` as an input of the network: integers [*input_shape] in [0, 2^bits), int64.
+
+        Raises ``TensorError``: ``input.shape``, ``input.not_integer``, ``input.out_of_range``.
+        """
+        return checked_integers(q, self.qgraph.input_shape, self.qgraph.input_type.top, "input")
+
+    def _layout(self, *groups: dict[str, Any]) -> list[dict[str, Any]]:
+        """``public_layout``, ``groups`` being what follows the statement and the input."""
+        graph = self.qgraph
+        first: list[dict[str, Any]] = [{"name": "statement", "count": 1, "shape": []}]
+        if self.typed.input_privacy == "public":
+            kind = graph.input_type
+            first.append(public_group("input", graph.input_shape, 0, kind.top, asdict(kind)))
+        layout = [*first, *groups]
+        for group in layout:
+            group["first"] = int(self.layout[group["name"]].flat[0]) - 1
+        return layout
+
+    def _shown_input(self, q: IntArray) -> Values:
+        return {"input": q.ravel().tolist()} if self.typed.input_privacy == "public" else {}
+
+    def _listed(self, values: Values, statement: int) -> list[int]:
+        """The public inputs in order, canonical."""
+        listed = [statement]
+        for group in self.public_layout[1:]:
+            value = values[group["name"]]
+            listed += value if isinstance(value, list) else [value]
+        return [value % fr.modulus for value in listed]
+
+    def _witness(self, values: Mapping[str, ArrayLike], statement: int) -> FrArray:
+        z = self.program.witness(values)
+        z[self.layout["statement"]] = fr.from_ints([statement])
+        return z
+
+
+def public_group(
+    name: str, shape: tuple[int, ...], minimum: int, maximum: int, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """One group of public inputs; ``first`` is missing."""
+    return {
+        "name": name,
+        "count": math.prod(shape),
+        "shape": list(shape),
+        "minimum": minimum,
+        "maximum": maximum,
+        **(more or {}),
+    }
+
+
+def checked_integers(q: NDArray[np.integer[Any]], shape: tuple[int, ...], top: int, field: str) -> IntArray:
+    """``q`` as int64[*shape] in [0, top]. Raises ``TensorError`` as ``Circuit.checked``."""
+    q = np.asarray(q)
+    if q.shape != shape:
+        raise TensorError(
+            "input.shape",
+            f"{field} has shape {list(q.shape)}; the circuit takes {list(shape)}",
+            field=field,
+        )
+    if q.dtype.kind not in "iu":
+        raise TensorError("input.not_integer", f"{field} has type {q.dtype}; quantise it first", field=field)
+    bad = first_index((q < 0) | (q > top))
+    if bad is not None:
+        raise TensorError(
+            "input.out_of_range",
+            f"{field}{list(bad)} lies outside the quantised range, [0, {top}]",
+            field=field,
+        )
+    return q.astype(np.int64)
+
+
+def require_known(level: Level, **privacies: Privacy) -> None:
+    """Raises ``StatementError``: ``statement.privacy``, ``statement.level``."""
+    for name, privacy in privacies.items():
+        if privacy not in get_args(Privacy):
+            known = ", ".join(get_args(Privacy))
+            raise StatementError("statement.privacy", f"{name} must be one of {known}", field=name)
+        if privacy == "committed" and level != 5:
+            raise StatementError(
+                "statement.privacy",
+                f"a committed {name.partition('_')[0]} takes level 5: lower levels have no segments",
+                field=name,
+            )
+    if level not in get_args(Level):
+        levels = ", ".join(map(str, get_args(Level)))
+        raise StatementError("statement.level", f"level must be one of {levels}", field="level")
+
+
+def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:
+    """The node's geometry: no weights, biases or types."""
+    shown: dict[str, Any] = {
+        "name": node.name,
+        "operator": type(node).__name__,
+        "reads": list(node.inputs),
+        "shape": list(graph.shapes[node.name]),
+    }
+    for attribute in fields(node):
+        value = getattr(node, attribute.name)
+        if attribute.name == "weight":
+            shown["weights"] = list(value.shape)
+        elif attribute.name not in shown and isinstance(value, int | tuple) and attribute.name != "inputs":
+            shown[attribute.name] = value
+    return shown
+
+
+def _types(node: Accumulating) -> dict[str, Any]:
+    """The public types and scales of a node."""
+    shown: dict[str, Any] = {"name": node.name}
+    kind: WeightType | None = getattr(node, "weight_type", None)
+    if kind is not None:
+        shown["weight"] = {
+            "scale": kind.scale.tolist(),
+            "zero_point": kind.zero_point.tolist(),
+            "bits": kind.bits,
+        }
+        shown["bias_bits"] = getattr(node, "bias_bits")  # noqa: B009  nodes with weights have it
+    if node.rescale is not None:
+        shown["rescale"] = _rescale(node.rescale)
+    return shown
+
+
+def _rescale(rescale: Rescale) -> dict[str, Any]:
+    return {
+        "multiplier": rescale.multiplier.tolist(),
+        "shift": rescale.shift,
+        "output": asdict(rescale.output),
+        "low": rescale.low,
+        "high": rescale.high,
+    }

@@ -1,0 +1,96 @@
+"""What a circuit costs: its constraints by layer and by gadget, its keys, setup and proofs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from circuits.schemes.circuit import Circuit
+from prover.groth16 import memory
+from prover.groth16.cost import Size, Speed, proving_seconds, setup_seconds
+
+
+def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
+    """The costs of ``circuit``, JSON-able. Sizes are in bytes; seconds are estimates for ``speed``'s machine.
+
+    ``layers`` and ``gadgets`` share out all constraints and non-zeros, ``layers`` all variables but the
+    constant one and those that blind segments.
+    """
+    statement = circuit.statement
+    size = Size.of(statement)
+    return {
+        "digest": statement.digest.hex(),
+        "constraints": statement.constraints,
+        "variables": statement.variables,
+        "nonzeros": size.nonzeros,
+        "public_inputs": statement.public,
+        "segments": [asdict(segment) for segment in statement.segments],
+        "layers": _layers(circuit),
+        "ways": _ways(circuit),
+        "gadgets": _gadgets(circuit),
+        "key": {"proving": size.proving_key_bytes, "verifying": size.verifying_key_bytes},
+        "memory": {
+            "setup": memory.setup(size, speed.threads),
+            "proving": memory.proving(size, speed.threads),
+        },
+        "seconds": {
+            "threads": speed.threads,
+            "setup": setup_seconds(size, speed),
+            "proving": proving_seconds(size, speed),
+        },
+    }
+
+
+def _layers(circuit: Circuit) -> list[dict[str, Any]]:
+    """Constraints, variables and non-zeros of every node, and of what is no node, input and output."""
+    statement = circuit.statement
+    operators = {node.name: type(node).__name__ for node in circuit.qgraph.nodes}
+    constraints, nonzeros, variables = Counter[str](), Counter[str](), Counter[str]()
+    for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
+        layer = layer_of(block.name, operators)
+        constraints[layer] += block.rows
+        nonzeros[layer] += int(entries)
+    for name, wires in statement.layout.items():
+        variables[layer_of(name, operators)] += wires.size
+    return [
+        {
+            "name": name,
+            "operator": operators.get(name, ""),
+            "constraints": constraints[name],
+            "variables": variables[name],
+            "nonzeros": nonzeros[name],
+        }
+        for name in dict.fromkeys(["input", *operators, *constraints, *variables])
+    ]
+
+
+def _ways(circuit: Circuit) -> list[dict[str, Any]]:
+    """For each node that has sums the ways to prove it, the chosen one first: what the whole circuit would
+    have with each, all other nodes as they are."""
+    plan = circuit.plan
+    return [
+        {"name": name, "ways": [{"way": str(way), "constraints": rows} for way, rows in ways]}
+        for name, ways in plan.explanation.items()
+    ]
+
+
+def _gadgets(circuit: Circuit) -> list[dict[str, Any]]:
+    """Constraints and non-zeros of every kind of gadget, over all layers."""
+    statement = circuit.statement
+    constraints, nonzeros = Counter[str](), Counter[str]()
+    for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
+        gadget = block.name.rpartition("/")[2]
+        constraints[gadget] += block.rows
+        nonzeros[gadget] += int(entries)
+    return [
+        {"name": name, "constraints": constraints[name], "nonzeros": nonzeros[name]} for name in constraints
+    ]
+
+
+def layer_of(name: str, layers: Iterable[str]) -> str:
+    """The layer that ``name``, ``layer/gadget/part``, belongs to. Layers' own names may have slashes."""
+    parts = name.split("/")
+    prefixes = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((prefix for prefix in prefixes if prefix in layers), parts[0])

@@ -1,0 +1,193 @@
+"""Recognition: whether a network's embedding of the input is near a reference.
+
+The statement: ``match`` is 1 exactly if the squared distance between the embedding e of the input and the
+reference, ``sum_i (e_i - reference_i)^2`` in integers, is at most the public threshold. The network's output
+is the embedding, so it must be a typed tensor, not sums. The reference is public, or committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.integers import IntArray
+from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
+from circuits.quantised import Affine, QuantGraph
+from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.gadgets import at_least, decompose_cost, require_fit
+from circuits.r1cs.linear import Linear, Weighted
+from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
+from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
+from kernels import FrArray
+from zenerrors import StatementError
+
+_SAYS_REFERENCE = {
+    "public": "the reference",
+    "private": "a reference that the prover knows",
+    "committed": "the reference that the commitment is to",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recognition(Circuit):
+    """The circuit of one comparison."""
+
+    reference_privacy: Privacy = "public"
+    scheme = "recognition"
+
+    @property
+    def claim(self) -> str:
+        return (
+            "The prover knows an input of this type whose embedding by {network} is (match = 1) or is not "
+            f"(match = 0) within the threshold of {_SAYS_REFERENCE[self.reference_privacy]}, by the square "
+            "of the distance."
+        )
+
+    @property
+    def privacy(self) -> dict[str, Privacy]:
+        return super().privacy | {"reference": self.reference_privacy}
+
+    @property
+    def embedding(self) -> Affine:
+        """The embedding's type."""
+        return embedding_type(self.qgraph)
+
+    @property
+    def most(self) -> int:
+        """The largest squared distance: thresholds from 0 to it make sense."""
+        return self.qgraph.classes * self.embedding.top**2
+
+    @property
+    def public_layout(self) -> list[dict[str, Any]]:
+        reference = public_group("reference", (self.qgraph.classes,), 0, self.embedding.top)
+        # What the circuit proves: thresholds beyond ``most`` make no sense, and have proofs up to here.
+        limit = (1 << self.most.bit_length()) - 1
+        return self._layout(
+            *([reference] if self.reference_privacy == "public" else []),
+            public_group("threshold", (), 0, limit),
+            public_group("match", (), 0, 1),
+        )
+
+    def embed(self, q: NDArray[np.integer[Any]]) -> IntArray:
+        """The embedding of one input, int64[n]: what a reference is made of."""
+        return self.qgraph.execute(self.checked(q)).logits
+
+    def matches(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> bool:
+        """Whether the squared distance is at most the threshold."""
+        return int(((self.embed(q) - reference) ** 2).sum()) <= threshold
+
+    def values(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> Values:
+        """What a proof shows, by the names of ``public_layout``. Raises ``TensorError``."""
+        given = self._given(q, reference, threshold)
+        shown = self._shown_input(given["input"])
+        if self.reference_privacy == "public":
+            shown |= {"reference": given["reference"].tolist()}
+        return shown | {"threshold": threshold, "match": int(self.matches(q, reference, threshold))}
+
+    def witness(
+        self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int, *, statement: int = 0
+    ) -> FrArray:
+        """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``."""
+        return self._witness(self._given(q, reference, threshold), statement)
+
+    def assign(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> IntArray:
+        """``witness`` as plain integers, int64[variables]."""
+        return self.program.assign(self._given(q, reference, threshold))
+
+    def public_inputs(
+        self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int, *, statement: int = 0
+    ) -> list[int]:
+        """The statement's public inputs in order, as ``public_layout`` describes them."""
+        return self._listed(self.values(q, reference, threshold), statement)
+
+    def _given(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> dict[str, IntArray]:
+        shape = (self.qgraph.classes,)
+        return {
+            "input": self.checked(q).ravel(),
+            "reference": checked_integers(reference, shape, self.embedding.top, "reference"),
+            "threshold": checked_integers(np.array([threshold]), (1,), self.most, "threshold"),
+        }
+
+
+def compile_recognition(
+    qgraph: QuantGraph,
+    *,
+    input_privacy: Privacy = "private",
+    weight_privacy: Privacy = "public",
+    reference_privacy: Privacy = "public",
+    level: Level = 5,
+) -> Recognition:
+    """The circuit of ``qgraph``, whose output is an embedding.
+
+    Linked segments: "model", "input" and "reference", where they are committed. Rows beside the network's:
+    ``bits`` for each entry of the reference and one for its square, the bits of the largest distance for the
+    threshold and about as many for the comparison.
+    Raises ``StatementError`` as ``compile_inference``, and ``statement.embedding`` for sums as output.
+    """
+    require_known(
+        level,
+        input_privacy=input_privacy,
+        weight_privacy=weight_privacy,
+        reference_privacy=reference_privacy,
+    )
+    kind = embedding_type(qgraph)
+    typed, width = TypedGraph(qgraph, input_privacy, weight_privacy), qgraph.classes
+    builder = Builder()
+    begin(builder, typed)
+    tools = arithmetic(builder, level)
+    most = width * kind.top**2
+    require_fit("output/distance", (0, 2 * most))
+    x = input_wires(tools, typed)
+    reference = given(tools, "reference", reference_privacy, width)
+    threshold, match = builder.public("threshold", 1), builder.public("match", 1)
+    tools.ranged("output/reference", Weighted.wires(reference), kind.bits)
+    tools.ranged("output/threshold", Weighted.wires(threshold), most.bit_length())
+    others = Cost.sum(
+        [
+            inputs_cost(typed),
+            Cost.range_checks(kind.bits, width),
+            Cost.range_checks(most.bit_length(), 1),
+            Cost(rows=width + decompose_cost(most.bit_length() + 1, full=level < 2) + 1),
+        ]
+    )
+    plan = best_plan(tools, typed, level, others)
+    values, _ = Lowering(tools, typed, level, plan, x).output()
+
+    difference = values - Linear.wires(reference)
+    square = builder.private("output/square", width)
+    builder.multiply("output/square", difference, difference, Linear.wires(square))
+
+    def fill(z: IntArray) -> None:
+        z[square] = difference.evaluate(z) ** 2
+
+    builder.fill(fill)
+    near = at_least(
+        builder,
+        "output/near",
+        Linear.wires(threshold),
+        Linear.ones(square[np.newaxis]),
+        most.bit_length(),
+        full=level < 2,
+    )
+    builder.zero("output/match", Linear.wires(match) - Linear.wires(near))
+
+    def fill_match(z: IntArray) -> None:
+        z[match] = z[near]
+
+    builder.fill(fill_match)
+    return Recognition(typed, level, builder.program(), plan, reference_privacy)
+
+
+def embedding_type(qgraph: QuantGraph) -> Affine:
+    """The type of the output. Raises ``StatementError`` (``statement.embedding``) where it has none."""
+    kind = qgraph.types[qgraph.output]
+    if kind is None:
+        raise StatementError(
+            "statement.embedding",
+            "recognition compares an embedding in a type of its own: end the network with a ReLU or a clamp",
+        )
+    return kind

@@ -1,0 +1,98 @@
+"""The registration of a model: one proof that all parameters of a commitment are of their types.
+
+Proofs with committed weights (``compile_inference``) link to that commitment entry by entry, and rest on
+this: their own constraints take the ranges of the weights for granted. The commitment begins with the digest
+of the architecture, which every circuit holds against its own: so it is to a whole network, not to numbers
+that another architecture could read otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from circuits.graphs.integers import IntArray
+from circuits.lowering import Plan
+from circuits.lowering.parameters import committed_parameters, digest_limbs
+from circuits.lowering.tables import Tables
+from circuits.quantised import Conv, Dense, QuantGraph
+from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.schemes.circuit import Circuit
+from circuits.schemes.inputs import begin
+from kernels import FrArray
+from zenerrors import StatementError
+
+
+class Registration(Circuit):
+    """The circuit of a registration: no public inputs but the statement's, no secrets but the parameters."""
+
+    scheme = "registration"
+
+    @property
+    def claim(self) -> str:
+        return (
+            "The prover knows what the model's commitment is to: a network of this architecture and these "
+            "scales, every weight and bias of which is of its type."
+        )
+
+    @property
+    def meaning(self) -> str:
+        return self.claim
+
+    @property
+    def public_layout(self) -> list[dict[str, Any]]:
+        return self._layout()
+
+    @property
+    def privacy(self) -> dict[str, Privacy]:
+        return {"weights": "committed"}
+
+    def witness(self, *, statement: int = 0) -> FrArray:
+        """The satisfying assignment, uint64[variables, 4], Montgomery: it holds the weights."""
+        return self._witness({}, statement)
+
+    def public_inputs(self, *, statement: int = 0) -> list[int]:
+        """The statement's public inputs in order, as ``public_layout`` describes them."""
+        return self._listed({}, statement)
+
+
+def parameters(qgraph: QuantGraph) -> IntArray:
+    """What a model's commitment is to: the architecture's digest in limbs, then of each node ``q_w - z_w`` in
+    row-major order and the biases.
+
+    int64[parameters], in the order of the linked segment of every circuit. Raises ``StatementError``
+    (``statement.no_weights``) for a network without any.
+    """
+    parts = [part for node in _nodes(qgraph) for part in (node.centred_weight.ravel(), node.bias)]
+    return np.concatenate([digest_limbs(qgraph.architecture.digest), *parts])
+
+
+def compile_registration(qgraph: QuantGraph) -> Registration:
+    """The circuit of the registration of ``qgraph``; it depends on its architecture only.
+
+    Rows: the range checks of all weights and biases, and the architecture's limbs. Raises ``StatementError``
+    as ``parameters``.
+    """
+    builder = Builder()
+    typed = lower_registration(builder, qgraph)
+    program = builder.program()
+    return Registration(typed, 5, program, Plan({}, program.statement.constraints, {}))
+
+
+def lower_registration(builder: Builder, qgraph: QuantGraph) -> TypedGraph:
+    """Add the constraints of ``compile_registration`` to ``builder``, all but what that defers."""
+    nodes, typed = _nodes(qgraph), TypedGraph(qgraph, "private", "committed")
+    begin(builder, typed)
+    tools = Tables(builder)
+    for node in nodes:
+        committed_parameters(builder, node, tools)
+    return typed
+
+
+def _nodes(qgraph: QuantGraph) -> list[Conv | Dense]:
+    nodes = [node for node in qgraph.nodes if isinstance(node, Conv | Dense)]
+    if not nodes:
+        raise StatementError("statement.no_weights", "the network has no weights to commit to")
+    return nodes

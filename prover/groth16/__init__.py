@@ -1,0 +1,82 @@
+"""Groth16 over BLS12-381 for constraint systems made of blocks.
+
+    system = ConstraintSystem(public, private, blocks)
+    proving_key = setup(system)
+    proof = prove(proving_key, system, witness)
+    verdict = verify(proving_key.verifying_key, public_inputs, proof)
+
+With segments, ``setup`` takes a ``CommitmentKey`` where they are linked, ``prove`` the openings and an
+``answer`` to the challenges, ``verify`` the commitments.
+
+The rooms: ``qap`` (the polynomials of a constraint system), ``commitment``, ``trusted_setup``, ``proving``,
+``native`` (verification with the kernels), ``proving_key``; ``point_arrays`` (untrusted points); ``backends``
+(where sums are computed); ``ceremony`` (setup by several parties, from ``powers_of_tau``); ``cost`` and
+``memory`` (what all this takes); ``iden3`` (snarkjs and circom); ``reference``, slow and independent. The
+verifier's half is ``verifier.groth16``.
+docs/groth16.md has the formulas, docs/formats.md the bytes.
+
+Names are loaded when they are first used: a command that only verifies does without the prover.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from base.progress import Progress
+    from prover.groth16.commitment import CommitmentKey, Opening
+    from prover.groth16.native import verify, verify_batch
+    from prover.groth16.proving import Answer, prove
+    from prover.groth16.proving_key import ProvingKey
+    from prover.groth16.trusted_setup import setup
+    from verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
+    from verifier.groth16.proof import Proof
+    from verifier.groth16.verdict import REASONS, Verdict
+    from verifier.groth16.verification import Claim
+    from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+
+_HOMES = {
+    "base.progress": ("Progress",),
+    "prover.groth16.commitment": ("CommitmentKey", "Opening"),
+    "prover.groth16.native": ("verify", "verify_batch"),
+    "prover.groth16.proving": ("Answer", "prove"),
+    "prover.groth16.proving_key": ("ProvingKey",),
+    "prover.groth16.trusted_setup": ("setup",),
+    "verifier.groth16.opening": ("Revealed", "check_opening", "check_sum", "sum_blindings"),
+    "verifier.groth16.proof": ("Proof",),
+    "verifier.groth16.verdict": ("REASONS", "Verdict"),
+    "verifier.groth16.verification": ("Claim",),
+    "verifier.groth16.verifying_key": ("SegmentKey", "VerifyingKey"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(module), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "REASONS",
+    "Answer",
+    "Claim",
+    "CommitmentKey",
+    "Opening",
+    "Progress",
+    "Proof",
+    "ProvingKey",
+    "Revealed",
+    "SegmentKey",
+    "Verdict",
+    "VerifyingKey",
+    "check_opening",
+    "check_sum",
+    "prove",
+    "setup",
+    "sum_blindings",
+    "verify",
+    "verify_batch",
+]

@@ -1,0 +1,120 @@
+"""Proofs and keys on the processor's kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from base.progress import Progress
+from base.randomness import Secrets
+from kernels import FrArray, Group, WordArray, fr, g1, g2
+from kernels import Progress as Fraction
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import qap
+from prover.groth16.proving_key import ProvingKey
+
+
+class CpuBackend:
+    """``prover.groth16.backends.Backend`` on ``threads`` threads."""
+
+    name = "cpu"
+
+    def prove(
+        self, key: ProvingKey, statement: ConstraintSystem, z: FrArray, threads: int, report: Progress
+    ) -> CpuSession:
+        return CpuSession(key, statement, z, threads, report)
+
+    def fixed_base(
+        self, group: Group, scalars: FrArray, threads: int, progress: Fraction | None
+    ) -> WordArray:
+        return group.fixed_base(group.generator, scalars, threads=threads, progress=progress)
+
+    def multiply(
+        self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Fraction | None
+    ) -> WordArray:
+        return group.mul(points, scalar, threads=threads, progress=progress)
+
+
+CPU: Final = CpuBackend()
+
+
+class CpuSession:
+    """``prover.groth16.backends.Session``: each sum is computed when it is asked for."""
+
+    def __init__(
+        self, key: ProvingKey, statement: ConstraintSystem, z: FrArray, threads: int, report: Progress
+    ) -> None:
+        self._key = key
+        self._statement = statement
+        self._z = z
+        self._threads = threads
+        self._report = report
+        self._secret = Secrets()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._secret.__exit__(kind, error, trace)
+
+    def committed(self, segment: int) -> tuple[WordArray, WordArray]:
+        part = self._statement.segment_ranges[segment]
+        bases = self._key.committed(part)
+        with Secrets() as secret:
+            values = _gather(self._z, self._key.present(part), secret)
+            return (
+                g1.msm(self._key.segments[bases], values, threads=self._threads),
+                g1.msm(self._key.knowledge[bases], values, threads=self._threads),
+            )
+
+    def linked(self, segment: int, blinding: FrArray) -> WordArray:
+        part = self._statement.segment_ranges[segment]
+        with Secrets() as secret:
+            scalars = secret(np.concatenate([self._z[part], blinding[None]]))
+            return g1.msm(self._key.linked(segment), scalars, threads=self._threads)
+
+    def quotient_sum(self) -> WordArray:
+        with Secrets() as secret:
+            h = self._quotient(secret)
+            return self._sum(g1, self._key.quotient, h, "msm_quotient")
+
+    def _quotient(self, keep: Secrets) -> FrArray:
+        """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
+        statement, log_size = self._statement, qap.log_domain_size(self._statement)
+        self._report("constraints", 0.0)
+        a, b, c = statement.evaluate(self._z, self._threads, length=1 << log_size)
+        keep(a)
+        with Secrets() as secret:
+            secret(b)
+            secret(c)
+            row = fr.first_unsatisfied(a, b, c, self._threads)
+            if row is not None:
+                raise statement.unsatisfied(row)
+            anchored = statement.anchored
+            a[statement.constraints :][: len(anchored)] = secret(self._z[anchored])
+            self._report("constraints", 1.0)
+            qap.quotient(a, b, c, log_size, self._threads, self._report)
+        return a
+
+    def witness_sum(self, section: str) -> WordArray:
+        bases, group = getattr(self._key, section), g2 if section == "b_g2" else g1
+        with Secrets() as secret:
+            scalars = _gather(self._z, self._key.variables(section, self._statement), secret)
+            return self._sum(group, bases, scalars, f"msm_{section}")
+
+    def _sum(self, group: Group, bases: WordArray, scalars: FrArray, stage: str) -> WordArray:
+        progress = partial(self._report, stage)
+        return self._secret(group.msm(bases, scalars, threads=self._threads, progress=progress))
+
+
+def _gather(z: FrArray, variables: NDArray[np.integer], secret: Secrets) -> FrArray:
+    """``z[variables]``, for ascending variables: a view where they are a run, else a copy to be erased."""
+    if len(variables) == 0 or int(variables[-1]) - int(variables[0]) + 1 == len(variables):
+        return z[int(variables[0]) :][: len(variables)] if len(variables) else z[:0]
+    return secret(z[variables])

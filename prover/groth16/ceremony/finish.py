@@ -1,0 +1,77 @@
+"""From the last state to the key."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from base.progress import Progress
+from kernels import g1, g2
+from prover.constraint_system import ConstraintSystem
+from prover.groth16.ceremony.state import State
+from prover.groth16.ceremony.verification import verify
+from prover.groth16.powers_of_tau import PowersOfTau
+from prover.groth16.proving_key import ProvingKey
+from verifier.groth16.setup_transcript import require_people
+from verifier.groth16.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey, VerifyingKey
+
+
+def finish(
+    state: State,
+    statement: ConstraintSystem,
+    powers: PowersOfTau,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> ProvingKey:
+    """The key that the contributions made, once ``verify`` finds nothing wrong with ``state``.
+
+    It is labelled "ceremony" if the powers of tau had contributors as well (``read_ptau`` verifies), else
+    "development". Stages: those of ``verify``.
+    Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verify`` raises).
+    """
+    require_people(state.people)
+    verify(state, statement, powers, threads=threads, progress=progress)
+    committed = len(state.segments)
+    present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))
+    return ProvingKey(
+        verifying_key(state),
+        state.beta_g1,
+        state.delta_g1,
+        state.a_columns,
+        state.a,
+        state.b_columns,
+        state.b_g1,
+        state.b_g2,
+        np.flatnonzero(~present).astype(np.uint32) + np.uint32(len(state.ic)),
+        state.private[present[committed:]],
+        state.quotient,
+        state.segments[present[:committed]],
+        state.knowledge[present[:committed]],
+        state.links,
+    )
+
+
+def verifying_key(state: State) -> VerifyingKey:
+    """The verifying key that the contributions in ``state`` came to, at least one, as ``finish`` labels it.
+
+    Whether they are contributions to the right start, ``verify`` tells.
+    """
+    secrets_g2, hashes = state.chain
+    delta, *others = (g2.compress(point) for point in secrets_g2)
+    sigma, k = others[: len(state.shapes)], iter(others[len(state.shapes) :])
+    return VerifyingKey(
+        CEREMONY if state.powers_contributions else DEVELOPMENT,
+        state.statement_digest,
+        g1.compress(state.alpha_g1),
+        g2.compress(state.beta_g2),
+        g2.compress(g2.generator),
+        delta,
+        tuple(g1.compress(point) for point in state.ic),
+        state.challenges,
+        tuple(
+            SegmentKey(shape.size, point, (next(k), next(k)) if shape.linked else None)
+            for shape, point in zip(state.shapes, sigma, strict=True)
+        ),
+        g1.compress(state.basis[1]) if len(state.basis) else None,
+        hashes,
+    )

@@ -1,0 +1,189 @@
+"""The Groth16 prover (ePrint 2016/260, section 3.2).
+
+Not constant-time in the witness: timings are for the owner of the witness only. Arrays that hold values
+derived from it are zeroed before the call returns or raises; the witness itself belongs to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from base.parallel import copied, equal
+from base.progress import Progress, silent
+from base.randomness import Secrets, random_elements
+from kernels import FrArray, Group, fr, g1, g2
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import backends, qap
+from prover.groth16.backends import Session
+from prover.groth16.commitment import Opening
+from prover.groth16.native import NATIVE
+from prover.groth16.proving_key import WITNESS_SECTIONS, Points, ProvingKey
+from verifier.groth16 import transcript
+from verifier.groth16.proof import Proof
+from zenerrors import StatementError
+
+Answer = Callable[[FrArray, FrArray], None]
+"""``answer(z, challenges)`` completes the witness z, uint64[variables, 4], in place, once the challenges,
+uint64[challenges, 4], are known: it writes private variables that depend on them, and no others."""
+
+
+def prove(
+    proving_key: ProvingKey,
+    statement: ConstraintSystem,
+    witness: FrArray,
+    *,
+    openings: Sequence[Opening] = (),
+    answer: Answer | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Proof:
+    """A proof that ``witness`` (uint64[variables, 4], Montgomery, z[0] = 1) satisfies ``statement``.
+
+    The witness holds public inputs, segments, and the private variables that do not depend on challenges;
+    ``answer`` computes the others. Challenges and blinding variables are set here, whatever stands in their
+    places. ``openings``: for each linked segment, in order, a commitment to its values.
+
+    Every call draws fresh blinding factors: two proofs of one witness share no group element.
+    Stages: "load key" where a GPU has not got it yet, "commit" where there are segments, then "constraints",
+    "quotient", "msm_quotient", "msm_private", "msm_a", "msm_b_g1", "msm_b_g2".
+
+    Peak memory beside statement and witness, for n rows (a power of two) and v variables, in bytes: 32 n that
+    the process keeps for the next proof, and 32 v more with segments, for a copy of the witness; then 96 n up
+    to the quotient, or the key with what its last sums take, ``prover.groth16.memory.proving`` has which.
+
+    Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
+    ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
+    missing or open to other values, ``statement.answer`` where ``answer`` changes more than it may,
+    ``statement.unsatisfied`` (the message names the first row that fails); ``ResourceError`` as
+    ``prover.groth16.backends`` has it; and what ``answer`` and ``progress`` raise.
+    """
+    report = progress or silent
+    if proving_key.statement_digest != statement.digest:
+        raise StatementError(
+            "statement.key_mismatch",
+            "the proving key was made for another statement: run setup for this one, or load its own key",
+            field="proving_key",
+        )
+    statement.check_shape(witness)
+    with Secrets() as secret:
+        if statement.segments:
+            witness = secret(copied(witness, threads))
+        backend = backends.chosen()
+        with backend.prove(proving_key, statement, witness, threads, report) as session:
+            commit = _NOTHING
+            if statement.segments:
+                commit = _commit(session, proving_key, statement, witness, openings, answer, threads, report)
+            if not np.array_equal(witness[0], qap.element(1)):
+                raise StatementError(
+                    "statement.witness_constant",
+                    "the witness must begin with the constant 1",
+                    field="witness",
+                )
+            sum_c = secret(session.quotient_sum())
+            sums = {name: secret(session.witness_sum(name)) for name in WITNESS_SECTIONS}
+            elements = _blind(proving_key, sums, secret(g1.add(sum_c, sums["private"])))
+    return Proof(*elements, *commit)
+
+
+Committed = tuple[tuple[bytes, ...], tuple[bytes, ...], tuple[bytes, ...]]
+"""The ``segments``, ``knowledge`` and ``links`` of a proof."""
+
+_NOTHING: Committed = (), (), ()
+
+
+def _commit(
+    session: Session,
+    key: ProvingKey,
+    statement: ConstraintSystem,
+    z: FrArray,
+    openings: Sequence[Opening],
+    answer: Answer | None,
+    threads: int,
+    report: Progress,
+) -> Committed:
+    """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
+    linked = sum(segment.linked for segment in statement.segments)
+    if len(openings) != linked:
+        raise StatementError(
+            "statement.openings",
+            f"{linked} segments are linked, {len(openings)} openings were given",
+            field="openings",
+        )
+    for opening in openings:
+        opening.check()
+    segments, knowledge, links = _commit_segments(session, statement, z, openings, report)
+    commitments = [opening.commitment for opening in openings]
+    _check_links(key, segments, links, commitments)
+    public = slice(1, 1 + statement.public)
+    drawn = transcript.challenges(
+        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, statement.challenges
+    )
+    z[public.stop : statement.instance] = challenges = fr.from_ints(drawn)
+    if answer is not None:
+        fixed = z[: statement.first_private]
+        with Secrets() as secret:
+            before = secret(copied(fixed, threads))
+            answer(z, challenges)
+            unchanged = equal(before, fixed, threads)
+        if not unchanged:
+            raise StatementError(
+                "statement.answer",
+                "answer changed what was fixed before the challenges: it may write private variables only",
+                field="answer",
+            )
+    report("commit", 1.0)
+    return tuple(segments), tuple(knowledge), tuple(links)
+
+
+def _commit_segments(
+    session: Session, statement: ConstraintSystem, z: FrArray, openings: Sequence[Opening], report: Progress
+) -> tuple[list[bytes], list[bytes], list[bytes]]:
+    """Draw the blinding variables of ``z`` in place; D and σD of each segment, π of each linked one."""
+    segments, knowledge, links = [], [], []
+    remaining = iter(openings)
+    for index, part in enumerate(statement.segment_ranges):
+        report("commit", index / len(statement.segments))
+        with Secrets() as secret:
+            z[part.stop - 1] = secret(random_elements(1))[0]
+        commitment, known = session.committed(index)
+        segments.append(g1.compress(commitment[None]))
+        knowledge.append(g1.compress(known[None]))
+        if statement.segments[index].linked:
+            links.append(g1.compress(session.linked(index, next(remaining).blinding)[None]))
+    return segments, knowledge, links
+
+
+def _check_links(
+    key: ProvingKey, segments: Sequence[bytes], links: Sequence[bytes], commitments: Sequence[bytes]
+) -> None:
+    """e(D, k_1) · e(cm, k_2) = e(π, 1) for each link, so that a wrong opening is named and not proved."""
+    read = NATIVE.decode_g1
+    for (index, k_1, k_2), link, commitment in zip(
+        key.verifying_key.prepared(NATIVE).links, links, commitments, strict=True
+    ):
+        left = [(read(segments[index]), k_1), (read(commitment), k_2)]
+        if not NATIVE.products_agree(left, [(read(link), NATIVE.generator_g2)]):
+            raise StatementError(
+                "statement.openings",
+                f"the opening for segment {index} does not open its commitment to the segment's values",
+                field="openings",
+            )
+
+
+def _blind(key: ProvingKey, sums: Mapping[str, Points], sum_c: Points) -> tuple[bytes, bytes, bytes]:
+    """A = α + Σ z_j A_j + rδ, B = β + Σ z_j B_j + sδ, C = Σ private + h + sA + rB − rsδ, r and s fresh."""
+    one = qap.element(1)
+    with Secrets() as secret:
+
+        def combine(group: Group, points: list[Points], *scalars: FrArray) -> Points:
+            return group.msm(secret(np.concatenate(points)), secret(np.stack(scalars)))[None]
+
+        r, s = secret(random_elements(2))
+        a = combine(g1, [key.alpha_g1, sums["a"][None], key.delta_g1], one, one, r)
+        b = combine(g2, [key.beta_g2, sums["b_g2"][None], key.delta_g2], one, one, s)
+        b_g1 = secret(combine(g1, [key.beta_g1, sums["b_g1"][None], key.delta_g1], one, one, s))
+        minus_rs = secret(fr.neg(secret(fr.mul(r, s))))
+        c = combine(g1, [sum_c[None], a, b_g1, key.delta_g1], one, s, r, minus_rs)
+    return g1.compress(a), g2.compress(b), g1.compress(c)

@@ -1,0 +1,83 @@
+"""What is secret goes into the store sealed for its place: ``model:mdl_1``, ``input:prf_1``, and so on."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prover.groth16 import Opening
+
+if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
+    from service.runtime import Runtime
+    from service.storage.tables import Model
+
+Integers = NDArray[np.int64]
+
+_OPENING: Final = ".opening"
+
+
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """Integers, int64 of any shape, and the opening of their commitment if they have one."""
+
+    values: Integers
+    opening: Opening | None = None
+
+
+def put(runtime: Runtime, place: str, data: bytes) -> str:
+    """Seal bytes and store them. Their digest in the store."""
+    return runtime.store.put(runtime.vault.seal(data, place))
+
+
+def get(runtime: Runtime, place: str, digest: str) -> bytes:
+    """What ``put`` stored. Raises ``FileFormatError``."""
+    return runtime.vault.open(runtime.store.get(digest), place)
+
+
+def of_upload(tenant_id: str, sha256: str) -> str:
+    """The place that an upload is sealed for."""
+    return f"upload:{tenant_id}:{sha256}"
+
+
+def put_secrets(runtime: Runtime, place: str, secrets: Mapping[str, Secret]) -> str:
+    """``put`` for secrets by name."""
+    return put(runtime, place, pack(secrets))
+
+
+def get_secrets(runtime: Runtime, place: str, digest: str) -> dict[str, Secret]:
+    """What ``put_secrets`` stored. Raises ``FileFormatError``."""
+    return unpack(get(runtime, place, digest))
+
+
+def open_network(runtime: Runtime, model: Model) -> bytes:
+    """The quantised network. Raises ``FileFormatError``."""
+    return get(runtime, f"model:{model.id}", model.quantised)
+
+
+def pack(secrets: Mapping[str, Secret]) -> bytes:
+    """Secrets by name as bytes, not sealed."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, secret in secrets.items():
+        arrays[name] = secret.values
+        if secret.opening is not None:
+            arrays[name + _OPENING] = np.frombuffer(secret.opening.to_bytes(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> dict[str, Secret]:
+    """The inverse of ``pack``."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = dict(archive)
+    secrets = {}
+    for name, values in arrays.items():
+        if not name.endswith(_OPENING):
+            opening = arrays.get(name + _OPENING)
+            secrets[name] = Secret(values, None if opening is None else Opening.from_bytes(opening.tobytes()))
+    return secrets

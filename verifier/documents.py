@@ -1,0 +1,527 @@
+"""The documents that are handed on: statements, proofs, keys, openings and receipts.
+
+Each has one meaning however it is spelled out in JSON: unknown fields, numbers for strings, upper-case hex
+and fields given twice are refused, so that whatever a document's hash does not cover cannot be there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+import rfc8785
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from verifier.document import parse_json
+from verifier.points import SCALAR_MODULUS
+from zenerrors import FileFormatError
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("control characters and unassigned ones are not allowed")
+    return text
+
+
+def _moment(text: str) -> str:
+    """Months end at 12, and February at 28 or 29."""
+    try:
+        datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z")
+    except ValueError:
+        raise ValueError("there is no such moment") from None
+    return text
+
+
+Scheme = Literal["registration", "inference", "recognition", "accuracy"]
+Kind = Literal["input", "reference", "dataset"]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.", examples=["5d" * 32])]
+Scalar = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-f]{64}$", description="A field element, big-endian hex.", examples=["0d" * 32]),
+]
+Point = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-f]{96}$", description="A compressed point of G1 in hex.", examples=["8f" * 48]),
+]
+PointG2 = Annotated[
+    str,
+    Field(pattern=r"^[0-9a-f]{192}$", description="A compressed point of G2 in hex.", examples=["8f" * 96]),
+]
+Time = Annotated[
+    str,
+    Field(
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+        description="RFC 3339, UTC, whole seconds.",
+        examples=["2026-11-22T10:00:00Z"],
+    ),
+    AfterValidator(_moment),
+]
+MOST_INTEGER: Final = (1 << 53) - 1
+"""The largest integer of a document, which programs in any language read exactly (RFC 8785)."""
+# Not Literal, for which 1.0 and true pass as well.
+One = Annotated[int, Field(ge=1, le=1)]
+Two = Annotated[int, Field(ge=2, le=2)]
+Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
+# One complaint about a list or an object is enough: to collect them all takes a thousand times its memory.
+Numbers = Annotated[list[int], Field(fail_fast=True)]
+Integer = Annotated[int, Field(ge=-MOST_INTEGER, le=MOST_INTEGER)]
+Integers = Annotated[list[Integer], Field(fail_fast=True)]
+Values = Annotated[dict[Name, Integer | Integers], Field(fail_fast=True)]
+Size = Annotated[int, Field(ge=1, le=MOST_INTEGER)]
+
+MOST_SHARDS: Final = 1 << 16
+MOST_COMMITTED: Final = 1 << 24
+"""Values of an input or a shard: none of more has a circuit that anybody could prove."""
+MOST_AXES: Final = 16
+MOST_CHALLENGE: Final = 200
+MOST_NAMES: Final = 16
+"""Of values, and of commitments, in one statement."""
+MOST_SENTENCES: Final = 32
+"""That a statement does not say."""
+MOST_FAULTS: Final = 100
+"""That are looked at one by one. There are more only where an object has as many unknown fields."""
+
+DocumentKind = TypeVar("DocumentKind", bound=BaseModel)
+
+
+Challenge = Annotated[
+    str, Field(min_length=1, max_length=MOST_CHALLENGE, examples=["for Ada"]), AfterValidator(_printable)
+]
+
+
+class Document(BaseModel):
+    """Immutable, exact: nothing is converted, nothing is ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class KeyReference(Document):
+    """Which verification key a proof is for. ``id`` covers the key and what it means (``key_id``)."""
+
+    id: Digest
+    setup: str = Field(
+        examples=["development"], description="Who made the key: `development`, one party; or a ceremony."
+    )
+
+
+class Opening(Document):
+    """``Revealed.to_json``: shows a commitment to be one to values that the reader knows."""
+
+    format: Literal["zenserve opening"] = Field(description="What this document is.")
+    version: One = Field(description="Of the format.", examples=[1])
+    curve: Literal["bls12381"] = Field(description="The one that all points are on.")
+    blinding: Scalar
+    quotient: Point
+    tau_g2: PointG2
+
+
+class Shard(Document):
+    """A part of a dataset, proven on its own.
+
+    ``dataset``: the commitment to its samples and labels; ``correct``: to how many of them the network gets
+    right; ``opening``: of ``dataset``, where the dataset is public.
+    """
+
+    size: Size = Field(description="How many samples are in it.", examples=[100])
+    dataset: Point
+    correct: Point
+    opening: Opening | None = Field(default=None, description="Of `dataset`, where the dataset is public.")
+
+
+class Dataset(Document):
+    """What an accuracy is about. ``sha256``: its content (``verifier.datasets``), null where it is private.
+
+    ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
+    ``blinding``: the sum of the blinding factors of all ``correct``, which opens their sum to the total.
+    """
+
+    sha256: Digest | None = Field(description="Of its content; null where it is private.")
+    size: Size = Field(description="How many samples it has.", examples=[100])
+    picked_for: Point | None = Field(description="The commitment of the model that was there before it.")
+    shards: list[Shard] = Field(
+        min_length=1,
+        max_length=MOST_SHARDS,
+        fail_fast=True,
+        description="Its parts, each with a proof of its own.",
+    )
+    blinding: Scalar
+
+    @model_validator(mode="after")
+    def _opened_if_public(self) -> Self:
+        if any((shard.opening is None) != (self.sha256 is None) for shard in self.shards):
+            raise ValueError("the shards of a public dataset, and no others, have openings")
+        return self
+
+
+class Statement(Document):
+    """What a proof says. Made by ``words.make_statement``; its hash is a public input of the proof."""
+
+    format: Literal["zenserve statement"] = Field(
+        default="zenserve statement", description="What this document is."
+    )
+    version: One = Field(default=1, description="Of the format.", examples=[1])
+    scheme: Scheme = Field(description="What kind of claim it is.", examples=["inference"])
+    claim: str = Field(
+        description="What is claimed, in words that verifiers make again.", examples=["The label is 7."]
+    )
+    network: Digest = Field(description="The network, or its architecture where the weights are committed.")
+    values: Values = Field(
+        max_length=MOST_NAMES,
+        description="The public values by name; flat lists, row-major.",
+        examples=[{"label": 7}],
+    )
+    commitments: dict[Name, Point] = Field(
+        max_length=MOST_NAMES,
+        fail_fast=True,
+        description="What is hidden and fixed: model, input, reference.",
+    )
+    dataset: Dataset | None = Field(
+        description="What an accuracy is on; null in other schemes.", examples=[None]
+    )
+    parent: Point | None = Field(description="The commitment of the model that this one is a version of.")
+    verification_key: KeyReference = Field(description="The key that the proof verifies with.")
+    challenge: Challenge | None = Field(description="From whoever asked for the proof, against replay.")
+    made_at: Time
+    does_not_say: list[str] = Field(
+        max_length=MOST_SENTENCES,
+        fail_fast=True,
+        description="In sentences, what is not claimed.",
+        examples=[["Who made the input, and when."]],
+    )
+
+    @model_validator(mode="after")
+    def _of_one_scheme(self) -> Self:
+        if (self.dataset is None) == (self.scheme == "accuracy"):
+            raise ValueError("dataset is for the scheme accuracy, and only for it")
+        if self.parent is not None and self.scheme != "registration":
+            raise ValueError("parent is for the scheme registration only")
+        return self
+
+    @property
+    def sha256(self) -> bytes:
+        """Of the canonical form, 32 bytes."""
+        return hashlib.sha256(canonical(self)).digest()
+
+    @property
+    def scalar(self) -> int:
+        """The public input ``statement``: the hash's first 31 bytes, big-endian, below the group order."""
+        return int.from_bytes(self.sha256[:31], "big")
+
+
+class ProofDocument(Document):
+    """A proof to hand on. With the key file it names, it is all that a verifier needs."""
+
+    format: Literal["zenserve proof"] = Field(default="zenserve proof", description="What this document is.")
+    version: Two = Field(default=2, description="Of the format.", examples=[2])
+    statement: Statement = Field(description="What is proven.")
+    statement_sha256: Digest
+    proofs: list[
+        Annotated[str, Field(pattern="^([0-9a-f]{2})*$", max_length=4096, examples=["9a" * 192])]
+    ] = Field(
+        min_length=1,
+        max_length=MOST_SHARDS,
+        fail_fast=True,
+        description="One in hex, or one for each shard.",
+    )
+
+    @classmethod
+    def of(cls, statement: Statement, proofs: list[bytes]) -> ProofDocument:
+        return cls(
+            statement=statement,
+            statement_sha256=statement.sha256.hex(),
+            proofs=[proof.hex() for proof in proofs],
+        )
+
+
+class Expected(Document):
+    """What a verifier knows from elsewhere: commitments in hex, and the challenge that they gave."""
+
+    model: Point | None = Field(
+        default=None, description="The commitment to the model.", examples=["8f" * 48]
+    )
+    input: Point | None = Field(
+        default=None, description="The commitment to the input.", examples=["8f" * 48]
+    )
+    reference: Point | None = Field(
+        default=None, description="The commitment to the reference.", examples=["8f" * 48]
+    )
+    challenge: Challenge | None = Field(
+        default=None, description="The text that you gave.", examples=["for Ada"]
+    )
+
+
+class KeyFile(Document):
+    """A verification key and what it means: ``key`` as ``VerifyingKey.to_json``, ``circuit`` as described.
+
+    ``transcript``: as ``verifier.groth16.setup_transcript`` checks it.
+    """
+
+    id: Digest
+    setup: str = Field(
+        description="Who made the key: `development`, one party; or a ceremony.", examples=["development"]
+    )
+    key: dict[str, Any] = Field(
+        description="The key: its points in hex, by name.", examples=[{"curve": "bls12381"}]
+    )
+    circuit: dict[str, Any] = Field(
+        description="What the key proves: scheme, architecture, quantisation, public inputs.",
+        examples=[{"scheme": "inference"}],
+    )
+    transcript: dict[str, Any] | None = Field(
+        default=None,
+        description="How the contributions of a ceremony came to the key's secrets; null where none did, or"
+        " where it is not shown. The id does not cover it.",
+        examples=[None],
+    )
+
+    @property
+    def reference(self) -> KeyReference:
+        return KeyReference(id=self.id, setup=self.setup)
+
+
+class Group(BaseModel):
+    """Public inputs of one name: ``count`` of them from ``first``; a plain number where ``shape`` is []."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    name: str
+    first: int
+    count: Size
+    shape: Numbers
+    minimum: int = 0
+    maximum: int = SCALAR_MODULUS - 1
+    scale: float | None = None
+    zero_point: int = 0
+
+    def real(self, numbers: Sequence[int]) -> list[float] | None:
+        """What its integers stand for, ``scale (q - zero_point)``; None where no scale is known."""
+        return None if self.scale is None else [self.scale * (q - self.zero_point) for q in numbers]
+
+    def numbers(self, value: int | list[int]) -> list[int]:
+        """The group's values as a list. Raises ``ValueError`` where they are not of its count and range."""
+        if isinstance(value, list) != (self.shape != []):
+            raise ValueError(f"values.{self.name} must be {'a list' if self.shape else 'a number'}")
+        numbers = value if isinstance(value, list) else [value]
+        if len(numbers) != self.count:
+            raise ValueError(f"values.{self.name} must have {self.count} numbers, not {len(numbers)}")
+        if any(not self.minimum <= number <= self.maximum for number in numbers):
+            raise ValueError(f"values.{self.name} must lie in [{self.minimum}, {self.maximum}]")
+        return numbers
+
+
+_COUNT = Group(name="", first=0, count=1, shape=[], minimum=0, maximum=(1 << 63) - 1)
+
+
+class InputType(BaseModel):
+    """How a network's input is quantised: ``real = scale (q - zero_point)``, 0 <= q < 2^bits."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    shape: Annotated[list[Size], Field(max_length=MOST_AXES, fail_fast=True)]
+    scale: float = Field(gt=0, allow_inf_nan=False)
+    zero_point: Integer
+    bits: int = Field(ge=1, le=32)
+
+    @property
+    def limbs(self) -> list[int]:
+        """What a commitment to inputs of this type begins with: the SHA-256 of the type's canonical text as
+        five integers of 52 bits, lowest first.
+        """
+        number = int.from_bytes(hashlib.sha256(canonical(self)).digest(), "big")
+        return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
+
+
+class Quantisation(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    input: InputType
+
+
+_PARTS: Final[Mapping[Scheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
+    "registration": (("model",), [()]),
+    "inference": (("model", "input"), [("label",), ("label", "logits"), ("top",)]),
+    "recognition": (("model", "input", "reference"), [("threshold", "match")]),
+    "accuracy": (("model", "dataset", "correct"), [("size",)]),
+}
+"""Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
+
+
+class Description(BaseModel):
+    """What verification reads of a circuit's description (``Circuit.describe``); the rest is for people.
+
+    ``commitments``: the linked segments in order. Of accuracies ``batch``, the samples that fit a shard, and
+    ``classes``, the label that no network gives.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    scheme: Scheme
+    meaning: str
+    network: Digest
+    commitments: list[Literal["model", "input", "reference", "dataset", "correct"]] = Field(fail_fast=True)
+    public_inputs: list[Group] = Field(min_length=1, fail_fast=True)
+    quantisation: Quantisation
+    batch: Size | None = None
+    classes: Size | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """Of its scheme, so that there are words for it, and a value for each public input."""
+        first = 0
+        for group in self.public_inputs:
+            if group.first != first:
+                raise ValueError(f"public_inputs: {group.name} begins at {group.first}, not {first}")
+            first += group.count
+        if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
+            raise ValueError("public_inputs: the first must be the statement")
+        outside, shown = _PARTS[self.scheme]
+        names = [group.name for group in self.public_inputs[1:]]
+        given = [name for name in ("input", "reference") if name in outside and name in names]
+        if names[: len(given)] != given or tuple(names[len(given) :]) not in shown:
+            raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
+        if self.commitments != [name for name in outside if name in self.commitments]:
+            raise ValueError(f"commitments: the scheme {self.scheme} has {', '.join(outside)}, in this order")
+        if both := set(given).intersection(self.commitments):
+            raise ValueError(f"commitments: {both.pop()} is public, too")
+        if any((self.committed_values(name) or 0) > MOST_COMMITTED for name in self.commitments):
+            raise ValueError(f"commitments: one is to more than {MOST_COMMITTED} values")
+        if self.scheme == "accuracy" and (
+            self.batch is None or self.classes is None or not {"dataset", "correct"} <= {*self.commitments}
+        ):
+            raise ValueError("an accuracy has batch, classes, a dataset and a count")
+        return self
+
+    def committed_values(self, name: str) -> int | None:
+        """How many values the commitment ``name`` is to; None where the description does not say."""
+        kind = self.quantisation.input
+        sample, limbs = math.prod(kind.shape), len(kind.limbs)
+        samples = (self.batch or 0) * (sample + 1)
+        return {"input": limbs + sample, "dataset": limbs + samples, "correct": 1}.get(name)
+
+    def public_values(self, values: Values) -> list[int]:
+        """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard
+        has its own.
+
+        Raises ``ValueError`` where ``values`` has other names or numbers than the circuit: -1 and r - 1 are
+        one field element, and one of them only is what the circuit means.
+        """
+        shown = {group.name: group for group in self.public_inputs[1:]}
+        if self.scheme == "accuracy":
+            shown = {name: _COUNT.model_copy(update={"name": name}) for name in ("correct", "size")}
+        if values.keys() != shown.keys():
+            raise ValueError(f"values must be {', '.join(shown) or 'empty'}")
+        flat = [number for group in shown.values() for number in group.numbers(values[group.name])]
+        return [] if self.scheme == "accuracy" else [number % SCALAR_MODULUS for number in flat]
+
+
+class OpeningPart(Document):
+    """One commitment and what opens it."""
+
+    commitment: Point
+    opening: Opening = Field(description="What shows the commitment to be to the values.")
+
+
+class OpeningFile(Document):
+    """What opens a committed input or reference, or a private dataset, shard by shard, to who knows it.
+
+    As secret as the values: with it, guesses of them can be checked.
+    """
+
+    format: Literal["zenserve openings"] = Field(
+        default="zenserve openings", description="What this document is."
+    )
+    version: One = Field(default=1, description="Of the format.", examples=[1])
+    kind: Kind = Field(description="What the commitments are to.", examples=["input"])
+    parts: list[OpeningPart] = Field(
+        min_length=1, max_length=MOST_SHARDS, fail_fast=True, description="One, or one for each shard."
+    )
+
+
+class Parent(Document):
+    """The model that another one is a version of. ``commitment`` is null where its weights are public."""
+
+    model_id: str = Field(description="Names it at the service that signed.", examples=["mdl_5d1f0c"])
+    commitment: Point | None = Field(description="To its weights; null where they are public.")
+
+
+class Receipt(Document):
+    """Signed by the service: this model was registered with it then. See ``verifier.receipts``.
+
+    ``commitment`` and ``registration``, the SHA-256 of the registration proof's statement, are null where the
+    weights are public.
+    """
+
+    format: Literal["zenserve receipt"] = Field(
+        default="zenserve receipt", description="What this document is."
+    )
+    version: One = Field(default=1, description="Of the format.", examples=[1])
+    model_id: str = Field(description="Names the model at the service that signed.", examples=["mdl_5d1f0c"])
+    name: str = Field(description="What its owner called it.", examples=["digits"])
+    commitment: Point | None = Field(description="To its weights; null where they are public.")
+    network: Digest
+    parent: Parent | None = Field(description="The model that it is a version of.")
+    registration: Digest | None = Field(
+        description="SHA-256 of the statement that its registration proves; null where weights are public."
+    )
+    registered_at: Time
+    issuer: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex.", examples=["d7" * 32])
+    ]
+    signature: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.", examples=["e5" * 64])
+    ]
+
+
+def canonical(value: Any) -> bytes:
+    """The one JSON text of a document or of JSON-able data, as RFC 8785 has it, so that programs in any
+    language hash the same bytes.
+
+    Raises ``ValueError`` for what that does not have: integers beyond ``MOST_INTEGER``, numbers that are not
+    finite, halves of surrogates.
+    """
+    return rfc8785.dumps(value.model_dump(mode="json") if isinstance(value, BaseModel) else value)
+
+
+def key_id(key_digest: bytes, circuit: Mapping[str, Any]) -> str:
+    """The id of a verification key: it covers the key and the description of what it proves."""
+    return hashlib.sha256(canonical({"key": key_digest.hex(), "circuit": circuit})).hexdigest()
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the second. Raises ``ValueError`` for a time without a zone."""
+    if moment.tzinfo is None:
+        raise ValueError("a moment needs a time zone")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read(kind: type[DocumentKind], data: bytes | str) -> DocumentKind:
+    """A document from JSON text. Raises ``FileFormatError`` (``file.json``), which names the field."""
+    return checked(kind, parse(data))
+
+
+def parse(data: bytes | str) -> Any:
+    """``verifier.document.parse_json``. Raises ``FileFormatError`` (``file.json``)."""
+    try:
+        return parse_json(data)
+    except ValueError as error:
+        raise FileFormatError("file.json", f"the file is not JSON: {error}") from None
+
+
+def checked(kind: type[DocumentKind], value: Any) -> DocumentKind:
+    """A document from parsed JSON. Raises ``FileFormatError`` (``file.json``), which names the field."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        place, reason = first_fault(error)
+        raise FileFormatError("file.json", f"{place or 'the file'}: {reason}", field=place or None) from None
+
+
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Where the first fault is that was found, "" for the whole, and what it is. No value is quoted."""
+    if error.error_count() > MOST_FAULTS:
+        return "", f"{error.error_count()} fields are unknown, missing or wrong"
+    first = error.errors(include_url=False, include_input=False)[0]
+    return ".".join(map(str, first["loc"])).encode(errors="replace").decode(), first["msg"]

@@ -1,0 +1,404 @@
+"""The judgement on a proof document: whether it is valid, what that says, and what it does not.
+
+Nothing that a document says is believed: its words are made again from the circuit's description, its hash
+from its words, and the proofs are held against that hash. A wrong document is refused for the first of these
+that fails, under a name of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
+
+from pydantic import Field
+
+from verifier import words
+from verifier.curve import ARKWORKS, Curve
+from verifier.documents import (
+    Dataset,
+    Description,
+    Document,
+    Expected,
+    InputType,
+    KeyFile,
+    KeyReference,
+    Opening,
+    OpeningFile,
+    ProofDocument,
+    Statement,
+)
+from verifier.groth16.opening import Revealed, check_opening, check_sum
+from verifier.groth16.verdict import OK, Verdict
+from verifier.groth16.verdict import REASONS as PROVER_REASONS
+from verifier.groth16.verification import Claim, Flaw, verify_groups
+from verifier.keys import OpenedKey, opened
+from zenerrors import TensorError
+
+REASONS: Final[dict[str, str]] = {
+    **PROVER_REASONS,
+    "proof_count": "There are more or fewer proofs than the statement takes.",
+    "statement_edited": "The statement is not the one whose SHA-256 the file gives: one of them was changed.",
+    "key_mismatch": "The document names another verification key than this one.",
+    "network_mismatch": "The statement names another network than the key's circuit.",
+    "values_mismatch": "The statement's values are not such as the key's circuit has.",
+    "words_mismatch": "The statement's words are not those for its values under this key.",
+    "challenge_mismatch": "The statement answers another challenge than the expected one.",
+    "model_mismatch": "The proof is not about the model of this commitment.",
+    "input_mismatch": "The proof is not about this input.",
+    "reference_mismatch": "The proof is not about the reference of this commitment.",
+    "dataset_mismatch": "The proof is not about this dataset.",
+    "correct_mismatch": "A shard's count is not the one that its commitment is to.",
+    "shard_missing": "The shards are not the whole dataset, or not each has a proof.",
+    "shard_repeated": "A shard is counted twice.",
+    "registration_mismatch": "The registration is not valid, or another model's.",
+    "total_mismatch": "The shards' counts do not add up to the claimed total.",
+}
+"""Every reason that ``judge`` can give, with a sentence."""
+
+
+class LabelledData(Protocol):
+    """``verifier.datasets.LabelledData``: what judging asks of a dataset."""
+
+    @property
+    def sha256(self) -> bytes: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def shard_values(self, kind: InputType, batch: int, classes: int) -> Iterator[list[int]]: ...
+
+
+class Verification(Document):
+    """The verdict: ``reason`` is a key of ``REASONS``. ``statement`` is null where the proof is not valid.
+
+    ``verified`` and ``not_verified`` say in sentences what a reader may and may not rely on: nothing at all
+    where it is not valid.
+    """
+
+    valid: bool = Field(description="Whether the proof convinces.", examples=[True])
+    reason: str = Field(description="Stable; `ok`, or why it does not convince.", examples=["ok"])
+    detail: str = Field(description="The same for people.", examples=["the proof is valid"])
+    verified: list[str] = Field(
+        description="In sentences, what a reader may rely on; empty where it is not valid.",
+        examples=[["The label is 7."]],
+    )
+    not_verified: list[str] = Field(
+        description="In sentences, what a reader may not rely on.",
+        examples=[["Who made the input, and when."]],
+    )
+    verification_key: KeyReference = Field(
+        description="The key that it was verified with: is it one that you trust?"
+    )
+    statement: Statement | None = Field(description="What was proven; null where it is not valid.")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the verifier holds beside the document, to be compared with what was proven.
+
+    ``input``: its integers, row-major (``datasets.quantise``); ``openings`` of the commitment to it, or of
+    those to a private ``dataset``'s shards; ``registration`` of the committed model.
+    """
+
+    input: Sequence[int] | None = None
+    dataset: LabelledData | None = None
+    openings: OpeningFile | None = None
+    registration: Registration | None = None
+
+
+class Registration(NamedTuple):
+    """The proof that a committed model is of its types, and the key that it verifies with."""
+
+    document: ProofDocument
+    key: OpenedKey
+
+
+def judge(
+    document: ProofDocument,
+    key_file: KeyFile,
+    *,
+    expected: Expected | None = None,
+    known: Known | None = None,
+    curve: Curve[Any, Any] = ARKWORKS,
+) -> Verification:
+    """Whether ``document`` is valid under the key that the verifier trusts, and what that says.
+
+    Raises ``FileFormatError`` where ``key_file`` is no key, or not the one that its id says.
+    """
+    case = Case(document, opened(key_file), expected or Expected(), known or Known())
+    return judge_each([case], curve=curve)[0]
+
+
+def judge_each(cases: Sequence[Case], *, curve: Curve[Any, Any] = ARKWORKS) -> list[Verification]:
+    """The verdict on each case, as ``judge`` gives it. Proofs under one key are checked together, which takes
+    a third of the time; where one of them is wrong, each case by itself.
+    """
+    answers: dict[int, Verification] = {}
+    by_key: dict[bytes, dict[int, list[Claim]]] = {}
+    for index, case in enumerate(cases):
+        try:
+            by_key.setdefault(case.key.verifying.digest, {})[index] = case.claims()
+        except _RefusedError as refusal:
+            answers[index] = case.refused(refusal)
+    for claims in by_key.values():
+        key = cases[next(iter(claims))].key.verifying
+        flaws = verify_groups(key, [*claims.values()], curve=curve)
+        answers |= {
+            index: cases[index].answer(flaw, curve) for index, flaw in zip(claims, flaws, strict=True)
+        }
+    return [answers[index] for index in range(len(cases))]
+
+
+class _RefusedError(Exception):
+    """Ends the judgement."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class Case:
+    """One document before the judge, and what the verifier holds beside it."""
+
+    document: ProofDocument
+    key: OpenedKey
+    expected: Expected = field(default_factory=Expected)
+    known: Known = field(default_factory=Known)
+
+    @property
+    def statement(self) -> Statement:
+        return self.document.statement
+
+    @property
+    def circuit(self) -> Description:
+        return self.key.circuit
+
+    def claims(self) -> list[Claim]:
+        """What the proofs must show, once words and numbers are found right. Raises ``_RefusedError`` for the
+        first of them that is wrong.
+        """
+        self._check_words()
+        self._check_expected()
+        if self.statement.dataset is None:
+            return self._claims([({}, self.circuit.public_values(self.statement.values))])
+        self._check_shards(self.statement.dataset)
+        return self._claims(
+            [
+                ({"dataset": shard.dataset, "correct": shard.correct}, [shard.size])
+                for shard in self.statement.dataset.shards
+            ]
+        )
+
+    def answer(self, flaw: Flaw | None, curve: Curve[Any, Any]) -> Verification:
+        """The answer, given the ``flaw`` of the claims."""
+        try:
+            if flaw is not None:
+                where = f"Shard {flaw.index}: " if self.statement.dataset else ""
+                reason, detail = self._named(flaw.verdict)
+                _refuse(reason, f"{where}{detail}")
+            self._check_known(curve)
+        except _RefusedError as refusal:
+            return self.refused(refusal)
+        return self._accepted()
+
+    def _check_known(self, curve: Curve[Any, Any]) -> None:
+        if self.known.input is not None:
+            self._check_input(self.known.input)
+        if self.known.dataset is not None:
+            self._check_dataset(self.known.dataset)
+        if self.known.registration is not None:
+            self._check_registration(self.known.registration, curve)
+
+    def refused(self, refusal: _RefusedError) -> Verification:
+        return Verification(
+            valid=False,
+            reason=refusal.reason,
+            detail=refusal.detail or REASONS[refusal.reason],
+            verified=[],
+            not_verified=[],
+            verification_key=self.key.reference,
+            statement=None,
+        )
+
+    def _accepted(self) -> Verification:
+        checked = [name for name, value in self.expected if value is not None]
+        given = [name for name in ("input", "dataset") if getattr(self.known, name) is not None]
+        registration = self.known.registration
+        seen = words.Seen(
+            checked, given, self.key.shows_ceremony, registration and registration.document.statement
+        )
+        return Verification(
+            valid=True,
+            reason=OK,
+            detail="The proof is valid, and it proves what the statement says.",
+            verified=words.verified(self.statement, seen),
+            not_verified=words.not_verified(self.statement, seen),
+            verification_key=self.key.reference,
+            statement=self.statement,
+        )
+
+    def _check_words(self) -> None:
+        said = self.statement
+        if self.document.statement_sha256 != said.sha256.hex():
+            _refuse("statement_edited")
+        if said.verification_key != self.key.reference:
+            _refuse("key_mismatch", self._wrong_key())
+        if said.network != self.circuit.network:
+            _refuse("network_mismatch")
+        if said.scheme != self.circuit.scheme:
+            _refuse("words_mismatch", f"The key is for the scheme {self.circuit.scheme}.")
+        try:
+            self.circuit.public_values(said.values)
+        except ValueError as error:
+            _refuse("values_mismatch", f"In the statement, {error}.")
+        if said.claim != words.claim(self.circuit, said.values):
+            _refuse("words_mismatch", "The claim is not what the values mean under this key.")
+        if said.does_not_say != words.does_not_say(
+            self.circuit, self.key.verifying.setup, said.dataset, said.parent
+        ):
+            _refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.")
+        outside = [name for name in self.circuit.commitments if name not in ("dataset", "correct")]
+        if sorted(said.commitments) != sorted(outside):
+            _refuse("commitment_count", f"The commitments must be {', '.join(outside) or 'none'}.")
+
+    def _wrong_key(self) -> str:
+        named, given = self.statement.verification_key.id, self.key.reference.id
+        if named == given:
+            return "The document names another setup of the key than the key itself."
+        return (
+            f"The document names the key {named}, and the one given is {given}. From whom you trust:"
+            f" zenserve key get {named} -o key.json"
+        )
+
+    def _check_expected(self) -> None:
+        wanted = self.expected
+        if wanted.challenge is not None and self.statement.challenge != wanted.challenge:
+            _refuse("challenge_mismatch")
+        for name in ("model", "input", "reference"):
+            commitment = getattr(wanted, name)
+            if commitment is not None and self.statement.commitments.get(name) != commitment:
+                _refuse(
+                    f"{name}_mismatch", f"The statement is not about the expected commitment to the {name}."
+                )
+
+    def _check_shards(self, dataset: Dataset) -> None:
+        """That the shards are of samples for this model, each there once, and that their counts add up to
+        what is claimed.
+        """
+        if dataset.picked_for != self.statement.commitments.get("model"):
+            _refuse("dataset_mismatch", "The samples were picked for another model.")
+        shards, batch = dataset.shards, self.circuit.batch or 0
+        full, last = shards[:-1], shards[-1]
+        if any(shard.size != batch for shard in full) or last.size > batch:
+            _refuse("shard_missing", f"Each shard but the last must have {batch} samples.")
+        if sum(shard.size for shard in shards) != dataset.size:
+            _refuse("shard_missing", f"The shards' sizes do not add up to {dataset.size}.")
+        if len(self.document.proofs) != len(shards):
+            _refuse(
+                "shard_missing", f"There are {len(self.document.proofs)} proofs for {len(shards)} shards."
+            )
+        for name in ("dataset", "correct"):
+            if len({getattr(shard, name) for shard in shards}) != len(shards):
+                _refuse("shard_repeated", f"Two shards have the same commitment {name}.")
+        total, size = self.statement.values["correct"], self.statement.values["size"]
+        if size != dataset.size or not isinstance(total, int) or total > dataset.size:
+            _refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
+        counts = [bytes.fromhex(shard.correct) for shard in shards]
+        verdict = check_sum(counts, total, bytes.fromhex(dataset.blinding))
+        if not verdict:
+            _refuse("total_mismatch" if verdict.reason == "sum_mismatch" else verdict.reason)
+
+    def _claims(self, shards: Sequence[tuple[dict[str, str], list[int]]]) -> list[Claim]:
+        """``shards``: of each proof the commitments beside those that all have, and what it shows."""
+        if len(self.document.proofs) != len(shards):
+            _refuse("proof_count", f"There must be one proof, not {len(self.document.proofs)}.")
+        claims, statement = [], self.statement.scalar
+        for proof, (own, shown) in zip(self.document.proofs, shards, strict=True):
+            commitments = self.statement.commitments | own
+            linked = [bytes.fromhex(commitments[name]) for name in self.circuit.commitments]
+            claims.append(Claim([statement, *shown], bytes.fromhex(proof), linked))
+        return claims
+
+    def _named(self, verdict: Verdict) -> tuple[str, str]:
+        """The verdict's reason and detail; of a link that fails, those of what it is to."""
+        if verdict.reason != "link_mismatch" or verdict.index is None:
+            return verdict.reason, verdict.detail
+        reason = f"{self.circuit.commitments[verdict.index]}_mismatch"
+        return reason, REASONS[reason]
+
+    def _check_input(self, values: Sequence[int]) -> None:
+        # Commitments do not tell zeros at the end from nothing.
+        if len(values) != math.prod(self.circuit.quantisation.input.shape):
+            _refuse("input_mismatch", "The input given is not of the network's shape.")
+        match words.privacy(self.circuit, "input"):
+            case "public":
+                if self.statement.values["input"] != list(values):
+                    _refuse("input_mismatch", "The public input is another than the one given.")
+            case "committed":
+                commitment = self.statement.commitments["input"]
+                opening = self._openings("input").get(commitment)
+                if opening is None:
+                    _refuse("input_mismatch", "The opening given is not of the statement's commitment.")
+                kind = self.circuit.quantisation.input
+                self._check_opening("input", commitment, [*kind.limbs, *values], opening)
+            case _:
+                _refuse("input_mismatch", "The input is private: nothing shows which it was.")
+
+    def _check_dataset(self, data: LabelledData) -> None:
+        dataset, circuit = self.statement.dataset, self.circuit
+        if dataset is None:
+            _refuse("dataset_mismatch", "The proof is about no dataset.")
+        if dataset.sha256 is not None and dataset.sha256 != data.sha256.hex():
+            _refuse("dataset_mismatch", f"The given dataset has the SHA-256 {data.sha256.hex()}.")
+        if dataset.size != data.size:
+            _refuse(
+                "shard_missing", f"The dataset has {data.size} samples, the proof is about {dataset.size}."
+            )
+        openings = self._openings("dataset") if dataset.sha256 is None else {}
+        parts = data.shard_values(circuit.quantisation.input, circuit.batch or 0, circuit.classes or 0)
+        try:
+            for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
+                opening = shard.opening or openings.get(shard.dataset)
+                if opening is None:
+                    _refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
+                self._check_opening("dataset", shard.dataset, values, opening)
+        except TensorError as error:
+            _refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
+
+    def _check_registration(self, given: Registration, curve: Curve[Any, Any]) -> None:
+        """That it is one, valid, of the model that the proof is about. Over another basis the commitment
+        would be to other numbers.
+        """
+        model, registered = self.statement.commitments.get("model"), given.document.statement
+        if model is None or self.statement.scheme == "registration":
+            _refuse("registration_mismatch", "The proof rests on no registration.")
+        if (registered.scheme, registered.network) != ("registration", self.statement.network):
+            _refuse("registration_mismatch", "What was given is no registration of this architecture.")
+        if registered.commitments.get("model") != model:
+            _refuse("registration_mismatch", "The registration is that of another model.")
+        if given.key.verifying.basis != self.key.verifying.basis:
+            _refuse("registration_mismatch", "The registration's commitment is over another basis.")
+        verdict = judge_each([Case(given.document, given.key)], curve=curve)[0]
+        if not verdict.valid:
+            _refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
+
+    def _openings(self, kind: str) -> dict[str, Opening]:
+        given = self.known.openings
+        if given is None or given.kind != kind:
+            _refuse(f"{kind}_mismatch", f"To compare it takes the opening of the {kind}'s commitment.")
+        return {part.commitment: part.opening for part in given.parts}
+
+    def _check_opening(self, kind: str, commitment: str, values: Sequence[int], opening: Opening) -> None:
+        revealed = Revealed.from_json(opening.model_dump())
+        verdict = check_opening(
+            self.key.verifying.basis or b"", bytes.fromhex(commitment), list(values), revealed
+        )
+        if not verdict:
+            _refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
+
+
+def _refuse(reason: str, detail: str = "") -> NoReturn:
+    raise _RefusedError(reason, detail)

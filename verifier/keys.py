@@ -1,0 +1,95 @@
+"""Verification keys from files, found to be what their ids say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from verifier.documents import Description, KeyFile, KeyReference, canonical, checked, key_id
+from verifier.groth16 import setup_transcript
+from verifier.groth16.verifying_key import CEREMONY, VerifyingKey
+from zenerrors import FileFormatError, ZenError
+
+
+class OpenedKey(NamedTuple):
+    """A key file that was read, and is what its id says."""
+
+    verifying: VerifyingKey
+    circuit: Description
+    reference: KeyReference
+    shows_ceremony: bool
+    """Whether the file shows that the key's secrets are of a ceremony, or only says so."""
+
+
+def key_file(
+    key: VerifyingKey, circuit: Mapping[str, Any], transcript: dict[str, Any] | None = None
+) -> KeyFile:
+    """The file that hands on ``key``, what it means (``Circuit.describe``), and the ``transcript`` of its
+    ceremony (``State.transcript``), if it has one.
+    """
+    return KeyFile(
+        id=key_id(key.digest, circuit),
+        setup=key.setup,
+        key=key.to_json(),
+        circuit=dict(circuit),
+        transcript=transcript,
+    )
+
+
+def opened(key_file: KeyFile) -> OpenedKey:
+    """The key and its circuit. Raises ``FileFormatError``: ``file.hash`` where the id is another's,
+    ``file.transcript`` where the transcript is another key's.
+    """
+    try:
+        key_text, circuit = canonical(key_file.key), checked(Description, key_file.circuit)
+        key = _read_small_key(key_text) if len(key_text) <= _SMALL_BYTES else _read_key(key_text)
+        right = key_file.id == key_id(key.digest, key_file.circuit)
+    except (ValueError, RecursionError):
+        raise FileFormatError("file.json", "the key file holds what canonical JSON has not") from None
+    if not right:
+        raise FileFormatError("file.hash", "the id is not that of this key and circuit", field="id")
+    if key_file.setup != key.setup:
+        raise FileFormatError("file.setup_label", "setup is not that of the key", field="setup")
+    count = sum(group.count for group in circuit.public_inputs)
+    linked = [segment.size for segment in key.segments if segment.link_g2 is not None]
+    fits = len(linked) == len(circuit.commitments) and all(
+        circuit.committed_values(name) in (None, size)
+        for name, size in zip(circuit.commitments, linked, strict=True)
+    )
+    if count != key.public or not fits:
+        raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
+    if key_file.transcript is not None:
+        _check(key_file.transcript, key)
+    shown = key_file.transcript is not None and key.setup == CEREMONY
+    return OpenedKey(key, circuit, key_file.reference, shown)
+
+
+def _check(transcript: Mapping[str, Any], key: VerifyingKey) -> None:
+    try:
+        text = canonical(transcript)
+        (_check_small if len(text) <= _SMALL_BYTES else _check_text)(text, key)
+    except (ValueError, RecursionError, ZenError) as error:
+        raise FileFormatError(
+            "file.transcript", f"the transcript does not lead to this key: {error}", field="transcript"
+        ) from None
+
+
+def _check_text(text: bytes, key: VerifyingKey) -> None:
+    setup_transcript.check(json.loads(text), key)
+
+
+def _read_key(text: bytes) -> VerifyingKey:
+    key = VerifyingKey.from_json(json.loads(text))
+    if canonical(key.to_json()) != text:
+        raise FileFormatError("file.json", "the key has fields that mean nothing, or lacks one", field="key")
+    return key
+
+
+# To decode a key takes longer than to verify a proof, and so does following its transcript. Kept by all of
+# its text, not by the digest that it claims, so that nobody can pass a key off as another; and only small
+# ones, so that strangers' keys cannot fill a service's memory.
+_SMALL_BYTES: Final = 1 << 16
+_read_small_key = lru_cache(maxsize=64)(_read_key)
+_check_small = lru_cache(maxsize=64)(_check_text)

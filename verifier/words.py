@@ -1,0 +1,240 @@
+"""What a statement says, in words.
+
+Written here and nowhere else: for the service, which makes statements, and for verifiers, who make the words
+again and never take them from a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from verifier.documents import Dataset, Description, KeyReference, Statement, Values, checked
+from verifier.groth16.verifying_key import CEREMONY, DEVELOPMENT, IMPORTED
+
+_ALWAYS_UNSAID = [
+    "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
+    "Who made the proof, or when: made_at is the word of whoever made it.",
+]
+_SETUP_UNSAID = {
+    DEVELOPMENT: "Anything, to someone who distrusts whoever made the keys: this is a development setup by a"
+    " single party, and a party that kept its secret numbers can forge proofs.",
+    CEREMONY: "Anything, if all contributors to one phase of the key's ceremony kept their secret numbers:"
+    " they together can forge proofs. The key names their contributions.",
+    IMPORTED: "Anything, to someone who does not know how the key was made: another program made it, and"
+    " whoever kept its secret numbers can forge proofs.",
+}
+_COMMITTED_MODEL_UNSAID = (
+    "That the committed weights are of their types: the proof of the model's registration says that."
+)
+_INPUT_UNSAID = {
+    "public": "Where the input came from, or who chose it.",
+    "private": "Which input it was: only that the prover knows one with this result.",
+    "committed": "What the committed input is (its opening says it), where it came from, or who chose it.",
+}
+_REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from."
+_REGISTRATION_UNSAID = "What the network's weights are, or who trained it."
+_PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all."
+_ORDER_UNSAID = (
+    "That the samples were picked after the model was committed to: picked_for is the service's word."
+)
+_PRIVATE_DATASET_UNSAID = (
+    "What the samples are, or that they are different ones: only who knows the dataset can check this."
+)
+
+_NETWORK_UNSEEN = (
+    "That the network is the one you mean: compare its SHA-256, network, with one that you know."
+)
+_DATASET_UNSEEN = "That the samples are those of the dataset with this SHA-256: give the dataset to compare."
+_REPEATED = (
+    "That no sample is counted twice: samples may repeat within a shard, and shards of the same samples can"
+    " have different commitments. Give the dataset to compare, a private one with its opening."
+)
+_REPLAY = "That the proof was made for you, or lately: without a challenge of yours, it may be an old one."
+_KEY_UNSEEN = "That the key is for this circuit: have its file from whom you trust, not with the proof."
+_REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given to be verified, too."
+_REGISTRATION_KEY_UNSEEN = (
+    "That the registration's key is for its circuit: have its file, too, from whom you trust."
+)
+_INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers."
+_CEREMONY_SHOWN = (
+    "The secrets in the key are those of the contributions that it names: whoever made one knew its shares."
+)
+_SETUP_UNSEEN = {
+    True: "That the key's ceremony began with powers of tau that somebody contributed to, and who its"
+    " contributors are: zenserve audit compares with its files, and you the hashes with those published.",
+    False: "That the key is of a ceremony: it says so, and its file has no transcript that shows it.",
+}
+
+
+def make_statement(
+    circuit: Mapping[str, Any],
+    key: KeyReference,
+    *,
+    values: Values,
+    commitments: Mapping[str, str],
+    made_at: str,
+    dataset: Dataset | None = None,
+    parent: str | None = None,
+    challenge: str | None = None,
+) -> Statement:
+    """The statement of a proof under ``key``, whose circuit is described by ``circuit``.
+
+    ``values``: the public values by group, without ``statement``; for accuracy ``correct`` and ``size``.
+    ``commitments``: 48 bytes in hex for each linked segment; for accuracy those of the model alone.
+    ``parent``: the commitment of the model of which the registered one is a version. ``made_at``: see
+    ``documents.timestamp``. Raises ``FileFormatError`` (``file.json``) where parts do not fit the document,
+    and ``ValueError`` where the values are not those of the circuit.
+    """
+    description = checked(Description, circuit)
+    description.public_values(values)
+    parts = {
+        "scheme": description.scheme,
+        "claim": claim(description, values),
+        "network": description.network,
+        "values": values,
+        "commitments": dict(commitments),
+        "dataset": dataset,
+        "parent": parent,
+        "verification_key": key,
+        "challenge": challenge,
+        "made_at": made_at,
+        "does_not_say": does_not_say(description, key.setup, dataset, parent),
+    }
+    return checked(Statement, parts)
+
+
+def claim(description: Description, values: Values) -> str:
+    """What is claimed: the values that a reader asks for, then how they come about."""
+    facts = [_FACTS[name](values) for name in _FACTS if name in values]
+    return " ".join([*facts, description.meaning])
+
+
+def does_not_say(
+    description: Description, setup: str, dataset: Dataset | None, parent: str | None
+) -> list[str]:
+    """What a reader might take the claim to say, and would be wrong. ``setup``: the key's label."""
+    scheme = description.scheme
+    unsaid = [
+        *([_REGISTRATION_UNSAID] if scheme == "registration" else []),
+        *([_PARENT_UNSAID] if parent else []),
+        *(
+            [_COMMITTED_MODEL_UNSAID]
+            if scheme != "registration" and "model" in description.commitments
+            else []
+        ),
+        *([_INPUT_UNSAID[privacy(description, "input")]] if scheme in ("inference", "recognition") else []),
+        *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
+        *([_ORDER_UNSAID] if dataset else []),
+        *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
+    ]
+    return [*unsaid, *_ALWAYS_UNSAID, _SETUP_UNSAID[setup]]
+
+
+class Seen(NamedTuple):
+    """What a verifier had beside a valid proof, all of it found to fit.
+
+    ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of ``input`` and
+    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript;
+    ``registration``: the statement of the model's registration.
+    """
+
+    expected: Collection[str]
+    given: Collection[str]
+    shows_ceremony: bool = False
+    registration: Statement | None = None
+
+
+def verified(statement: Statement, seen: Seen) -> list[str]:
+    """What the verifier of a valid proof may rely on."""
+    key, dataset = statement.verification_key, statement.dataset
+    expected, given, shows_ceremony, registration = seen
+    return [
+        statement.claim,
+        f"It is proven under the key {key.id}.",
+        *([_CEREMONY_SHOWN] * shows_ceremony),
+        *(
+            f"The commitment to the {name} is {commitment}{', as you expected' * (name in expected)}."
+            for name, commitment in sorted(statement.commitments.items())
+        ),
+        *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
+        *([_INPUT_SEEN] * ("input" in given)),
+        *([_shards(dataset, "dataset" in given)] if dataset else []),
+        *([_registered(registration)] if registration else []),
+    ]
+
+
+def not_verified(statement: Statement, seen: Seen) -> list[str]:
+    """What they may not rely on."""
+    expected, given, shows_ceremony, registration = seen
+    dataset = statement.dataset
+    rests_on_registration = _COMMITTED_MODEL_UNSAID in statement.does_not_say
+    public_unseen = dataset is not None and dataset.sha256 is not None and "dataset" not in given
+    return [
+        *(
+            f"That the committed {name} is the one you mean: compare the commitment with one that you know."
+            for name in sorted(statement.commitments)
+            if name not in expected and not (name == "input" and "input" in given)
+        ),
+        *([] if "model" in statement.commitments else [_NETWORK_UNSEEN]),
+        *([_DATASET_UNSEEN] * public_unseen),
+        *([_REPEATED] if dataset and "dataset" not in given else []),
+        *([_REPLAY] * ("challenge" not in expected)),
+        _KEY_UNSEEN,
+        *([_SETUP_UNSEEN[shows_ceremony]] * (statement.verification_key.setup == CEREMONY)),
+        *(_unsaid_of(registration, statement) if registration else []),
+        *([_REGISTRATION_UNSEEN] if not registration and rests_on_registration else []),
+        *(
+            sentence
+            for sentence in statement.does_not_say
+            if not (registration and sentence == _COMMITTED_MODEL_UNSAID)
+        ),
+    ]
+
+
+def _registered(registration: Statement) -> str:
+    return (
+        "The committed weights are of their types: the registration that you gave is valid, under the key"
+        f" {registration.verification_key.id}."
+    )
+
+
+def _unsaid_of(registration: Statement, statement: Statement) -> list[str]:
+    setup = registration.verification_key.setup
+    other = setup != statement.verification_key.setup
+    return [_REGISTRATION_KEY_UNSEEN, *([f"By the registration: {_SETUP_UNSAID[setup]}"] * other)]
+
+
+def _shards(dataset: Dataset, given: bool) -> str:
+    """Who has not seen the samples knows of shards alone: equal ones can have different commitments."""
+    count = len(dataset.shards)
+    shards = "one shard" if count == 1 else f"{count} shards"
+    if given:
+        return (
+            f"The commitments are to the dataset that you gave: all its {dataset.size} samples, in {shards},"
+            " each proven once; their counts add up to this."
+        )
+    return f"The samples are {dataset.size} in {shards}, each proven; their counts add up to this."
+
+
+def privacy(description: Description, name: str) -> str:
+    """Whether the ``name``, such as the input, is ``public``, ``committed`` or ``private``."""
+    if name in description.commitments:
+        return "committed"
+    return "public" if any(group.name == name for group in description.public_inputs) else "private"
+
+
+_FACTS = {
+    "label": lambda values: f"The label is {values['label']}.",
+    "top": lambda values: f"The labels, the likeliest first, are {_listed(values['top'])}.",
+    "logits": lambda values: f"The network's outputs are {_listed(values['logits'])}.",
+    "match": lambda values: (
+        f"The input is {'' if values['match'] == 1 else 'not '}within the threshold,"
+        f" {values['threshold']}, of the reference."
+    ),
+    "correct": lambda values: f"The network gets {values['correct']} of {values['size']} labels right.",
+}
+
+
+def _listed(numbers: int | list[int]) -> str:
+    return ", ".join(map(str, [numbers] if isinstance(numbers, int) else numbers))
