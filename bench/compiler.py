@@ -29,10 +29,10 @@ from bench import scalar
 from bench.measure import Timing, alone, measure, seconds
 from bench.report import Report, Row, machine
 from circuits import QuantGraph, compile_inference, quantise, zoo
-from circuits.graphs.integers import IntArray
 from circuits.quantised import Affine, Conv, QuantNode, Rescale, Reshape, WeightType, WindowSum
 from circuits.quantised.typed import Privacy
 from circuits.svg import line_chart
+from relations.integers import IntArray
 
 PEER = "gate by gate"
 THREADS = os.cpu_count() or 1

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import IntArray
 from circuits.quantised import (
     Accumulating,
     Add,
@@ -30,6 +29,7 @@ from circuits.quantised import (
     slack_factor,
 )
 from kernels import fr
+from relations.integers import IntArray
 
 R = fr.modulus
 Terms = list[tuple[int, int]]

@@ -34,7 +34,6 @@ from bench.measure import Timing, alone, measure
 from bench.report import machine
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
 from circuits.graphs.graph import FloatArray, Graph
-from circuits.graphs.integers import IntArray
 from circuits.onnx.write import to_onnx
 from circuits.papers.figures import ZEN, ZEN_COSTS
 from circuits.schemes.circuit import Circuit
@@ -43,6 +42,7 @@ from examples.zoo.evaluate import CALIBRATION_IMAGES
 from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey
+from relations.integers import IntArray
 
 THREADS = os.cpu_count() or 1
 KEPT_BYTES = 256 << 20

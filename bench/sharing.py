@@ -36,8 +36,6 @@ from bench.compiler import convolution, some_input
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row, machine
 from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
-from circuits.graphs import planes
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
 from circuits.quantised import Conv
@@ -46,6 +44,8 @@ from circuits.r1cs.tiles import Tile, held_bytes
 from kernels import FrArray, fr
 from prover import groth16
 from prover.constraint_system import Block, ConstraintSystem, Csr, ProductBlock
+from relations import planes
+from relations.integers import IntArray
 
 THREADS = os.cpu_count() or 1
 IMAGES = 100

@@ -17,11 +17,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from circuits import Accuracy, Inference, Recognition, Registration
-from circuits.graphs.integers import IntArray
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey, sum_blindings
+from relations.integers import IntArray
 from verifier import documents
 from verifier.datasets import LabelledData
 from verifier.documents import (

@@ -26,7 +26,7 @@ from circuits.graphs.graph import (
     Scale,
     Shape,
 )
-from circuits.graphs.planes import Pair
+from relations.planes import Pair
 
 Pass = Callable[[Graph], Graph]
 

@@ -21,8 +21,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import planes
-from circuits.graphs.planes import Padding, Pair
+from relations import planes
+from relations.planes import Padding, Pair
 from zenerrors import ModelError
 
 FloatArray = NDArray[np.float64]

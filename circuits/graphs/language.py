@@ -42,7 +42,7 @@ from circuits.graphs.graph import (
     Transpose,
     require_size,
 )
-from circuits.graphs.planes import Padding, Pair
+from relations.planes import Padding, Pair
 from zenerrors import ModelError
 
 

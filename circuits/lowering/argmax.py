@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import Linear
+from relations.integers import IntArray, Interval
 
 
 def argmax(tools: Arithmetic, name: str, values: Linear, bounds: Interval, labels: IntArray) -> None:

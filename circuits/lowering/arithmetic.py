@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.clamps import Clamp
 from circuits.lowering.cost import Cost
 from circuits.quantised import Rescale
@@ -14,6 +13,7 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.products import Products
 from circuits.r1cs.sources import Source
+from relations.integers import IntArray, Interval
 
 
 class Arithmetic(ABC):

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.lowering.cost import Cost
 from circuits.quantised import Rescale
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import FOLD, Table
 from circuits.r1cs.sources import Source
+from relations.integers import INTEGER_LIMIT, IntArray, Interval
 
 if TYPE_CHECKING:
     from circuits.lowering.tables import Tables

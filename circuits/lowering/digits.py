@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp
 from circuits.lowering.cost import Cost
@@ -13,6 +12,7 @@ from circuits.r1cs import gadgets
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
+from relations.integers import IntArray, Interval
 
 
 class Digits(Arithmetic):

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.sliding import Kernel, Paired, PairSums, Slid, Strands
@@ -29,6 +28,7 @@ from circuits.r1cs.lookups import POINT
 from circuits.r1cs.products import Convolution, Products
 from circuits.r1cs.sources import SLOT_BITS, Source, slot_width
 from kernels import FrArray, fr
+from relations.integers import INTEGER_LIMIT, IntArray, Interval
 
 # So many products are computed at a time.
 _AT_ONCE = 1 << 16

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
@@ -44,6 +43,7 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import at_least
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source
+from relations.integers import IntArray, Interval
 
 Level = Literal[0, 1, 2, 3, 4, 5]
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs.integers import Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
 from circuits.lowering.cost import Cost
@@ -25,6 +24,7 @@ from circuits.quantised import Accumulating, Conv, Dense, MaxPool, Pad, WindowSu
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.gadgets import decompose_cost
 from circuits.r1cs.sources import knit_rows
+from relations.integers import Interval
 
 # Five strands take 14 slots of a field element: more than sums of 8-bit products leave.
 _STRANDS = (2, 3, 4)

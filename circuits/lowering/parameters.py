@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.quantised import Conv, Dense
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, Weighted
+from relations.integers import IntArray
 
 # The linked segment of a committed model: its architecture, then for each node the weights and the biases.
 MODEL = "model"

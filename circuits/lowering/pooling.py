@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuits.graphs import planes
-from circuits.graphs.integers import IntArray
 from circuits.quantised import MaxPool, Shape
+from relations import planes
+from relations.integers import IntArray
 
 _NOTHING = -1
 

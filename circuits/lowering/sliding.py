@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs import planes
-from circuits.graphs.integers import IntArray
-from circuits.graphs.planes import Sliding
 from circuits.r1cs.linear import Linear, LinearCombinations, Unvalued
 from circuits.r1cs.tiles import Products
+from relations import planes
+from relations.integers import IntArray
+from relations.planes import Sliding
 
 
 class Kernel(NamedTuple):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp, clamps
 from circuits.lowering.cost import Cost
@@ -22,6 +21,7 @@ from circuits.r1cs.lookups import Lookups, Table
 from circuits.r1cs.ranges import RangeChecks
 from circuits.r1cs.sources import Source
 from kernels import FrArray, fr
+from relations.integers import IntArray, Interval
 
 
 class Tables(Arithmetic):

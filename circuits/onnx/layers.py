@@ -18,9 +18,9 @@ from circuits.graphs.graph import (
     Transpose,
     dims,
 )
-from circuits.graphs.planes import Padding, Pair
 from circuits.onnx.constants import Constant
 from circuits.onnx.step import Data, Operator, Step, Value
+from relations.planes import Padding, Pair
 
 
 def _conv(step: Step) -> Value:

@@ -18,7 +18,6 @@ import numpy as np
 
 from circuits import cache, zoo
 from circuits.graphs.graph import FloatArray, Graph
-from circuits.graphs.integers import IntArray
 from circuits.graphs.language import tensor
 from circuits.lowering import Level
 from circuits.papers.figures import DENSE_OUTPUTS
@@ -32,6 +31,7 @@ from circuits.schemes.accuracy import plan_accuracy
 from circuits.schemes.cost import layer_of
 from circuits.schemes.inference import lower_inference
 from circuits.schemes.registration import lower_registration
+from relations.integers import IntArray
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -137,7 +137,7 @@ def count(network: str, circuit: Circuit) -> Count:
     the compiler has not changed."""
     key = cache.key_of(
         b"constraints",
-        cache.fingerprint("circuits", "prover", "kernels"),
+        cache.fingerprint("relations", "circuits", "base", "prover", "kernels"),
         json.dumps([network, *astuple(circuit)]).encode(),
     )
     known = cache.load(key)

@@ -24,7 +24,6 @@ from circuits.graphs.graph import (
     Reshape,
     Transpose,
 )
-from circuits.graphs.integers import IntArray
 from circuits.graphs.tensors import as_finite_tensor
 from circuits.quantisation import rescaling
 from circuits.quantisation.calibration import METHODS, Interval, Method, interval
@@ -32,6 +31,7 @@ from circuits.quantisation.groups import Groups, computes, keeps_type
 from circuits.quantisation.plan import INPUT, Step, plan, unscaled
 from circuits.quantisation.rescaling import Clamp
 from circuits.quantised import LEAST_BITS, MOST_BITS, Affine, QuantGraph, QuantNode, Rescale, WeightType
+from relations.integers import IntArray
 from zenerrors import ModelError
 
 # Channels whose weights reach less far than this part of the widest channel's share its scale: each halving

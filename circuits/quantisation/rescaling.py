@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuits.graphs.graph import FloatArray
-from circuits.graphs.integers import IntArray
 from circuits.quantisation.calibration import Interval
 from circuits.quantised import Affine, Rescale
+from relations.integers import IntArray
 from zenerrors import ModelError
 
 # The multiplier has as few bits as it can while it makes a tensor's step at most 1/32 coarser than

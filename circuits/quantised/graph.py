@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graphs.graph import MOST_ELEMENTS
-from circuits.graphs.integers import IntArray
 from circuits.graphs.tensors import as_finite_tensor, first_index
 from circuits.quantised import file
 from circuits.quantised.nodes import (
@@ -33,6 +32,7 @@ from circuits.quantised.nodes import (
     Transpose,
 )
 from circuits.quantised.types import Affine, WeightType, require
+from relations.integers import IntArray
 from zenerrors import FileFormatError, ModelError, TensorError
 
 # The argmax compares each class with all others: its coefficients grow with the square.

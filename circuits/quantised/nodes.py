@@ -15,9 +15,6 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import planes
-from circuits.graphs.integers import IntArray
-from circuits.graphs.planes import Padding, Pair, Sliding
 from circuits.quantised.types import (
     Affine,
     Bounds,
@@ -27,6 +24,9 @@ from circuits.quantised.types import (
     require_narrow,
     slack_factor,
 )
+from relations import planes
+from relations.integers import IntArray
+from relations.planes import Padding, Pair, Sliding
 from zenerrors import ModelError
 
 Shape = tuple[int, ...]

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Literal
 
 from circuits.graphs.graph import dims
-from circuits.graphs.integers import Interval
 from circuits.quantised import Accumulating, Affine, Bounds, Conv, Dense, Pad, QuantGraph, QuantNode, Shape
+from relations.integers import Interval
 
 # What is committed is private, and the same in every proof that links to the commitment.
 Privacy = Literal["public", "private", "committed"]

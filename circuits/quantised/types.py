@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.graph import FloatArray
-from circuits.graphs.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
+from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 from zenerrors import ModelError
 
 LEAST_BITS, MOST_BITS = 2, 8

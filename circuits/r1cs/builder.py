@@ -13,11 +13,11 @@ from functools import partial
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.program import Answer, Derive, Fill, Program
 from circuits.r1cs.tiles import Made, Products, Tile
 from prover.constraint_system import Block, ConstraintSystem, ProductBlock, Segment, SparseBlock
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 _AUXILIARY = "auxiliary"

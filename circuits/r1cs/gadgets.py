@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.quantised import Rescale, slack_factor
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
+from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from zenerrors import StatementError
 
 # (builder, name, value, bits) -> the digits of each value, proven to lie in [0, 2^bits): wires [n, bits].

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from circuits.graphs.integers import INTEGER_LIMIT, IntArray
 from prover.constraint_system import Csr
+from relations.integers import INTEGER_LIMIT, IntArray
 from zenerrors import StatementError
 
 # Variable 0 of every statement is the constant one.

@@ -27,11 +27,11 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.powers import Powers
 from kernels import FrArray, fr
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 # The challenges that identities are checked at, and that columns are folded with.

@@ -6,10 +6,10 @@ from collections.abc import Container
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import ONE
 from kernels import FrArray, fr
+from relations.integers import IntArray
 
 
 def missing(known: Container[int], stride: int, count: int) -> dict[int, tuple[int, int]]:

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import ONE, Linear
 from circuits.r1cs.lookups import POINT
 from circuits.r1cs.powers import Powers
 from kernels import FrArray, fr
+from relations.integers import IntArray, Interval
 from zenerrors import StatementError
 
 

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 import kernels
 from base.parallel import in_chunks
 from base.randomness import Secrets, random_elements
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.linear import ONE
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 LEAST_SOUNDNESS_BITS: Final = 128

@@ -19,10 +19,10 @@ from typing import overload
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.lookups import Lookups, Table
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 _WIDEST_LIMB = 20

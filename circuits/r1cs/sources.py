@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from circuits.graphs.integers import IntArray, Interval
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Knitted, LinearCombinations
+from relations.integers import IntArray, Interval
 
 # Of 2^254 < r: what slots of a field element can hold together.
 SLOT_BITS = 254

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from circuits.graphs.integers import IntArray
 from kernels import FrArray
 from prover.constraint_system import Block, Csr, ProductBlock, RowValues, SparseBlock
+from relations.integers import IntArray
 
 # Left factor, right factor and product of each row: int64[rows], variables.
 Products = tuple[IntArray, IntArray, IntArray]

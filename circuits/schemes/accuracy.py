@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Cost, Lowering, Plan, argmax, argmax_cost, arithmetic, best_plan
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
@@ -23,6 +22,7 @@ from circuits.r1cs.linear import Linear, Weighted
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
 from kernels import FrArray, fr
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 DATASET, CORRECT = "dataset", "correct"

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from circuits.graphs.integers import IntArray
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
 from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
@@ -22,6 +21,7 @@ from circuits.r1cs.tiles import keep
 from circuits.schemes.inputs import described_type
 from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
+from relations.integers import IntArray
 from zenerrors import StatementError, TensorError
 
 # Public inputs by the names of their groups, as plain integers.

@@ -13,7 +13,6 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import JSON_LIMIT, IntArray
 from circuits.lowering import Cost, Level, Lowering, Plan, argmax, argmax_cost, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
@@ -22,6 +21,7 @@ from circuits.r1cs.linear import Linear
 from circuits.schemes.circuit import Circuit, Values, public_group, require_known
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from kernels import FrArray
+from relations.integers import JSON_LIMIT, IntArray
 from zenerrors import StatementError
 
 # What a proof shows of the output: the label, beside it all logits, or the first few labels in order.

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import rfc8785
 
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Cost
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.parameters import DIGEST_LIMBS, MODEL, committed_constants, digest_limbs
@@ -18,6 +17,7 @@ from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Weighted
+from relations.integers import IntArray
 
 INPUT = "input"
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
 from circuits.quantised import Affine, QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
@@ -23,6 +22,7 @@ from circuits.r1cs.linear import Linear, Weighted
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
 from kernels import FrArray
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 _SAYS_REFERENCE = {

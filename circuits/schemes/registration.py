@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Plan
 from circuits.lowering.parameters import committed_parameters, digest_limbs
 from circuits.lowering.tables import Tables
@@ -22,6 +21,7 @@ from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inputs import begin
 from kernels import FrArray
+from relations.integers import IntArray
 from zenerrors import StatementError
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.lookups import Lookups
@@ -27,6 +26,7 @@ from kernels import fr
 from prover import groth16
 from prover.groth16 import Claim, CommitmentKey, Opening, ceremony
 from prover.groth16.powers_of_tau import PowersOfTau, generate
+from relations.integers import IntArray
 
 DIGITS = Path(__file__).parents[1] / "digits" / "held_out.npz"
 KERNELS = 4

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from circuits import compile_recognition, parameters
-from circuits.graphs.integers import IntArray
 from examples import tasks
 from examples.proving import Scheme, commit, recognise
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
 from prover.groth16 import CommitmentKey, Opening
+from relations.integers import IntArray
 from verifier.documents import Expected
 from verifier.judging import Verification, judge
 

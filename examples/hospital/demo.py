@@ -20,13 +20,13 @@ from circuits import (
     input_values,
     parameters,
 )
-from circuits.graphs.integers import IntArray
 from circuits.quantised import Dense
 from examples import tasks
 from examples.proving import Scheme, commit, infer, opening_file, register
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
 from prover.groth16 import CommitmentKey
+from relations.integers import IntArray
 from verifier.documents import Expected
 from verifier.judging import Known, Verification, judge
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from circuits import QuantGraph, quantise, zoo
 from circuits.graphs.graph import FloatArray
-from circuits.graphs.integers import IntArray
 from examples.zoo.data import SPLITS, Images, Split, faces
+from relations.integers import IntArray
 
 CALIBRATION_IMAGES = 100
 ZEN = {"shallownet-mnist": 0.9513, "lenet-small-cifar": 0.5576, "lenet-face-small-orl": 0.843}

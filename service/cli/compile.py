@@ -70,7 +70,7 @@ def compile_network(
         "privacy": {"input": input_privacy, "weights": weight_privacy},
     }
     key = cache.key_of(
-        cache.fingerprint("circuits", "prover", "kernels", "service"),
+        cache.fingerprint("relations", "circuits", "base", "prover", "kernels", "service"),
         _host(),
         json.dumps(options).encode(),
         *(cache.model_parts(path) if path.is_file() else [network.encode()]),

@@ -12,10 +12,10 @@ import numpy as np
 import kernels
 from bench.compiler import some_input
 from bench.sharing import QUICK, Entries, Group, Single, by_equal_weights, matrices
-from circuits.graphs.planes import Sliding
 from circuits.lowering.sliding import Kernel
 from kernels import fr
 from prover.constraint_system import Csr
+from relations.planes import Sliding
 
 ROOT = Path(__file__).parents[2]
 

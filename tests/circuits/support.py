@@ -13,13 +13,13 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 import kernels
 from circuits import Graph, Inference, QuantGraph, quantise
 from circuits.graphs.graph import Clip, Dense, Node
-from circuits.graphs.integers import IntArray
 from circuits.quantised import Dense as QuantDense
 from circuits.quantised.typed import Privacy
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.program import Program
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem, Csr
+from relations.integers import IntArray
 from tests.circuits.quantised import slow
 
 R = kernels.fr.modulus

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, input_values, parameters
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Plan, best_plan
 from circuits.lowering.optimiser import Way
 from circuits.quantised import Affine, Conv, Dense, Rescale, Reshape, WeightType
 from circuits.quantised.typed import Privacy
 from circuits.schemes import accuracy
 from prover import groth16
+from relations.integers import IntArray
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import R, answered, challenged, first_violation, slow_execute

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import kernels
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.lookups import Lookups, Table
@@ -14,6 +13,7 @@ from circuits.r1cs.products import Products, product_interval
 from circuits.r1cs.program import Program
 from circuits.r1cs.ranges import RangeChecks
 from prover import groth16
+from relations.integers import IntArray
 from tests.circuits.support import accepted_lies, challenged, first_violation
 from tests.prover.statements import commitment_basis
 

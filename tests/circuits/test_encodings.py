@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
-from circuits.graphs.integers import INTEGER_LIMIT, IntArray, Interval
 from circuits.lowering import Level, best_plan
 from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
@@ -32,6 +31,7 @@ from circuits.r1cs.lookups import Table
 from circuits.r1cs.sources import SLOT_BITS, Known, Source, slot_width
 from circuits.schemes import inference
 from circuits.schemes.registration import compile_registration
+from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from tests.circuits.support import R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from zenerrors import ModelError, StatementError

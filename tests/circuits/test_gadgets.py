@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits.graphs.integers import IntArray
 from circuits.lowering import argmax
 from circuits.lowering.digits import Digits
 from circuits.quantised import Affine, Rescale
@@ -32,6 +31,7 @@ from circuits.r1cs.gadgets import (
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.sources import Known
 from prover.groth16.reference import check
+from relations.integers import IntArray
 from tests.circuits.support import R, fill, first_violation, satisfied
 from zenerrors import StatementError
 

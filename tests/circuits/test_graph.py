@@ -52,12 +52,12 @@ def test_a_large_batch_is_convolved_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     node = Conv("c", ("x",), RNG.normal(size=(3, 2, 2, 2)), RNG.normal(size=3))
     x = RNG.normal(size=(7, 2, 4, 4))
     whole = node.run(x)
-    monkeypatch.setattr("circuits.graphs.planes._UNROLLED", 150)
+    monkeypatch.setattr("relations.planes._UNROLLED", 150)
     np.testing.assert_allclose(node.run(x), whole, atol=1e-12)
 
 
 def test_windows_over_integers_are_exact() -> None:
-    from circuits.graphs import planes
+    from relations import planes
 
     x, weight = RNG.integers(-(2**30), 2**30, (1, 2, 4, 4)), RNG.integers(-(2**20), 2**20, (3, 2, 2, 2))
     out = planes.convolve(x, weight, np.zeros(3, np.int64), (1, 1), (0, 0, 0, 0), 1)

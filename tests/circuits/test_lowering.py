@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.quantised.typed import Privacy, TypedGraph
 from prover.groth16.reference import check
+from relations.integers import IntArray
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, unnoticed

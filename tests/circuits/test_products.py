@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from circuits.graphs.integers import IntArray
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.products import Convolution, Products, product_interval
 from circuits.r1cs.program import Program
 from prover import groth16
 from prover.groth16.reference import check
+from relations.integers import IntArray
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.prover.statements import patient
 from zenerrors import StatementError

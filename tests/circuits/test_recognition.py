@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import QuantGraph, Recognition, compile_recognition, input_values
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.quantised import Affine, Dense, Rescale
 from circuits.quantised.typed import Privacy
 from prover import groth16
 from prover.groth16.reference import check
+from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
 from tests.prover.statements import commitment_basis, patient

@@ -34,13 +34,13 @@ from circuits import (
     quantise,
     zoo,
 )
-from circuits.graphs.integers import IntArray
 from circuits.lowering import Level
 from circuits.quantised import Accumulating, Affine
 from circuits.quantised.typed import Privacy
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inference import Reveal
 from kernels import FrArray, fr
+from relations.integers import IntArray
 
 PINNED = Path(__file__).parent / "recorded_statements.json"
 NETWORKS = (*zoo.NAMES, zoo.EMBEDDING)

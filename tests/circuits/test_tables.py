@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuits import compile_inference
-from circuits.graphs.integers import IntArray
 from circuits.lowering.clamps import ByParts, Clamp, clamps
 from circuits.lowering.tables import Tables
 from circuits.quantised import Affine, Rescale
@@ -21,6 +20,7 @@ from circuits.r1cs.program import Program
 from circuits.r1cs.sources import Known
 from kernels import FrArray, fr
 from prover import groth16
+from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation
 from tests.prover.statements import patient

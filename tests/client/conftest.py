@@ -9,9 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from circuits import QuantGraph, compile_inference, compile_recognition, compile_registration, input_values
-from circuits.graphs.integers import IntArray
 from circuits.quantised import Affine, Dense, Rescale
 from prover.groth16 import CommitmentKey, Opening
+from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.client.makers import MADE_AT, AccuracyMaker, Maker, inference, model_opening, registration
 from tests.prover.statements import commitment_basis

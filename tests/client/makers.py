@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration, compile_accuracy, parameters
-from circuits.graphs.integers import IntArray
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving, sum_blindings
+from relations.integers import IntArray
 from verifier import documents
 from verifier.datasets import LabelledData
 from verifier.documents import (

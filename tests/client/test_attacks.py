@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from circuits import QuantGraph, compile_inference, compile_registration, input_values
-from circuits.graphs.integers import IntArray
 from circuits.quantised import Dense, Reshape
 from kernels import fr
 from prover.groth16 import CommitmentKey, Opening
+from relations.integers import IntArray
 from tests.client.makers import (
     AccuracyMaker,
     Maker,

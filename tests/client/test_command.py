@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from circuits import input_values
-from circuits.graphs.integers import IntArray
 from kernels import fr
 from prover.groth16 import Opening
+from relations.integers import IntArray
 from tests.client import files
 from tests.client.makers import AccuracyMaker, Maker, rehashed
 from verifier.command import main

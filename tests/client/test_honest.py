@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from circuits import Recognition, input_values
-from circuits.graphs.integers import IntArray
 from kernels import fr
 from prover.groth16 import Opening
+from relations.integers import IntArray
 from tests.client.makers import AccuracyMaker, Maker, recognition, registration, rehashed
 from verifier.datasets import LabelledData
 from verifier.documents import (

@@ -176,8 +176,21 @@ def test_a_log_tells_what_an_error_came_of_and_not_what_it_says() -> None:
 @pytest.mark.parametrize(
     ("project", "folders"),
     [
-        (".", ["service", "circuits", "prover", "kernels", "client", "migrations"]),
-        ("client", ["client"]),
+        (
+            ".",
+            [
+                "service",
+                "circuits",
+                "relations",
+                "prover",
+                "base",
+                "verifier",
+                "kernels",
+                "client",
+                "migrations",
+            ],
+        ),
+        ("client", ["client", "verifier"]),
     ],
 )
 def test_what_is_imported_is_declared(project: str, folders: list[str]) -> None:

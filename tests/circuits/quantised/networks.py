@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.graphs.integers import IntArray
 from circuits.quantised import (
     Add,
     Affine,
@@ -22,6 +21,7 @@ from circuits.quantised import (
     WeightType,
     WindowSum,
 )
+from relations.integers import IntArray
 
 KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose")
 

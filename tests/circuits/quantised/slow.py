@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import IntArray
 from circuits.quantised import (
     Accumulating,
     Add,
@@ -24,6 +23,7 @@ from circuits.quantised import (
     Transpose,
     WindowSum,
 )
+from relations.integers import IntArray
 
 Objects = NDArray[np.object_]
 

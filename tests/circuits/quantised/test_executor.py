@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.graphs.planes import Sliding
 from circuits.quantised import Affine, Dense, QuantGraph, Rescale, WeightType
+from relations.planes import Sliding
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient

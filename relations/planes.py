@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from circuits.graphs.integers import IntArray
+from relations.integers import IntArray
 
 Pair = tuple[int, int]
 Padding = tuple[int, int, int, int]
