@@ -175,6 +175,12 @@ class Calls:
         except (KeyError, TypeError, ValueError):
             raise refused(response) from None
 
+    def _cancel(self, kind: type[JobKind], job_id: str) -> Flow[JobKind]:
+        return self._read(kind, post(_PATHS[kind], job_id, "cancel", repeatable=True))
+
+    def _retry(self, kind: type[JobKind], job_id: str) -> Flow[JobKind]:
+        return self._read(kind, post(_PATHS[kind], job_id, "retry"))
+
     def _follow(self, job: JobKind, timeout: float) -> Stream[JobKind]:
         """The job as it changes, until it is over. Raises ``TimeoutError``; the job goes on.
 

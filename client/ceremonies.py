@@ -91,7 +91,7 @@ class Holding(Calls):
     @endpoint
     def cancel_contribution(self, contribution_id: str) -> Flow[Contribution]:
         """Take a contribution back that is not verified yet."""
-        return self._read(Contribution, post("contributions", contribution_id, "cancel", repeatable=True))
+        return self._cancel(Contribution, contribution_id)
 
     @endpoint
     def close_ceremony(self, ceremony_id: str, beacon: str, *, rounds: int = 10) -> Flow[Ceremony]:
@@ -109,7 +109,7 @@ class Holding(Calls):
     @endpoint
     def cancel_ceremony(self, ceremony_id: str) -> Flow[Ceremony]:
         """Stop the opening of a ceremony."""
-        return self._read(Ceremony, post("ceremonies", ceremony_id, "cancel", repeatable=True))
+        return self._cancel(Ceremony, ceremony_id)
 
     @endpoint
     def delete_ceremony(self, ceremony_id: str) -> Flow[None]:

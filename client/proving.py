@@ -114,12 +114,12 @@ class Proving(Calls):
     @endpoint
     def cancel_model(self, model_id: str) -> Flow[Model]:
         """Stop a registration that is queued or running."""
-        return self._read(Model, post("models", model_id, "cancel", repeatable=True))
+        return self._cancel(Model, model_id)
 
     @endpoint
     def retry_model(self, model_id: str) -> Flow[Model]:
         """Take a registration up again that failed."""
-        return self._read(Model, post("models", model_id, "retry"))
+        return self._retry(Model, model_id)
 
     @endpoint
     def delete_model(self, model_id: str) -> Flow[None]:
@@ -228,12 +228,12 @@ class Proving(Calls):
     @endpoint
     def cancel_dataset(self, dataset_id: str) -> Flow[Dataset]:
         """Stop committing to a dataset."""
-        return self._read(Dataset, post("datasets", dataset_id, "cancel", repeatable=True))
+        return self._cancel(Dataset, dataset_id)
 
     @endpoint
     def retry_dataset(self, dataset_id: str) -> Flow[Dataset]:
         """Take a dataset up again that failed."""
-        return self._read(Dataset, post("datasets", dataset_id, "retry"))
+        return self._retry(Dataset, dataset_id)
 
     @endpoint
     def delete_dataset(self, dataset_id: str) -> Flow[None]:
@@ -340,12 +340,12 @@ class Proving(Calls):
     @endpoint
     def cancel(self, proof_id: str) -> Flow[Proof]:
         """Stop a proof that is queued or running. Canceling again is no error."""
-        return self._read(Proof, post("proofs", proof_id, "cancel", repeatable=True))
+        return self._cancel(Proof, proof_id)
 
     @endpoint
     def retry(self, proof_id: str) -> Flow[Proof]:
         """Take a proof up again that failed, while its input is still kept."""
-        return self._read(Proof, post("proofs", proof_id, "retry"))
+        return self._retry(Proof, proof_id)
 
     @endpoint
     def delete_proof(self, proof_id: str) -> Flow[None]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
-from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from service import basis
-from service.api import audit, openapi, problems
-from service.api.access import Principal
+from service.api import audit, problems
+from service.api.access import Principal, Scope
 from service.api.ceremony_schemas import (
     CeremonyRequest,
     CeremonySummary,
@@ -38,13 +36,12 @@ from service.api.routes.dependencies import (
     Id,
     IdempotencyKey,
     RuntimeDep,
-    SeatDep,
     WaitDep,
     WindowDep,
     Witness,
 )
-from service.api.routes.following import LastEventId, follow, settled
 from service.api.routes.forms import SHA256
+from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, listing
 from service.jobs.lifecycle import Jobs, Terms, new_id
@@ -75,23 +72,45 @@ _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
 _RANGE: Final = re.compile("bytes=(?P<first>[0-9]{1,15})-(?P<last>[0-9]{0,15})")
 _MEMORY_PER_BYTE: Final = 4
 """Of a state: what verifying the next one, or closing, takes, coarsely."""
-_ASKED: Final = problems.responses(400, 404, 409, 415) | {
-    202: {"description": "It was asked for, and is not over yet"}
-    | openapi.headers("Location", "Preference-Applied")
-}
 _BYTES: Final[dict[str, Any]] = {
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "…"}
 }
 
 
+def _view_ceremony(runtime: Runtime, principal: Principal, ceremony_id: str) -> CeremonyView:
+    with runtime.database.read() as session:
+        ceremonies = Ceremonies(session, principal.sight)
+        return ceremony_view(
+            ceremonies.get(ceremony_id),
+            ceremonies.circuits(ceremony_id),
+            ceremonies.contributions(ceremony_id),
+            ceremonies.pending(ceremony_id),
+        )
+
+
+def _view_contribution(runtime: Runtime, principal: Principal, contribution_id: str) -> ContributionView:
+    with runtime.database.read() as session:
+        return contribution_view(Contributions(session, principal.sight).get(contribution_id))
+
+
+_SEEN_BY: Final[tuple[Scope, ...]] = ("read", "contribute", "admin")
+_ceremonies = JobRoutes(router, "ceremony", "ceremonies", CeremonyView, _view_ceremony, _SEEN_BY)
+_ceremonies.add_get("A ceremony: how far it is, its circuits and who contributed.")
+_ceremonies.add_cancel("Cancel the opening of a ceremony. One that is open is deleted, or left alone.")
+_ceremonies.add_events("Server-sent events of the opening, as those of a proof.")
+_contributions = JobRoutes(
+    router, "contribution", "contributions", ContributionView, _view_contribution, _SEEN_BY
+)
+_contributions.add_get("A contribution, and how far its verification is.")
+_contributions.add_cancel("""\
+Cancel a contribution that is not verified yet, or the end of a ceremony. Contributors cannot: they
+would cancel each other's.""")
+
+
 @router.post(
     "/ceremonies",
     status_code=202,
-    responses=_ASKED
-    | {
-        201: {"model": CeremonyView, "description": "It is open, within the time of `Prefer`"}
-        | openapi.headers("Location", "Preference-Applied")
-    },
+    responses=_ceremonies.asked("It is open, within the time of `Prefer`"),
 )
 async def open_ceremony(
     runtime: RuntimeDep,
@@ -110,9 +129,7 @@ async def open_ceremony(
     """
     submitted = partial(_open, runtime, principal, request, body, idempotency_key)
     ceremony_id = await run_in_threadpool(submitted)
-    response.headers["Location"] = f"/v1/ceremonies/{ceremony_id}"
-    view = partial(_view, runtime, principal, ceremony_id)
-    return await settled(await run_in_threadpool(view), view, wait, response)
+    return await _ceremonies.answer(runtime, principal, ceremony_id, wait, response)
 
 
 @router.get("/ceremonies", responses=problems.responses())
@@ -123,28 +140,6 @@ def list_ceremonies(
     with runtime.database.read() as session:
         page = Lists(session, principal.sight).ceremonies(created, window)
         return listing(page, ceremony_summary)
-
-
-@router.get("/ceremonies/{ceremony_id}", responses=problems.responses(404))
-def get_ceremony(runtime: RuntimeDep, principal: Witness, ceremony_id: Id) -> CeremonyView:
-    """A ceremony: how far it is, its circuits and who contributed."""
-    return _view(runtime, principal, ceremony_id)
-
-
-@router.get(
-    "/ceremonies/{ceremony_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
-)
-async def follow_ceremony(
-    runtime: RuntimeDep,
-    principal: Witness,
-    seat: SeatDep,
-    seen: Annotated[CeremonyView, Depends(get_ceremony)],
-    last_event_id: LastEventId = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events of the opening, as those of a proof."""
-    view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, seat, seen, view, last_event_id):
-        yield event
 
 
 @router.get(
@@ -184,13 +179,6 @@ def get_ceremony_file(
     return FileResponse(file, media_type="application/octet-stream", headers=headers)
 
 
-@router.post("/ceremonies/{ceremony_id}/cancel", responses=problems.responses(404, 409))
-def cancel_ceremony(runtime: RuntimeDep, principal: Admin, request: Request, ceremony_id: Id) -> CeremonyView:
-    """Cancel the opening of a ceremony. One that is open is deleted, or left alone."""
-    submission.cancel(runtime, principal, request, "ceremony", ceremony_id)
-    return _view(runtime, principal, ceremony_id)
-
-
 @router.delete("/ceremonies/{ceremony_id}", status_code=204, responses=problems.responses(404, 409))
 def delete_ceremony(runtime: RuntimeDep, principal: Admin, request: Request, ceremony_id: Id) -> None:
     """Forget a ceremony. Keys that it made stay."""
@@ -205,11 +193,7 @@ def delete_ceremony(runtime: RuntimeDep, principal: Admin, request: Request, cer
 @router.post(
     "/ceremonies/{ceremony_id}/contributions",
     status_code=202,
-    responses=_ASKED
-    | {
-        201: {"model": ContributionView, "description": "It was verified, or refused, within that time"}
-        | openapi.headers("Location", "Preference-Applied")
-    },
+    responses=_contributions.asked("It was verified, or refused, within that time"),
 )
 async def create_contribution(
     runtime: RuntimeDep,
@@ -228,24 +212,7 @@ async def create_contribution(
     """
     submitted = partial(_hand_in, runtime, principal, request, ceremony_id, body, idempotency_key)
     contribution_id = await run_in_threadpool(submitted)
-    return await _answer(runtime, principal, contribution_id, wait, response)
-
-
-@router.get("/contributions/{contribution_id}", responses=problems.responses(404))
-def get_contribution(runtime: RuntimeDep, principal: Witness, contribution_id: Id) -> ContributionView:
-    """A contribution, and how far its verification is."""
-    return _contribution(runtime, principal, contribution_id)
-
-
-@router.post("/contributions/{contribution_id}/cancel", responses=problems.responses(404, 409))
-def cancel_contribution(
-    runtime: RuntimeDep, principal: Admin, request: Request, contribution_id: Id
-) -> ContributionView:
-    """Cancel a contribution that is not verified yet, or the end of a ceremony. Contributors cannot: they
-    would cancel each other's.
-    """
-    submission.cancel(runtime, principal, request, "contribution", contribution_id)
-    return _contribution(runtime, principal, contribution_id)
+    return await _contributions.answer(runtime, principal, contribution_id, wait, response)
 
 
 @router.post("/ceremonies/{ceremony_id}/close", responses=problems.responses(400, 404, 409, 415))
@@ -268,17 +235,13 @@ def close_ceremony(
         ceremony.closing_at = clock(session)
         tenant_id = ceremony.job.tenant_id
         audit.note(session, principal, "ceremony.close", ceremony_id, request, tenant_id=tenant_id)
-    return _view(runtime, principal, ceremony_id)
+    return _view_ceremony(runtime, principal, ceremony_id)
 
 
 @router.post(
     "/ceremonies/{ceremony_id}/finish",
     status_code=202,
-    responses=_ASKED
-    | {
-        201: {"model": ContributionView, "description": "Its keys are there, within the time of `Prefer`"}
-        | openapi.headers("Location", "Preference-Applied")
-    },
+    responses=_contributions.asked("Its keys are there, within the time of `Prefer`"),
 )
 async def finish_ceremony(
     runtime: RuntimeDep,
@@ -294,15 +257,7 @@ async def finish_ceremony(
     """
     submitted = partial(_finish, runtime, principal, request, ceremony_id, body.value)
     contribution_id = await run_in_threadpool(submitted)
-    return await _answer(runtime, principal, contribution_id, wait, response)
-
-
-async def _answer(
-    runtime: Runtime, principal: Principal, contribution_id: str, wait: WaitDep, response: Response
-) -> ContributionView:
-    response.headers["Location"] = f"/v1/contributions/{contribution_id}"
-    view = partial(_contribution, runtime, principal, contribution_id)
-    return await settled(await run_in_threadpool(view), view, wait, response)
+    return await _contributions.answer(runtime, principal, contribution_id, wait, response)
 
 
 def _open(
@@ -491,19 +446,3 @@ def _require_idle(ceremonies: Ceremonies, ceremony_id: str) -> None:
             "conflict.contribution",
             f"{pending} is being verified: wait for it, then fetch the ceremony again",
         )
-
-
-def _view(runtime: Runtime, principal: Principal, ceremony_id: str) -> CeremonyView:
-    with runtime.database.read() as session:
-        ceremonies = Ceremonies(session, principal.sight)
-        return ceremony_view(
-            ceremonies.get(ceremony_id),
-            ceremonies.circuits(ceremony_id),
-            ceremonies.contributions(ceremony_id),
-            ceremonies.pending(ceremony_id),
-        )
-
-
-def _contribution(runtime: Runtime, principal: Principal, contribution_id: str) -> ContributionView:
-    with runtime.database.read() as session:
-        return contribution_view(Contributions(session, principal.sight).get(contribution_id))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
-from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from service import basis, intake
 from service import encryption as sealed
-from service.api import audit, openapi, problems, sandbox
+from service.api import audit, problems, sandbox
 from service.api.access import Principal
 from service.api.routes import submission
 from service.api.routes.dependencies import (
@@ -22,18 +20,16 @@ from service.api.routes.dependencies import (
     IdempotencyKey,
     LabelFilter,
     ModelFilter,
-    ProofKeeper,
     Prover,
     Reader,
     Revealer,
     RuntimeDep,
-    SeatDep,
     StateFilter,
     WaitDep,
     WindowDep,
 )
-from service.api.routes.following import LastEventId, follow, settled
 from service.api.routes.forms import Hash, JobLabels, fields_as_described
+from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     DatasetSummary,
@@ -57,6 +53,25 @@ from zenerrors import RequestError
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 
+
+def _view(runtime: Runtime, principal: Principal, dataset_id: str) -> DatasetView:
+    with runtime.database.read() as session:
+        dataset = Datasets(session, principal.sight).get(dataset_id)
+    if dataset.openings is None or dataset.privacy == "private":
+        return dataset_view(dataset, None)
+    return dataset_view(dataset, [part.opening for part in open_openings(runtime, dataset).parts])
+
+
+_jobs = JobRoutes(router, "dataset", "datasets", DatasetView, _view)
+_jobs.add_get(
+    "A dataset: its size, its shards' commitments and, if it is public, its hash and what opens them."
+)
+_jobs.add_cancel(
+    "Cancel the commitment to a dataset: at once while it is queued, at its next progress report while it"
+    " runs."
+)
+_jobs.add_retry("Try to commit to a dataset once more, after that failed.")
+_jobs.add_events("Server-sent events of a dataset's commitment, as those of a proof.")
 _FIELDS = (
     *("samples", "labels", "samples_sha256", "labels_sha256"),
     *("model_id", "name", "privacy", "shard_size", "label"),
@@ -67,13 +82,7 @@ _HASH_BYTES = 32
 @router.post(
     "/datasets",
     status_code=202,
-    responses=problems.responses(400, 404, 409, 415, 507)
-    | {
-        201: {"model": DatasetView, "description": "The dataset is committed, within the time of `Prefer`"}
-        | openapi.headers("Location", "Preference-Applied"),
-        202: {"description": "It was asked for, and is not over yet"}
-        | openapi.headers("Location", "Preference-Applied"),
-    },
+    responses=_jobs.asked("The dataset is committed, within the time of `Prefer`", 507),
 )
 async def create_dataset(
     runtime: RuntimeDep,
@@ -117,9 +126,7 @@ async def create_dataset(
     row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
     add = partial(_add, runtime, principal, request, row, files, job_labels, idempotency_key)
     dataset_id = await run_in_threadpool(add)
-    response.headers["Location"] = f"/v1/datasets/{dataset_id}"
-    view = partial(_view, runtime, principal, dataset_id)
-    return await settled(await run_in_threadpool(view), view, wait, response)
+    return await _jobs.answer(runtime, principal, dataset_id, wait, response)
 
 
 @router.get("/datasets", responses=problems.responses())
@@ -137,48 +144,6 @@ def list_datasets(
     with runtime.database.read() as session:
         page = Lists(session, principal.sight).datasets(filters, window)
         return listing(page, dataset_summary)
-
-
-@router.get("/datasets/{dataset_id}", responses=problems.responses(404))
-def get_dataset(runtime: RuntimeDep, principal: Reader, dataset_id: Id) -> DatasetView:
-    """A dataset: its size, its shards' commitments and, if it is public, its hash and what opens them."""
-    return _view(runtime, principal, dataset_id)
-
-
-@router.post("/datasets/{dataset_id}/cancel", responses=problems.responses(404, 409))
-def cancel_dataset(
-    runtime: RuntimeDep, principal: ProofKeeper, request: Request, dataset_id: Id
-) -> DatasetView:
-    """Cancel the commitment to a dataset: at once while it is queued, at its next progress report while it
-    runs.
-    """
-    submission.cancel(runtime, principal, request, "dataset", dataset_id)
-    return _view(runtime, principal, dataset_id)
-
-
-@router.post("/datasets/{dataset_id}/retry", responses=problems.responses(404, 409))
-def retry_dataset(
-    runtime: RuntimeDep, principal: ProofKeeper, request: Request, dataset_id: Id
-) -> DatasetView:
-    """Try to commit to a dataset once more, after that failed."""
-    submission.retry(runtime, principal, request, "dataset", dataset_id)
-    return _view(runtime, principal, dataset_id)
-
-
-@router.get(
-    "/datasets/{dataset_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
-)
-async def follow_dataset(
-    runtime: RuntimeDep,
-    principal: Reader,
-    seat: SeatDep,
-    seen: Annotated[DatasetView, Depends(get_dataset)],
-    last_event_id: LastEventId = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events of a dataset's commitment, as those of a proof."""
-    view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, seat, seen, view, last_event_id):
-        yield event
 
 
 @router.get("/datasets/{dataset_id}/opening", responses=problems.responses(404, 409))
@@ -204,14 +169,6 @@ def delete_dataset(runtime: RuntimeDep, principal: Prover, request: Request, dat
         dataset = Datasets(session, principal.tenant_id).delete(dataset_id)
         audit.note(session, principal, "dataset.delete", dataset_id, request)
     submission.delete(runtime, [dataset.samples, dataset.openings])
-
-
-def _view(runtime: Runtime, principal: Principal, dataset_id: str) -> DatasetView:
-    with runtime.database.read() as session:
-        dataset = Datasets(session, principal.sight).get(dataset_id)
-    if dataset.openings is None or dataset.privacy == "private":
-        return dataset_view(dataset, None)
-    return dataset_view(dataset, [part.opening for part in open_openings(runtime, dataset).parts])
 
 
 def _add(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
-from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from service import basis, intake
 from service import encryption as sealed
-from service.api import audit, openapi, problems, sandbox
+from service.api import audit, problems, sandbox
 from service.api.access import Principal
 from service.api.routes import submission
 from service.api.routes.dependencies import (
@@ -22,17 +21,15 @@ from service.api.routes.dependencies import (
     Id,
     IdempotencyKey,
     LabelFilter,
-    ModelKeeper,
     Reader,
     Registrar,
     RuntimeDep,
-    SeatDep,
     StateFilter,
     WaitDep,
     WindowDep,
 )
-from service.api.routes.following import LastEventId, follow, settled
 from service.api.routes.forms import Hash, JobLabels, fields_as_described
+from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     Bits,
@@ -57,6 +54,19 @@ from zenerrors import ModelError, NotFoundError, RequestError
 
 router = APIRouter(tags=["models"], route_class=ApiRoute)
 
+
+def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
+    with runtime.database.read() as session:
+        return model_view(Models(session, principal.sight).get(model_id))
+
+
+_jobs = JobRoutes(router, "model", "models", ModelView, _view)
+_jobs.add_get("A model, and how far its registration is.")
+_jobs.add_cancel(
+    "Cancel a registration: at once while it is queued, at its next progress report while it runs."
+)
+_jobs.add_retry("Try a registration that failed once more.")
+_jobs.add_events("Server-sent events of the registration, as those of a proof.")
 _FIELDS = (
     *("model", "calibration", "calibration_labels"),
     *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
@@ -67,13 +77,7 @@ _FIELDS = (
 @router.post(
     "/models",
     status_code=202,
-    responses=problems.responses(400, 404, 409, 415, 507)
-    | {
-        201: {"model": ModelView, "description": "The model is registered, within the time of `Prefer`"}
-        | openapi.headers("Location", "Preference-Applied"),
-        202: {"description": "It was asked for, and is not over yet"}
-        | openapi.headers("Location", "Preference-Applied"),
-    },
+    responses=_jobs.asked("The model is registered, within the time of `Prefer`", 507),
 )
 async def create_model(
     runtime: RuntimeDep,
@@ -127,9 +131,7 @@ async def create_model(
     )
     submitted = partial(register, runtime, principal, request, row, files, labels, idempotency_key)
     model_id = await run_in_threadpool(submitted)
-    response.headers["Location"] = f"/v1/models/{model_id}"
-    view = partial(_view, runtime, principal, model_id)
-    return await settled(await run_in_threadpool(view), view, wait, response)
+    return await _jobs.answer(runtime, principal, model_id, wait, response)
 
 
 @router.get("/models", responses=problems.responses())
@@ -147,12 +149,6 @@ def list_models(
         return listing(page, model_summary)
 
 
-@router.get("/models/{model_id}", responses=problems.responses(404))
-def get_model(runtime: RuntimeDep, principal: Reader, model_id: Id) -> ModelView:
-    """A model, and how far its registration is."""
-    return _view(runtime, principal, model_id)
-
-
 @router.patch("/models/{model_id}", responses=problems.responses(400, 404, 415))
 def change_model(
     runtime: RuntimeDep, principal: Registrar, body: ModelChange, request: Request, model_id: Id
@@ -166,20 +162,6 @@ def change_model(
     return _view(runtime, principal, model_id)
 
 
-@router.post("/models/{model_id}/cancel", responses=problems.responses(404, 409))
-def cancel_model(runtime: RuntimeDep, principal: ModelKeeper, request: Request, model_id: Id) -> ModelView:
-    """Cancel a registration: at once while it is queued, at its next progress report while it runs."""
-    submission.cancel(runtime, principal, request, "model", model_id)
-    return _view(runtime, principal, model_id)
-
-
-@router.post("/models/{model_id}/retry", responses=problems.responses(404, 409))
-def retry_model(runtime: RuntimeDep, principal: ModelKeeper, request: Request, model_id: Id) -> ModelView:
-    """Try a registration that failed once more."""
-    submission.retry(runtime, principal, request, "model", model_id)
-    return _view(runtime, principal, model_id)
-
-
 @router.delete("/models/{model_id}", status_code=204, responses=problems.responses(404, 409))
 def delete_model(runtime: RuntimeDep, principal: Registrar, request: Request, model_id: Id) -> None:
     """Forget the network and what opens its commitment. Refused while there are commitments, datasets or
@@ -189,22 +171,6 @@ def delete_model(runtime: RuntimeDep, principal: Registrar, request: Request, mo
         model = Models(session, principal.tenant_id).delete(model_id)
         audit.note(session, principal, "model.delete", model_id, request)
     submission.delete(runtime, [model.quantised])
-
-
-@router.get(
-    "/models/{model_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
-)
-async def follow_model(
-    runtime: RuntimeDep,
-    principal: Reader,
-    seat: SeatDep,
-    seen: Annotated[ModelView, Depends(get_model)],
-    last_event_id: LastEventId = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events of the registration, as those of a proof."""
-    view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, seat, seen, view, last_event_id):
-        yield event
 
 
 @router.get("/models/{model_id}/receipt", responses=problems.responses(404, 409))
@@ -270,11 +236,6 @@ def register(
     return submission.submit(
         runtime, principal, request, "model", row, terms, files=files, stored=[row.quantised]
     )
-
-
-def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
-    with runtime.database.read() as session:
-        return model_view(Models(session, principal.sight).get(model_id))
 
 
 def _registered(runtime: Runtime, principal: Principal, model_id: str) -> Model:

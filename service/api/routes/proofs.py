@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -27,16 +23,14 @@ from service.api.routes.dependencies import (
     ModelFilter,
     PatienceDep,
     PreferenceDep,
-    ProofKeeper,
     Prover,
     Reader,
     RuntimeDep,
     SchemeFilter,
-    SeatDep,
     StateFilter,
     WindowDep,
 )
-from service.api.routes.following import LastEventId, follow, settled
+from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
     DryRunView,
@@ -58,18 +52,36 @@ from zenerrors import ConflictError
 router = APIRouter(tags=["proofs"], route_class=ApiRoute)
 
 
+def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
+    with runtime.database.read() as session:
+        return proof_view(Proofs(session, principal.sight).get(proof_id))
+
+
+_jobs = JobRoutes(router, "proof", "proofs", ProofView, _view)
+_jobs.add_get("A proof, and how far it is.")
+_jobs.add_cancel("""\
+Cancel a proof: at once while it is queued or waits for shards, which are canceled with it; at its next
+stage or progress report while it runs.
+Canceling again is no error; canceling what is over is a conflict.""")
+_jobs.add_retry("""\
+Try a proof that failed once more, while its input is still there; of a proof of accuracy, the shards
+that did not succeed.""")
+_jobs.add_events("""\
+Server-sent events: `progress` with the proof's state whenever it changes, and `end` when it is over;
+the `id` of each is the revision.
+
+Every stream begins with the present state. With `Last-Event-ID` it tells first what was missed: each
+change of state or stage since that revision, as a `milestone`.""")
+
+
 @router.post(
     "/proofs",
     status_code=202,
     response_model=ProofView,
-    responses=problems.responses(400, 404, 409, 415, 507)
+    responses=_jobs.asked("The proof is over, within the time of `Prefer`", 507)
     | {
         200: {"model": DryRunView, "description": "A dry run: nothing was made"}
-        | openapi.headers("Preference-Applied"),
-        201: {"model": ProofView, "description": "The proof is over, within the time of `Prefer`"}
-        | openapi.headers("Location", "Preference-Applied"),
-        202: {"description": "It was asked for, and is not over yet"}
-        | openapi.headers("Location", "Preference-Applied"),
+        | openapi.headers("Preference-Applied")
     },
 )
 async def create_proof(
@@ -94,9 +106,8 @@ async def create_proof(
     if preference.dry_run:
         tried = await run_in_threadpool(dry_run, runtime, principal.tenant_id, body)
         return JSONResponse(tried.model_dump(mode="json"), headers={"Preference-Applied": "dry-run"})
-    seen = await run_in_threadpool(submit, runtime, principal, request, body, idempotency_key)
-    response.headers["Location"] = f"/v1/proofs/{seen.id}"
-    return await settled(seen, partial(_view, runtime, principal, seen.id), patience, response)
+    proof_id = await run_in_threadpool(submit, runtime, principal, request, body, idempotency_key)
+    return await _jobs.answer(runtime, principal, proof_id, patience, response)
 
 
 @router.get("/proofs", responses=problems.responses())
@@ -117,12 +128,6 @@ def list_proofs(
         return listing(page, lambda row: proof_summary(*row))
 
 
-@router.get("/proofs/{proof_id}", responses=problems.responses(404))
-def get_proof(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofView:
-    """A proof, and how far it is."""
-    return _view(runtime, principal, proof_id)
-
-
 @router.get("/proofs/{proof_id}/proof", responses=problems.responses(404, 409))
 def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofDocument:
     """The portable proof: hand it on together with the verification key it names."""
@@ -135,24 +140,6 @@ def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> 
     return ProofDocument.model_validate(proof.document)
 
 
-@router.post("/proofs/{proof_id}/cancel", responses=problems.responses(404, 409))
-def cancel_proof(runtime: RuntimeDep, principal: ProofKeeper, request: Request, proof_id: Id) -> ProofView:
-    """Cancel a proof: at once while it is queued or waits for shards, which are canceled with it; at its next
-    stage or progress report while it runs.
-    Canceling again is no error; canceling what is over is a conflict."""
-    submission.cancel(runtime, principal, request, "proof", proof_id)
-    return _view(runtime, principal, proof_id)
-
-
-@router.post("/proofs/{proof_id}/retry", responses=problems.responses(404, 409))
-def retry_proof(runtime: RuntimeDep, principal: ProofKeeper, request: Request, proof_id: Id) -> ProofView:
-    """Try a proof that failed once more, while its input is still there; of a proof of accuracy, the shards
-    that did not succeed.
-    """
-    submission.retry(runtime, principal, request, "proof", proof_id)
-    return _view(runtime, principal, proof_id)
-
-
 @router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))
 def delete_proof(runtime: RuntimeDep, principal: Prover, request: Request, proof_id: Id) -> None:
     """Forget a proof that is over. Copies that were handed on stay as good as they are."""
@@ -162,36 +149,15 @@ def delete_proof(runtime: RuntimeDep, principal: Prover, request: Request, proof
     submission.delete(runtime, [proof.input])
 
 
-@router.get(
-    "/proofs/{proof_id}/events", response_class=EventSourceResponse, responses=problems.responses(404)
-)
-async def follow_proof(
-    runtime: RuntimeDep,
-    principal: Reader,
-    seat: SeatDep,
-    seen: Annotated[ProofView, Depends(get_proof)],
-    last_event_id: LastEventId = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events: `progress` with the proof's state whenever it changes, and `end` when it is over;
-    the `id` of each is the revision.
-
-    Every stream begins with the present state. With `Last-Event-ID` it tells first what was missed: each
-    change of state or stage since that revision, as a `milestone`.
-    """
-    view = partial(_view, runtime, principal, seen.id)
-    async for event in follow(runtime, seat, seen, view, last_event_id):
-        yield event
-
-
 def submit(
     runtime: Runtime,
     principal: Principal,
     request: Request,
     body: ProofRequest,
     idempotency_key: str | None = None,
-) -> ProofView:
-    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made. Raises
-    ``ZenError``.
+) -> str:
+    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made. The
+    proof's id. Raises ``ZenError``.
     """
     requests.check_fields(body)
     macs, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
@@ -204,7 +170,7 @@ def submit(
     )
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
-            return proof_view(Proofs(session, tenant_id).get(earlier))
+            return earlier
         model = Models(session, tenant_id).ready(body.model_id)
         order = requests.order(runtime, session, tenant_id, body, model)
         terms = _timed(Jobs(session), terms, body)
@@ -227,7 +193,7 @@ def submit(
             Datasets(session, tenant_id).ready(order.dataset_id)
 
     kind = "accuracy" if body.scheme == "accuracy" else "proof"
-    proof_id = submission.submit(
+    return submission.submit(
         runtime,
         principal,
         request,
@@ -238,12 +204,6 @@ def submit(
         estimate=model.estimate,
         check=check,
     )
-    return proof_view(row) if proof_id == row.id else _view(runtime, principal, proof_id)
-
-
-def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
-    with runtime.database.read() as session:
-        return proof_view(Proofs(session, principal.sight).get(proof_id))
 
 
 def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:

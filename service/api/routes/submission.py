@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.api import audit, uploads
-from service.api.access import Principal
+from service.api.access import Principal, Scope
 from service.api.uploads import Handed
 from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.scheduling import admit, routed
@@ -29,6 +29,14 @@ _ROWS: Final[dict[str, _Rows]] = {
     "ceremony": Ceremonies,
     "contribution": Contributions,
 }
+KEEPERS: Final[dict[str, tuple[Scope, ...]]] = {
+    "model": ("register", "admin"),
+    "dataset": ("prove", "admin"),
+    "proof": ("prove", "admin"),
+    "ceremony": ("admin",),
+    "contribution": ("admin",),
+}
+"""Who may cancel and retry, by kind."""
 
 
 def terms(

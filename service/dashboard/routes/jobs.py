@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from service.api import labels
-from service.api.access import Scope
 from service.api.routes import submission
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.api.schemas import PRINTABLE
@@ -29,11 +28,6 @@ router = APIRouter(prefix="/jobs", route_class=PageRoute)
 
 _CHOICES = 50
 _KINDS = {kind: kind for kind in KINDS} | {"proof": "inference, recognition"}
-
-_PROVERS: tuple[Scope, ...] = ("prove", "admin")
-_KEEPERS: dict[str, tuple[Scope, ...]] = {"model": ("register", "admin")}
-"""Who may cancel and retry, by kind."""
-
 
 _Text = Annotated[str, Query(max_length=64, pattern=PRINTABLE)]
 
@@ -90,7 +84,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             listed=listed,
             job=listed.job,
             keeps=listed.job.kind in SUBJECTS
-            and not visitor.principal.scopes.isdisjoint(_KEEPERS.get(listed.job.kind, _PROVERS)),
+            and not visitor.principal.scopes.isdisjoint(submission.KEEPERS[SUBJECTS[listed.job.kind]]),
             made=made,
             result=_result(browsing, listed.job, made),
             overall=lambda job: progress.overall(job, moment),
@@ -161,5 +155,6 @@ def _kept(runtime: Runtime, visitor: Visitor, job_id: str) -> str:
         job = Browsing(session, visitor.principal.sight).job(job_id).job
     if job.kind not in SUBJECTS:
         raise ConflictError("conflict.shard", f"{job_id} is a part of {job.parent_id}: cancel or retry that")
-    visitor.principal.require(*_KEEPERS.get(job.kind, _PROVERS))
-    return SUBJECTS[job.kind]
+    kind = SUBJECTS[job.kind]
+    visitor.principal.require(*submission.KEEPERS[kind])
+    return kind

@@ -108,7 +108,7 @@ def ask_for_proof(
         made = proofs.submit(runtime, visitor.principal, request, body)
     except ZenError as error:
         return _proof_form(request, runtime, visitor, model_id, given, error)
-    return see(f"/admin/jobs/{made.id}")
+    return see(f"/admin/jobs/{made}")
 
 
 def _asked(name: str, given: Given) -> bool:
