@@ -19,7 +19,7 @@ import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
-from circuits.lowering.sliding import Kernel, Paired, PairSums, Slid, Strands
+from circuits.lowering.sliding import Kernel, KernelSums, Paired, PairSums, Slid, Strands, Tapped
 from circuits.quantised import Conv, Dense, Rescale
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
@@ -27,11 +27,8 @@ from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import POINT
 from circuits.r1cs.products import Convolution, Products
 from circuits.r1cs.sources import SLOT_BITS, Source, slot_width
-from kernels import FrArray, fr
+from circuits.r1cs.steps import CrossProducts, Product
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
-
-# So many products are computed at a time.
-_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +123,14 @@ class Hidden(Source):
         self._layer, self._wires = layer, wires
         self.rows, self.interval, self.sums, self.short = layer.rows, layer.interval, None, False
 
+    @property
+    def values(self) -> LinearCombinations:
+        layer = self._layer
+        sums = KernelSums(layer.kernel, *self._wires)
+        return sums.scale(np.repeat(layer.factor, layer.positions)).shift(layer.offset)
+
     def evaluate(self, z: IntArray) -> IntArray:
-        layer, wires = self._layer, self._wires
-        acc = layer.kernel.convolve(z[wires.x], z[wires.weight], z[wires.bias])
-        return acc * np.repeat(layer.factor, layer.positions) + layer.offset
+        return self.values.evaluate(z)
 
     def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
         self._encoding.equate(self._tools, self._layer, self._wires, name, other, interval)
@@ -297,25 +298,11 @@ class Stranded(Encoding):
         groups = -(-layer.rows // self.count)
         between = tools.chosen(f"{layer.node.name}/between", groups, len(found.between))
         lowest = -self._reach(layer)
-        bits = self._bits(layer)
-        at_once = max(1, _AT_ONCE // layer.taps)
-
-        def fill(z: IntArray) -> None:
-            z[between] = 0
-            for first in range(0, groups, at_once):
-                last = min(first + at_once, groups)
-                rows = np.arange(first * self.count, min(last * self.count, layer.rows))
-                weight, x = slid.factors(z, wires.weight, rows)
-                weight *= np.repeat(layer.factor, layer.positions)[rows, np.newaxis]
-                for i, j in itertools.permutations(range(self.count), 2):
-                    place = found.between.index(found.left[i] + found.right[j])
-                    # The last group may have fewer rows.
-                    whole = len(weight[max(i, j) :: self.count])
-                    sums = (weight[i :: self.count][:whole] * x[j :: self.count][:whole]).sum(axis=1)
-                    z[between[first : first + whole, place]] += sums
-
-        tools.builder.fill(fill)
-        tools.ranged(f"{layer.node.name}/between", Weighted.wires(between.ravel()), bits, lowest)
+        left = Tapped(slid, _scaled_weights(layer, wires), self.count, by_input=False)
+        right = Tapped(slid, _centred(layer, wires), self.count, by_input=True)
+        name = f"{layer.node.name}/between"
+        tools.builder.fill(CrossProducts(name, between, left, right, layer.taps, found.slots_between))
+        tools.ranged(name, Weighted.wires(between.ravel()), self._bits(layer), lowest)
         return between
 
 
@@ -331,6 +318,13 @@ class Exponents(NamedTuple):
     def slots(self) -> int:
         """How many there are, empty ones included."""
         return max(self.left) + max(self.right) + 1
+
+    @property
+    def slots_between(self) -> IntArray:
+        """Which slot between has the i-th left and the j-th right one, int64[count, count]; -1 for i = j."""
+        slots = np.searchsorted(self.between, np.add.outer(self.left, self.right))
+        np.fill_diagonal(slots, -1)
+        return slots
 
 
 @cache
@@ -400,11 +394,4 @@ def _multiply(
 ) -> None:
     """``left · right = product``, a row each, for products that do not fit into 64 bits."""
     builder.multiply(name, left, right, Weighted.wires(product))
-
-    def derive(z: FrArray) -> None:
-        for start in range(0, len(product), _AT_ONCE):
-            stop = min(start + _AT_ONCE, len(product))
-            a, b = (side.part(start, stop).matrix().multiply(z) for side in (left, right))
-            z[product[start:stop]] = fr.mul(a, b)
-
-    builder.derive(derive)
+    builder.derive(Product(name, product, left, right))

@@ -43,12 +43,10 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import at_least
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source
+from circuits.r1cs.steps import Constant, Product, Sum
 from relations.integers import IntArray, Interval
 
 Level = Literal[0, 1, 2, 3, 4, 5]
-
-# Products are filled in so many at a time.
-_AT_ONCE = 1 << 20
 
 
 def arithmetic(builder: Builder, level: Level) -> Arithmetic:
@@ -174,11 +172,7 @@ class Lowering:
         """Wires for the sums, range-checked to what they can reach."""
         hidden = Hidden(self._tools, encoding, layer, wires)
         sums = self._tools.chosen(f"{node.name}/sums", layer.rows)
-
-        def fill(z: IntArray) -> None:
-            z[sums] = hidden.evaluate(z)
-
-        self._builder.fill(fill)
+        self._builder.fill(Sum(f"{node.name}/sums", sums, hidden.values))
         low, bits = layer.interval[0], sum_bits(layer.interval)
         self._tools.ranged(f"{node.name}/sums", Weighted.wires(sums), bits, low)
         hidden.equate(f"{node.name}/sum", Weighted.wires(sums), (low, low + (1 << bits) - 1))
@@ -187,16 +181,11 @@ class Lowering:
     def _products(self, node: Conv | Dense, kernel: Kernel, wires: Wires) -> LinearCombinations:
         """One row for each product of a weight and an input."""
         slid = Slid(wires.x, kernel)
-        product = self._builder.private(f"{node.name}/product", kernel.outputs * slid.pairs)
+        name = f"{node.name}/product"
+        product = self._builder.private(name, kernel.outputs * slid.pairs)
         sums = PrivateKernel(slid, wires.weight, wires.bias, product)
-
-        def fill(z: IntArray) -> None:
-            for start in range(0, len(product), _AT_ONCE):
-                left, right, out = sums.products(start, min(start + _AT_ONCE, len(product)))
-                z[out] = z[left] * z[right]
-
-        self._builder.fill(fill)
-        self._builder.products(f"{node.name}/product", len(product), sums.products)
+        self._builder.fill(Product(name, product, *sums.factors))
+        self._builder.products(name, len(product), sums.products)
         return sums
 
     def _move_sums(self, node: QuantNode) -> None:
@@ -231,9 +220,5 @@ class Lowering:
         """A wire that holds ``value``. One row."""
         wire = self._builder.private(f"{name}/padding", 1)
         self._builder.zero(f"{name}/padding", Linear.wires(wire).shift(-value))
-
-        def fill(z: IntArray) -> None:
-            z[wire] = value
-
-        self._builder.fill(fill)
+        self._builder.fill(Constant(f"{name}/padding", wire, np.array([value])))
         return int(wire[0])

@@ -9,6 +9,7 @@ from circuits.lowering.cost import Cost
 from circuits.quantised import Conv, Dense
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, Weighted
+from circuits.r1cs.steps import Constant
 from relations.integers import IntArray
 
 # The linked segment of a committed model: its architecture, then for each node the weights and the biases.
@@ -28,11 +29,7 @@ def committed_constants(builder: Builder, segment: str, name: str, limbs: IntArr
     """Begin a linked segment with the ``digest_limbs`` of what its values are of."""
     wires = builder.committed(builder.segment(segment, linked=True), name, DIGEST_LIMBS)
     builder.zero(f"{segment}/{name}", Linear.wires(wires).shift(-limbs))
-
-    def fill(z: IntArray) -> None:
-        z[wires] = limbs
-
-    builder.fill(fill)
+    builder.fill(Constant(f"{segment}/{name}", wires, limbs))
 
 
 def chosen_parameters(tools: Arithmetic, node: Conv | Dense) -> tuple[IntArray, IntArray]:
@@ -66,12 +63,8 @@ def parameters_cost(node: Conv | Dense) -> Cost:
 
 
 def _fill(builder: Builder, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
-    values = node.centred_weight.reshape(weight.shape)
-
-    def fill(z: IntArray) -> None:
-        z[weight], z[bias] = values, node.bias
-
-    builder.fill(fill)
+    builder.fill(Constant(f"{node.name}/weight", weight, node.centred_weight.reshape(weight.shape)))
+    builder.fill(Constant(f"{node.name}/bias", bias, node.bias))
 
 
 def _check(tools: Arithmetic, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:

@@ -6,11 +6,12 @@ A kernel that slides over a batch of inputs does what one input with as many mor
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from circuits.r1cs.linear import Linear, LinearCombinations, Unvalued
+from circuits.r1cs.linear import Linear, LinearCombinations, Picked, Unvalued
 from circuits.r1cs.tiles import Products
 from relations import planes
 from relations.integers import IntArray
@@ -103,6 +104,10 @@ class Slid:
         output, pair = np.divmod(np.arange(self.kernel.outputs * self.pairs), self.pairs)
         return self.inputs(output, pair)
 
+    def named(self, output: IntArray, pair: IntArray, *, by_input: bool) -> IntArray:
+        """Which entries of the inputs these pairs read, or else which of weight[outputs, taps]."""
+        return self.indices(output, pair) if by_input else output * self.taps + self.tap(pair)
+
     def entries(self, start: int, stop: int) -> tuple[IntArray, IntArray, IntArray]:
         """Row less ``start``, output and pair of every product of the rows from ``start`` up to ``stop``."""
         output, position = np.divmod(np.arange(start, stop), self.positions)
@@ -113,16 +118,6 @@ class Slid:
         row = np.repeat(np.arange(stop - start), lengths)
         before = np.cumsum(lengths) - lengths
         return row, output[row], np.arange(len(row)) + (first - before)[row]
-
-    def factors(self, z: IntArray, weight: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """For consecutive ``rows`` the weights and the centred inputs of each product, int64[rows, taps]; 0
-        where a tap has no input."""
-        row, output, pair = self.entries(int(rows[0]), int(rows[-1]) + 1)
-        place = row, self.tap(pair)
-        left, right = np.zeros((2, len(rows), self.taps), dtype=np.int64)
-        left[place] = z[weight[output, place[1]]]
-        right[place] = z[self.inputs(output, pair)] - self.kernel.zero_point
-        return left, right
 
 
 class PublicKernel(LinearCombinations):
@@ -178,6 +173,12 @@ class PrivateKernel(PairSums):
         super().__init__(slid, product)
         self.weight, self.bias = weight, bias
 
+    @property
+    def factors(self) -> tuple[LinearCombinations, LinearCombinations]:
+        """The same as values: weights, inputs."""
+        weight, x = Linear.wires(self.weight.ravel()), Linear.wires(self._slid.x)
+        return Paired(self._slid, weight, by_input=False), Paired(self._slid, x, by_input=True)
+
     def products(self, start: int, stop: int) -> Products:
         slid = self._slid
         output, pair = np.divmod(np.arange(start, stop), slid.pairs)
@@ -195,23 +196,56 @@ class PrivateKernel(PairSums):
         return total + Linear(stop - start, row, weight, np.full(len(row), -zero_point))
 
     def evaluate(self, z: IntArray) -> IntArray:
-        return self._slid.kernel.convolve(z[self._slid.x], z[self.weight], z[self.bias])
+        return KernelSums(self._slid.kernel, self._slid.x, self.weight, self.bias).evaluate(z)
 
 
-class Paired(Unvalued):
-    """For each output and pair the row of ``base`` that it names: by its input, or by output and tap."""
+class KernelSums(LinearCombinations):
+    """The sums of the same wires, ``x`` those of the inputs, as values that steps read and no row does: what
+    they add up is products, which have no wires."""
 
-    def __init__(self, slid: Slid, base: Linear, *, by_input: bool) -> None:
-        self._slid, self._base, self._by_input = slid, base, by_input
-        self.rows = slid.kernel.outputs * slid.pairs
+    def __init__(self, kernel: Kernel, x: IntArray, weight: IntArray, bias: IntArray) -> None:
+        self.kernel, self.x, self.weight, self.bias = kernel, x, weight, bias
+        self.rows = kernel.outputs * kernel.positions
 
     @property
     def width(self) -> int:
-        return self._base.width
+        return int(self.weight[0].size)
 
     def part(self, start: int, stop: int) -> Linear:
+        raise NotImplementedError("sums of products are no linear combinations of wires")
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        return self.kernel.convolve(z[self.x], z[self.weight], z[self.bias])
+
+
+class Paired(Picked):
+    """For each output and pair the row of ``base`` that it names: by its input, or by output and tap."""
+
+    def __init__(self, slid: Slid, base: Linear, *, by_input: bool) -> None:
+        self._slid, self.base, self._by_input = slid, base, by_input
+        self.rows = slid.kernel.outputs * slid.pairs
+
+    def picks(self, start: int, stop: int) -> IntArray:
         output, pair = np.divmod(np.arange(start, stop), self._slid.pairs)
-        return self._base.take(_named(self._slid, output, pair, by_input=self._by_input))
+        return self._slid.named(output, pair, by_input=self._by_input)
+
+
+class Tapped(Picked):
+    """For each row of ``slid`` and each tap the row of ``base`` that it names; 0 where a tap has no input,
+    and in rows that make their number a multiple of ``count``."""
+
+    def __init__(self, slid: Slid, base: Linear, count: int, *, by_input: bool) -> None:
+        self._slid, self._by_input = slid, by_input
+        self._nothing = base.rows
+        self.base = replace(base, rows=base.rows + 1)
+        self.rows = -(-slid.rows // count) * count * slid.taps
+
+    def picks(self, start: int, stop: int) -> IntArray:
+        slid, first, last = self._slid, start // self._slid.taps, -(-stop // self._slid.taps)
+        row, output, pair = slid.entries(first, min(last, slid.rows))
+        picks = np.full((last - first, slid.taps), self._nothing)
+        picks[row, slid.tap(pair)] = slid.named(output, pair, by_input=self._by_input)
+        return picks.ravel()[start - first * slid.taps :][: stop - start]
 
 
 class Strands(Unvalued):
@@ -234,11 +268,5 @@ class Strands(Unvalued):
         place = group * taps + slid.tap(pair) + groups[0] * taps - start
         inside = (place >= 0) & (place < stop - start)
         output, pair, place, strand = output[inside], pair[inside], place[inside], strand[inside]
-        terms = self._base.take(_named(slid, output, pair, by_input=self._by_input))
+        terms = self._base.take(slid.named(output, pair, by_input=self._by_input))
         return terms.knit(place, self._powers[strand], stop - start)
-
-
-def _named(slid: Slid, output: IntArray, pair: IntArray, *, by_input: bool) -> IntArray:
-    if by_input:
-        return slid.indices(output, pair)
-    return output * slid.taps + slid.tap(pair)

@@ -20,7 +20,7 @@ from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.lookups import Lookups, Table
 from circuits.r1cs.ranges import RangeChecks
 from circuits.r1cs.sources import Source
-from kernels import FrArray, fr
+from circuits.r1cs.steps import Product
 from relations.integers import IntArray, Interval
 
 
@@ -103,11 +103,7 @@ class Tables(Arithmetic):
     def _multiplied(self, name: str, left: Linear, right: Linear, product: IntArray) -> Linear:
         """``product``, wires for ``left · right``, which may exceed 64 bits."""
         self.builder.multiply(name, left, right, Linear.wires(product))
-
-        def derive(z: FrArray) -> None:
-            z[product] = fr.mul(left.csr.multiply(z), right.csr.multiply(z))
-
-        self.builder.derive(derive)
+        self.builder.derive(Product(name, product, left.compact, right.compact))
         return Linear.wires(product)
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:

@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.program import Answer, Derive, Fill, Program
+from circuits.r1cs.program import Answer, Fill, Program
+from circuits.r1cs.steps import Step
 from circuits.r1cs.tiles import Made, Products, Tile
 from prover.constraint_system import Block, ConstraintSystem, ProductBlock, Segment, SparseBlock
 from relations.integers import IntArray
@@ -40,9 +41,9 @@ class Builder:
         self.layout: dict[str, IntArray] = {}
         self.degree = 0
         self._blocks: list[_Block] = []
-        self._fills: list[Fill] = []
-        self._derivations: list[Derive] = []
-        self._answers: list[Answer] = []
+        self._fills: list[Step | Fill] = []
+        self._derivations: list[Step] = []
+        self._answers: list[Step | Answer] = []
         self._deferred: list[Callable[[], None]] = []
         self._fixed: list[tuple[str, IntArray]] = []
         self._wires = 1
@@ -85,16 +86,16 @@ class Builder:
             self._take(self._challenges, f"challenge{len(self._challenges)}", (1,))
         return int(self._challenges[index][0])
 
-    def fill(self, step: Fill) -> None:
+    def fill(self, step: Step | Fill) -> None:
         """``step`` runs after all earlier ones, in int64, before the challenges are drawn."""
         self._fills.append(step)
 
-    def derive(self, step: Derive) -> None:
+    def derive(self, step: Step) -> None:
         """``step`` runs after all ``fill`` steps, on field elements, before the challenges are drawn: for
         wires that do not fit into 64 bits."""
         self._derivations.append(step)
 
-    def answer(self, step: Answer) -> None:
+    def answer(self, step: Step | Answer) -> None:
         """``step`` runs after all earlier ones, on field elements, when the challenges are known."""
         self._answers.append(step)
 

@@ -181,14 +181,21 @@ class Linear(LinearCombinations):
         return np.arange(len(self.row)), starts
 
     def evaluate(self, z: IntArray) -> IntArray:
-        pool = np.array(self.csr.pool or (0,), dtype=np.int64)
-        running = np.zeros(len(self.csr.columns) + 1, dtype=np.int64)
-        np.cumsum(pool[self.csr.coefficients] * z[self.csr.columns], out=running[1:])
-        return np.diff(running[self.csr.offsets])
+        return evaluate(self.csr, z)
+
+    @property
+    def compact(self) -> int | IntArray | Csr:
+        """The combinations for a step that outlives the compilation: 0, wires [rows], or a matrix."""
+        if not len(self.row):
+            return 0
+        if self.exponent is None and len(self.row) == self.rows and (self.value == 1).all():
+            order, starts = self._by_row
+            if (np.diff(starts) == 1).all():
+                return self.column[order]
+        return self.matrix()
 
     @cached_property
     def csr(self) -> Csr:
-        """The combinations as a matrix. Steps that outlive the compilation keep this, not ``self``."""
         return self.matrix()
 
     def matrix(self) -> Csr:
@@ -270,6 +277,26 @@ class Combination(LinearCombinations):
         return total
 
 
+class Picked(LinearCombinations):
+    """Rows of ``base``, whose numbers are made anew for every part."""
+
+    base: Linear
+
+    @abstractmethod
+    def picks(self, start: int, stop: int) -> IntArray:
+        """Which row of ``base`` each of the rows from ``start`` up to ``stop`` is."""
+
+    @property
+    def width(self) -> int:
+        return self.base.width
+
+    def part(self, start: int, stop: int) -> Linear:
+        return self.base.take(self.picks(start, stop))
+
+    def evaluate(self, z: IntArray) -> IntArray:
+        return self.base.evaluate(z)[self.picks(0, self.rows)]
+
+
 class Unvalued(LinearCombinations):
     """Combinations whose values do not fit into 64 bits."""
 
@@ -292,6 +319,14 @@ class Knitted(Unvalued):
         part = self._sums.part(start * self._size, min(stop * self._size, self._sums.rows))
         row, slot = np.divmod(np.arange(part.rows), self._size)
         return part.knit(row, slot * self._step, stop - start)
+
+
+def evaluate(matrix: Csr, z: IntArray) -> IntArray:
+    """Its product with ``z``, int64[rows], for coefficients of 64 bits."""
+    pool = np.array(matrix.pool or (0,), dtype=np.int64)
+    running = np.zeros(len(matrix.columns) + 1, dtype=np.int64)
+    np.cumsum(pool[matrix.coefficients] * z[matrix.columns], out=running[1:])
+    return np.diff(running[matrix.offsets])
 
 
 def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 import kernels
 from base.parallel import in_chunks
 from base.randomness import Secrets, random_elements
+from circuits.r1cs import execution
 from circuits.r1cs.linear import ONE
+from circuits.r1cs.steps import Step
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
@@ -22,11 +24,8 @@ from zenerrors import StatementError
 
 LEAST_SOUNDNESS_BITS: Final = 128
 
-# Writes some wires of the assignment z, int64[wires], from wires that earlier steps have written.
+# Steps that are not data yet: of integers, and of field elements once the challenges are known.
 Fill = Callable[[IntArray], None]
-# The same for field elements: z is uint64[wires, 4], Montgomery.
-Derive = Callable[[FrArray], None]
-# The same once the challenges are known, on so many threads.
 Answer = Callable[[FrArray, int], None]
 
 
@@ -41,9 +40,9 @@ class Program:
 
     statement: ConstraintSystem
     order: IntArray
-    fills: tuple[Fill, ...]
-    derivations: tuple[Derive, ...]
-    answers: tuple[Answer, ...]
+    fills: tuple[Step | Fill, ...]
+    derivations: tuple[Step, ...]
+    answers: tuple[Step | Answer, ...]
     degree: int
 
     def __post_init__(self) -> None:
@@ -66,8 +65,7 @@ class Program:
             assignment[self.statement.layout[name]] = value
         with Secrets() as secret:
             z = secret(assignment[self.order])
-            for fill in self.fills:
-                fill(z)
+            execution.fill(self.fills, z)
             assignment[self.order] = z
         return assignment
 
@@ -84,8 +82,7 @@ class Program:
             return
         with Secrets() as secret:
             wires = secret(z[self.order])
-            for step in self.derivations:
-                step(wires)
+            execution.solve(self.derivations, wires)
             z[self.order] = wires
 
     def answer(self, z: FrArray, challenges: FrArray, threads: int = 1) -> None:
@@ -98,8 +95,7 @@ class Program:
         with Secrets() as secret:
             wires = secret(np.empty((len(self.order), *z.shape[1:]), dtype=z.dtype))
             _gather(z, self.order, wires, threads)
-            for step in self.answers:
-                step(wires, threads)
+            execution.solve(self.answers, wires, threads)
             _gather(wires, self._private_wires, z[self.statement.first_private :], threads)
 
     def check(self, z: FrArray, threads: int = 1) -> None:

@@ -19,9 +19,10 @@ from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, Weighted
+from circuits.r1cs.steps import Compare, Quotient, Sum
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
-from kernels import FrArray, fr
+from kernels import FrArray
 from relations.integers import IntArray
 from zenerrors import StatementError
 
@@ -128,11 +129,8 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     count = builder.committed(CORRECT, "correct", 1)
     builder.zero("output/correct", Linear.ones(right[np.newaxis]) - Linear.wires(count))
     builder.zero("output/size", Linear.ones(filling[np.newaxis]).shift(-batch) + Linear.wires(size))
-
-    def fill(z: IntArray) -> None:
-        z[count], z[size] = z[right].sum(), batch - z[filling].sum()
-
-    builder.fill(fill)
+    builder.fill(Sum("correct", count, Weighted.ones(right[np.newaxis])))
+    builder.fill(Sum("size", size, Weighted.ones(filling[np.newaxis]).scale(-1).shift(batch)))
     return Accuracy(typed, _LEVEL, builder.program(), plan)
 
 
@@ -175,14 +173,6 @@ def _is_zero(builder: Builder, name: str, value: Linear) -> IntArray:
     nonzero = Linear.wires(zero).scale(-1).shift(1)
     builder.multiply(f"{name}_if", value, Linear.wires(inverse), nonzero)
     builder.multiply(f"{name}_only_if", value, Linear.wires(zero), Linear.empty(value.rows))
-    matrix = value.csr
-
-    def fill(z: IntArray) -> None:
-        z[zero] = value.evaluate(z) == 0
-
-    def derive(z: FrArray) -> None:
-        z[inverse] = fr.inverse(matrix.multiply(z))
-
-    builder.fill(fill)
-    builder.derive(derive)
+    builder.fill(Compare(name, zero, value.compact, "zero"))
+    builder.derive(Quotient(f"{name}/inverse", inverse, 1, value.compact))
     return zero

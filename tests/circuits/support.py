@@ -15,6 +15,7 @@ from circuits import Graph, Inference, QuantGraph, quantise
 from circuits.graphs.graph import Clip, Dense, Node
 from circuits.quantised import Dense as QuantDense
 from circuits.quantised.typed import Privacy
+from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.program import Program
 from kernels import FrArray
@@ -76,7 +77,7 @@ def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> IntA
     for step in circuit.program.fills:
         z[wires] = values
         taken = z[order]
-        step(taken)
+        execution.fill([step], taken)
         z[order] = taken
     z[wires] = values
     return z
@@ -88,8 +89,7 @@ def fill(builder: Builder, wires: IntArray, values: Sequence[int] | IntArray) ->
     z = np.zeros(len(program.order), dtype=np.int64)
     z[0] = 1
     z[wires] = values
-    for step in program.fills:
-        step(z)
+    execution.fill(program.fills, z)
     assignment = np.zeros(program.statement.variables, dtype=np.int64)
     assignment[program.order] = z
     return assignment

@@ -19,6 +19,7 @@ from circuits.lowering import Plan, best_plan
 from circuits.lowering.optimiser import Way
 from circuits.quantised import Affine, Conv, Dense, Rescale, Reshape, WeightType
 from circuits.quantised.typed import Privacy
+from circuits.r1cs import execution
 from circuits.schemes import accuracy
 from prover import groth16
 from relations.integers import IntArray
@@ -135,7 +136,7 @@ def forged(circuit: Accuracy, samples: IntArray, labels: IntArray, lies: dict[in
     for step in circuit.program.fills:
         z[list(lies)] = list(lies.values())
         taken = z[order]
-        step(taken)
+        execution.fill([step], taken)
         z[order] = taken
     z[list(lies)] = list(lies.values())
     return challenged(circuit.program, z)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from circuits.lowering import argmax
 from circuits.lowering.digits import Digits
 from circuits.quantised import Affine, Rescale
+from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import (
     clamp,
@@ -374,8 +375,7 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None
     for logits in itertools.product(range(bounds[0], bounds[1] + 1), repeat=count):
         honest = np.zeros(program.statement.variables, dtype=np.int64)
         honest[0], honest[values] = 1, logits
-        for step in program.fills:
-            step(honest)
+        execution.fill(program.fills, honest)
         order = np.argsort(-np.array(logits), kind="stable")
         assert honest[labels].tolist() == order[:2].tolist()
         assert first_violation(program.statement, honest) is None

@@ -14,6 +14,7 @@ from circuits.lowering.clamps import ByParts, Clamp, clamps
 from circuits.lowering.tables import Tables
 from circuits.quantised import Affine, Rescale
 from circuits.quantised.typed import Privacy
+from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.program import Program
@@ -49,7 +50,7 @@ def filled(program: Program, wires: IntArray, values: list[int], overrides: dict
         z[0], z[wires] = 1, values
         for wire, value in overrides.items():
             z[wire] = value
-        step(z)
+        execution.fill([step], z)
     for wire, value in overrides.items():
         z[wire] = value
     z[0], z[wires] = 1, values

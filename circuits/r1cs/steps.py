@@ -1,0 +1,131 @@
+"""How a witness is filled in, as data: a list of a few vector operations on named groups of wires.
+
+The steps of three phases run one after the other (``circuits.r1cs.builder``): on integers, int64; on field
+elements before the challenges are drawn; and on field elements after that. A step writes the wires ``out`` of
+the assignment z from wires that earlier steps have written; ``name`` says which group they are. ``Sum``,
+``Product`` and ``Quotient`` mean the same in all phases, the others are steps of the first.
+
+Formulas have an index r for the rows of operands. Nothing here computes anything: ``circuits.r1cs.execution``
+does so on the processor. Values of a ``Constant`` may be secret: no step shows its arrays when it is printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from circuits.r1cs.linear import LinearCombinations
+from prover.constraint_system import Csr
+from relations.integers import IntArray
+
+# What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],
+# or linear combinations of wires. ``LinearCombinations.part`` makes any rows of these as a sparse matrix,
+# whatever they are kept as; those that are large are never made as a whole.
+Operand = int | IntArray | Csr | LinearCombinations
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """``name``: of the group of wires that it writes, ``layer/part``."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Step):
+    """``z[out] = values``, arrays of one shape."""
+
+    out: IntArray = field(repr=False)
+    values: IntArray = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Step):
+    """``z[out[r]] = value[r]``"""
+
+    out: IntArray = field(repr=False)
+    value: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Step):
+    """``z[out[r]] = left[r] · right[r] + rest[r]``"""
+
+    out: IntArray = field(repr=False)
+    left: Operand = field(repr=False)
+    right: Operand = field(repr=False)
+    rest: Operand = field(default=0, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient(Step):
+    """``z[out[r]] = numerator[r] / denominator[r]``, and 0 where the denominator is 0.
+
+    Among integers for divisions without remainder.
+    """
+
+    out: IntArray = field(repr=False)
+    numerator: Operand = field(repr=False)
+    denominator: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Digits(Step):
+    """``z[out[r, i]] = (value[r] >> shifts[i]) & masks[i]``: binary digits, limbs, remainders, and with the
+    mask -1 floors of quotients. ``out``: int64[rows, digits]."""
+
+    out: IntArray = field(repr=False)
+    value: Operand = field(repr=False)
+    shifts: IntArray
+    masks: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Clip(Step):
+    """``z[out[r]] = clip(value[r] >> shift, low, high)``"""
+
+    out: IntArray = field(repr=False)
+    value: Operand = field(repr=False)
+    shift: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False)
+class Compare(Step):
+    """``z[out[r]] = [value[r] = 0]``, or ``[value[r] > 0]`` where ``test`` is "positive"."""
+
+    out: IntArray = field(repr=False)
+    value: Operand = field(repr=False)
+    test: Literal["zero", "positive"]
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum(Step):
+    """``z[out[i]] = max_j value[n i + j]`` over j < n, for the n times as many rows of ``value``."""
+
+    out: IntArray = field(repr=False)
+    value: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstMaximum(Step):
+    """``z[out[i, j]] = [j = argmax_j value[n i + j]]``, the first of equals; ``out``: int64[groups, n]."""
+
+    out: IntArray = field(repr=False)
+    value: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossProducts(Step):
+    """``z[out[g, s]] = sum_(i, j: slots[i, j] = s) sum_k left[g, i, k] · right[g, j, k]``
+
+    for operands with ``taps`` rows k for each i, in groups g of as many i as ``slots``, int64[n, n], has. A
+    pair with the slot -1 is in no sum.
+    """
+
+    out: IntArray = field(repr=False)
+    left: Operand = field(repr=False)
+    right: Operand = field(repr=False)
+    taps: int
+    slots: IntArray = field(repr=False)
