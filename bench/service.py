@@ -41,8 +41,9 @@ from client.api import succeeded
 from kernels import WordArray
 from prover.groth16.native import NATIVE, NativeCurve
 from service.api.verifier import MOST_TOGETHER
-from verifier.curve import ARKWORKS
+from verifier.curve import ARKWORKS, Curve
 from verifier.documents import KeyFile, ProofDocument, checked
+from verifier.groth16.system import Groth16Verifier
 from verifier.judging import Case, judge_each
 from verifier.keys import opened
 
@@ -72,16 +73,19 @@ def verify(folder: Path, report: Report, quick: bool) -> list[Load]:
 
 def show_verification(report: Report, document: ProofDocument, key_file: KeyFile, repetitions: int) -> None:
     """What of a verification is not HTTP: one thread, per proof."""
-    case = Case(document, opened(key_file))
+
+    def cases(curve: Curve[Any, Any], count: int) -> list[Case]:
+        return [Case(document, opened(key_file, {Groth16Verifier.id: Groth16Verifier(curve)}))] * count
+
     rows = []
     for count in (1, MOST_TOGETHER, 64):
         floor = _Unavoidable()
-        judge_each([case], curve=floor)  # the key's points are decoded once
+        judge_each(cases(floor, 1))  # the key's points are decoded once
         floor.seconds = 0.0
-        measure(partial(judge_each, [case] * count, curve=floor), repetitions=repetitions)
+        measure(partial(judge_each, cases(floor, count)), repetitions=repetitions)
         timing = measure(
-            partial(judge_each, [case] * count, curve=NATIVE),
-            partial(judge_each, [case] * count, curve=ARKWORKS),
+            partial(judge_each, cases(NATIVE, count)),
+            partial(judge_each, cases(ARKWORKS, count)),
             repetitions=repetitions,
         )
         rows.append(

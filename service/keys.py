@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from prover.groth16 import CommitmentKey, VerifyingKey
+from prover.groth16 import CommitmentKey
 from service import basis as bases
 from service import engine
 from service.runtime import Runtime
 from service.storage.repositories import Circuits
 from service.storage.tables import Model
 from verifier.documents import KeyFile
-from verifier.groth16.verifying_key import CEREMONY
 from verifier.keys import opened
+from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError
 
 _FORM: Final = ("scheme", "privacy", "reveal", "top", "batch")

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from pydantic import Field
 
 from verifier import words
-from verifier.curve import ARKWORKS, Curve
 from verifier.documents import (
     Dataset,
     Description,
@@ -29,15 +28,13 @@ from verifier.documents import (
     ProofDocument,
     Statement,
 )
-from verifier.groth16.opening import Revealed, check_opening, check_sum
-from verifier.groth16.verdict import OK, Verdict
-from verifier.groth16.verdict import REASONS as PROVER_REASONS
-from verifier.groth16.verification import Claim, Flaw, verify_groups
 from verifier.keys import OpenedKey, opened
+from verifier.registry import SYSTEMS, Systems
+from verifier.system import Claim, Flaw
+from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
 from zenerrors import TensorError
 
 REASONS: Final[dict[str, str]] = {
-    **PROVER_REASONS,
     "proof_count": "There are more or fewer proofs than the statement takes.",
     "statement_edited": "The statement is not the one whose SHA-256 the file gives: one of them was changed.",
     "key_mismatch": "The document names another verification key than this one.",
@@ -55,7 +52,7 @@ REASONS: Final[dict[str, str]] = {
     "registration_mismatch": "The registration is not valid, or another model's.",
     "total_mismatch": "The shards' counts do not add up to the claimed total.",
 }
-"""Every reason that ``judge`` can give, with a sentence."""
+"""Every reason that ``judge`` gives by itself, with a sentence. Others are the proof system's."""
 
 
 class LabelledData(Protocol):
@@ -71,7 +68,8 @@ class LabelledData(Protocol):
 
 
 class Verification(Document):
-    """The verdict: ``reason`` is a key of ``REASONS``. ``statement`` is null where the proof is not valid.
+    """The verdict: ``reason`` is a key of ``REASONS``, or one of the proof system's. ``statement`` is null
+    where the proof is not valid.
 
     ``verified`` and ``not_verified`` say in sentences what a reader may and may not rely on: nothing at all
     where it is not valid.
@@ -121,33 +119,33 @@ def judge(
     *,
     expected: Expected | None = None,
     known: Known | None = None,
-    curve: Curve[Any, Any] = ARKWORKS,
+    systems: Systems = SYSTEMS,
 ) -> Verification:
-    """Whether ``document`` is valid under the key that the verifier trusts, and what that says.
+    """Whether ``document`` is valid under the key that the verifier trusts, and what that says. ``systems``
+    do the equations: those of the prover are faster (``prover.registry``).
 
     Raises ``FileFormatError`` where ``key_file`` is no key, or not the one that its id says.
     """
-    case = Case(document, opened(key_file), expected or Expected(), known or Known())
-    return judge_each([case], curve=curve)[0]
+    case = Case(document, opened(key_file, systems), expected or Expected(), known or Known())
+    return judge_each([case])[0]
 
 
-def judge_each(cases: Sequence[Case], *, curve: Curve[Any, Any] = ARKWORKS) -> list[Verification]:
+def judge_each(cases: Sequence[Case]) -> list[Verification]:
     """The verdict on each case, as ``judge`` gives it. Proofs under one key are checked together, which takes
     a third of the time; where one of them is wrong, each case by itself.
     """
     answers: dict[int, Verification] = {}
-    by_key: dict[bytes, dict[int, list[Claim]]] = {}
+    by_key: dict[tuple[str, bytes], dict[int, list[Claim]]] = {}
     for index, case in enumerate(cases):
         try:
-            by_key.setdefault(case.key.verifying.digest, {})[index] = case.claims()
+            # Systems may have keys of one digest: what one of them verifies says nothing under another.
+            by_key.setdefault((case.key.system.id, case.key.verifying.digest), {})[index] = case.claims()
         except _RefusedError as refusal:
             answers[index] = case.refused(refusal)
     for claims in by_key.values():
-        key = cases[next(iter(claims))].key.verifying
-        flaws = verify_groups(key, [*claims.values()], curve=curve)
-        answers |= {
-            index: cases[index].answer(flaw, curve) for index, flaw in zip(claims, flaws, strict=True)
-        }
+        key = cases[next(iter(claims))].key
+        flaws = key.system.verify_groups(key.verifying, [*claims.values()])
+        answers |= {index: cases[index].answer(flaw) for index, flaw in zip(claims, flaws, strict=True)}
     return [answers[index] for index in range(len(cases))]
 
 
@@ -192,25 +190,25 @@ class Case:
             ]
         )
 
-    def answer(self, flaw: Flaw | None, curve: Curve[Any, Any]) -> Verification:
+    def answer(self, flaw: Flaw | None) -> Verification:
         """The answer, given the ``flaw`` of the claims."""
         try:
             if flaw is not None:
                 where = f"Shard {flaw.index}: " if self.statement.dataset else ""
                 reason, detail = self._named(flaw.verdict)
                 _refuse(reason, f"{where}{detail}")
-            self._check_known(curve)
+            self._check_known()
         except _RefusedError as refusal:
             return self.refused(refusal)
         return self._accepted()
 
-    def _check_known(self, curve: Curve[Any, Any]) -> None:
+    def _check_known(self) -> None:
         if self.known.input is not None:
             self._check_input(self.known.input)
         if self.known.dataset is not None:
             self._check_dataset(self.known.dataset)
         if self.known.registration is not None:
-            self._check_registration(self.known.registration, curve)
+            self._check_registration(self.known.registration)
 
     def refused(self, refusal: _RefusedError) -> Verification:
         return Verification(
@@ -307,9 +305,10 @@ class Case:
         if size != dataset.size or not isinstance(total, int) or total > dataset.size:
             _refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
         counts = [bytes.fromhex(shard.correct) for shard in shards]
-        verdict = check_sum(counts, total, bytes.fromhex(dataset.blinding))
+        verdict = self.key.system.commitments.check_sum(counts, total, bytes.fromhex(dataset.blinding))
         if not verdict:
-            _refuse("total_mismatch" if verdict.reason == "sum_mismatch" else verdict.reason)
+            mismatch = verdict.reason == SUM_MISMATCH
+            _refuse("total_mismatch" if mismatch else verdict.reason, "" if mismatch else verdict.detail)
 
     def _claims(self, shards: Sequence[tuple[dict[str, str], list[int]]]) -> list[Claim]:
         """``shards``: of each proof the commitments beside those that all have, and what it shows."""
@@ -324,7 +323,7 @@ class Case:
 
     def _named(self, verdict: Verdict) -> tuple[str, str]:
         """The verdict's reason and detail; of a link that fails, those of what it is to."""
-        if verdict.reason != "link_mismatch" or verdict.index is None:
+        if verdict.reason != LINK_MISMATCH or verdict.index is None:
             return verdict.reason, verdict.detail
         reason = f"{self.circuit.commitments[verdict.index]}_mismatch"
         return reason, REASONS[reason]
@@ -368,7 +367,7 @@ class Case:
         except TensorError as error:
             _refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
 
-    def _check_registration(self, given: Registration, curve: Curve[Any, Any]) -> None:
+    def _check_registration(self, given: Registration) -> None:
         """That it is one, valid, of the model that the proof is about. Over another basis the commitment
         would be to other numbers.
         """
@@ -381,7 +380,7 @@ class Case:
             _refuse("registration_mismatch", "The registration is that of another model.")
         if given.key.verifying.basis != self.key.verifying.basis:
             _refuse("registration_mismatch", "The registration's commitment is over another basis.")
-        verdict = judge_each([Case(given.document, given.key)], curve=curve)[0]
+        verdict = judge_each([Case(given.document, given.key)])[0]
         if not verdict.valid:
             _refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
 
@@ -392,10 +391,8 @@ class Case:
         return {part.commitment: part.opening for part in given.parts}
 
     def _check_opening(self, kind: str, commitment: str, values: Sequence[int], opening: Opening) -> None:
-        revealed = Revealed.from_json(opening.model_dump())
-        verdict = check_opening(
-            self.key.verifying.basis or b"", bytes.fromhex(commitment), list(values), revealed
-        )
+        basis, scheme = self.key.verifying.basis or b"", self.key.system.commitments
+        verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening.model_dump())
         if not verdict:
             _refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
 

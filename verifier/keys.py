@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from verifier.documents import Description, KeyFile, KeyReference, canonical, checked, key_id
-from verifier.groth16 import setup_transcript
-from verifier.groth16.verifying_key import CEREMONY, VerifyingKey
+from verifier.registry import FIRST, SYSTEMS, Systems
+from verifier.system import CEREMONY, VerifyingKey, VerifyingSystem
 from zenerrors import FileFormatError, ZenError
 
 
@@ -21,6 +21,7 @@ class OpenedKey(NamedTuple):
     reference: KeyReference
     shows_ceremony: bool
     """Whether the file shows that the key's secrets are of a ceremony, or only says so."""
+    system: VerifyingSystem
 
 
 def key_file(
@@ -38,13 +39,13 @@ def key_file(
     )
 
 
-def opened(key_file: KeyFile) -> OpenedKey:
-    """The key and its circuit. Raises ``FileFormatError``: ``file.hash`` where the id is another's,
-    ``file.transcript`` where the transcript is another key's.
+def opened(key_file: KeyFile, systems: Systems = SYSTEMS) -> OpenedKey:
+    """The key, its circuit, and that of the ``systems`` which verifies with it. Raises ``FileFormatError``:
+    ``file.hash`` where the id is another's, ``file.transcript`` where the transcript is another key's.
     """
     try:
         key_text, circuit = canonical(key_file.key), checked(Description, key_file.circuit)
-        key = _read_small_key(key_text) if len(key_text) <= _SMALL_BYTES else _read_key(key_text)
+        key = (_read_small_key if len(key_text) <= _SMALL_BYTES else _read_key)(FIRST, key_text)
         right = key_file.id == key_id(key.digest, key_file.circuit)
     except (ValueError, RecursionError):
         raise FileFormatError("file.json", "the key file holds what canonical JSON has not") from None
@@ -53,7 +54,7 @@ def opened(key_file: KeyFile) -> OpenedKey:
     if key_file.setup != key.setup:
         raise FileFormatError("file.setup_label", "setup is not that of the key", field="setup")
     count = sum(group.count for group in circuit.public_inputs)
-    linked = [segment.size for segment in key.segments if segment.link_g2 is not None]
+    linked = key.linked_sizes
     fits = len(linked) == len(circuit.commitments) and all(
         circuit.committed_values(name) in (None, size)
         for name, size in zip(circuit.commitments, linked, strict=True)
@@ -61,27 +62,27 @@ def opened(key_file: KeyFile) -> OpenedKey:
     if count != key.public or not fits:
         raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
     if key_file.transcript is not None:
-        _check(key_file.transcript, key)
+        _check(FIRST, key_file.transcript, key)
     shown = key_file.transcript is not None and key.setup == CEREMONY
-    return OpenedKey(key, circuit, key_file.reference, shown)
+    return OpenedKey(key, circuit, key_file.reference, shown, systems[FIRST])
 
 
-def _check(transcript: Mapping[str, Any], key: VerifyingKey) -> None:
+def _check(system: str, transcript: Mapping[str, Any], key: VerifyingKey) -> None:
     try:
         text = canonical(transcript)
-        (_check_small if len(text) <= _SMALL_BYTES else _check_text)(text, key)
+        (_check_small if len(text) <= _SMALL_BYTES else _check_text)(system, text, key)
     except (ValueError, RecursionError, ZenError) as error:
         raise FileFormatError(
             "file.transcript", f"the transcript does not lead to this key: {error}", field="transcript"
         ) from None
 
 
-def _check_text(text: bytes, key: VerifyingKey) -> None:
-    setup_transcript.check(json.loads(text), key)
+def _check_text(system: str, text: bytes, key: VerifyingKey) -> None:
+    SYSTEMS[system].check_transcript(json.loads(text), key)
 
 
-def _read_key(text: bytes) -> VerifyingKey:
-    key = VerifyingKey.from_json(json.loads(text))
+def _read_key(system: str, text: bytes) -> VerifyingKey:
+    key = SYSTEMS[system].read_key(json.loads(text))
     if canonical(key.to_json()) != text:
         raise FileFormatError("file.json", "the key has fields that mean nothing, or lacks one", field="key")
     return key

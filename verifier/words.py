@@ -10,20 +10,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from verifier.documents import Dataset, Description, KeyReference, Statement, Values, checked
-from verifier.groth16.verifying_key import CEREMONY, DEVELOPMENT, IMPORTED
+from verifier.registry import FIRST, SYSTEMS
+from verifier.system import CEREMONY
 
 _ALWAYS_UNSAID = [
     "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
     "Who made the proof, or when: made_at is the word of whoever made it.",
 ]
-_SETUP_UNSAID = {
-    DEVELOPMENT: "Anything, to someone who distrusts whoever made the keys: this is a development setup by a"
-    " single party, and a party that kept its secret numbers can forge proofs.",
-    CEREMONY: "Anything, if all contributors to one phase of the key's ceremony kept their secret numbers:"
-    " they together can forge proofs. The key names their contributions.",
-    IMPORTED: "Anything, to someone who does not know how the key was made: another program made it, and"
-    " whoever kept its secret numbers can forge proofs.",
-}
 _COMMITTED_MODEL_UNSAID = (
     "That the committed weights are of their types: the proof of the model's registration says that."
 )
@@ -128,7 +121,7 @@ def does_not_say(
         *([_ORDER_UNSAID] if dataset else []),
         *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
     ]
-    return [*unsaid, *_ALWAYS_UNSAID, _SETUP_UNSAID[setup]]
+    return [*unsaid, *_ALWAYS_UNSAID, SYSTEMS[FIRST].setups[setup]]
 
 
 class Seen(NamedTuple):
@@ -202,7 +195,7 @@ def _registered(registration: Statement) -> str:
 def _unsaid_of(registration: Statement, statement: Statement) -> list[str]:
     setup = registration.verification_key.setup
     other = setup != statement.verification_key.setup
-    return [_REGISTRATION_KEY_UNSEEN, *([f"By the registration: {_SETUP_UNSAID[setup]}"] * other)]
+    return [_REGISTRATION_KEY_UNSEEN, *([f"By the registration: {SYSTEMS[FIRST].setups[setup]}"] * other)]
 
 
 def _shards(dataset: Dataset, given: bool) -> str:

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from prover.groth16.trusted_setup import setup
     from verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
     from verifier.groth16.proof import Proof
-    from verifier.groth16.verdict import REASONS, Verdict
-    from verifier.groth16.verification import Claim
+    from verifier.groth16.verdict import REASONS
     from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+    from verifier.system import Claim
+    from verifier.verdict import Verdict
 
 _HOMES = {
     "base.progress": ("Progress",),
@@ -45,8 +46,9 @@ _HOMES = {
     "prover.groth16.trusted_setup": ("setup",),
     "verifier.groth16.opening": ("Revealed", "check_opening", "check_sum", "sum_blindings"),
     "verifier.groth16.proof": ("Proof",),
-    "verifier.groth16.verdict": ("REASONS", "Verdict"),
-    "verifier.groth16.verification": ("Claim",),
+    "verifier.groth16.verdict": ("REASONS",),
+    "verifier.verdict": ("Verdict",),
+    "verifier.system": ("Claim",),
     "verifier.groth16.verifying_key": ("SegmentKey", "VerifyingKey"),
 }
 

@@ -10,10 +10,10 @@ import numpy as np
 from kernels import Group, WordArray, fr, g1, g2, pairing_product_is_one
 from verifier.groth16 import verification
 from verifier.groth16.proof import Proof
-from verifier.groth16.verdict import Verdict
-from verifier.groth16.verification import Claim
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import Fault, PointError
+from verifier.system import Claim
+from verifier.verdict import Verdict
 from zenerrors import EncodingError
 
 _FAULTS = {

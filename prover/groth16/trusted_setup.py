@@ -19,7 +19,8 @@ from prover.groth16 import backends, qap
 from prover.groth16.backends import Backend
 from prover.groth16.commitment import CommitmentKey, blinding_point
 from prover.groth16.proving_key import Points, ProvingKey
-from verifier.groth16.verifying_key import DEVELOPMENT, SegmentKey, VerifyingKey
+from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from verifier.system import DEVELOPMENT
 from zenerrors import StatementError
 
 _INFINITY = np.zeros((1, *g1.shape), dtype=np.uint64)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
 
-from prover.groth16.native import NATIVE
+from prover.registry import SYSTEMS
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
@@ -125,17 +125,17 @@ class Verifier:
     def _key_of(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
         """The key that was given, or by its id; else the one that the document names."""
         if isinstance(given, KeyFile):
-            return opened(given)
+            return opened(given, SYSTEMS)
         return self._key(given or document.statement.verification_key.id)
 
     def _read_key(self, key_id: str) -> OpenedKey:
         with self._database.read() as session:
-            return opened(VerificationKeys(session).get(key_id))
+            return opened(VerificationKeys(session).get(key_id), SYSTEMS)
 
 
 def _verdicts(cases: Sequence[Case]) -> list[Answer]:
     try:
-        return [*judge_each(cases, curve=NATIVE)]
+        return [*judge_each(cases)]
     except Exception as error:
         # It is for the one whose document brings it about, not for those beside it.
         return [error] if len(cases) == 1 else [answer for case in cases for answer in _verdicts([case])]

@@ -60,13 +60,14 @@ def audit_key(
     from circuits import QuantGraph
     from circuits.schemes.audit import audit
     from verifier.documents import KeyFile, read
+    from verifier.groth16.system import groth16_key
     from verifier.keys import opened
 
     if (state is None) != (powers is None):
         raise RequestError("request.invalid", "give --state and --powers together", field="state")
     with naming(key_file):
         described = read(KeyFile, key_file.read_bytes())
-        key = opened(described).verifying
+        key = groth16_key(opened(described).verifying)
     with naming(network):
         graph = QuantGraph.from_bytes(network.read_bytes())
     try:

@@ -101,13 +101,14 @@ def statement(
     from circuits.schemes.audit import audit
     from service import intake
     from verifier.documents import KeyFile, read
+    from verifier.groth16.system import groth16_key
     from verifier.keys import opened
 
     if key is not None:
         with naming(key):
             described = read(KeyFile, key.read_bytes())
         network = QuantGraph.from_bytes(model.read_bytes())
-        circuit = audit(network, described.circuit, opened(described).verifying)
+        circuit = audit(network, described.circuit, groth16_key(opened(described).verifying))
     elif calibration is not None:
         quantised = intake.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
         circuit = compile_inference(

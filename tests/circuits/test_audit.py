@@ -25,7 +25,7 @@ from prover.groth16.ceremony.initial import required_power
 from tests.circuits.quantised import networks
 from tests.circuits.test_recognition import embedding
 from tests.prover.statements import forged_key
-from verifier.groth16.verifying_key import CEREMONY
+from verifier.system import CEREMONY
 from zenerrors import CeremonyError, FileFormatError, StatementError, ZenError
 
 

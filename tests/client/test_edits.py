@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from prover.groth16.native import NATIVE
+from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker
 from verifier.documents import KeyFile, ProofDocument, Receipt, canonical, read
 from verifier.judging import judge
@@ -34,7 +34,7 @@ def outcome(text: bytes, key: KeyFile) -> str:
         document = read(ProofDocument, text)
     except FileFormatError:
         return "no document"
-    verdict = judge(document, key, curve=NATIVE)
+    verdict = judge(document, key, systems=SYSTEMS)
     assert not verdict.valid
     return verdict.reason
 
@@ -100,7 +100,7 @@ def test_a_key_file(inferrer: Maker, inferred: ProofDocument) -> None:
     for edited in edits(text, range(0, len(text), 5)):
         try:
             found = read(KeyFile, edited)
-            verdict = judge(inferred, found, curve=NATIVE)
+            verdict = judge(inferred, found, systems=SYSTEMS)
         except FileFormatError:
             continue
         # The last digit of a scale may be one too many to tell two numbers apart.

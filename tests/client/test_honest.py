@@ -160,9 +160,9 @@ def test_documents_survive_their_files(inferrer: Maker, inferred: ProofDocument)
 
 
 def test_the_native_curve_judges_alike(assessor: AccuracyMaker, assessed: ProofDocument) -> None:
-    from prover.groth16.native import NATIVE
+    from prover.registry import SYSTEMS
 
     key = assessor.maker.key_file
-    assert judge(assessed, key, curve=NATIVE) == judge(assessed, key)
+    assert judge(assessed, key, systems=SYSTEMS) == judge(assessed, key)
     swapped = assessed.model_copy(update={"proofs": list(np.roll(assessed.proofs, 1))})
-    assert judge(swapped, key, curve=NATIVE) == judge(swapped, key)
+    assert judge(swapped, key, systems=SYSTEMS) == judge(swapped, key)

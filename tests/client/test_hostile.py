@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from prover.groth16.native import NATIVE
+from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker, recognition
 from verifier import words
 from verifier.datasets import LabelledData
@@ -118,7 +118,7 @@ def restated(document: ProofDocument, key: KeyFile) -> ProofDocument:
 def outcome(document: ProofDocument, key: KeyFile) -> str:
     """A verdict's reason, or a refusal's code. Anything else is raised."""
     try:
-        return judge(restated(document, key), key, curve=NATIVE).reason
+        return judge(restated(document, key), key, systems=SYSTEMS).reason
     except FileFormatError as refusal:
         return refusal.code
 
@@ -160,7 +160,7 @@ def test_a_hostile_key(cases: dict[str, tuple[ProofDocument, KeyFile]], case: st
     document, key = cases[case]
     for other in changed(key.key):
         with pytest.raises(FileFormatError):
-            judge(document, key.model_copy(update={"key": other}), curve=NATIVE)
+            judge(document, key.model_copy(update={"key": other}), systems=SYSTEMS)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -175,7 +175,7 @@ def test_a_hostile_document(cases: dict[str, tuple[ProofDocument, KeyFile]], cas
             seen.add(refusal.code)
             continue
         hashed = made.model_copy(update={"statement_sha256": made.statement.sha256.hex()})
-        seen.update(judge(each, key, curve=NATIVE).reason for each in (made, hashed))
+        seen.update(judge(each, key, systems=SYSTEMS).reason for each in (made, hashed))
     assert "file.json" in seen
     assert "ok" not in seen
 
@@ -184,18 +184,18 @@ def test_a_hostile_key_spoils_no_other_verdict(
     cases: dict[str, tuple[ProofDocument, KeyFile]], inferrer: Maker, inferred: ProofDocument
 ) -> None:
     """Those that can be read at all."""
-    good = Case(inferred, opened(inferrer.key_file))
+    good = Case(inferred, opened(inferrer.key_file, SYSTEMS))
     document, key = cases["accuracy"]
     hostile = []
     for circuit in changed(key.circuit):
         try:
             other = renamed(key.key, circuit)
-            hostile.append(Case(restated(document, other), opened(other)))
+            hostile.append(Case(restated(document, other), opened(other, SYSTEMS)))
         except (FileFormatError, ValueError):
             continue
     assert hostile
-    verdicts: list[Verification] = judge_each([*hostile, good], curve=NATIVE)
-    assert verdicts[-1] == judge(inferred, inferrer.key_file, curve=NATIVE)
+    verdicts: list[Verification] = judge_each([*hostile, good])
+    assert verdicts[-1] == judge(inferred, inferrer.key_file, systems=SYSTEMS)
     assert verdicts[-1].valid
     assert json.loads(canonical(verdicts[0]))
 
@@ -238,4 +238,4 @@ def test_a_dataset_that_does_not_fit_is_another(
             update={"dataset": hashed.model_copy(update={"sha256": other.sha256.hex()})}
         )
         case = Case(document.model_copy(update={"statement": claimed}), opened(key), known=known)
-        assert case.answer(None, NATIVE).reason == "dataset_mismatch"
+        assert case.answer(None).reason == "dataset_mismatch"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from prover.groth16.native import NATIVE
+from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker
 from verifier.documents import Expected, ProofDocument
 from verifier.judging import Case, judge, judge_each
@@ -53,28 +53,27 @@ def test_a_wrong_document_changes_no_other_verdict(
     ]
     document, key_file = cases[place]
     cases[place] = (WRONG[wrong](document), key_file)
-    together = judge_each([Case(document, opened(key_file)) for document, key_file in cases], curve=NATIVE)
-    assert together == [judge(document, key_file, curve=NATIVE) for document, key_file in cases]
+    together = judge_each([Case(document, opened(key_file, SYSTEMS)) for document, key_file in cases])
+    assert together == [judge(document, key_file, systems=SYSTEMS) for document, key_file in cases]
     assert [verdict.valid for verdict in together] == [index not in (place, 3) for index in range(len(cases))]
 
 
 def test_shards_are_not_taken_for_the_neighbours(
     assessor: AccuracyMaker, assessed: ProofDocument, inferrer: Maker, inferred: ProofDocument
 ) -> None:
-    key = opened(assessor.maker.key_file)
+    key = opened(assessor.maker.key_file, SYSTEMS)
     swapped = assessed.model_copy(update={"proofs": [*assessed.proofs[1:], assessed.proofs[0]]})
     asked = Expected(challenge="another")
     first, wrong, alone, unanswered = judge_each(
         [
             Case(assessed, key),
             Case(swapped, key),
-            Case(inferred, opened(inferrer.key_file)),
-            Case(inferred, opened(inferrer.key_file), asked),
-        ],
-        curve=NATIVE,
+            Case(inferred, opened(inferrer.key_file, SYSTEMS)),
+            Case(inferred, opened(inferrer.key_file, SYSTEMS), asked),
+        ]
     )
     assert (first.valid, alone.valid) == (True, True)
-    assert wrong == judge(swapped, assessor.maker.key_file, curve=NATIVE)
+    assert wrong == judge(swapped, assessor.maker.key_file, systems=SYSTEMS)
     assert wrong.detail.startswith("Shard 0: ")
     assert unanswered.reason == "challenge_mismatch"
 

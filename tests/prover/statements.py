@@ -13,7 +13,8 @@ import kernels
 from kernels import FrArray, fr, g1, g2
 from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
 from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey
-from verifier.groth16.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey
+from verifier.groth16.verifying_key import SegmentKey
+from verifier.system import CEREMONY, DEVELOPMENT
 
 R = kernels.fr.modulus
 

@@ -19,6 +19,7 @@ from service import basis as bases
 from service.runtime import Runtime
 from tests.service.support import work_on
 from verifier.documents import KeyFile, ProofDocument
+from verifier.groth16.system import groth16_key
 from verifier.judging import judge
 from verifier.keys import opened
 
@@ -100,4 +101,4 @@ def accepted(document: ProofDocument, key: KeyFile) -> None:
         public = [statement.scalar, *circuit.public_values(statement.values)]
         commitments = [bytes.fromhex(statement.commitments["model"])]
         proof = bytes.fromhex(document.proofs[0])
-        assert reference.verify(verifying, public, proof, commitments)
+        assert reference.verify(groth16_key(verifying), public, proof, commitments)

@@ -20,6 +20,7 @@ from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 from verifier.documents import KeyFile, ProofDocument
+from verifier.groth16.system import groth16_key
 from verifier.judging import judge
 from verifier.keys import opened
 from zenerrors import FileFormatError
@@ -114,7 +115,7 @@ def test_proofs_are_under_the_ceremony_s_key_from_then_on(
     verifying, circuit, *_ = opened(key)
     public = [after.statement.scalar, *circuit.public_values(after.statement.values)]
     commitments = [bytes.fromhex(after.statement.commitments["model"])]
-    assert reference.verify(verifying, public, bytes.fromhex(after.proofs[0]), commitments)
+    assert reference.verify(groth16_key(verifying), public, bytes.fromhex(after.proofs[0]), commitments)
 
     earlier = KeyFile.model_validate(client.get_verification_key(model.verification_key_id))
     assert judge(before, earlier).valid

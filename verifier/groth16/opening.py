@@ -22,8 +22,9 @@ from verifier.curve import ARKWORKS
 from verifier.document import check_header, from_hex
 from verifier.groth16 import transcript
 from verifier.groth16.proof import decoded
-from verifier.groth16.verdict import OK, Verdict
+from verifier.groth16.verdict import verdict_of
 from verifier.points import SCALAR_MODULUS, Fault, PointError, decode_g1
+from verifier.verdict import OK, Verdict
 from zenerrors import EncodingError
 
 SCALAR_BYTES: Final = 32
@@ -77,7 +78,7 @@ def check_opening(identity: bytes, commitment: bytes, values: Sequence[int], rev
         reason = _judge_opening(identity, commitment, values, revealed)
     except EncodingError as error:
         reason = _reason(error)
-    return Verdict.of(reason, "The commitment is to these values." if reason == OK else "")
+    return verdict_of(reason, "The commitment is to these values." if reason == OK else "")
 
 
 def check_sum(commitments: Sequence[bytes], total: int, blinding: bytes) -> Verdict:
@@ -91,7 +92,7 @@ def check_sum(commitments: Sequence[bytes], total: int, blinding: bytes) -> Verd
         reason = _judge_sum(commitments, total, blinding)
     except EncodingError as error:
         reason = _reason(error)
-    return Verdict.of(reason, "The commitments add up to this total." if reason == OK else "")
+    return verdict_of(reason, "The commitments add up to this total." if reason == OK else "")
 
 
 def sum_blindings(blindings: Iterable[bytes]) -> bytes:

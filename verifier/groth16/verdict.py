@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from verifier.points import Fault
-
-OK: Final = "ok"
+from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
 
 _ELEMENTS: Final = {
     "a": "A",
@@ -54,34 +52,17 @@ REASONS: Final[dict[str, str]] = {
         "Under this key, the proof's commitment to a segment and its proof of knowledge do not belong "
         "together."
     ),
-    "link_mismatch": "The proof does not show that one of the commitments is to the values of its segment.",
+    LINK_MISMATCH: "The proof does not show that one of the commitments is to the values of its segment.",
     "opening_type": "U_1 of the basis is not bytes, or the opening is none.",
     "opening_values": "The values are not a sequence of integers.",
     "opening_blinding": "The blinding factor is not 32 bytes of an integer below the group order r.",
     "opening_basis": "The opening's [τ]_2 belongs to another basis.",
     "opening_mismatch": "The opening is well-formed, but the commitment is to other values.",
     "sum_total": "The total is not an integer from 0 to r - 1.",
-    "sum_mismatch": "The commitments do not add up to one to this total with this blinding factor.",
+    SUM_MISMATCH: "The commitments do not add up to one to this total with this blinding factor.",
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The answer of a verifier. ``reason`` is a key of ``REASONS``, ``detail`` a sentence.
-
-    ``index``: the segment that has a ``knowledge_mismatch``, or for a ``link_mismatch`` the place among the
-    commitments that were given.
-    A verdict is true where the proof is valid, so that ``if verify(...)`` means what it says.
-    """
-
-    valid: bool
-    reason: str
-    detail: str
-    index: int | None = None
-
-    @classmethod
-    def of(cls, reason: str, detail: str = "", index: int | None = None) -> Verdict:
-        return cls(reason == OK, reason, detail or REASONS[reason], index)
-
-    def __bool__(self) -> bool:
-        return self.valid
+def verdict_of(reason: str, detail: str = "", index: int | None = None) -> Verdict:
+    """``index``: the segment that has a ``knowledge_mismatch``, or as ``Verdict`` has it."""
+    return Verdict(reason == OK, reason, detail or REASONS[reason], index)

@@ -15,35 +15,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, NamedTuple
 
 from verifier.curve import ARKWORKS, G1, G2, Curve
 from verifier.groth16 import transcript
 from verifier.groth16.proof import Points, Proof, ProofError, decoded
-from verifier.groth16.verdict import OK, Verdict
+from verifier.groth16.verdict import verdict_of
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import SCALAR_MODULUS
+from verifier.system import Claim, Flaw
+from verifier.verdict import OK, Verdict
 
 _WEIGHT_BITS = 128
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What ``verify`` takes beside the key, for ``verify_batch``."""
-
-    public_inputs: Sequence[int]
-    proof: bytes | Proof
-    commitments: Sequence[bytes] = ()
-
-
-@dataclass(frozen=True)
-class Flaw:
-    """The claim at ``index`` is wrong."""
-
-    index: int
-    verdict: Verdict
 
 
 class _Decoded(NamedTuple, Generic[G1, G2]):
@@ -90,7 +74,7 @@ def verify_batch(
     A batch with a wrong claim takes as long again as verifying one by one.
     """
     flaws = verify_groups(verifying_key, [[claim] for claim in claims], curve=curve)
-    return [Verdict.of(OK) if flaw is None else flaw.verdict for flaw in flaws]
+    return [verdict_of(OK) if flaw is None else flaw.verdict for flaw in flaws]
 
 
 def verify_groups(
@@ -151,21 +135,21 @@ def _decode(curve: Curve[G1, G2], key: VerifyingKey, claim: Claim) -> _Decoded[G
     if not isinstance(claim.commitments, list | tuple) or not all(
         isinstance(data, bytes) for data in claim.commitments
     ):
-        return Verdict.of("commitment_type")
+        return verdict_of("commitment_type")
     if len(claim.commitments) != links:
         detail = f"The key links to {links} commitments, {len(claim.commitments)} were given."
-        return Verdict.of("commitment_count", detail)
+        return verdict_of("commitment_count", detail)
     if not isinstance(claim.proof, bytes | Proof):
-        return Verdict.of("proof_type")
+        return verdict_of("proof_type")
     try:
         proof = claim.proof if isinstance(claim.proof, Proof) else Proof.split(claim.proof)
         shape = len(proof.segments), len(proof.knowledge), len(proof.links)
         if shape != (len(key.segments), len(key.segments), links):
-            return Verdict.of("proof_shape")
+            return verdict_of("proof_shape")
         points = proof.decode(curve)
         commitments = [decoded(curve.decode_g1, data, "commitment") for data in claim.commitments]
     except ProofError as fault:
-        return Verdict.of(fault.reason)
+        return verdict_of(fault.reason)
     challenges = transcript.challenges(
         key.digest, claim.public_inputs, proof.segments, claim.commitments, key.challenges
     )
@@ -182,7 +166,7 @@ def _equations(curve: Curve[G1, G2], key: VerifyingKey, claim: _Decoded[G1, G2])
         *((segment, gamma, 1) for segment in points.segments),
         (points.c, prepared.delta, 1),
     ]
-    equations = [_Equation([(points.a, points.b, 1)], right, Verdict.of("pairing_mismatch"))]
+    equations = [_Equation([(points.a, points.b, 1)], right, verdict_of("pairing_mismatch"))]
     for index, (segment, sigma, knowledge) in enumerate(
         zip(points.segments, prepared.knowledge, points.knowledge, strict=True)
     ):
@@ -190,13 +174,13 @@ def _equations(curve: Curve[G1, G2], key: VerifyingKey, claim: _Decoded[G1, G2])
             f"Under this key, the proof's commitment to segment {index} and its proof of knowledge do not "
             "belong together."
         )
-        otherwise = Verdict.of("knowledge_mismatch", detail, index)
+        otherwise = verdict_of("knowledge_mismatch", detail, index)
         equations.append(_Equation([(knowledge, one, 1)], [(segment, sigma, 1)], otherwise))
     for index, ((place, k_1, k_2), link, commitment) in enumerate(
         zip(prepared.links, points.links, commitments, strict=True)
     ):
         detail = f"The proof does not show that commitment {index} is to the values of its segment {place}."
-        otherwise = Verdict.of("link_mismatch", detail, index)
+        otherwise = verdict_of("link_mismatch", detail, index)
         both = [(points.segments[place], k_1, 1), (commitment, k_2, 1)]
         equations.append(_Equation([(link, one, 1)], both, otherwise))
     return equations
@@ -209,7 +193,7 @@ def _judge(curve: Curve[G1, G2], equations: Sequence[_Equation[G1, G2]]) -> Verd
     about a segment whose opening nobody knows, and Groth16's challenges depend on what is linked to.
     """
     if _hold(curve, equations):
-        return Verdict.of(OK)
+        return verdict_of(OK)
     groth16, *others = equations
     if not others or _hold(curve, others):
         return groth16.otherwise
@@ -260,16 +244,16 @@ def check_public_inputs(count: int, public_inputs: Sequence[int]) -> Verdict | N
     public readings.
     """
     if not isinstance(public_inputs, list | tuple):
-        return Verdict.of("public_input_type", "The public inputs are not a sequence of integers.")
+        return verdict_of("public_input_type", "The public inputs are not a sequence of integers.")
     if len(public_inputs) != count:
-        return Verdict.of(
+        return verdict_of(
             "public_input_count", f"The key takes {count} public inputs, {len(public_inputs)} were given."
         )
     for index, value in enumerate(public_inputs):
         if not isinstance(value, int) or isinstance(value, bool):
-            return Verdict.of("public_input_type", f"Public input {index} is not an integer.")
+            return verdict_of("public_input_type", f"Public input {index} is not an integer.")
         if not 0 <= value < SCALAR_MODULUS:
-            return Verdict.of(
+            return verdict_of(
                 "public_input_not_canonical",
                 f"Public input {index} is negative, or not below the group order r.",
             )

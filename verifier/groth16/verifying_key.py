@@ -19,15 +19,8 @@ from verifier.document import as_list, check_header, from_hex, hex_list, natural
 from verifier.groth16.proof import MOST_SEGMENTS
 from verifier.points import G1_BYTES, G2_BYTES, Fault, PointError
 from verifier.preamble import PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
+from verifier.system import CEREMONY, DEVELOPMENT, IMPORTED
 from zenerrors import FileFormatError
-
-DEVELOPMENT: Final = "development"
-"""Somewhere on the way to the key a single party drew secrets, and says that it erased them."""
-CEREMONY: Final = "ceremony"
-"""Each phase had contributors, as the transcripts show; the secrets are gone if one of them in each was
-honest."""
-IMPORTED: Final = "imported"
-"""The key comes from another program's file, which alone can say how it was made."""
 
 _LABELS = (DEVELOPMENT, CEREMONY, IMPORTED)
 _LABEL_BYTES = 16
@@ -215,6 +208,11 @@ class VerifyingKey:
     def public(self) -> int:
         """How many public inputs the statement has, challenges not counted."""
         return len(self.ic) - 1 - self.challenges
+
+    @property
+    def linked_sizes(self) -> list[int]:
+        """How many values each linked segment has, in order."""
+        return [segment.size for segment in self.segments if segment.link_g2 is not None]
 
     @cached_property
     def digest(self) -> bytes:

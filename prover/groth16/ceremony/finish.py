@@ -12,7 +12,8 @@ from prover.groth16.ceremony.verification import verify
 from prover.groth16.powers_of_tau import PowersOfTau
 from prover.groth16.proving_key import ProvingKey
 from verifier.groth16.setup_transcript import require_people
-from verifier.groth16.verifying_key import CEREMONY, DEVELOPMENT, SegmentKey, VerifyingKey
+from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from verifier.system import CEREMONY, DEVELOPMENT
 
 
 def finish(

@@ -14,8 +14,9 @@ from py_arkworks_bls12381 import G1Point, G2Point
 from prover.groth16.iden3.plain import require_plain
 from verifier.document import as_list, check_header, natural, parse_json
 from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import IMPORTED, VerifyingKey
+from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import FIELD_MODULUS, SCALAR_MODULUS, Fault, PointError, decode_g1, decode_g2
+from verifier.system import IMPORTED
 from zenerrors import FileFormatError
 
 UNKNOWN_STATEMENT: Final = bytes(32)

@@ -28,8 +28,9 @@ from prover.groth16.iden3.elements import check_scalars, point, points
 from prover.groth16.iden3.plain import require_plain
 from prover.groth16.point_arrays import pairings_cancel, random_weights
 from prover.groth16.proving_key import ProvingKey
-from verifier.groth16.verifying_key import IMPORTED, VerifyingKey
+from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import G1_BYTES
+from verifier.system import IMPORTED
 from zenerrors import FileFormatError, StatementError
 
 _PROTOCOL, _HEADER, _IC, _COEFFICIENTS, _A, _B1, _B2, _PRIVATE, _QUOTIENT = range(1, 10)

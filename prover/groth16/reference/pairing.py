@@ -23,8 +23,9 @@ from py_ecc.optimized_bls12_381.optimized_curve import (
 from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
 
 from verifier.groth16.proof import Proof
-from verifier.groth16.verdict import OK, Verdict
+from verifier.groth16.verdict import verdict_of
 from verifier.groth16.verifying_key import VerifyingKey
+from verifier.verdict import OK, Verdict
 
 _REMEMBERED: Final = 256
 """Points of keys, and equations of one segment, that many proofs share: py_ecc takes long over each."""
@@ -55,7 +56,7 @@ def verify(
         for data in commitments:
             _point(data, "commitment")
     except _RefusedError as refusal:
-        return Verdict.of(str(refusal))
+        return verdict_of(str(refusal))
     segments, knowledge, proofs = (
         encoded[3 : 3 + len(links)],
         encoded[3 + len(links) : 3 + 2 * len(links)],
@@ -72,13 +73,13 @@ def verify(
     gamma, delta = _point(key.gamma_g2, "gamma"), _point(key.delta_g2, "delta")
     for index, (segment, known) in enumerate(zip(segments, knowledge, strict=True)):
         if not _is_known(segment, known, key.segments[index].knowledge_g2):
-            return Verdict.of("knowledge_mismatch", index=index)
+            return verdict_of("knowledge_mismatch", index=index)
     linked = [(d, each.link_g2) for d, each in zip(segments, key.segments, strict=True) if each.link_g2]
     for index, ((segment, pair), link) in enumerate(zip(linked, proofs, strict=True)):
         if not _is_linked(segment, commitments[index], link, pair):
-            return Verdict.of("link_mismatch", index=index)
+            return verdict_of("link_mismatch", index=index)
     groth16 = [(neg(a), b), (alpha, beta), (inputs, gamma), (c, delta)]
-    return Verdict.of(OK if _is_one(groth16) else "pairing_mismatch")
+    return verdict_of(OK if _is_one(groth16) else "pairing_mismatch")
 
 
 @lru_cache(_REMEMBERED)

@@ -21,8 +21,8 @@ from service.storage.repositories import Circuits, key_file
 from service.storage.tables import Model
 from service.worker.heartbeat import Hold
 from verifier.documents import KeyFile, ProofDocument, Statement
-from verifier.groth16.verifying_key import CEREMONY
 from verifier.judging import judge
+from verifier.system import CEREMONY
 
 
 @dataclass(frozen=True)

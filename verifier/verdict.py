@@ -1,0 +1,30 @@
+"""The answer of a proof system to a verifier: whether a proof holds, and a stable name for why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+OK: Final = "ok"
+LINK_MISMATCH: Final = "link_mismatch"
+"""A commitment is not to what was proven about: ``index`` says which."""
+SUM_MISMATCH: Final = "sum_mismatch"
+"""Commitments do not add up to the total."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``reason``: one of the ``reasons`` of the proof system that answers; ``detail``: a sentence.
+
+    ``index``: the part of the proof that the reason is about; for a ``link_mismatch`` the place among the
+    commitments that were given.
+    A verdict is true where the proof is valid, so that ``if verify(...)`` means what it says.
+    """
+
+    valid: bool
+    reason: str
+    detail: str
+    index: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.valid
