@@ -116,7 +116,7 @@ def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
         only_one(settings.data_dir),
         listen(settings.host, settings.port) as listener,
     ):
-        from service.api import local_token  # slow to load, as the application is
+        from service.access import local_token  # slow to load, as the application is
 
         schema.migrate(runtime.database)
         with (

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api.access import SCOPES, Scope
+from service.access.principal import SCOPES, Scope
 from service.api.schemas import MOST, MOST_DAYS, Name, ResourceId
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -14,8 +15,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api import access, connections, problems
-from service.api.access import Principal
+from service.access import keys
+from service.access.principal import LOCAL, Principal
+from service.api import connections, problems
 from service.api.body_limit import drain
 from service.api.rates import Allowance, Buckets, SharedBuckets
 from service.runtime import Runtime
@@ -65,7 +67,7 @@ class Door:
         try:
             if self._runtime.settings.auth == "off":
                 self._check_local(connection)
-                connection.state.principal = access.LOCAL
+                connection.state.principal = replace(LOCAL, address=address_of(connection))
             else:
                 allowance = await self._let_in(connection)
         except ZenError as error:
@@ -104,7 +106,7 @@ class Door:
         if shown is None and path.startswith(_UNCOUNTED):
             return None
         if principal := self._recall(shown):
-            connection.state.principal = principal
+            connection.state.principal = replace(principal, address=address_of(connection))
             return await self._counted(principal)
         allowance = await self._addresses.take(address)  # before the database is asked: guessing is slow, too
         if allowance.wait:
@@ -114,12 +116,12 @@ class Door:
             await self._addresses.take(address, -1)  # many good keys may come from one address: a proxy's
             return await self._counted(connection.state.principal)
         if path.startswith("/v1/"):
-            raise access.key_required()
+            raise keys.key_required()
         return allowance
 
     async def _counted(self, principal: Principal) -> Allowance | None:
         """Whoever runs the service for themselves may ask as often as they like."""
-        if principal.actor == access.LOCAL_KEY:
+        if principal.actor == keys.LOCAL_KEY:
             return None
         return await self._tenants.take(principal.tenant_id)
 
@@ -130,10 +132,10 @@ class Door:
     async def _authenticate(self, shown: str, connection: HTTPConnection) -> Principal:
         scheme, _, key = shown.partition(" ")
         principal = await run_in_threadpool(
-            access.authenticate,
+            keys.authenticate,
             self._runtime,
             key.strip() if scheme.lower() == "bearer" else "",
-            connection,
+            address_of(connection),
             lambda: not self._refusals.take(network_of(connection)).wait,
         )
         self._known[_fingerprint(shown)] = (principal, time.monotonic() + _KNOWN_SECONDS)
@@ -159,9 +161,14 @@ def names_this_host(connection: HTTPConnection) -> bool:
     return _hostname(connection.headers.get("host", "")) in _LOOPBACK
 
 
+def address_of(connection: HTTPConnection) -> str | None:
+    """Where the caller is, as the audit log has it."""
+    return connection.client.host if connection.client else None
+
+
 def network_of(connection: HTTPConnection) -> str:
     """Where the caller is, as its connections are counted."""
-    return connections.network_of(connection.client.host if connection.client else "")
+    return connections.network_of(address_of(connection) or "")
 
 
 async def charge_for(request: HTTPConnection, verifications: int) -> None:

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from service import encryption as sealed
-from service.api import audit
-from service.api.access import Principal
+from service.access import audit
+from service.access.principal import Principal
 from service.api.body_limit import drain
 from service.runtime import Runtime
 from service.storage.database import clock
@@ -91,15 +91,13 @@ async def receive(
                     " more",
                     field="sha256",
                 )
-            return await run_in_threadpool(_keep, runtime, principal, request, sha256, size, path)
+            return await run_in_threadpool(_keep, runtime, principal, sha256, size, path)
     except ResourceError:
         await drain(request.receive)  # or it breaks while the caller still sends, who then never reads why
         raise
 
 
-def _keep(
-    runtime: Runtime, principal: Principal, request: Request, sha256: str, size: int, path: Path
-) -> Upload:
+def _keep(runtime: Runtime, principal: Principal, sha256: str, size: int, path: Path) -> Upload:
     tenant_id, content = principal.tenant_id, runtime.store.adopt(path)
     try:
         with runtime.database.write() as session:
@@ -116,7 +114,7 @@ def _keep(
                 expires_at=moment + KEPT,
             )
             replaced = uploads.replace(upload)
-            audit.note(session, principal, "upload.create", sha256, request)
+            audit.note(session, principal, "upload.create", sha256)
     except ZenError:
         runtime.store.delete(content)
         raise

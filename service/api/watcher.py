@@ -13,7 +13,8 @@ from typing import TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
 
-from service.api.access import Principal, is_still_good
+from service.access.keys import is_still_good
+from service.access.principal import Principal
 from service.api.schemas import JobView
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime

@@ -17,7 +17,7 @@ from service.cli.answers import Answer, answering
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from service.api.access import Principal
+    from service.access.principal import Principal
 
 tenants = typer.Typer(help="Add tenants and set their limits.", no_args_is_help=True)
 keys = typer.Typer(help="Make and revoke API keys.", no_args_is_help=True)
@@ -37,11 +37,11 @@ def add_tenant(
     retention_days: RetentionDays = None,
 ) -> Answer:
     """Add a tenant, and print its id."""
-    from service.api import accounts
+    from service.access import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
-        made = _tenant(accounts.add_tenant(session, operator, name, limits, None))
+        made = _tenant(accounts.add_tenant(session, operator, name, limits))
     return Answer(vars(made), (made.id,))
 
 
@@ -64,41 +64,41 @@ def limit_tenant(
     retention_days: RetentionDays = None,
 ) -> Tenant:
     """Set a tenant's limits; those that are left out become the service's own."""
-    from service.api import accounts
+    from service.access import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
-        return _tenant(accounts.change_tenant(session, operator, tenant_id, {**limits}, None))
+        return _tenant(accounts.change_tenant(session, operator, tenant_id, {**limits}))
 
 
 @tenants.command("suspend")
 @answering
 def suspend_tenant(tenant_id: TenantId) -> Tenant:
     """Refuse a tenant's keys and take none of its jobs, until it is resumed."""
-    from service.api import accounts
+    from service.access import accounts
 
     with _operator() as (session, operator):
-        return _tenant(accounts.suspend_tenant(session, operator, tenant_id, None))
+        return _tenant(accounts.suspend_tenant(session, operator, tenant_id))
 
 
 @tenants.command("resume")
 @answering
 def resume_tenant(tenant_id: TenantId) -> Tenant:
     """Let a suspended tenant in again."""
-    from service.api import accounts
+    from service.access import accounts
 
     with _operator() as (session, operator):
-        return _tenant(accounts.resume_tenant(session, operator, tenant_id, None))
+        return _tenant(accounts.resume_tenant(session, operator, tenant_id))
 
 
 @tenants.command("delete")
 @answering
 def delete_tenant(tenant_id: TenantId) -> Tenant:
     """Have the beat delete a tenant and all that it has. There is no way back."""
-    from service.api import accounts
+    from service.access import accounts
 
     with _operator() as (session, operator):
-        return _tenant(accounts.delete_tenant(session, operator, tenant_id, None))
+        return _tenant(accounts.delete_tenant(session, operator, tenant_id))
 
 
 @tenants.command("usage")
@@ -109,7 +109,7 @@ def show_usage(
     as_csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.")] = False,
 ) -> Answer | list[Usage]:
     """Show what each tenant's jobs took that ended in a range of time, deleted ones too."""
-    from service.api import accounts
+    from service.access import accounts
     from service.storage.repositories.usage import Books
 
     end = until.replace(tzinfo=UTC) if until else datetime.now(UTC)
@@ -135,11 +135,12 @@ def add_key(
     days: Annotated[int | None, typer.Option(min=1, max=3650, help="It expires after as many.")] = None,
 ) -> Answer:
     """Make a key, and print it: this once."""
-    from service.api import access, accounts
+    from service.access import accounts
+    from service.access.principal import read_scopes
 
-    given = access.read_scopes(scopes)
+    given = read_scopes(scopes)
     with _operator() as (session, operator):
-        row, key = accounts.add_key(session, operator, tenant_id, name, given, days, None)
+        row, key = accounts.add_key(session, operator, tenant_id, name, given, days)
         return Answer(vars(_key(row)) | {"key": key}, (key,))
 
 
@@ -159,10 +160,10 @@ def revoke_key(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")],
 ) -> Answer:
     """Revoke a key: within seconds, nothing accepts it."""
-    from service.api import accounts
+    from service.access import accounts
 
     with _operator() as (session, operator):
-        accounts.revoke_key(session, operator, key_id, None)
+        accounts.revoke_key(session, operator, key_id)
     return Answer({"id": key_id, "revoked": True}, (f"[dim]revoked[/]  {terminal.escape(key_id)}",))
 
 
@@ -184,7 +185,7 @@ def _operator() -> Iterator[tuple[Session, Principal]]:
     """A transaction on the database that the settings name, as somebody who may do everything."""
     from dataclasses import replace
 
-    from service.api.access import LOCAL
+    from service.access.principal import LOCAL
 
     with deployment.opened() as runtime, runtime.database.write() as session:
         yield session, replace(LOCAL, actor="command line")

@@ -14,8 +14,8 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
+from service.access.principal import Scope
 from service.api import pages
-from service.api.access import Scope
 from service.dashboard import formats
 from service.dashboard.stages import EXPLAINED
 from service.dashboard.visitors import Visitor, visitor_of

@@ -11,16 +11,16 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Form, Request
 
-from service.api import access, audit
-from service.api.access import Principal, Scope
-from service.api.authentication import network_of
+from service.access import audit, keys
+from service.access.principal import LOCAL, Principal, Scope
+from service.api.authentication import address_of, network_of
 from service.api.rates import Buckets
 from service.api.routes.dependencies import RuntimeDep
 from service.runtime import Runtime
@@ -50,7 +50,7 @@ def log_in(runtime: Runtime, request: Request, key: str) -> str:
     attempts: Buckets = request.app.state.login_attempts
     if wait := attempts.take(network_of(request)).wait:
         raise ResourceError("quota.rate", f"too many attempts from your address; try again in {wait} seconds")
-    principal = access.authenticate(runtime, key, request)
+    principal = keys.authenticate(runtime, key, address_of(request))
     principal.require("read", "admin")
     cookie = secrets.token_urlsafe(32)
     with runtime.database.write() as session:
@@ -60,14 +60,14 @@ def log_in(runtime: Runtime, request: Request, key: str) -> str:
             digest=_digest(cookie), key_id=principal.actor, created_at=moment, expires_at=moment + LIFETIME
         )
         Logins(session).add(row)
-        audit.note(session, principal, "login.create", principal.actor, request)
+        audit.note(session, principal, "login.create", principal.actor)
     return cookie
 
 
 def log_out(runtime: Runtime, request: Request, visitor: Visitor) -> None:
     with runtime.database.write() as session:
         Logins(session).remove(_digest(request.cookies.get(COOKIE, "")))
-        audit.note(session, visitor.principal, "login.delete", visitor.principal.actor, request)
+        audit.note(session, visitor.principal, "login.delete", visitor.principal.actor)
 
 
 def visitor_of(request: Request, runtime: RuntimeDep) -> Visitor:
@@ -75,13 +75,13 @@ def visitor_of(request: Request, runtime: RuntimeDep) -> Visitor:
     cookie = request.cookies.get(COOKIE, "")
     token = runtime.vault.mac(b"dashboard", cookie.encode()).hex()
     if runtime.settings.auth == "off":
-        return Visitor(access.LOCAL, "this host", token)
+        return Visitor(replace(LOCAL, address=address_of(request)), "this host", token)
     with runtime.database.read() as session:
         login = Logins(session).find(_digest(cookie)) if cookie else None
         moment = clock(session)
-    if login is None or login.expires_at <= moment or not access.is_live(login.key, moment):
+    if login is None or login.expires_at <= moment or not keys.is_live(login.key, moment):
         raise AccessError("auth.required", "log in with an API key")
-    return Visitor(access.principal_of(login.key), login.key.name, token)
+    return Visitor(keys.principal_of(login.key, address_of(request)), login.key.name, token)
 
 
 def from_this_host(request: Request) -> None:

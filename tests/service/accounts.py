@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from service.api import accounts
-from service.api.access import LOCAL, Scope
+from service.access import accounts
+from service.access.principal import LOCAL, Scope
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.repositories.accounts import Keys
@@ -28,12 +28,12 @@ def asking_for_keys(runtime: Runtime, **settings: Any) -> Runtime:
 
 def add_tenant(runtime: Runtime, name: str, **limits: int) -> str:
     with runtime.database.write() as session:
-        return accounts.add_tenant(session, OPERATOR, name, {**limits}, None).id
+        return accounts.add_tenant(session, OPERATOR, name, {**limits}).id
 
 
 def add_key(runtime: Runtime, *scopes: Scope, tenant_id: str = LOCAL_TENANT) -> str:
     with runtime.database.write() as session:
-        return accounts.add_key(session, OPERATOR, tenant_id, "test", list(scopes), None, None)[1]
+        return accounts.add_key(session, OPERATOR, tenant_id, "test", list(scopes), None)[1]
 
 
 def key_id(key: str) -> str:
@@ -47,7 +47,7 @@ def expire(runtime: Runtime, key: str) -> None:
 
 def revoke(runtime: Runtime, key: str) -> None:
     with runtime.database.write() as session:
-        accounts.revoke_key(session, OPERATOR, key_id(key), None)
+        accounts.revoke_key(session, OPERATOR, key_id(key))
 
 
 def bearer(key: str | None) -> dict[str, str]:

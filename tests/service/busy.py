@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from service.api import access
+from service.access import keys
+from service.access.principal import Scope
 from service.jobs.lifecycle import LOST_WORKER, late, lost_worker, now
 from service.runtime import Runtime
 from service.storage.tables import (
@@ -449,9 +450,9 @@ def fill(runtime: Runtime, jobs: int = 400) -> None:
         Day(session).fill(jobs)
 
 
-def key_for(runtime: Runtime, tenant_id: str, *scopes: access.Scope, name: str = "a key") -> str:
+def key_for(runtime: Runtime, tenant_id: str, *scopes: Scope, name: str = "a key") -> str:
     """A key that can be shown."""
-    row, key = access.make_key(tenant_id, name, list(scopes))
+    row, key = keys.make_key(tenant_id, name, list(scopes))
     with runtime.database.write() as session:
         session.add(row)
     return key

@@ -14,7 +14,8 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from client import Model
-from service.api import access
+from service.access import keys
+from service.access.principal import SCOPES, Principal
 from service.api import authentication as door
 from service.api.rates import Buckets
 from service.cli import app
@@ -100,13 +101,13 @@ def test_a_known_key_is_not_looked_up_each_time(
 ) -> None:
     monkeypatch.setattr(door, "_KNOWN_SECONDS", 3600.0)
     looked: list[str] = []
-    look = access.authenticate
+    look = keys.authenticate
 
-    def counted(*given: Any) -> access.Principal:
+    def counted(*given: Any) -> Principal:
         looked.append("up")
         return look(*given)
 
-    monkeypatch.setattr(access, "authenticate", counted)
+    monkeypatch.setattr(keys, "authenticate", counted)
     key = add_key(keyed, "read")
     for _ in range(5):
         http.get("/v1/whoami", headers=bearer(key)).raise_for_status()
@@ -273,7 +274,7 @@ def test_without_keys_this_host_may_do_everything(shared_url: str) -> None:
     port = shared_url.rpartition(":")[2]
     for headers in ({}, {"Host": f"localhost:{port}"}, {"Origin": shared_url}, {"Host": f"[::1]:{port}"}):
         answer = httpx.get(f"{shared_url}/v1/whoami", headers=headers).json()
-        assert (answer["actor"], answer["scopes"]) == ("local", list(access.SCOPES))
+        assert (answer["actor"], answer["scopes"]) == ("local", list(SCOPES))
 
 
 def test_a_body_is_not_read_from_strangers(http: httpx.Client) -> None:
@@ -300,7 +301,7 @@ def test_openings_are_handed_out_on_record(with_model: Runtime, model: Model) ->
 
 
 def test_error_bodies_quote_no_secret(http: httpx.Client, keyed: Runtime) -> None:
-    key = add_key(keyed, *access.SCOPES)
+    key = add_key(keyed, *SCOPES)
     secret = key.split("_", 2)[2]
     for headers in (bearer(key[:-1] + "!"), {"Authorization": f"Basic {key}"}, {"Authorization": key}):
         answer = http.get("/v1/models", headers=headers)
@@ -330,7 +331,7 @@ def test_the_command_line_makes_the_first_key(tmp_path: Path, monkeypatch: pytes
     runtime = asking_for_keys(open_runtime(tmp_path / "data"))
     with calling(runtime) as http:
         who = http.get("/v1/whoami", headers=bearer(key)).json()
-        assert (who["tenant_id"], who["scopes"]) == (tenant, list(access.SCOPES))
+        assert (who["tenant_id"], who["scopes"]) == (tenant, list(SCOPES))
         limits = http.get("/v1/tenants", headers=bearer(key)).json()["items"][0]
         assert (limits["max_queued"], limits["max_running"]) == (None, 2)
         run("keys", "revoke", key_id(key))

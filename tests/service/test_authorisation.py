@@ -16,7 +16,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from client import Model
-from service.api.access import SCOPES, Scope
+from service.access.principal import SCOPES, Scope
 from service.app import create_app
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime

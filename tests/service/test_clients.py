@@ -19,7 +19,8 @@ import pytest
 from client import ApiError, AsyncClient, Client, Model, calls
 from client.flows import endpoint, listing
 from client.webhooks import verify
-from service.api import access
+from service.access import keys
+from service.access.principal import SCOPES, Scope
 from service.app import create_app
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
@@ -41,8 +42,8 @@ def keyed(prepared: tuple[Path, Model], tmp_path: Path) -> Iterator[Runtime]:
     runtime.close()
 
 
-def key_for(runtime: Runtime, *scopes: access.Scope) -> str:
-    row, key = access.make_key(LOCAL_TENANT, "test", list(scopes))
+def key_for(runtime: Runtime, *scopes: Scope) -> str:
+    row, key = keys.make_key(LOCAL_TENANT, "test", list(scopes))
     with runtime.database.write() as session:
         session.add(row)
     return key
@@ -51,7 +52,7 @@ def key_for(runtime: Runtime, *scopes: access.Scope) -> str:
 @pytest.fixture(params=["sync", "async"])
 def ask(request: pytest.FixtureRequest, keyed: Runtime) -> Iterator[Ask]:
     """What ``use`` of a client comes to: of what comes in numbers, a list."""
-    key = key_for(keyed, *access.SCOPES)
+    key = key_for(keyed, *SCOPES)
 
     async def awaited(url: str, use: Ask) -> Any:
         async with AsyncClient(url, api_key=key) as client:

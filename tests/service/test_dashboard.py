@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
 from client import Model as ClientModel
-from service.api.access import SCOPES, Scope
+from service.access.principal import SCOPES, Scope
 from service.dashboard.layers import layers
 from service.dashboard.pictures import Picture
 from service.dashboard.stages import EXPLAINED

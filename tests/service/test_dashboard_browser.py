@@ -21,7 +21,7 @@ import pytest
 from sqlalchemy import select
 
 from client import Model
-from service.api.access import SCOPES
+from service.access.principal import SCOPES
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from service import intake, log
-from service.api.access import make_key
+from service.access.keys import make_key
 from service.runtime import Runtime
 from service.storage.repositories.accounts import Keys
 from tests.service.support import SECRET, serving, until

@@ -10,7 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
-from service.api.access import Scope, make_key
+from service.access.keys import make_key
+from service.access.principal import Scope
 from service.app import create_app
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime

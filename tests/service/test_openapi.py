@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from client import Model
-from service.api.access import SCOPES
+from service.access.principal import SCOPES
 from service.app import create_app
 from service.runtime import Runtime
 from tests.service.accounts import add_key, asking_for_keys, bearer, calling

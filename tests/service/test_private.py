@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from service.api import local_token
+from service.access import local_token
 from service.cli import app
 from service.storage import private
 from service.storage.database import Database

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from service import log
-from service.api import access
+from service.access import keys
+from service.access.principal import SCOPES
 from service.runtime import Runtime
 from service.storage.tables import LOCAL_TENANT
 from tests.programs import Find
@@ -41,7 +42,7 @@ def test_what_a_thief_of_the_database_the_store_and_the_logs_does_not_find(
 ) -> None:
     runtime, url = dumped
     caplog.set_level(logging.DEBUG, "zenserve")
-    row, key = access.make_key(LOCAL_TENANT, "all", list(access.SCOPES))
+    row, key = keys.make_key(LOCAL_TENANT, "all", list(SCOPES))
     with runtime.database.write() as session:
         session.add(row)
     with serving(runtime) as address, httpx.Client(base_url=address, timeout=60) as http:

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import select, text, update
 from typer.testing import CliRunner
 
+from service.access.principal import SCOPES
 from service.api import authentication as door
-from service.api.access import SCOPES
 from service.cli import app
 from service.jobs.lifecycle import Claim, Jobs
 from service.jobs.queue import Queue

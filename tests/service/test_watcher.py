@@ -16,7 +16,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from client import Model
-from service.api.access import LOCAL, Principal
+from service.access.principal import LOCAL, Principal
 from service.api.watcher import Seat, Watcher
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
-from service.api import accounts, openapi, problems
-from service.api.access import SCOPES
+from service.access import accounts
+from service.access.principal import SCOPES
+from service.api import openapi, problems
 from service.api.account_schemas import (
     AuditView,
     CallerView,
@@ -55,26 +56,24 @@ def list_tenants(runtime: RuntimeDep, _principal: Admin, window: WindowDep) -> L
     responses=problems.responses(400, 409, 415) | {201: openapi.headers("Location")},
 )
 def create_tenant(
-    runtime: RuntimeDep, principal: Admin, body: TenantRequest, request: Request, response: Response
+    runtime: RuntimeDep, principal: Admin, body: TenantRequest, response: Response
 ) -> TenantView:
     """Add a tenant."""
     limits = body.model_dump(include=set(accounts.LIMITS))
     with runtime.database.write() as session:
-        tenant = accounts.add_tenant(session, principal, body.name, limits, request)
+        tenant = accounts.add_tenant(session, principal, body.name, limits)
     response.headers["Location"] = f"/v1/tenants/{tenant.id}"
     return TenantView.model_validate(tenant)
 
 
 @router.patch("/tenants/{tenant_id}", responses=problems.responses(400, 404, 409, 415))
-def change_tenant(
-    runtime: RuntimeDep, principal: Admin, body: TenantChange, request: Request, tenant_id: Id
-) -> TenantView:
+def change_tenant(runtime: RuntimeDep, principal: Admin, body: TenantChange, tenant_id: Id) -> TenantView:
     """Change a tenant's name or limits. What is left out stays as it is; null is the service's own limit."""
     changes = body.model_dump(exclude_unset=True)
     if body.name is None:
         changes.pop("name", None)
     with runtime.database.write() as session:
-        tenant = accounts.change_tenant(session, principal, tenant_id, changes, request)
+        tenant = accounts.change_tenant(session, principal, tenant_id, changes)
     return TenantView.model_validate(tenant)
 
 
@@ -86,29 +85,29 @@ def get_tenant(runtime: RuntimeDep, _principal: Admin, tenant_id: Id) -> TenantV
 
 
 @router.post("/tenants/{tenant_id}/suspend", responses=problems.responses(404, 409))
-def suspend_tenant(runtime: RuntimeDep, principal: Admin, request: Request, tenant_id: Id) -> TenantView:
+def suspend_tenant(runtime: RuntimeDep, principal: Admin, tenant_id: Id) -> TenantView:
     """Refuse a tenant's keys within seconds, and take none of its jobs; what runs goes on."""
     with runtime.database.write() as session:
-        tenant = accounts.suspend_tenant(session, principal, tenant_id, request)
+        tenant = accounts.suspend_tenant(session, principal, tenant_id)
     return TenantView.model_validate(tenant)
 
 
 @router.post("/tenants/{tenant_id}/resume", responses=problems.responses(404, 409))
-def resume_tenant(runtime: RuntimeDep, principal: Admin, request: Request, tenant_id: Id) -> TenantView:
+def resume_tenant(runtime: RuntimeDep, principal: Admin, tenant_id: Id) -> TenantView:
     """Let a suspended tenant in again, and take its jobs."""
     with runtime.database.write() as session:
-        tenant = accounts.resume_tenant(session, principal, tenant_id, request)
+        tenant = accounts.resume_tenant(session, principal, tenant_id)
     return TenantView.model_validate(tenant)
 
 
 @router.delete("/tenants/{tenant_id}", status_code=202, responses=problems.responses(404, 409))
-def delete_tenant(runtime: RuntimeDep, principal: Admin, request: Request, tenant_id: Id) -> TenantView:
+def delete_tenant(runtime: RuntimeDep, principal: Admin, tenant_id: Id) -> TenantView:
     """Suspend a tenant for good, and delete what it has: keys, webhooks, uploads, jobs, proofs, datasets,
     commitments, models, with their files, and at last the tenant. It takes a while, and there is no way back.
     The audit log stays, and so does what it used.
     """
     with runtime.database.write() as session:
-        tenant = accounts.delete_tenant(session, principal, tenant_id, request)
+        tenant = accounts.delete_tenant(session, principal, tenant_id)
     return TenantView.model_validate(tenant)
 
 
@@ -125,24 +124,22 @@ def list_keys(runtime: RuntimeDep, principal: Manager, window: WindowDep) -> Lis
     status_code=201,
     responses=problems.responses(400, 404, 409, 415) | {201: openapi.headers("Cache-Control")},
 )
-def create_key(
-    runtime: RuntimeDep, principal: Manager, body: KeyRequest, request: Request, response: Response
-) -> NewKeyView:
+def create_key(runtime: RuntimeDep, principal: Manager, body: KeyRequest, response: Response) -> NewKeyView:
     """Make a key, with no more scopes than your own. It is shown in this answer, and never again."""
     tenant_id = body.tenant_id or principal.tenant_id
     with runtime.database.write() as session:
         row, key = accounts.add_key(
-            session, principal, tenant_id, body.name, body.scopes, body.expires_in_days, request
+            session, principal, tenant_id, body.name, body.scopes, body.expires_in_days
         )
     response.headers["Cache-Control"] = "no-store"
     return NewKeyView(**KeyView.model_validate(row).model_dump(), key=key)
 
 
 @router.delete("/keys/{key_id}", status_code=204, responses=problems.responses(404))
-def revoke_key(runtime: RuntimeDep, principal: Manager, request: Request, key_id: Id) -> None:
+def revoke_key(runtime: RuntimeDep, principal: Manager, key_id: Id) -> None:
     """Revoke a key: within seconds, nothing accepts it. To revoke it again is no error."""
     with runtime.database.write() as session:
-        accounts.revoke_key(session, principal, key_id, request)
+        accounts.revoke_key(session, principal, key_id)
 
 
 @router.get("/usage", responses=problems.responses())

@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from service import basis
-from service.api import audit, problems
-from service.api.access import Principal, Scope
+from service.access import audit
+from service.access.principal import Principal, Scope
+from service.api import problems
 from service.api.ceremony_schemas import (
     CeremonyRequest,
     CeremonySummary,
@@ -116,7 +117,6 @@ async def open_ceremony(
     runtime: RuntimeDep,
     principal: Admin,
     body: CeremonyRequest,
-    request: Request,
     response: Response,
     wait: WaitDep,
     idempotency_key: IdempotencyKey = None,
@@ -127,7 +127,7 @@ async def open_ceremony(
     It belongs to the tenant of the model. Opening takes the scope admin, since all models that share a
     circuit, of whichever tenant, take its key in the end.
     """
-    submitted = partial(_open, runtime, principal, request, body, idempotency_key)
+    submitted = partial(_open, runtime, principal, body, idempotency_key)
     ceremony_id = await run_in_threadpool(submitted)
     return await _ceremonies.answer(runtime, principal, ceremony_id, wait, response)
 
@@ -180,13 +180,13 @@ def get_ceremony_file(
 
 
 @router.delete("/ceremonies/{ceremony_id}", status_code=204, responses=problems.responses(404, 409))
-def delete_ceremony(runtime: RuntimeDep, principal: Admin, request: Request, ceremony_id: Id) -> None:
+def delete_ceremony(runtime: RuntimeDep, principal: Admin, ceremony_id: Id) -> None:
     """Forget a ceremony. Keys that it made stay."""
     with runtime.database.write() as session:
         ceremonies = Ceremonies(session, principal.sight)
         tenant_id = ceremonies.get(ceremony_id).job.tenant_id
         files = ceremonies.delete(ceremony_id)
-        audit.note(session, principal, "ceremony.delete", ceremony_id, request, tenant_id=tenant_id)
+        audit.note(session, principal, "ceremony.delete", ceremony_id, tenant_id=tenant_id)
     submission.delete(runtime, files)
 
 
@@ -199,7 +199,6 @@ async def create_contribution(
     runtime: RuntimeDep,
     principal: Contributor,
     body: ContributionRequest,
-    request: Request,
     response: Response,
     wait: WaitDep,
     ceremony_id: Id,
@@ -210,14 +209,14 @@ async def create_contribution(
     faster, or is being verified, it is refused (`conflict.stale`, `conflict.contribution`): fetch the states
     again.
     """
-    submitted = partial(_hand_in, runtime, principal, request, ceremony_id, body, idempotency_key)
+    submitted = partial(_hand_in, runtime, principal, ceremony_id, body, idempotency_key)
     contribution_id = await run_in_threadpool(submitted)
     return await _contributions.answer(runtime, principal, contribution_id, wait, response)
 
 
 @router.post("/ceremonies/{ceremony_id}/close", responses=problems.responses(400, 404, 409, 415))
 def close_ceremony(
-    runtime: RuntimeDep, principal: Admin, body: CloseRequest, request: Request, ceremony_id: Id
+    runtime: RuntimeDep, principal: Admin, body: CloseRequest, ceremony_id: Id
 ) -> CeremonyView:
     """Announce the public randomness that closes a ceremony: a value that nobody knows yet. From then on no
     contribution is taken, and the announcement stays as it is.
@@ -234,7 +233,7 @@ def close_ceremony(
         ceremony.closes_with, ceremony.rounds = body.beacon, body.rounds
         ceremony.closing_at = clock(session)
         tenant_id = ceremony.job.tenant_id
-        audit.note(session, principal, "ceremony.close", ceremony_id, request, tenant_id=tenant_id)
+        audit.note(session, principal, "ceremony.close", ceremony_id, tenant_id=tenant_id)
     return _view_ceremony(runtime, principal, ceremony_id)
 
 
@@ -247,7 +246,6 @@ async def finish_ceremony(
     runtime: RuntimeDep,
     principal: Admin,
     body: FinishRequest,
-    request: Request,
     response: Response,
     wait: WaitDep,
     ceremony_id: Id,
@@ -255,7 +253,7 @@ async def finish_ceremony(
     """Give the value that was announced. A job adds its contribution, verifies everything from the start on,
     makes the keys, and has proofs of the circuits made with them from then on.
     """
-    submitted = partial(_finish, runtime, principal, request, ceremony_id, body.value)
+    submitted = partial(_finish, runtime, principal, ceremony_id, body.value)
     contribution_id = await run_in_threadpool(submitted)
     return await _contributions.answer(runtime, principal, contribution_id, wait, response)
 
@@ -263,7 +261,6 @@ async def finish_ceremony(
 def _open(
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     body: CeremonyRequest,
     idempotency_key: str | None,
 ) -> str:
@@ -284,7 +281,7 @@ def _open(
         row.job = Jobs(session).create(row.id, "ceremony", routed(session, runtime.settings, terms, None))
         session.add(row)
         tenant_id = row.job.tenant_id
-        audit.note(session, principal, "ceremony.create", row.id, request, tenant_id=tenant_id)
+        audit.note(session, principal, "ceremony.create", row.id, tenant_id=tenant_id)
         admit(session, runtime.settings, tenant_id)
         return row.id
 
@@ -294,7 +291,6 @@ def _open(
 def _hand_in(
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     ceremony_id: str,
     body: ContributionRequest,
     idempotency_key: str | None,
@@ -332,12 +328,12 @@ def _hand_in(
         for state in handed:
             uploads.delete(principal.tenant_id, state.sha256)
         size = sum(each.next_size for each in circuits)
-        return _add(session, runtime, principal, request, row, terms, size, handed)
+        return _add(session, runtime, principal, row, terms, size, handed)
 
     return _once(runtime, terms, add)
 
 
-def _finish(runtime: Runtime, principal: Principal, request: Request, ceremony_id: str, value: str) -> str:
+def _finish(runtime: Runtime, principal: Principal, ceremony_id: str, value: str) -> str:
     with runtime.database.read() as session:
         tenant_id = Ceremonies(session, principal.sight).get(ceremony_id).job.tenant_id
     row, terms = Contribution(id=new_id("ctb"), ceremony_id=ceremony_id, beacon=value), Terms(tenant_id)
@@ -347,7 +343,7 @@ def _finish(runtime: Runtime, principal: Principal, request: Request, ceremony_i
         _require_phase(ceremonies.locked(ceremony_id), "closing")
         _require_idle(ceremonies, ceremony_id)
         size = sum(each.size for each in ceremonies.circuits(ceremony_id))
-        return _add(session, runtime, principal, request, row, terms, size, [])
+        return _add(session, runtime, principal, row, terms, size, [])
 
     return _once(runtime, terms, add)
 
@@ -356,7 +352,6 @@ def _add(
     session: Session,
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     row: Contribution,
     terms: Terms,
     size: int,
@@ -371,7 +366,7 @@ def _add(
         each.contribution_id = row.id
     session.add_all(handed)
     action = "ceremony.finish" if row.beacon else "ceremony.contribute"
-    audit.note(session, principal, action, row.ceremony_id, request, tenant_id=job.tenant_id)
+    audit.note(session, principal, action, row.ceremony_id, tenant_id=job.tenant_id)
     admit(session, runtime.settings, terms.tenant_id)
     return row.id
 

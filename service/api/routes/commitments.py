@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from sqlalchemy.orm import Session
 
 from service import basis as bases
 from service import encryption as sealed
 from service import intake
-from service.api import audit, openapi, problems
+from service.access import audit
+from service.api import openapi, problems
 from service.api.routes import submission
 from service.api.routes.dependencies import (
     CreatedDep,
@@ -46,7 +47,6 @@ def create_commitment(
     runtime: RuntimeDep,
     principal: Prover,
     body: CommitmentRequest,
-    request: Request,
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> CommitmentView:
@@ -77,7 +77,7 @@ def create_commitment(
         def add(session: Session) -> str:
             Tenants(session).hold(principal.tenant_id)  # it may be on its way out
             Commitments(session).add(row)
-            audit.note(session, principal, "commitment.create", row.id, request)
+            audit.note(session, principal, "commitment.create", row.id)
             return row.id
 
         commitment_id = submission.once(runtime, earlier, add, [row.opening])
@@ -107,15 +107,13 @@ def get_commitment(runtime: RuntimeDep, principal: Reader, commitment_id: Id) ->
 
 
 @router.get("/commitments/{commitment_id}/opening", responses=problems.responses(404))
-def get_commitment_opening(
-    runtime: RuntimeDep, principal: Revealer, request: Request, commitment_id: Id
-) -> OpeningFile:
+def get_commitment_opening(runtime: RuntimeDep, principal: Revealer, commitment_id: Id) -> OpeningFile:
     """What convinces those who are shown the values that the commitment is to them. As secret as they are:
     with it, guesses can be checked. The audit log notes who fetched it.
     """
     with runtime.database.write() as session:
         row = Commitments(session, principal.tenant_id).get(commitment_id)
-        audit.note(session, principal, "commitment.reveal", commitment_id, request)
+        audit.note(session, principal, "commitment.reveal", commitment_id)
     secret = sealed.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
     revealed = bases.reveal(bases.load_basis(runtime), secret, runtime.settings.threads)
     part = OpeningPart(commitment=row.commitment, opening=Opening(**revealed.to_json()))
@@ -123,13 +121,13 @@ def get_commitment_opening(
 
 
 @router.delete("/commitments/{commitment_id}", status_code=204, responses=problems.responses(404))
-def delete_commitment(runtime: RuntimeDep, principal: Prover, request: Request, commitment_id: Id) -> None:
+def delete_commitment(runtime: RuntimeDep, principal: Prover, commitment_id: Id) -> None:
     """Forget the values and what opens the commitment. Proofs that were asked for before are not
     disturbed.
     """
     with runtime.database.write() as session:
         row = Commitments(session, principal.tenant_id).delete(commitment_id)
-        audit.note(session, principal, "commitment.delete", commitment_id, request)
+        audit.note(session, principal, "commitment.delete", commitment_id)
     submission.delete(runtime, [row.opening])
 
 

@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
 from starlette.concurrency import run_in_threadpool
 
 from service import basis, intake
 from service import encryption as sealed
-from service.api import audit, problems, sandbox
-from service.api.access import Principal
+from service.access import audit
+from service.access.principal import Principal
+from service.api import problems, sandbox
 from service.api.routes import submission
 from service.api.routes.dependencies import (
     CreatedDep,
@@ -88,7 +89,6 @@ async def create_dataset(
     runtime: RuntimeDep,
     principal: Prover,
     _fields: Annotated[None, Depends(fields_as_described(*_FIELDS))],
-    request: Request,
     response: Response,
     wait: WaitDep,
     job_labels: JobLabels,
@@ -124,7 +124,7 @@ async def create_dataset(
     """
     files = handed("samples", samples, samples_sha256), handed("labels", labels, labels_sha256)
     row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
-    add = partial(_add, runtime, principal, request, row, files, job_labels, idempotency_key)
+    add = partial(_add, runtime, principal, row, files, job_labels, idempotency_key)
     dataset_id = await run_in_threadpool(add)
     return await _jobs.answer(runtime, principal, dataset_id, wait, response)
 
@@ -147,34 +147,31 @@ def list_datasets(
 
 
 @router.get("/datasets/{dataset_id}/opening", responses=problems.responses(404, 409))
-def get_dataset_opening(
-    runtime: RuntimeDep, principal: Revealer, request: Request, dataset_id: Id
-) -> OpeningFile:
+def get_dataset_opening(runtime: RuntimeDep, principal: Revealer, dataset_id: Id) -> OpeningFile:
     """What convinces those who hold the dataset that the shards' commitments are to it, for its owner to hand
     on. Of a private dataset it is secret: with it, guesses can be checked. The audit log notes who
     fetched it.
     """
     with runtime.database.write() as session:
         dataset = Datasets(session, principal.tenant_id).ready(dataset_id)
-        audit.note(session, principal, "dataset.reveal", dataset_id, request)
+        audit.note(session, principal, "dataset.reveal", dataset_id)
     return open_openings(runtime, dataset)
 
 
 @router.delete("/datasets/{dataset_id}", status_code=204, responses=problems.responses(404, 409))
-def delete_dataset(runtime: RuntimeDep, principal: Prover, request: Request, dataset_id: Id) -> None:
+def delete_dataset(runtime: RuntimeDep, principal: Prover, dataset_id: Id) -> None:
     """Forget the samples and what opens their commitments. Refused while a job needs them; proofs that are
     done stay.
     """
     with runtime.database.write() as session:
         dataset = Datasets(session, principal.tenant_id).delete(dataset_id)
-        audit.note(session, principal, "dataset.delete", dataset_id, request)
+        audit.note(session, principal, "dataset.delete", dataset_id)
     submission.delete(runtime, [dataset.samples, dataset.openings])
 
 
 def _add(
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     row: Dataset,
     files: tuple[Handed, Handed],
     labels: dict[str, str],
@@ -196,9 +193,7 @@ def _add(
     row.size = len(sealed.unpack(read[_HASH_BYTES:])["labels"].values)
     row.samples = sealed.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
     terms = replace(terms, size=len(read) - _HASH_BYTES)
-    return submission.submit(
-        runtime, principal, request, "dataset", row, terms, files=files, stored=[row.samples]
-    )
+    return submission.submit(runtime, principal, "dataset", row, terms, files=files, stored=[row.samples])
 
 
 def _check_shard_size(runtime: Runtime, quantised: bytes, shard_size: int | None) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Self, cast
+from typing import Annotated, Any, Self, cast
 
-from fastapi import Depends, Header, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request, Security
+from fastapi.security import HTTPBearer
 from pydantic import AwareDatetime, Field
 
+from service.access.keys import key_required
+from service.access.principal import Principal, Scope
 from service.api import labels
-from service.api.access import Principal, needs
 from service.api.schemas import PRINTABLE, ResourceId, State
 from service.api.watcher import Seat, Watcher
 from service.jobs.lifecycle import now
@@ -23,6 +25,7 @@ from service.storage.tables import Scheme
 from zenerrors import RequestError
 
 LONGEST_WAIT_SECONDS = 60
+_BEARER = HTTPBearer(auto_error=False, description="An API key: `zen_…`")
 
 
 async def _runtime(request: Request) -> Runtime:
@@ -31,6 +34,24 @@ async def _runtime(request: Request) -> Runtime:
 
 async def _watcher(request: Request) -> Watcher:
     return cast(Watcher, request.app.state.watcher)
+
+
+def needs(*scopes: Scope) -> Callable[..., Coroutine[Any, Any, Principal]]:
+    """A dependency: the caller, who has one of these scopes; without any, whoever is known.
+
+    Raises ``AccessError`` (``auth.required``, ``auth.scope``).
+    """
+
+    # The bearer is for the API's description; who shows it was found out by ``authentication``.
+    async def caller(request: Request, _bearer: object = Security(_BEARER, scopes=scopes)) -> Principal:
+        principal: Principal | None = request.state.principal
+        if principal is None:
+            raise key_required()
+        if scopes:
+            principal.require(*scopes)
+        return principal
+
+    return caller
 
 
 WatcherDep = Annotated[Watcher, Depends(_watcher)]

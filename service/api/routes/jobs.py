@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
+from service.access.principal import Principal, Scope
 from service.api import openapi, problems
-from service.api.access import Principal, Scope, needs
 from service.api.routes import submission
-from service.api.routes.dependencies import Patience, RuntimeDep, SeatDep
+from service.api.routes.dependencies import Patience, RuntimeDep, SeatDep, needs
 from service.api.routes.following import LastEventId, follow, settled
 from service.api.schemas import PRINTABLE, JobView
 from service.runtime import Runtime
@@ -89,10 +89,9 @@ class JobRoutes(Generic[View]):
         def endpoint(
             runtime: RuntimeDep,
             principal: Annotated[Principal, Depends(needs(*submission.KEEPERS[self.kind]))],
-            request: Request,
             job_id: Annotated[str, self._id],
         ) -> View:
-            change(runtime, principal, request, self.kind, job_id)
+            change(runtime, principal, self.kind, job_id)
             return self.show(runtime, principal, job_id)
 
         self._add(verb, verb, endpoint, description, problems.responses(404, 409), methods=["POST"])

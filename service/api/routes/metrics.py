@@ -16,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import service
 from kernels.target import available_targets
+from service.access.keys import key_required
+from service.access.principal import Principal
 from service.api import problems
-from service.api.access import Principal, key_required
 from service.api.authentication import names_this_host
 from service.api.metrics import exposition
 from service.api.routes.dependencies import RuntimeDep

@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
 from starlette.concurrency import run_in_threadpool
 
 from service import basis, intake
 from service import encryption as sealed
-from service.api import audit, problems, sandbox
-from service.api.access import Principal
+from service.access import audit
+from service.access.principal import Principal
+from service.api import problems, sandbox
 from service.api.routes import submission
 from service.api.routes.dependencies import (
     CreatedDep,
@@ -83,7 +84,6 @@ async def create_model(
     runtime: RuntimeDep,
     principal: Registrar,
     _fields: Annotated[None, Depends(fields_as_described(*_FIELDS))],
-    request: Request,
     response: Response,
     wait: WaitDep,
     labels: JobLabels,
@@ -129,7 +129,7 @@ async def create_model(
         parent_id=parent_id,
         require_ceremony=require_ceremony,
     )
-    submitted = partial(register, runtime, principal, request, row, files, labels, idempotency_key)
+    submitted = partial(register, runtime, principal, row, files, labels, idempotency_key)
     model_id = await run_in_threadpool(submitted)
     return await _jobs.answer(runtime, principal, model_id, wait, response)
 
@@ -150,26 +150,24 @@ def list_models(
 
 
 @router.patch("/models/{model_id}", responses=problems.responses(400, 404, 415))
-def change_model(
-    runtime: RuntimeDep, principal: Registrar, body: ModelChange, request: Request, model_id: Id
-) -> ModelView:
+def change_model(runtime: RuntimeDep, principal: Registrar, body: ModelChange, model_id: Id) -> ModelView:
     """Say whether proofs of a model are made with keys of a ceremony alone. Then one for which there is a
     development key only, or none, is refused (`conflict.ceremony`); those that are made stay what they are.
     """
     with runtime.database.write() as session:
         Models(session, principal.tenant_id).get(model_id).require_ceremony = body.require_ceremony
-        audit.note(session, principal, "model.change", model_id, request)
+        audit.note(session, principal, "model.change", model_id)
     return _view(runtime, principal, model_id)
 
 
 @router.delete("/models/{model_id}", status_code=204, responses=problems.responses(404, 409))
-def delete_model(runtime: RuntimeDep, principal: Registrar, request: Request, model_id: Id) -> None:
+def delete_model(runtime: RuntimeDep, principal: Registrar, model_id: Id) -> None:
     """Forget the network and what opens its commitment. Refused while there are commitments, datasets or
     proofs of it; proofs that were handed on stay as good as they are.
     """
     with runtime.database.write() as session:
         model = Models(session, principal.tenant_id).delete(model_id)
-        audit.note(session, principal, "model.delete", model_id, request)
+        audit.note(session, principal, "model.delete", model_id)
     submission.delete(runtime, [model.quantised])
 
 
@@ -204,7 +202,6 @@ def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Re
 def register(
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     row: Model,
     files: Sequence[Handed],
     labels: dict[str, str] | None = None,
@@ -233,9 +230,7 @@ def register(
     row.report = json.loads(report)
     row.quantised = sealed.put(runtime, f"model:{row.id}", quantised)
     terms = replace(terms, size=len(quantised))
-    return submission.submit(
-        runtime, principal, request, "model", row, terms, files=files, stored=[row.quantised]
-    )
+    return submission.submit(runtime, principal, "model", row, terms, files=files, stored=[row.quantised])
 
 
 def _registered(runtime: Runtime, principal: Principal, model_id: str) -> Model:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from service import encryption as sealed
-from service.api import audit, openapi, problems, requests
-from service.api.access import Principal
+from service.access import audit
+from service.access.principal import Principal
+from service.api import openapi, problems, requests
 from service.api.dry_runs import dry_run
 from service.api.routes import submission
 from service.api.routes.dependencies import (
@@ -88,7 +89,6 @@ async def create_proof(
     runtime: RuntimeDep,
     principal: Prover,
     body: ProofRequest,
-    request: Request,
     response: Response,
     preference: PreferenceDep,
     patience: PatienceDep,
@@ -106,7 +106,7 @@ async def create_proof(
     if preference.dry_run:
         tried = await run_in_threadpool(dry_run, runtime, principal.tenant_id, body)
         return JSONResponse(tried.model_dump(mode="json"), headers={"Preference-Applied": "dry-run"})
-    proof_id = await run_in_threadpool(submit, runtime, principal, request, body, idempotency_key)
+    proof_id = await run_in_threadpool(submit, runtime, principal, body, idempotency_key)
     return await _jobs.answer(runtime, principal, proof_id, patience, response)
 
 
@@ -141,18 +141,17 @@ def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> 
 
 
 @router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))
-def delete_proof(runtime: RuntimeDep, principal: Prover, request: Request, proof_id: Id) -> None:
+def delete_proof(runtime: RuntimeDep, principal: Prover, proof_id: Id) -> None:
     """Forget a proof that is over. Copies that were handed on stay as good as they are."""
     with runtime.database.write() as session:
         proof = Proofs(session, principal.tenant_id).delete(proof_id)
-        audit.note(session, principal, "proof.delete", proof_id, request)
+        audit.note(session, principal, "proof.delete", proof_id)
     submission.delete(runtime, [proof.input])
 
 
 def submit(
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     body: ProofRequest,
     idempotency_key: str | None = None,
 ) -> str:
@@ -196,7 +195,6 @@ def submit(
     return submission.submit(
         runtime,
         principal,
-        request,
         kind,
         row,
         terms,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
-from fastapi import Request
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.api import audit, uploads
-from service.api.access import Principal, Scope
+from service.access import audit
+from service.access.principal import Principal, Scope
+from service.api import uploads
 from service.api.uploads import Handed
 from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.scheduling import admit, routed
@@ -58,7 +58,6 @@ def terms(
 def submit(
     runtime: Runtime,
     principal: Principal,
-    request: Request,
     kind: str,
     row: Model | Dataset | Proof,
     terms: Terms,
@@ -78,7 +77,7 @@ def submit(
         check(session)
         row.job = Jobs(session).create(row.id, kind, routed(session, runtime.settings, terms, estimate))
         session.add(row)
-        audit.note(session, principal, f"{type(row).__name__.lower()}.create", row.id, request)
+        audit.note(session, principal, f"{type(row).__name__.lower()}.create", row.id)
         used = uploads.use_up(session, terms.tenant_id, files)
         admit(session, runtime.settings, terms.tenant_id)
         return row.job.queue, used
@@ -120,20 +119,20 @@ def once(
         ) from error
 
 
-def cancel(runtime: Runtime, principal: Principal, request: Request, kind: str, job_id: str) -> None:
+def cancel(runtime: Runtime, principal: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
         row = _ROWS[kind](session, principal.sight).get(job_id)
         Jobs(session).cancel(job_id)
-        audit.note(session, principal, f"{kind}.cancel", job_id, request, tenant_id=row.job.tenant_id)
+        audit.note(session, principal, f"{kind}.cancel", job_id, tenant_id=row.job.tenant_id)
 
 
-def retry(runtime: Runtime, principal: Principal, request: Request, kind: str, job_id: str) -> None:
+def retry(runtime: Runtime, principal: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
         row = _ROWS[kind](session, principal.sight).get(job_id)
         queue, queued = row.job.queue, Jobs(session).retry(job_id)
-        audit.note(session, principal, f"{kind}.retry", job_id, request, tenant_id=row.job.tenant_id)
+        audit.note(session, principal, f"{kind}.retry", job_id, tenant_id=row.job.tenant_id)
     for queued_id in queued:
         runtime.queue.send(queued_id, queue)
 

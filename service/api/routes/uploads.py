@@ -6,7 +6,8 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Request, Response
 
-from service.api import audit, problems, uploads
+from service.access import audit
+from service.api import problems, uploads
 from service.api.routes import submission
 from service.api.routes.dependencies import RuntimeDep, Uploader
 from service.api.routes.forms import SHA256
@@ -43,9 +44,9 @@ def head_upload(runtime: RuntimeDep, principal: Uploader, sha256: Sha256) -> Res
 
 
 @router.delete("/uploads/{sha256}", status_code=204, responses=problems.responses(404))
-def delete_upload(runtime: RuntimeDep, principal: Uploader, request: Request, sha256: Sha256) -> None:
+def delete_upload(runtime: RuntimeDep, principal: Uploader, sha256: Sha256) -> None:
     """Forget a file."""
     with runtime.database.write() as session:
         content = Uploads(session).delete(principal.tenant_id, sha256)
-        audit.note(session, principal, "upload.delete", sha256, request)
+        audit.note(session, principal, "upload.delete", sha256)
     submission.delete(runtime, [content])

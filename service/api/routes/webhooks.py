@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.api import audit, openapi, problems
+from service.access import audit
+from service.api import openapi, problems
 from service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Cause, Listing, listing
@@ -149,7 +150,7 @@ def list_webhooks(runtime: RuntimeDep, principal: Manager) -> Listing[WebhookVie
     responses=problems.responses(400, 409, 415) | {201: openapi.headers("Location", "Cache-Control")},
 )
 def create_webhook(
-    runtime: RuntimeDep, principal: Manager, body: WebhookRequest, request: Request, response: Response
+    runtime: RuntimeDep, principal: Manager, body: WebhookRequest, response: Response
 ) -> NewWebhookView:
     """Tell an address when models, datasets and proofs are over. The secret is in this answer, and never
     shown again.
@@ -166,7 +167,7 @@ def create_webhook(
     )
     with runtime.database.write() as session:
         Webhooks(session).add(row)
-        audit.note(session, principal, "webhook.create", webhook_id, request)
+        audit.note(session, principal, "webhook.create", webhook_id)
     response.headers["Location"] = f"/v1/webhooks/{webhook_id}"
     response.headers["Cache-Control"] = "no-store"
     return NewWebhookView(**WebhookView.model_validate(row).model_dump(), secret=secret)
@@ -180,16 +181,16 @@ def get_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> Webh
 
 
 @router.delete("/webhooks/{webhook_id}", status_code=204, responses=problems.responses(404))
-def delete_webhook(runtime: RuntimeDep, principal: Manager, request: Request, webhook_id: Id) -> None:
+def delete_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> None:
     """Delete a webhook, what it was still to be told, and its log."""
     with runtime.database.write() as session:
         Webhooks(session).delete(webhook_id, principal.tenant_id)
-        audit.note(session, principal, "webhook.delete", webhook_id, request)
+        audit.note(session, principal, "webhook.delete", webhook_id)
 
 
 @router.post("/webhooks/{webhook_id}/rotate", responses=problems.responses(404))
 def rotate_webhook(
-    runtime: RuntimeDep, principal: Manager, request: Request, response: Response, webhook_id: Id
+    runtime: RuntimeDep, principal: Manager, response: Response, webhook_id: Id
 ) -> NewWebhookView:
     """Sign with another secret, which is in this answer and never shown again. For a day messages carry two
     signatures, by the new secret and by the one of before: time for the receiver to change over.
@@ -199,18 +200,18 @@ def rotate_webhook(
         row = Webhooks(session).get(webhook_id, principal.tenant_id)
         row.previous_secret, row.previous_until = row.secret, clock(session) + webhooks.OVERLAP
         row.secret = runtime.vault.seal(secret.encode(), webhooks.place_of(webhook_id))
-        audit.note(session, principal, "webhook.rotate", webhook_id, request)
+        audit.note(session, principal, "webhook.rotate", webhook_id)
     response.headers["Cache-Control"] = "no-store"
     return NewWebhookView(**WebhookView.model_validate(row).model_dump(), secret=secret)
 
 
 @router.post("/webhooks/{webhook_id}/test", status_code=202, responses=problems.responses(404))
-def test_webhook(runtime: RuntimeDep, principal: Manager, request: Request, webhook_id: Id) -> DeliveryView:
+def test_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> DeliveryView:
     """Send a message about nothing, `webhook.test`."""
     with runtime.database.write() as session:
         webhook = Webhooks(session).get(webhook_id, principal.tenant_id)
         row = Deliveries(session).add_test(webhook)
-        audit.note(session, principal, "webhook.test", webhook_id, request)
+        audit.note(session, principal, "webhook.test", webhook_id)
     return DeliveryView.model_validate(row)
 
 
@@ -231,13 +232,13 @@ def list_deliveries(
     responses=problems.responses(404),
 )
 def redeliver_message(
-    runtime: RuntimeDep, principal: Manager, request: Request, webhook_id: Id, delivery_id: Id
+    runtime: RuntimeDep, principal: Manager, webhook_id: Id, delivery_id: Id
 ) -> DeliveryView:
     """Send a message again, now, whatever became of it before: the same one, with the same `webhook-id`."""
     with runtime.database.write() as session:
         Webhooks(session).get(webhook_id, principal.tenant_id)
         row = Deliveries(session).again(delivery_id, webhook_id)
-        audit.note(session, principal, "webhook.redeliver", delivery_id, request)
+        audit.note(session, principal, "webhook.redeliver", delivery_id)
     return DeliveryView.model_validate(row)
 
 

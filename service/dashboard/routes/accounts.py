@@ -7,8 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 
-from service.api import access, accounts
-from service.api.access import SCOPES, Scope
+from service.access import accounts, keys
+from service.access.principal import SCOPES, Scope
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.api.schemas import MOST, MOST_DAYS, PRINTABLE
 from service.dashboard.pages import PageRoute, page, see
@@ -40,9 +40,9 @@ def list_tenants(request: Request, runtime: RuntimeDep, visitor: Admin, window: 
 
 
 @router.post("/tenants")
-def create_tenant(request: Request, runtime: RuntimeDep, visitor: SendingAdmin, name: Name) -> Response:
+def create_tenant(runtime: RuntimeDep, visitor: SendingAdmin, name: Name) -> Response:
     with runtime.database.write() as session:
-        accounts.add_tenant(session, visitor.principal, name, {}, request)
+        accounts.add_tenant(session, visitor.principal, name, {})
     return see("/admin/tenants")
 
 
@@ -58,7 +58,7 @@ def change_tenant(
 ) -> Response:
     given = zip(accounts.LIMITS, (max_queued, max_running, retention_days), strict=True)
     with runtime.database.write() as session:
-        accounts.change_tenant(session, visitor.principal, tenant_id, dict(given), request)
+        accounts.change_tenant(session, visitor.principal, tenant_id, dict(given))
     return see("/admin/tenants")
 
 
@@ -83,14 +83,14 @@ def create_key(
         raise RequestError("request.invalid", "scope: choose at least one", field="scope")
     by = visitor.principal
     with runtime.database.write() as session:
-        _, key = accounts.add_key(session, by, tenant or by.tenant_id, name, scope, days, request)
+        _, key = accounts.add_key(session, by, tenant or by.tenant_id, name, scope, days)
     return _keys_page(request, runtime, visitor, window, fresh=key)
 
 
 @router.post("/keys/{key_id}/revoke")
-def revoke_key(request: Request, runtime: RuntimeDep, visitor: SendingManager, key_id: Id) -> Response:
+def revoke_key(runtime: RuntimeDep, visitor: SendingManager, key_id: Id) -> Response:
     with runtime.database.write() as session:
-        accounts.revoke_key(session, visitor.principal, key_id, request)
+        accounts.revoke_key(session, visitor.principal, key_id)
     return see("/admin/keys")
 
 
@@ -104,7 +104,7 @@ def _keys_page(
             visitor,
             "keys.html",
             keys=Keys(session, by.sight).page(window),
-            is_live=partial(access.is_live, moment=clock(session)),
+            is_live=partial(keys.is_live, moment=clock(session)),
             scopes=[scope for scope in SCOPES if by.may(scope) or by.may("admin")],
             tenants=Browsing(session, by.sight).tenant_names(),
             window=window,

@@ -118,16 +118,16 @@ def show_input(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
 
 
 @router.post("/{job_id}/cancel")
-def cancel_job(request: Request, runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
+def cancel_job(runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
     kind = _kept(runtime, visitor, job_id)
-    submission.cancel(runtime, visitor.principal, request, kind, job_id)
+    submission.cancel(runtime, visitor.principal, kind, job_id)
     return see(f"/admin/jobs/{job_id}")
 
 
 @router.post("/{job_id}/retry")
-def retry_job(request: Request, runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
+def retry_job(runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
     kind = _kept(runtime, visitor, job_id)
-    submission.retry(runtime, visitor.principal, request, kind, job_id)
+    submission.retry(runtime, visitor.principal, kind, job_id)
     return see(f"/admin/jobs/{job_id}")
 
 

@@ -66,7 +66,7 @@ def register_model(
             files.append(handed("calibration_labels", calibration_labels, None))
         named = given | {"name": name or PurePath(str(model and model.filename)).stem}
         row = Model(**_checked(_NewModel, named).model_dump())
-        made = models.register(runtime, visitor.principal, request, row, files)
+        made = models.register(runtime, visitor.principal, row, files)
     except ZenError as error:
         return _model_form(request, visitor, given, error)
     return see(f"/admin/jobs/{made}")
@@ -105,7 +105,7 @@ def ask_for_proof(
             if name in requests.TAKES.get(scheme, ()):
                 fields |= _numbers(visitor.principal.tenant_id, name, file, given[name])
         body = _checked(ProofRequest, fields | {"model_id": model_id})
-        made = proofs.submit(runtime, visitor.principal, request, body)
+        made = proofs.submit(runtime, visitor.principal, body)
     except ZenError as error:
         return _proof_form(request, runtime, visitor, model_id, given, error)
     return see(f"/admin/jobs/{made}")

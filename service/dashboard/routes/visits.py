@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
-from service.api import access
+from service.access import keys
 from service.api.routes.dependencies import RuntimeDep
 from service.dashboard import visitors
 from service.dashboard.pages import PageRoute, page, see
@@ -25,7 +25,7 @@ def show_login(
     token: str = "",
 ) -> Response:
     # With other keys somebody could send others a link that logs them in as the sender.
-    if access.is_local(token) and runtime.settings.auth == "keys":
+    if keys.is_local(token) and runtime.settings.auth == "keys":
         return _let_in(request, runtime, token, next)
     return page(request, None, "login.html", next=next, refusal=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service.api import audit
+from service.access import audit
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import Manager, SendingManager
@@ -46,7 +46,6 @@ def show_webhook(
 
 @router.post("/{webhook_id}/deliveries/{delivery_id}/redeliver")
 def redeliver(
-    request: Request,
     runtime: RuntimeDep,
     visitor: SendingManager,
     webhook_id: Id,
@@ -60,7 +59,6 @@ def redeliver(
             visitor.principal,
             "webhook.redeliver",
             delivery_id,
-            request,
             tenant_id=webhook.tenant_id,
         )
     return see(f"/admin/webhooks/{webhook_id}")

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from client import local
 from service import log
-from service.api import access
+from service.access import keys
+from service.access.principal import SCOPES
 from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.repositories.accounts import Keys, Logins
@@ -45,12 +46,12 @@ def shown(runtime: Runtime, port: int) -> Iterator[str | None]:
 def _renew(runtime: Runtime) -> str:
     """Whoever learned the last one, or has a cookie for it, is let in no more."""
     with runtime.database.write() as session:
-        row, token = access.make_key(
+        row, token = keys.make_key(
             LOCAL_TENANT,
             "zenserve serve",
-            list(access.SCOPES),
+            list(SCOPES),
             moment=clock(session),
-            number=access.LOCAL_NUMBER,
+            number=keys.LOCAL_NUMBER,
         )
         Logins(session).remove_of(row.id)
         Keys(session).replace(row)
@@ -59,7 +60,7 @@ def _renew(runtime: Runtime) -> str:
 
 def _revoke(runtime: Runtime) -> None:
     with runtime.database.write() as session:
-        Keys(session).get(access.LOCAL_KEY).revoked_at = clock(session)
+        Keys(session).get(keys.LOCAL_KEY).revoked_at = clock(session)
 
 
 def _write(file: Path, token: str) -> None:

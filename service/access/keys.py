@@ -1,4 +1,4 @@
-"""Who is calling, and what they may do: API keys, scopes, and what endpoints ask for.
+"""API keys: how they are made, and who shows one.
 
 A key is ``zen_<id>_<secret>``: 12 hex digits that say which row, and 256 random bits of which the row has the
 SHA-256. Nobody who reads the database can call with what is there.
@@ -10,75 +10,29 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, get_args
+from typing import Final
 
-from fastapi import Request, Security
-from fastapi.security import HTTPBearer
 from sqlalchemy.orm import Session
-from starlette.requests import HTTPConnection
 
-from service.api import audit
+from service.access import audit
+from service.access.principal import LOCAL, SCOPES, Principal, Scope
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.repositories.accounts import Keys, suspended
-from service.storage.tables import LOCAL_TENANT, ApiKey
-from zenerrors import AccessError, RequestError
-
-Scope = Literal["read", "prove", "register", "reveal", "contribute", "manage", "admin"]
-SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+from service.storage.tables import ApiKey
+from zenerrors import AccessError
 
 _KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 _USED_SECONDS = 300
 """How exactly the last use of a key is known: a write for every request would be too many."""
 
-_BEARER = HTTPBearer(auto_error=False, description="An API key: `zen_…`")
 
-
-@dataclass(frozen=True)
-class Principal:
-    """A caller: whose things it sees, the name that the audit log has for it, and what it may do."""
-
-    tenant_id: str
-    actor: str
-    scopes: frozenset[str]
-
-    def may(self, scope: Scope) -> bool:
-        return scope in self.scopes
-
-    def sees(self, tenant_id: str) -> bool:
-        return tenant_id == self.tenant_id or self.may("admin")
-
-    @property
-    def sight(self) -> str | None:
-        """The tenant whose things it sees; None for all tenants'."""
-        return None if self.may("admin") else self.tenant_id
-
-    def require(self, *scopes: Scope) -> None:
-        """Raises ``AccessError`` (``auth.scope``) unless it has one of them."""
-        if self.scopes.isdisjoint(scopes):
-            wanted = " or ".join(scopes)
-            raise AccessError("auth.scope", f"this takes a key with the scope {wanted}")
-
-
-LOCAL = Principal(LOCAL_TENANT, "local", frozenset(SCOPES))
-"""Whoever reaches a service that asks for no keys."""
 LOCAL_NUMBER: Final = "0" * 12
 LOCAL_KEY: Final = f"key_{LOCAL_NUMBER}"
 """The token's row (``local_token``)."""
-
-
-def read_scopes(names: Sequence[str]) -> list[Scope]:
-    """Scopes as they are typed; ``all`` is all of them. Raises ``RequestError`` (``request.invalid``)."""
-    unknown = sorted(set(names) - {*SCOPES, "all"})
-    if unknown:
-        raise RequestError(
-            "request.invalid", f"there is no scope {unknown[0]}; there are {', '.join(SCOPES)}"
-        )
-    return [scope for scope in SCOPES if scope in names or "all" in names]
 
 
 def make_key(
@@ -107,7 +61,7 @@ def make_key(
 def authenticate(
     runtime: Runtime,
     key: str,
-    connection: HTTPConnection,
+    address: str | None,
     to_note: Callable[[], bool] = lambda: True,
 ) -> Principal:
     """Who shows this key. Raises ``AccessError``: ``auth.invalid`` for one that is unknown, expired or
@@ -125,12 +79,12 @@ def authenticate(
         if to_note():
             whose = (row.tenant_id, row.id) if row and matches else ("", "nobody")
             with runtime.database.write() as session:
-                audit.note(session, Principal(*whose, frozenset()), "key.refuse", None, connection)
+                audit.note(session, Principal(*whose, frozenset(), address), "key.refuse", None)
         if row and matches and row.tenant.suspended_at:
             raise suspended()
         raise AccessError("auth.invalid", "this key is not known, expired or was revoked")
     _note_use(runtime, row)
-    return principal_of(row)
+    return principal_of(row, address)
 
 
 def is_local(key: str) -> bool:
@@ -138,8 +92,8 @@ def is_local(key: str) -> bool:
     return key.startswith(f"zen_{LOCAL_NUMBER}_")
 
 
-def principal_of(row: ApiKey) -> Principal:
-    return Principal(row.tenant_id, row.id, frozenset(row.scopes))
+def principal_of(row: ApiKey, address: str | None) -> Principal:
+    return Principal(row.tenant_id, row.id, frozenset(row.scopes), address)
 
 
 def is_live(row: ApiKey, moment: datetime) -> bool:
@@ -154,24 +108,6 @@ def is_still_good(session: Session, actor: str) -> bool:
     """Whether this caller's key is; callers that showed none stay who they are."""
     row = Keys(session).find(actor)
     return is_live(row, clock(session)) if row else actor == LOCAL.actor
-
-
-def needs(*scopes: Scope) -> Callable[..., Coroutine[Any, Any, Principal]]:
-    """A dependency: the caller, who has one of these scopes; without any, whoever is known.
-
-    Raises ``AccessError`` (``auth.required``, ``auth.scope``).
-    """
-
-    # The bearer is for the API's description; who shows it was found out by ``door``.
-    async def caller(request: Request, _bearer: object = Security(_BEARER, scopes=scopes)) -> Principal:
-        principal: Principal | None = request.state.principal
-        if principal is None:
-            raise key_required()
-        if scopes:
-            principal.require(*scopes)
-        return principal
-
-    return caller
 
 
 def key_required() -> AccessError:

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session
-from starlette.requests import HTTPConnection
 
-from service.api import access, audit
-from service.api.access import Principal, Scope
+from service.access import audit, keys
+from service.access.principal import Principal, Scope
 from service.jobs.lifecycle import new_id, now
 from service.storage.database import clock
 from service.storage.repositories.accounts import Keys, Tenants
@@ -21,13 +20,11 @@ from zenerrors import ConflictError
 LIMITS = ("max_queued", "max_running", "retention_days")
 
 
-def add_tenant(
-    session: Session, by: Principal, name: str, limits: dict[str, int | None], request: HTTPConnection | None
-) -> Tenant:
+def add_tenant(session: Session, by: Principal, name: str, limits: dict[str, int | None]) -> Tenant:
     """Raises ``ConflictError`` (``conflict.name``)."""
     tenant = Tenant(id=new_id("tnt"), name=name, created_at=now(), **limits)
     Tenants(session).add(tenant)
-    audit.note(session, by, "tenant.create", tenant.id, request, tenant_id=tenant.id)
+    audit.note(session, by, "tenant.create", tenant.id, tenant_id=tenant.id)
     return tenant
 
 
@@ -36,18 +33,17 @@ def change_tenant(
     by: Principal,
     tenant_id: str,
     changes: dict[str, str | int | None],
-    request: HTTPConnection | None,
 ) -> Tenant:
     """Raises ``NotFoundError``, ``ConflictError`` (``conflict.name``)."""
     tenant = Tenants(session).get(tenant_id)
     for name, value in changes.items():
         setattr(tenant, name, value)
     Tenants(session).check_name()
-    audit.note(session, by, "tenant.change", tenant_id, request, tenant_id=tenant_id)
+    audit.note(session, by, "tenant.change", tenant_id, tenant_id=tenant_id)
     return tenant
 
 
-def suspend_tenant(session: Session, by: Principal, tenant_id: str, request: HTTPConnection | None) -> Tenant:
+def suspend_tenant(session: Session, by: Principal, tenant_id: str) -> Tenant:
     """Refuse its keys and take none of its jobs, until it is resumed. To suspend it again is no error.
 
     Raises ``NotFoundError``, ``ConflictError`` (``conflict.own_tenant``).
@@ -55,22 +51,22 @@ def suspend_tenant(session: Session, by: Principal, tenant_id: str, request: HTT
     tenant = _other(session, by, tenant_id)
     if tenant.suspended_at is None:
         tenant.suspended_at = clock(session)
-        audit.note(session, by, "tenant.suspend", tenant_id, request, tenant_id=tenant_id)
+        audit.note(session, by, "tenant.suspend", tenant_id, tenant_id=tenant_id)
     return tenant
 
 
-def resume_tenant(session: Session, by: Principal, tenant_id: str, request: HTTPConnection | None) -> Tenant:
+def resume_tenant(session: Session, by: Principal, tenant_id: str) -> Tenant:
     """Raises ``NotFoundError``, ``ConflictError`` (``conflict.deleted``)."""
     tenant = Tenants(session).get(tenant_id)
     if tenant.deleted_at is not None:
         raise ConflictError("conflict.deleted", "the tenant is being deleted; there is no way back")
     if tenant.suspended_at is not None:
         tenant.suspended_at = None
-        audit.note(session, by, "tenant.resume", tenant_id, request, tenant_id=tenant_id)
+        audit.note(session, by, "tenant.resume", tenant_id, tenant_id=tenant_id)
     return tenant
 
 
-def delete_tenant(session: Session, by: Principal, tenant_id: str, request: HTTPConnection | None) -> Tenant:
+def delete_tenant(session: Session, by: Principal, tenant_id: str) -> Tenant:
     """Have the beat delete the tenant and all that it has. To ask again is no error.
 
     Raises ``NotFoundError``, ``ConflictError`` (``conflict.own_tenant``).
@@ -79,7 +75,7 @@ def delete_tenant(session: Session, by: Principal, tenant_id: str, request: HTTP
     if tenant.deleted_at is None:
         tenant.deleted_at = clock(session)
         tenant.suspended_at = tenant.suspended_at or tenant.deleted_at
-        audit.note(session, by, "tenant.delete", tenant_id, request, tenant_id=tenant_id)
+        audit.note(session, by, "tenant.delete", tenant_id, tenant_id=tenant_id)
     return tenant
 
 
@@ -99,7 +95,6 @@ def add_key(
     name: str,
     scopes: list[Scope],
     expires_in_days: int | None,
-    request: HTTPConnection | None,
 ) -> tuple[ApiKey, str]:
     """The key's row, and the key, which cannot be shown again.
 
@@ -110,19 +105,19 @@ def add_key(
     if not by.sees(tenant_id):
         raise Tenants.unknown(tenant_id)
     Tenants(session).get(tenant_id)
-    row, key = access.make_key(tenant_id, name, scopes, expires_in_days, clock(session))
+    row, key = keys.make_key(tenant_id, name, scopes, expires_in_days, clock(session))
     Keys(session).add(row)
-    audit.note(session, by, "key.create", row.id, request, tenant_id=tenant_id)
+    audit.note(session, by, "key.create", row.id, tenant_id=tenant_id)
     return row, key
 
 
-def revoke_key(session: Session, by: Principal, key_id: str, request: HTTPConnection | None) -> None:
+def revoke_key(session: Session, by: Principal, key_id: str) -> None:
     """Raises ``NotFoundError``, ``AccessError`` (``auth.scope``) for a key that may do more than oneself."""
     row = Keys(session, by.sight).get(key_id)
     _require_all(by, row.scopes)
     if row.revoked_at is None:
         row.revoked_at = now()
-        audit.note(session, by, "key.revoke", key_id, request, tenant_id=row.tenant_id)
+        audit.note(session, by, "key.revoke", key_id, tenant_id=row.tenant_id)
 
 
 def _other(session: Session, by: Principal, tenant_id: str) -> Tenant:
