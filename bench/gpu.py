@@ -27,8 +27,8 @@ from bench.elements import equal_elements, network_elements, random_elements
 from bench.measure import argument_parser
 from bench.peers import Peer
 from bench.roofline import Cost, Field, Roofline, listed, machine, on_device, profile, replayed
-from gpu import device, fixed_base, modules, negacyclic, ntt
-from gpu.device import Array
+from gpu import fixed_base, modules, negacyclic, ntt
+from gpu.device import Array, Device
 from gpu.msm import Bases, msm, window_count
 from gpu.sparse import Matrix
 from kernels import FrArray, Group, WordArray, available_targets, fp, fp2, fr, g1, g2, load
@@ -80,42 +80,47 @@ QUICK = Sizes(1, 2, 10, [4], [4], [11], [5], [4], 5, 5)
 
 def ceilings(bench: Roofline, sizes: Sizes) -> None:
     """What the card does at most: products in registers, copies, uploads, launches."""
-    kernels = modules.load("ceilings")
+    device = bench.device
+    kernels = modules.load(device, "ceilings")
     kinds: tuple[tuple[Field, int, int], ...] = (("fr", 4, 256), ("fp", 6, 256), ("fp2", 12, 128))
     for name, words, threads in kinds:
         values = device.upload(np.ones((2 * threads * sizes.blocks, words), np.uint64))
         arguments = sizes.blocks, threads, values, np.int32(sizes.rounds)
         products = 2 * threads * sizes.blocks * sizes.rounds
         run = partial(kernels.launch, f"{name}_products", *arguments)
-        row = bench.measure(f"{name}_products", products, on_device(run))
+        row = bench.measure(f"{name}_products", products, on_device(device, run))
         bench.rates[name] = products / row.median_s
         print(f"    {bench.rates[name] / 1e9:.4g} G products a second in {name}")
     source, target = (device.zeros(1 << sizes.copied_bytes, np.uint8) for _ in range(2))
-    row = bench.measure("copy", source.nbytes, on_device(partial(device.copy, source, target)))
+    row = bench.measure("copy", source.nbytes, on_device(device, partial(device.copy, source, target)))
     bench.rates["copy"] = 2 * source.nbytes / row.median_s
     print(f"    {bench.rates['copy'] / 1e12:.4g} TB/s read and written")
     host = np.ones(1 << sizes.copied_bytes, np.uint8)
-    row = bench.measure("upload", host.nbytes, on_device(partial(device.copy, host, target)))
+    row = bench.measure("upload", host.nbytes, on_device(device, partial(device.copy, host, target)))
     print(f"    {host.nbytes / row.median_s / 1e9:.4g} GB/s")
     nothing = partial(kernels.launch, "fr_products", 1, 32, device.zeros((64, 4), np.uint64), np.int32(0))
-    bench.measure("launch", 1, on_device(nothing, count=1000))
+    bench.measure("launch", 1, on_device(device, nothing, count=1000))
 
 
 def transforms(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    device = bench.device
     with_ntt = [peer for peer in competitors if peer.has_ntt()]
     for log_size in sizes.transforms:
-        domain, values = ntt.Domain(log_size), device.upload(random_elements(1 << log_size))
+        domain, values = (
+            ntt.Domain(device, log_size),
+            device.upload(random_elements(1 << log_size)),
+        )
         bench.measure(
             "ntt",
             domain.size,
-            _timed(log_size, partial(domain.ntt, values, order="to_bit_reversed")),
+            _timed(device, log_size, partial(domain.ntt, values, order="to_bit_reversed")),
             cost=transform_cost(log_size),
             peers={peer.name: partial(peer.ntt, log_size, 1) for peer in with_ntt},
         )
 
 
-def _timed(log_size: int, call: Callable[[], object]) -> Callable[[], float]:
-    return replayed(call, REPLAYED) if log_size <= LARGEST_REPLAYED else on_device(call)
+def _timed(device: Device, log_size: int, call: Callable[[], object]) -> Callable[[], float]:
+    return replayed(device, call, REPLAYED) if log_size <= LARGEST_REPLAYED else on_device(device, call)
 
 
 def transform_cost(log_size: int) -> Cost:
@@ -125,11 +130,12 @@ def transform_cost(log_size: int) -> Cost:
 
 
 def quotients(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    device = bench.device
     for log_size in sizes.quotients:
-        domain = ntt.Domain(log_size)
+        domain = ntt.Domain(device, log_size)
         a, b, c = (device.upload(random_elements(1 << log_size, seed)) for seed in range(3))
         call = partial(domain.quotient, a, b, c)
-        bench.measure("quotient", domain.size, _timed(log_size, call), cost=quotient_cost(log_size))
+        bench.measure("quotient", domain.size, _timed(device, log_size, call), cost=quotient_cost(log_size))
 
 
 def quotient_cost(log_size: int) -> Cost:
@@ -139,19 +145,19 @@ def quotient_cost(log_size: int) -> Cost:
 
 
 def negacyclic_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    device = bench.device
     for bits, prime in PRIMES.items():
         for log_size in sizes.negacyclic:
-            ring = negacyclic.Ring(log_size, prime)
+            ring = negacyclic.Ring(device, log_size, prime)
             a, b = (device.upload(np.arange(ring.size, dtype=ring.dtype)) for _ in range(2))
-            call, cost = partial(ring.ntt, a), Cost(4 * a.nbytes)  # two passes
-            row = bench.measure(f"negacyclic_ntt_{bits}", ring.size, replayed(call, REPLAYED), cost=cost)
+            transform = replayed(device, partial(ring.ntt, a), REPLAYED)
+            name, cost = f"negacyclic_ntt_{bits}", Cost(4 * a.nbytes)  # two passes
+            row = bench.measure(name, ring.size, transform, cost=cost)
             for card, published in PUBLISHED.get(log_size, {}).items() if bits == 62 else ():
                 bench.published(row, f"paper_{card}", published)
-            call, cost = (
-                partial(ring.product, a, b),
-                Cost(9 * a.nbytes),
-            )  # writes only one of the two back
-            bench.measure(f"negacyclic_product_{bits}", ring.size, replayed(call, REPLAYED), cost=cost)
+            product = replayed(device, partial(ring.product, a, b), REPLAYED)
+            name, cost = f"negacyclic_product_{bits}", Cost(9 * a.nbytes)  # writes one of the two back
+            bench.measure(name, ring.size, product, cost=cost)
 
 
 def msm_g1(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
@@ -165,10 +171,11 @@ def msm_g2(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
 def _msm(
     bench: Roofline, group: Group, field: Field, sizes: Sequence[int], competitors: Sequence[Peer]
 ) -> None:
+    device = bench.device
     logarithms = random_elements(1 << max(sizes), seed=4)
-    points = fixed_base.multiply_base(device.upload(group.generator), device.upload(logarithms))
+    points = fixed_base.multiply_base(device, device.upload(group.generator), device.upload(logarithms))
     with tempfile.TemporaryDirectory() as directory:
-        load_peers(group, points, Path(directory) / "points", competitors)
+        load_peers(device, group, points, Path(directory) / "points", competitors)
         for kind, make in SCALARS.items():
             elements = make(len(points))
             path = Path(directory) / "scalars"
@@ -179,16 +186,16 @@ def _msm(
             scalars = device.upload(elements)
             for log_size in sizes:
                 size = 1 << log_size
-                bases = Bases(points[:size])
+                bases = Bases(device, points[:size])
                 call = partial(msm, bases, scalars[:size])
-                result = affine(group, call())
+                result = affine(group, device.download(call()))
                 if log_size == min(sizes):
                     check_sum(group, result, logarithms[:size], elements[:size])
                 kernels = profile(call)
                 bench.measure(
                     f"msm_{group.name}",
                     size,
-                    on_device(call),
+                    on_device(device, call),
                     cost=msm_cost(bases, field, kind),
                     scalars=kind,
                     peers={
@@ -200,7 +207,7 @@ def _msm(
                 print("    " + listed(kernels))
 
 
-def load_peers(group: Group, points: Array, path: Path, competitors: Sequence[Peer]) -> None:
+def load_peers(device: Device, group: Group, points: Array, path: Path, competitors: Sequence[Peer]) -> None:
     if competitors:
         peers.write_points(load(available_targets()[0]), device.download(points), path)
     for peer in competitors:
@@ -220,10 +227,10 @@ def check_sum(group: Group, result: WordArray, logarithms: FrArray, scalars: FrA
     assert np.array_equal(result, expected), f"a wrong sum over {group.name}"
 
 
-def affine(group: Group, xyzz: Array) -> WordArray:
-    """A sum that is not infinite, on the host: (x / zz, y / zzz)."""
+def affine(group: Group, xyzz: WordArray) -> WordArray:
+    """A sum that is not infinite: (x / zz, y / zzz)."""
     field = fp if group is g1 else fp2
-    x, y, zz, zzz = device.download(xyzz)
+    x, y, zz, zzz = xyzz
     return field.mul(np.stack([x, y]), field.inverse(np.stack([zz, zzz])))
 
 
@@ -245,32 +252,33 @@ def msm_cost(bases: Bases, field: Field, kind: str) -> Cost:
 
 
 def fixed_bases(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+    device = bench.device
     scalars = device.upload(random_elements(1 << sizes.fixed_base))
     additions = window_count(fixed_base.choose_width(len(scalars))) - 1
     kinds: tuple[tuple[Group, Field], ...] = ((g1, "fp"), (g2, "fp2"))
     for group, field in kinds:
-        base = fixed_base.FixedBase(device.upload(group.generator), len(scalars))
+        base = fixed_base.FixedBase(device, device.upload(group.generator), len(scalars))
         out = device.empty((len(scalars), *group.shape), np.uint64)
         cost = Cost(scalars.nbytes + out.nbytes, field, len(scalars) * MIXED_ADDITION * additions)
         row = bench.measure(
             f"fixed_base_{group.name}",
             len(scalars),
-            on_device(partial(base.multiply, scalars, out)),
+            on_device(device, partial(base.multiply, scalars, out)),
             cost=cost,
         )
         print(f"    {len(scalars) / row.median_s / 1e6:.4g} M points a second")
 
 
 def sparse_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
-    rows, entries = 1 << sizes.sparse, 8
+    device, rows, entries = bench.device, 1 << sizes.sparse, 8
     draw = np.random.default_rng(5)
     offsets = np.arange(0, entries * rows + 1, entries, dtype=np.int64)
     columns = draw.integers(0, rows, entries * rows, dtype=np.uint32)
     coefficients = draw.integers(0, 256, entries * rows, dtype=np.uint32)
-    matrix = Matrix(offsets, columns, coefficients, fr.from_int64(np.arange(-128, 128)))
+    matrix = Matrix(device, offsets, columns, coefficients, fr.from_int64(np.arange(-128, 128)))
     z, out = device.upload(random_elements(rows)), device.empty((rows, 4), np.uint64)
     cost = Cost(rows * (entries * (4 + 4 + 32) + 4 + 64), "fr", entries * rows)
-    bench.measure("sparse_product", rows, on_device(partial(matrix.multiply, z, out)), cost=cost)
+    bench.measure("sparse_product", rows, on_device(device, partial(matrix.multiply, z, out)), cost=cost)
 
 
 TOPICS = {
@@ -292,8 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--topics", nargs="*", choices=TOPICS_OF_ALL, default=TOPICS_OF_ALL)
     parser.add_argument("--sizes", type=int, nargs="*", default=[20, 22], help="log2 of the proofs' rows")
     options = parser.parse_args(arguments)
-    bench, sizes = Roofline(2 if options.quick else 7), QUICK if options.quick else FULL
-    print(", ".join(f"{key} {value}" for key, value in machine().items()))
+    bench, sizes = Roofline(Device(), 2 if options.quick else 7), QUICK if options.quick else FULL
+    print(", ".join(f"{key} {value}" for key, value in machine(bench.device).items()))
     print(f"median of {bench.repetitions}, spread = (slowest - fastest) / median")
     bench.topic("Ceilings")
     ceilings(bench, sizes)

@@ -12,17 +12,16 @@ from bench.measure import seconds, usable_cores
 from bench.roofline import Roofline, Row
 from bench.synthetic import Stages
 from circuits import compile_inference, parameters, quantise, zoo
-from gpu import device
 from kernels import fr
-from prover import groth16
-from prover.groth16 import CommitmentKey, ProvingKey, backends
-from prover.groth16.backends.gpu import GPU
+from prover import backends, groth16
+from prover.groth16 import CommitmentKey, ProvingKey
+from prover.groth16.sessions.gpu import resident_keys
 from verifier.groth16 import verification
 
 
 def measure_network(bench: Roofline, net: str) -> None:
     """Setup and proofs of ``net`` on stand-ins for images; both verifiers judge each proof."""
-    os.environ[backends.VARIABLE] = "gpu"
+    os.environ[backends.VARIABLE] = f"gpu:{bench.device.index}"
     threads, calibration = usable_cores(), zoo.calibration(net)
     start = time.perf_counter()
     graph = quantise(zoo.network(net), calibration)
@@ -37,9 +36,9 @@ def measure_network(bench: Roofline, net: str) -> None:
     key = groth16.setup(circuit.statement, basis=basis, threads=threads)
     bench.add(Row(f"{net}_setup", rows, time.perf_counter() - start, 0))
     opening = basis.commit(fr.from_int64(weights), threads=threads)
-    free = device.free_bytes()
-    taken = seconds(lambda: GPU.load(key, circuit.statement, threads, silent))
-    resident_mb = (free - device.free_bytes()) / 2**20
+    free = bench.device.free_bytes()
+    taken = seconds(lambda: resident_keys(bench.device.index).load(key, circuit.statement, threads, silent))
+    resident_mb = (free - bench.device.free_bytes()) / 2**20
     bench.add(Row(f"{net}_load_key", rows, taken, 0, memory_mb=resident_mb))
     image = graph.input_type.quantise(calibration[:1])[0]
     bench.add(Row(f"{net}_witness", rows, seconds(lambda: circuit.witness(image)), 0))
@@ -64,7 +63,7 @@ def measure_network(bench: Roofline, net: str) -> None:
     times, shares = zip(*(prove() for _ in range(bench.repetitions)), strict=True)
     median = statistics.median_low(times)
     spread = (max(times) - min(times)) / median
-    chosen, peak_mb = shares[times.index(median)], device.held_bytes() / 2**20
+    chosen, peak_mb = shares[times.index(median)], bench.device.held_bytes() / 2**20
     bench.add(
         Row(f"{net}_prove", rows, median, spread, stages=chosen, memory_mb=resident_mb, peak_mb=peak_mb)
     )

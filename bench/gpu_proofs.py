@@ -11,26 +11,25 @@ from base.progress import silent
 from bench.measure import seconds, usable_cores
 from bench.roofline import Roofline, Row, duration, listed, profile
 from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
-from gpu import device
 from kernels import FrArray
-from prover import groth16
+from prover import backends, groth16
 from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, backends
-from prover.groth16.backends.gpu import GPU
+from prover.groth16 import ProvingKey
+from prover.groth16.sessions.gpu import resident_keys
 
 PIPELINED = 2
 
 
 def measure_size(bench: Roofline, log_size: int) -> None:
     """A network-like statement of 2^log_size rows and its witness. Every proof is verified."""
-    os.environ[backends.VARIABLE] = "gpu"
+    os.environ[backends.VARIABLE] = f"gpu:{bench.device.index}"
     statement, rows, threads = random_statement(log_size), 1 << log_size, usable_cores()
     start = time.perf_counter()
     key = groth16.setup(statement, threads=threads)
     bench.add(Row("groth16_setup", rows, time.perf_counter() - start, 0))
-    free = device.free_bytes()
-    taken = seconds(lambda: GPU.load(key, statement, threads, silent))
-    resident_mb = (free - device.free_bytes()) / 2**20
+    free = bench.device.free_bytes()
+    taken = seconds(lambda: resident_keys(bench.device.index).load(key, statement, threads, silent))
+    resident_mb = (free - bench.device.free_bytes()) / 2**20
     bench.add(Row("groth16_load_key", rows, taken, 0, memory_mb=resident_mb))
     z = random_witness(statement, "network")
     _prove(key, statement, z)
@@ -45,7 +44,7 @@ def measure_size(bench: Roofline, log_size: int) -> None:
         stages=shares[times.index(median)],
         kernels=profile(lambda: groth16.prove(key, statement, z)),
         memory_mb=resident_mb,
-        peak_mb=device.held_bytes() / 2**20,
+        peak_mb=bench.device.held_bytes() / 2**20,
     )
     bench.add(row)
     print(f"    {resident_mb:.0f} MB stay on the device, {row.peak_mb:.0f} MB at most")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench.measure import in_turn
-from gpu import device
+from gpu.device import Device
 from gpu.modules import Module
 
 Field = Literal["fr", "fp", "fp2"]
@@ -67,6 +67,7 @@ class Row:
 class Roofline:
     """Measures, prints and keeps rows. ``rates``: products a second by field, and "copy", bytes a second."""
 
+    device: Device
     repetitions: int
     rates: dict[str, float] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
@@ -125,12 +126,11 @@ class Roofline:
 
     def write(self, path: Path | None) -> None:
         if path is not None:
-            path.write_text(
-                json.dumps({**machine(), "rows": [asdict(row) for row in self.rows]}, indent=1) + "\n"
-            )
+            rows = [asdict(row) for row in self.rows]
+            path.write_text(json.dumps({**machine(self.device), "rows": rows}, indent=1) + "\n")
 
 
-def machine() -> dict[str, str]:
+def machine(device: Device) -> dict[str, str]:
     """What a figure means little without."""
     try:
         cupy = metadata.version("cupy-cuda13x")
@@ -156,7 +156,7 @@ def profile(call: Callable[[], object]) -> dict[str, float]:
 
     def measured(module: Module, kernel: str, *arguments: Any, **options: Any) -> None:
         run = partial(launch, module, kernel, *arguments, **options)
-        taken[kernel] += device.milliseconds(run) / 1000
+        taken[kernel] += module.device.milliseconds(run) / 1000
 
     Module.launch = measured  # type: ignore[method-assign, assignment]
     try:
@@ -172,13 +172,13 @@ def listed(kernels: Mapping[str, float]) -> str:
     return f"{duration(whole)} in kernels: " + ", ".join(f"{name} {duration(s)}" for name, s in largest)
 
 
-def on_device(call: Callable[[], object], count: int = 1) -> Callable[[], float]:
+def on_device(device: Device, call: Callable[[], object], count: int = 1) -> Callable[[], float]:
     """Seconds of one of ``count`` calls, one after the other."""
     return lambda: device.milliseconds(_repeated(call, count)) / 1000 / count
 
 
-def replayed(call: Callable[[], object], count: int) -> Callable[[], float]:
-    """The same, where all launches come from one graph: see ``device.recorded``."""
+def replayed(device: Device, call: Callable[[], object], count: int) -> Callable[[], float]:
+    """The same, where all launches come from one graph: see ``Device.recorded``."""
     replay = device.recorded(_repeated(call, count))
     return lambda: device.milliseconds(replay) / 1000 / count
 

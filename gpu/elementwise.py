@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from gpu import device, modules, scan
-from gpu.device import Array
+from gpu import modules, scan
+from gpu.device import Array, Device
 from gpu.points import to_affine
 
 _THREADS: Final = 256
@@ -20,16 +20,22 @@ _POINT_CHAINS: Final = 132 * 128
 """Threads among which inversions are shared out."""
 
 
+_SHAPES: Final[dict[str, tuple[int, ...]]] = {"Fr": (4,), "Fp": (6,), "Fp2": (2, 6)}
+
+
 class Field:
-    """Elementwise operations on uint64[..., *shape] in Montgomery form, on the device.
+    """Elementwise operations on uint64[..., *shape] in Montgomery form, on ``device``.
+
+    ``name`` is "Fr", "Fp" or "Fp2".
 
     ``b`` has the shape of ``a`` or is one element. Results go to ``out``, which may be an operand unless said
     otherwise; a new array unless given.
     """
 
-    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+    def __init__(self, device: Device, name: str) -> None:
+        self._device = device
         self.name = name
-        self.shape = shape
+        self.shape = _SHAPES[name]
 
     def add(self, a: Array, b: Array, out: Array | None = None) -> Array:
         return self._zip("add", a, b, out)
@@ -56,14 +62,14 @@ class Field:
 
     def inverse(self, a: Array) -> Array:
         """1 / a; zero goes to zero. A new array."""
-        out, n = _like(a), _count(a, self.shape)
+        out, n = self._like(a), _count(a, self.shape)
         self._module().launch("inverse", _grid(min(n, _CHAINS), _THREADS), _THREADS, a, out, np.int64(n))
         return out
 
     def sum(self, a: Array) -> Array:
         """The sum of all elements: uint64[*shape]."""
         n = _count(a, self.shape)
-        blocks = _reducers(n, _THREADS)
+        blocks, device = _reducers(n, _THREADS), self._device
         partial, out = device.empty((blocks, *self.shape), np.uint64), device.empty(self.shape, np.uint64)
         self._module().launch("sum", blocks, _THREADS, a, partial, np.int64(n))
         self._module().launch("sum", 1, _THREADS, partial, out, np.int64(blocks))
@@ -71,25 +77,29 @@ class Field:
 
     def prefix_products(self, a: Array, out: Array | None = None) -> Array:
         """out[i] = a[0] a[1] .. a[i]."""
-        out = _like(a) if out is None else out
+        out = self._like(a) if out is None else out
         n = _count(a, self.shape)
         blocks, share = scan.shares(n, tile=4 * _THREADS)
-        totals = device.empty((blocks, *self.shape), np.uint64)
+        totals = self._device.empty((blocks, *self.shape), np.uint64)
         size, length = np.int64(n), np.int64(share)
         self._module().launch("product_totals", blocks, _THREADS, a, size, length, totals)
         self._module().launch("product_scan", blocks, _THREADS, a, out, size, length, totals)
         return out
 
     def _module(self) -> modules.Module:
-        return modules.load("elementwise", f"ZEN_ELEMENT={self.name}", "ZEN_CALL_PRODUCTS")
+        return modules.load(self._device, "elementwise", f"ZEN_ELEMENT={self.name}", "ZEN_CALL_PRODUCTS")
+
+    def _like(self, a: Array) -> Array:
+        return self._device.empty(a.shape, a.dtype)
 
     def _map(self, kernel: str, a: Array, out: Array | None) -> Array:
-        out, n = _like(a) if out is None else out, _count(a, self.shape)
+        out, n = self._like(a) if out is None else out, _count(a, self.shape)
         self._module().launch(kernel, _grid(n, _THREADS), _THREADS, a, out, np.int64(n))
         return out
 
     def _zip(self, kernel: str, a: Array, b: Array, out: Array | None) -> Array:
-        out, n, stride = _like(a) if out is None else out, _count(a, self.shape), _stride(a, b, self.shape)
+        out, n = self._like(a) if out is None else out, _count(a, self.shape)
+        stride = _stride(a, b, self.shape)
         self._module().launch(kernel, _grid(n, _THREADS), _THREADS, a, b, stride, out, np.int64(n))
         return out
 
@@ -97,45 +107,49 @@ class Field:
 class ScalarField(Field):
     """Fr, where witnesses live."""
 
-    def __init__(self) -> None:
-        super().__init__("Fr", (4,))
+    def __init__(self, device: Device) -> None:
+        super().__init__(device, "Fr")
 
     def from_int64(self, values: Array) -> Array:
         """int64[...] to uint64[..., 4]; negative integers are taken modulo r."""
-        out, n = device.empty((*values.shape, 4), np.uint64), values.size
-        _scalars().launch("from_int64", _grid(n, _THREADS), _THREADS, values, out, np.int64(n))
+        out, n = self._device.empty((*values.shape, 4), np.uint64), values.size
+        self._scalars().launch("from_int64", _grid(n, _THREADS), _THREADS, values, out, np.int64(n))
         return out
 
     def powers(self, first: Array, ratio: Array, count: int) -> Array:
         """uint64[count, 4]: first * ratio^i for i < count; ``first`` and ``ratio`` are uint64[4]."""
-        out = device.empty((count, 4), np.uint64)
+        out = self._device.empty((count, 4), np.uint64)
         bits = max(5, min(16, count.bit_length() - 4))
         threads = min(_THREADS, 1 << bits)
-        _scalars().launch(
+        self._scalars().launch(
             "powers", (1 << bits) // threads, threads, first, ratio, out, np.int64(count), np.int32(bits)
         )
         return out
+
+    def _scalars(self) -> modules.Module:
+        return modules.load(self._device, "scalars")
 
 
 class Group:
     """Operations on affine points, uint64[..., *shape] in Montgomery form; infinity is all zeros.
 
-    Points are trusted to lie on the curve.
+    On ``device``, over the coordinate field "Fp" (G1) or "Fp2" (G2). Points are trusted to lie on the curve.
     """
 
-    def __init__(self, field: str, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-        self._sum_shape = (4, *shape[1:])  # in XYZZ coordinates
+    def __init__(self, device: Device, field: str) -> None:
+        self._device = device
+        self.shape = (2, *_SHAPES[field])
+        self._sum_shape = (4, *_SHAPES[field])  # in XYZZ coordinates
         self._field = field
 
     def neg(self, points: Array, out: Array | None = None) -> Array:
-        out, n = _like(points) if out is None else out, _count(points, self.shape)
+        out, n = self._like(points) if out is None else out, _count(points, self.shape)
         self._launch("neg", n, points, out, np.int64(n))
         return out
 
     def add(self, p: Array, q: Array) -> Array:
         """p[i] + q[i], or one point added to all: a new array."""
-        out, n = _like(p), _count(p, self.shape)
+        out, n = self._like(p), _count(p, self.shape)
         self._launch("add", min(n, _POINT_CHAINS), p, q, _stride(p, q, self.shape), out, np.int64(n))
         return out
 
@@ -143,8 +157,8 @@ class Group:
         """The sum of all points, one affine point."""
         n = _count(points, self.shape)
         blocks = _reducers(n, _POINT_THREADS)
-        partial = device.empty((blocks, *self._sum_shape), np.uint64)
-        total = device.empty((1, *self._sum_shape), np.uint64)
+        partial = self._device.empty((blocks, *self._sum_shape), np.uint64)
+        total = self._device.empty((1, *self._sum_shape), np.uint64)
         self._module().launch("sum", blocks, _POINT_THREADS, points, partial, np.int64(n))
         self._module().launch("sum_of_sums", 1, _POINT_THREADS, partial, total, np.int64(blocks))
         return self._affine(total)[0]
@@ -153,7 +167,7 @@ class Group:
         """points[0] + .. + points[i] for every i: affine points."""
         n = _count(points, self.shape)
         blocks, share = scan.shares(n, tile=_POINT_THREADS)
-        totals, sums = (device.empty((count, *self._sum_shape), np.uint64) for count in (blocks, n))
+        totals, sums = (self._device.empty((count, *self._sum_shape), np.uint64) for count in (blocks, n))
         size, length = np.int64(n), np.int64(share)
         self._module().launch("sum_totals", blocks, _POINT_THREADS, points, size, length, totals)
         self._module().launch("sum_scan", blocks, _POINT_THREADS, points, sums, size, length, totals)
@@ -167,33 +181,25 @@ class Group:
         """uint8[...]: 1 where r times the point, which must be on the curve, is infinity, else 0."""
         return self._predicate("subgroup", points)
 
+    def _like(self, a: Array) -> Array:
+        return self._device.empty(a.shape, a.dtype)
+
     def _predicate(self, kernel: str, points: Array) -> Array:
         n = _count(points, self.shape)
-        out = device.empty(points.shape[: points.ndim - len(self.shape)], np.uint8)
+        out = self._device.empty(points.shape[: points.ndim - len(self.shape)], np.uint8)
         self._launch(kernel, n, points, out, np.int64(n))
         return out
 
     def _affine(self, sums: Array) -> Array:
-        out = device.empty((len(sums), *self.shape), np.uint64)
-        to_affine(sums, out)
+        out = self._device.empty((len(sums), *self.shape), np.uint64)
+        to_affine(self._device, sums, out)
         return out
 
     def _module(self) -> modules.Module:
-        return modules.load("group", f"ZEN_FIELD={self._field}", "ZEN_CALL_PRODUCTS")
+        return modules.load(self._device, "group", f"ZEN_FIELD={self._field}", "ZEN_CALL_PRODUCTS")
 
     def _launch(self, kernel: str, threads: int, *arguments: Array) -> None:
         self._module().launch(kernel, _grid(threads, _POINT_THREADS), _POINT_THREADS, *arguments)
-
-
-fr: Final = ScalarField()
-fp: Final = Field("Fp", (6,))
-fp2: Final = Field("Fp2", (2, 6))
-g1: Final = Group("Fp", (2, 6))
-g2: Final = Group("Fp2", (2, 2, 6))
-
-
-def _scalars() -> modules.Module:
-    return modules.load("scalars")
 
 
 def _grid(threads: int, block: int) -> int:
@@ -203,10 +209,6 @@ def _grid(threads: int, block: int) -> int:
 def _reducers(n: int, block: int) -> int:
     """How many blocks reduce n elements, to one value each; one at least, which has the identity for none."""
     return max(1, min(_BLOCKS, _grid(n, block)))
-
-
-def _like(a: Array) -> Array:
-    return device.empty(a.shape, a.dtype)
 
 
 def _count(a: Array, shape: tuple[int, ...]) -> int:

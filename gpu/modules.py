@@ -16,6 +16,7 @@ from typing import Any, Final
 import cupy
 from cupy.cuda import nvrtc
 
+from gpu.device import Device
 from zenerrors import ZenError
 
 SOURCES: Final = Path(__file__).parent / "source"
@@ -52,9 +53,10 @@ class CompileError(ZenError):
 
 
 class Module:
-    """The kernels of one source, on the current device."""
+    """The kernels of one source, on ``device``."""
 
-    def __init__(self, loaded: cupy.RawModule) -> None:
+    def __init__(self, device: Device, loaded: cupy.RawModule) -> None:
+        self.device = device
         self._loaded = loaded
         self._function = cache(loaded.get_function)
 
@@ -68,11 +70,12 @@ class Module:
         blocks = (grid, 1) if isinstance(grid, int) else grid
         if 0 in blocks:
             return
-        function = self._function(kernel)
-        if shared_bytes > function.max_dynamic_shared_size_bytes:
-            function.max_dynamic_shared_size_bytes = shared_bytes
         pointers = tuple(_NULL if argument is None else argument for argument in arguments)
-        function(blocks, (threads,), pointers, shared_mem=shared_bytes)
+        with self.device.current():
+            function = self._function(kernel)
+            if shared_bytes > function.max_dynamic_shared_size_bytes:
+                function.max_dynamic_shared_size_bytes = shared_bytes
+            function(blocks, (threads,), pointers, shared_mem=shared_bytes)
 
 
 _NULL: Final = cupy.uint64(0)
@@ -104,9 +107,11 @@ def _with_lines(log: str) -> str:
 
 
 @cache
-def load(name: str, *defines: str) -> Module:
-    """The module of ``source/{name}.cu`` on the current device, from the cache or newly compiled."""
-    return Module(cupy.RawModule(path=str(machine_code(name, _architecture(), *defines))))
+def load(device: Device, name: str, *defines: str) -> Module:
+    """The module of ``source/{name}.cu`` on ``device``, from the cache or newly compiled."""
+    path = machine_code(name, device.architecture(), *defines)
+    with device.current():
+        return Module(device, cupy.RawModule(path=str(path)))
 
 
 def machine_code(name: str, architecture: str, *defines: str) -> Path:
@@ -120,16 +125,12 @@ def machine_code(name: str, architecture: str, *defines: str) -> Path:
     return path
 
 
-def prepare(sources: Iterable[Source]) -> None:
+def prepare(device: Device, sources: Iterable[Source]) -> None:
     """Compile those that are not there yet side by side: one takes seconds."""
-    architecture = _architecture()
+    architecture = device.architecture()
     with ThreadPoolExecutor() as pool:
         for _ in pool.map(lambda source: machine_code(source[0], architecture, *source[1:]), sources):
             pass
-
-
-def _architecture() -> str:
-    return f"sm_{cupy.cuda.Device().compute_capability}"
 
 
 def _cache_directory() -> Path:

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from gpu import device, modules, points
-from gpu.device import Array
+from gpu import modules, points
+from gpu.device import Array, Device
 from gpu.points import empty_sums, field_of
 from gpu.scan import starts_of
 from gpu.segmented import WORKERS, add_carries, workers_for
@@ -136,14 +136,15 @@ def plan(
 
 
 class Bases:
-    """Points with their multiples, resident on the device.
+    """Points with their multiples, resident on ``device``.
 
-    ``given`` is uint64[n, 2, 6] or uint64[n, 2, 2, 6] on the device, affine points of the subgroups in
+    ``given`` is uint64[n, 2, 6] or uint64[n, 2, 2, 6] on it, affine points of the subgroups in
     Montgomery form, infinity allowed; it is copied. Points outside the subgroups are not refused, but sums
     of them may be wrong. ``ResourceError`` (``resource.gpu_memory``) if the multiples do not fit.
     """
 
-    def __init__(self, given: Array, layout: Plan | None = None) -> None:
+    def __init__(self, device: Device, given: Array, layout: Plan | None = None) -> None:
+        self.device = device
         self.field = field_of(given.shape[1:], "bases")
         self.shape = given.shape[1:]
         self.plan = layout or plan(len(given), 8 * int(np.prod(self.shape)))
@@ -160,11 +161,11 @@ class Bases:
             return
         device.copy(given, self.table[0])
         for row in range(1, self.plan.rows):
-            points.doubled(self.table[row - 1], self.plan.width * self.plan.sets, self.table[row])
+            points.doubled(device, self.table[row - 1], self.plan.width * self.plan.sets, self.table[row])
 
 
 def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
-    """sum of scalars[indices[i]] * bases[i], or of scalars[i] * bases[i], as one XYZZ sum on the device.
+    """sum of scalars[indices[i]] * bases[i], or of scalars[i] * bases[i], one XYZZ sum where the bases are.
 
     ``scalars`` is uint64[n, 4], Montgomery, ``indices`` uint32[bases] of any order, not checked. The result
     is uint64[4, 6] or uint64[4, 2, 6]: x zz, y zzz, zz, zzz, with zz = 0 for infinity. ``ValueError`` if
@@ -176,8 +177,8 @@ def msm(bases: Bases, scalars: Array, indices: Array | None = None) -> Array:
             f"{layout.count} bases and {len(scalars if indices is None else indices)} scalars do not pair up"
         )
     if not layout.count:
-        return device.zeros((4, *bases.shape[1:]), np.uint64)
-    kernels = bucket_kernels(bases.field)
+        return bases.device.zeros((4, *bases.shape[1:]), np.uint64)
+    kernels = bucket_kernels(bases.device, bases.field)
     return _weighted_sum(kernels, _bucket_sums(kernels, bases, scalars, indices), layout)
 
 
@@ -200,43 +201,43 @@ def _pairs(field: str) -> modules.Source:
     return ("pairs", f"ZEN_F={field}", *(() if field == "Fp" else ("ZEN_CALL_PRODUCTS",)))
 
 
-def bucket_kernels(field: str) -> modules.Module:
+def bucket_kernels(device: Device, field: str) -> modules.Module:
     """source/msm.cu for a coordinate field."""
-    return modules.load(*_buckets(field))
+    return modules.load(device, *_buckets(field))
 
 
 def _bucket_sums(kernels: modules.Module, bases: Bases, scalars: Array, indices: Array | None) -> Array:
-    layout, listed = bases.plan, bases.table
+    device, layout, listed = bases.device, bases.plan, bases.table
     secret = device.empty(layout.digits + (layout.groups << layout.levels), np.uint32)
     try:
         order: Array | None = secret[layout.digits :]
-        starts = _sort_digits(layout, scalars, indices, secret[: layout.digits], order)
+        starts = _sort_digits(device, layout, scalars, indices, secret[: layout.digits], order)
         for shift in reversed(range(layout.levels)):
             listed, order = _halved(bases, listed, order, starts[layout.buckets :], shift), None
         sums = device.zeros((layout.buckets, 4, *bases.shape[1:]), np.uint64)
         workers = workers_for(layout.groups)
-        carries, segments = empty_sums(workers, bases.table[0]), device.empty(workers, np.uint32)
+        carries, segments = empty_sums(device, workers, bases.table[0]), device.empty(workers, np.uint32)
         sizes = np.uint32(layout.buckets), np.uint32(workers)
         arguments = listed, order, starts, *sizes, sums, carries, segments
         kernels.launch("sum_buckets", -(-workers // _THREADS), _THREADS, *arguments)
     finally:
-        secret.fill(0)
+        device.fill(secret, 0)
     add_carries(kernels, "add_carries", carries, segments, sums, _LANES)
     return sums
 
 
 def _sort_digits(
-    layout: Plan, scalars: Array, indices: Array | None, ranks: Array, digits: Array | None
+    device: Device, layout: Plan, scalars: Array, indices: Array | None, ranks: Array, digits: Array | None
 ) -> Array:
     """Where the groups of each bucket start; all ``digits`` in this order. ``ranks`` has room for theirs."""
-    kernels, blocks = modules.load(*_DIGITS), -(-layout.count // _DIGIT_THREADS)
+    kernels, blocks = modules.load(device, *_DIGITS), -(-layout.count // _DIGIT_THREADS)
     sizes = map(np.int32, (layout.width, layout.windows, layout.sets))
     cut = scalars, indices, np.int64(layout.count), *sizes
     counts, groups = device.zeros(layout.buckets, np.uint32), device.empty(layout.buckets, np.uint32)
     kernels.launch("count_digits", blocks, _DIGIT_THREADS, *cut, counts, ranks)
     every, levels = (-(-layout.buckets // _DIGIT_THREADS), _DIGIT_THREADS), np.int32(layout.levels)
     kernels.launch("count_groups", *every, counts, np.int64(layout.buckets), levels, groups)
-    starts = starts_of(groups)
+    starts = starts_of(device, groups)
     some = -(-layout.buckets // -(-4 * layout.digits // _PLACED_BYTES))
     for first in range(0, layout.buckets, some):
         part = np.uint32(first), np.uint32(some)
@@ -250,9 +251,9 @@ def _halved(bases: Bases, listed: Array, digits: Array | None, groups: Array, sh
 
     The last list has points one after the other; before, their 16 bytes lie apart: uint64[words / 2, n, 2].
     """
-    kernels = modules.load(*_pairs(bases.field))
+    kernels = modules.load(bases.device, *_pairs(bases.field))
     count, quads = bases.plan.groups << shift, bases.plan.point_bytes // 16
-    halves = device.empty((quads, count, 2) if shift else (count, *bases.shape), np.uint64)
+    halves = bases.device.empty((quads, count, 2) if shift else (count, *bases.shape), np.uint64)
     strides = (1, count) if shift else (quads, 1)
     grid = min(_PAIR_BLOCKS[bases.field], -(-count // _THREADS))
     arguments = groups, np.int32(shift), halves, *map(np.int64, strides)
@@ -267,7 +268,7 @@ def _weighted_sum(kernels: modules.Module, sums: Array, layout: Plan) -> Array:
     half = layout.buckets // layout.sets // 2
     for rows in range(1, layout.width):
         count = layout.sets * (rows + 1) * half
-        halves = device.empty((count, *sums.shape[1:]), np.uint64)
+        halves = kernels.device.empty((count, *sums.shape[1:]), np.uint64)
         kernel, lanes = ("halve_many", 1) if count >= WORKERS else ("halve_few", _LANES)
         sizes = np.int64(layout.sets), np.int64(rows), np.int64(half)
         kernels.launch(kernel, -(-count * lanes // _THREADS), _THREADS, sums, *sizes, halves)

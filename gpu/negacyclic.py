@@ -7,14 +7,13 @@ transform is two passes over memory, a product three.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import device, modules
-from gpu.device import Array
+from gpu import modules
+from gpu.device import Array, Device
 
 LOG_SIZES: Final = range(11, 17)
 MAX_MODULUS_BITS: Final = 62
@@ -22,44 +21,24 @@ _TILE_LOG: Final = 9  # as in source/negacyclic.cu
 _WITNESSES: Final = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)  # of primality below 2^64
 
 
-def negacyclic_product(a: Array, b: Array, modulus: int) -> Array:
-    """a b in Z_modulus[X] / (X^N + 1), for one pair of polynomials or many.
-
-    ``a`` and ``b`` have one shape [..., N], coefficients below ``modulus``, both on the host or both on the
-    device, where the result lies as well: uint32 where ``modulus`` is below 2^30, otherwise uint64.
-    ``ValueError`` for other arrays, for coefficients on the host that are too large, and for a modulus that
-    is no prime = 1 mod 2 N.
-    """
-    size = a.shape[-1] if a.ndim else 0
-    if size not in (1 << log_size for log_size in LOG_SIZES):
-        raise ValueError(f"a must have 2^11, 2^12, .. or 2^16 coefficients, not {size}")
-    ring = _ring(size.bit_length() - 1, modulus)
-    if type(a) is not np.ndarray:
-        return ring.product(a, b)
-    for values, name in ((a, "a"), (b, "b")):
-        ring.check(values, name)
-        if values.size and int(values.max()) >= modulus:
-            raise ValueError(f"{name} has coefficients that are not below {modulus}: reduce them first")
-    return device.download(ring.product(device.upload(a), device.upload(b)))
-
-
 class Ring:
-    """Z_modulus[X] / (X^N + 1), N = 2^log_size, with its twiddles on the device.
+    """Z_modulus[X] / (X^N + 1), N = 2^log_size, with its twiddles on ``device``.
 
-    Arrays are C-contiguous ``dtype``[..., N] on the device, values below ``modulus``, which is not checked
+    Arrays are C-contiguous ``dtype``[..., N] on it, values below ``modulus``, which is not checked
     there; each row of the leading axes is a polynomial of its own. All work goes to the current stream.
     """
 
-    def __init__(self, log_size: int, modulus: int) -> None:
+    def __init__(self, device: Device, log_size: int, modulus: int) -> None:
         if log_size not in LOG_SIZES:
             raise ValueError(f"log_size must be from 11 to 16, not {log_size}")
         self.log_size = log_size
+        self._device = device
         self.size = 1 << log_size
         self.modulus = modulus
         psi = _root_of_minus_one(self.size, modulus)
         self.bits = 32 if modulus < 1 << 30 else 64
         self.dtype = np.dtype(np.uint32 if self.bits == 32 else np.uint64)
-        self._module = modules.load(*source(log_size, self.bits))
+        self._module = modules.load(device, *source(log_size, self.bits))
         self._forward = self._twiddles(psi, 1)
         self._inverse = self._twiddles(pow(psi, -1, modulus), pow(self.size, -1, modulus))
         device.synchronize()  # any stream may use them
@@ -84,7 +63,7 @@ class Ring:
         self.check(b, "b")
         if a.shape != b.shape:
             raise ValueError(f"a and b must have one shape, not {a.shape} and {b.shape}")
-        result, right = device.empty(a.shape, self.dtype), device.empty(a.shape, self.dtype)
+        result, right = (self._device.empty(a.shape, self.dtype) for _ in range(2))
         q, full_bits = np.uint64(self.modulus), self.bits - 2
         shift = full_bits - self.modulus.bit_length()
         reciprocal = np.uint64((1 << (2 * full_bits + 1)) // (self.modulus << shift))
@@ -116,15 +95,12 @@ class Ring:
         table: NDArray[Any] = np.empty((self.size, 2), dtype=self.dtype)
         table[:, 0] = powers
         table[:, 1] = [(power << self.bits) // self.modulus for power in powers]
-        return device.upload(table)
+        return self._device.upload(table)
 
 
 def source(log_size: int, bits: int) -> modules.Source:
     """For N = 2^log_size and words of 32 or 64 bits."""
     return "negacyclic", f"ZEN_LOG_SIZE={log_size}", f"ZEN_WORD_BITS={bits}"
-
-
-_ring = lru_cache(maxsize=16)(Ring)
 
 
 def _root_of_minus_one(size: int, modulus: int) -> int:

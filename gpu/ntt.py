@@ -13,8 +13,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import device, modules
-from gpu.device import Array
+from gpu import modules
+from gpu.device import Array, Device
 
 Order = Literal["natural", "to_bit_reversed", "from_bit_reversed"]
 """natural: natural order in and out, for one more pass. to_bit_reversed: natural in, bit-reversed out.
@@ -33,7 +33,7 @@ _THREADS: Final = 256
 
 
 class Domain:
-    """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 27, with its twiddles on the device.
+    """The multiplicative subgroup of size 2^log_size, 0 <= log_size <= 27, with its twiddles on ``device``.
 
     ``omega`` = 5^((r-1) / 2^log_size) generates it: uint64[4] on the host, Montgomery. The twiddles take
     32 bytes an element; the first ``quotient`` makes as many of factors, which stay. Both wait for the
@@ -43,12 +43,13 @@ class Domain:
     by itself, on the current stream. ``ValueError`` for arrays of another dtype or shape.
     """
 
-    def __init__(self, log_size: int) -> None:
+    def __init__(self, device: Device, log_size: int) -> None:
         if not 0 <= log_size <= MAX_LOG_SIZE:
             raise ValueError(f"log_size must be from 0 to {MAX_LOG_SIZE}, not {log_size}")
         self.log_size = log_size
+        self._device = device
         self.size = 1 << log_size
-        self._module = modules.load(*source())
+        self._module = modules.load(device, *source())
         root = _root_of_unity(log_size)
         self.omega = _montgomery(root)
         device.require(32 * self.size, f"a domain of 2^{log_size} elements")
@@ -149,6 +150,7 @@ class Domain:
 
     def _powers(self, first: int, ratio: int, bits: int, *, reverse: bool) -> Array:
         """first * ratio^i for i < 2^bits, in natural or bit-reversed order; a power doubles each prefix."""
+        device = self._device
         table = device.empty((1 << bits, 4), np.uint64)
         exponents = [1 << (bits - 1 - bit if reverse else bit) for bit in range(bits)]
         numbers = [first, *(pow(ratio, exponent, _R) for exponent in exponents)]
@@ -163,10 +165,10 @@ class Domain:
     @cached_property
     def _coset_factors(self) -> Array:
         """g^i / size, bit-reversed."""
-        device.require(32 * self.size, f"the coset of a domain of 2^{self.log_size} elements")
+        self._device.require(32 * self.size, f"the coset of a domain of 2^{self.log_size} elements")
         coset = _root_of_unity(self.log_size + 1)
         factors = self._powers(pow(self.size, -1, _R), coset, self.log_size, reverse=True)
-        device.synchronize()
+        self._device.synchronize()
         return factors
 
     def _check(self, values: Array, name: str) -> None:

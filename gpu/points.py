@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 import numpy as np
 
-from gpu import device, modules
-from gpu.device import Array
+from gpu import modules
+from gpu.device import Array, Device
 from gpu.modules import Module, Source
 from gpu.segmented import WORKERS
 
@@ -33,33 +32,33 @@ def source(field: str) -> Source:
     return "points", f"ZEN_F={field}", "ZEN_CALL_PRODUCTS"
 
 
-@cache
-def module(field: str) -> Module:
-    return modules.load(*source(field))
+def module(device: Device, field: str) -> Module:
+    return modules.load(device, *source(field))
 
 
 def blocks(threads: int) -> int:
     return -(-threads // THREADS)
 
 
-def empty_sums(count: int, points: Array) -> Array:
+def empty_sums(device: Device, count: int, points: Array) -> Array:
     """Room for XYZZ sums of such points: uint64[count, 4, 6] or uint64[count, 4, 2, 6]."""
     return device.empty((count, 4, *points.shape[2:]), np.uint64)
 
 
-def to_affine(sums: Array, out: Array) -> None:
+def to_affine(device: Device, sums: Array, out: Array) -> None:
     """out[i] = sums[i], XYZZ sums as affine points."""
-    module(field_of(out.shape[1:], "out")).launch(
+    module(device, field_of(out.shape[1:], "out")).launch(
         "to_affine", blocks(min(len(out), WORKERS)), THREADS, sums, np.int64(len(out)), out
     )
 
 
-def doubled(points: Array, times: int, out: Array) -> None:
+def doubled(device: Device, points: Array, times: int, out: Array) -> None:
     """out[i] = 2^times points[i]."""
+    kernels = module(device, field_of(points.shape[1:], "points"))
     for begin in range(0, len(points), PIECE):
         piece = points[begin : begin + PIECE]
-        sums = empty_sums(len(piece), points)
-        module(field_of(points.shape[1:], "points")).launch(
+        sums = empty_sums(device, len(piece), points)
+        kernels.launch(
             "double_points", blocks(len(piece)), THREADS, piece, np.int64(len(piece)), np.int32(times), sums
         )
-        to_affine(sums, out[begin : begin + PIECE])
+        to_affine(device, sums, out[begin : begin + PIECE])

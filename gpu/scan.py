@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from gpu import device, modules
-from gpu.device import Array
+from gpu import modules
+from gpu.device import Array, Device
 
 _BLOCKS: Final = 132 * 4
 """They fill the card, and each reads no more totals than it has threads or a few times as many."""
@@ -16,12 +16,12 @@ _THREADS: Final = 256
 _TILE: Final = 16 * _THREADS
 
 
-def starts_of(counts: Array) -> Array:
+def starts_of(device: Device, counts: Array) -> Array:
     """uint32[n + 1]: the sums of the entries of ``counts``, uint32[n], before each, and of all of them.
 
     Modulo 2^32. ``counts`` is a whole array, not a part of one that begins anywhere.
     """
-    module, n = modules.load("scan"), len(counts)
+    module, n = modules.load(device, "scan"), len(counts)
     blocks, share = shares(n + 1, _TILE)
     totals, starts = device.empty(blocks, np.uint32), device.empty(n + 1, np.uint32)
     sizes = np.int64(n), np.int64(share)

@@ -6,7 +6,6 @@ from typing import Final
 
 import numpy as np
 
-from gpu import device
 from gpu.device import Array
 from gpu.modules import Module
 
@@ -33,6 +32,7 @@ def add_carries(
     ``carries`` is uint64[workers, ...] and ``segments`` uint32[workers]. ``sums``, uint64[segments, ...],
     changes in place. Carries are erased: they tell of what was added up.
     """
+    device = module.device
     while True:
         count = len(carries)
         workers = -(-count // _FAN_IN)
@@ -43,7 +43,7 @@ def add_carries(
         module.launch(
             kernel, grid, _THREADS, carries, segments, np.int64(count), sums, following, following_segments
         )
-        carries.fill(0)
+        device.fill(carries, 0)
         if is_last:
             return
         carries, segments = following, following_segments

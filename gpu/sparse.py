@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import device, modules
-from gpu.device import Array
+from gpu import modules
+from gpu.device import Array, Device
 from gpu.scan import starts_of
 from gpu.segmented import LEAST_SHARE, add_carries
 from zenerrors import ResourceError
@@ -22,14 +22,17 @@ _BLOCKS: Final = 132 * 8
 
 
 class Rows:
-    """Compressed rows on the device: entry i of row j is pool[coefficients[i]] at columns[i], for
+    """Compressed rows on ``device``: entry i of row j is pool[coefficients[i]] at columns[i], for
     offsets[j] <= i < offsets[j+1].
 
     ``offsets`` is uint32[rows + 1], ``columns`` and ``coefficients`` uint32[entries], ``pool`` uint64[k, 4],
     Montgomery. Indices are trusted.
     """
 
-    def __init__(self, offsets: Array, columns: Array, coefficients: Array, pool: Array) -> None:
+    def __init__(
+        self, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array
+    ) -> None:
+        self._device = device
         self.rows = len(offsets) - 1
         self.entries = len(columns)
         self._offsets = offsets
@@ -39,14 +42,15 @@ class Rows:
 
     def multiply(self, z: Array, out: Array) -> None:
         """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form."""
-        out.fill(0)  # rows without entries are not written
+        device = self._device
+        device.fill(out, 0)  # rows without entries are not written
         if not self.entries:
             return
         workers = min(_WORKERS, -(-self.entries // LEAST_SHARE))
         carries, carry_rows = device.empty((workers, 4), np.uint64), device.empty(workers, np.uint32)
         matrix = self._offsets, self._columns, self._coefficients, self._pool
         counts = np.uint32(self.rows), np.uint32(workers)
-        module, blocks = _module(), -(-workers // _WORKER_THREADS)
+        module, blocks = _module(device), -(-workers // _WORKER_THREADS)
         module.launch(
             "multiply_shares", blocks, _WORKER_THREADS, *matrix, z, *counts, out, carries, carry_rows
         )
@@ -54,14 +58,15 @@ class Rows:
 
     def transposed(self, columns: int) -> Rows:
         """The transpose of this matrix of so many columns. The order of entries in its rows is any."""
+        device, module = self._device, _module(self._device)
         counts, ranks = device.zeros(columns, np.uint32), device.empty(self.entries, np.uint32)
         rows, coefficients = (device.empty(self.entries, np.uint32) for _ in range(2))
         size, blocks = np.uint32(self.entries), -(-self.entries // _THREADS)
-        _module().launch("count_columns", blocks, _THREADS, self._columns, size, counts, ranks)
-        starts = starts_of(counts)
+        module.launch("count_columns", blocks, _THREADS, self._columns, size, counts, ranks)
+        starts = starts_of(device, counts)
         entries = self._offsets, np.uint32(self.rows), self._columns, self._coefficients, size
-        _module().launch("place_entries", blocks, _THREADS, *entries, starts, ranks, rows, coefficients)
-        return Rows(starts, rows, coefficients, self._pool)
+        module.launch("place_entries", blocks, _THREADS, *entries, starts, ranks, rows, coefficients)
+        return Rows(device, starts, rows, coefficients, self._pool)
 
 
 class Matrix(Rows):
@@ -72,6 +77,7 @@ class Matrix(Rows):
 
     def __init__(
         self,
+        device: Device,
         offsets: NDArray[np.int64],
         columns: NDArray[np.uint32],
         coefficients: NDArray[np.uint32],
@@ -80,17 +86,17 @@ class Matrix(Rows):
         if len(columns) >> 32:
             raise ResourceError("resource.gpu_entries", f"{len(columns)} entries are too many for one matrix")
         parts: tuple[NDArray[Any], ...] = (offsets.astype(np.uint32), columns, coefficients, pool)
-        super().__init__(*map(device.upload, parts))
+        super().__init__(device, *map(device.upload, parts))
 
 
-def first_unsatisfied(a: Array, b: Array, c: Array) -> int | None:
+def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:
     """The first i with a[i] * b[i] != c[i], or None; each uint64[n, 4]. Waits for the device."""
     row = device.upload(np.array([len(a)], dtype=np.uint64))
     blocks = min(-(-len(a) // _THREADS), _BLOCKS)
-    _module().launch("first_unsatisfied", blocks, _THREADS, a, b, c, np.int64(len(a)), row)
+    _module(device).launch("first_unsatisfied", blocks, _THREADS, a, b, c, np.int64(len(a)), row)
     first = int(device.download(row)[0])
     return None if first == len(a) else first
 
 
-def _module() -> modules.Module:
-    return modules.load("sparse")
+def _module(device: Device) -> modules.Module:
+    return modules.load(device, "sparse")

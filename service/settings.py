@@ -84,7 +84,7 @@ class Settings(BaseSettings):
     retry_seconds: float = Field(default=3600.0, ge=0)
     """How long the input of a failed proof is kept, so that it can be retried."""
 
-    backend: Literal["auto", "cpu", "gpu"] = "auto"
+    backend: Annotated[str, Field(pattern=r"^(auto|cpu|gpu(:[0-9]{1,3})?)$")] = "auto"
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     queues: Annotated[list[QueueName], NoDecode, Listed] = ["cpu", "gpu"]
     """What workers on this host take from."""

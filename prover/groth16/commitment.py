@@ -22,7 +22,7 @@ from base.container import Section
 from base.progress import Progress, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, WordArray, fr, g1, g2
-from prover.groth16 import backends
+from prover import backends
 from prover.groth16.point_arrays import pairings_cancel
 from prover.groth16.powers_of_tau import PowersOfTau
 from verifier.groth16 import transcript

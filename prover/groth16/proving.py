@@ -15,11 +15,11 @@ from base.progress import Progress, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, Group, fr, g1, g2
 from prover.constraint_system import ConstraintSystem
-from prover.groth16 import backends, qap
-from prover.groth16.backends import Session
+from prover.groth16 import qap, sessions
 from prover.groth16.commitment import Opening
 from prover.groth16.native import NATIVE
 from prover.groth16.proving_key import WITNESS_SECTIONS, Points, ProvingKey
+from prover.groth16.sessions import Session
 from verifier.groth16 import transcript
 from verifier.groth16.proof import Proof
 from zenerrors import StatementError
@@ -57,7 +57,7 @@ def prove(
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
     missing or open to other values, ``statement.answer`` where ``answer`` changes more than it may,
     ``statement.unsatisfied`` (the message names the first row that fails); ``ResourceError`` as
-    ``prover.groth16.backends`` has it; and what ``answer`` and ``progress`` raise.
+    ``sessions.begin`` raises it; and what ``answer`` and ``progress`` raise.
     """
     report = progress or silent
     if proving_key.statement_digest != statement.digest:
@@ -70,8 +70,7 @@ def prove(
     with Secrets() as secret:
         if statement.segments:
             witness = secret(copied(witness, threads))
-        backend = backends.chosen()
-        with backend.prove(proving_key, statement, witness, threads, report) as session:
+        with sessions.begin(proving_key, statement, witness, threads, report) as session:
             commit = _NOTHING
             if statement.segments:
                 commit = _commit(session, proving_key, statement, witness, openings, answer, threads, report)

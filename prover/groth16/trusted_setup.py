@@ -14,9 +14,10 @@ from base.parallel import in_chunks
 from base.progress import Progress, part, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr, g1, g2
+from prover import backends
+from prover.backends import Backend
 from prover.constraint_system import ConstraintSystem
-from prover.groth16 import backends, qap
-from prover.groth16.backends import Backend
+from prover.groth16 import qap
 from prover.groth16.commitment import CommitmentKey, blinding_point
 from prover.groth16.proving_key import Points, ProvingKey
 from verifier.groth16.verifying_key import SegmentKey, VerifyingKey

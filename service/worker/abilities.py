@@ -1,4 +1,4 @@
-"""What a worker on this host can take: its queues, its memory, its GPUs."""
+"""What a worker on this host can take: its queues, its memory, its GPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from prover.groth16 import backends
+from prover import backends
 from service import engine
 from service.settings import QueueName, Settings
 
@@ -29,15 +29,17 @@ class Abilities:
     threads: int
     memory: int | None
     """Bytes that a job may take; None: whatever is free."""
+    bus: str | None = None
+    """The PCI address of the GPU that it proves on."""
     _devices: list[dict[str, Any]] | None = None
     _devices_at: float = float("-inf")
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """Raises ``ResourceError`` as ``backends.chosen`` does."""
-        backend = backends.chosen().name
-        queues = [queue for queue in settings.queues if queue == "cpu" or backend == "gpu"]
-        return cls(queues, backend, settings.threads, settings.worker_memory_bytes)
+        backend = backends.chosen()
+        queues = [queue for queue in settings.queues if queue == "cpu" or backend.name == "gpu"]
+        return cls(queues, backend.name, settings.threads, settings.worker_memory_bytes, backend.bus())
 
     def free_memory(self) -> int:
         """Bytes that a job may take now."""
@@ -52,23 +54,23 @@ class Abilities:
             "backend": self.backend,
             "threads": self.threads,
             "memory": self.free_memory(),
-            "devices": self._seen_devices() if self.backend == "gpu" else None,
+            "devices": self._seen_devices(self.bus) if self.bus else None,
         }
 
-    def _seen_devices(self) -> list[dict[str, Any]] | None:
+    def _seen_devices(self, bus: str) -> list[dict[str, Any]] | None:
         if time.monotonic() - self._devices_at > _DEVICES_SECONDS:
-            self._devices, self._devices_at = _devices(), time.monotonic()
+            self._devices, self._devices_at = _devices(bus), time.monotonic()
         return self._devices
 
 
-def _devices() -> list[dict[str, Any]] | None:
+def _devices(bus: str) -> list[dict[str, Any]] | None:
     """As the driver's own tool tells."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
     try:
-        answer = subprocess.run(  # noqa: S603  a fixed command
-            [program, *_QUERY], capture_output=True, text=True, timeout=2, check=True
+        answer = subprocess.run(  # noqa: S603  a fixed command, but for CUDA's address
+            [program, f"--id={bus}", *_QUERY], capture_output=True, text=True, timeout=2, check=True
         )
         return [_device(line) for line in answer.stdout.splitlines() if line.strip()]
     except (OSError, subprocess.SubprocessError, ValueError):

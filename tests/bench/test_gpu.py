@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prover.groth16 import backends
+from prover import backends
 from tests.gpu.emulator.place import EMULATED  # before anything of gpu is imported
 
 
@@ -16,7 +16,7 @@ def test_every_row_of_the_gpu_benchmark(tmp_path: Path, monkeypatch: pytest.Monk
     from bench import gpu
 
     if EMULATED:
-        monkeypatch.setattr(backends, "_missing_gpu", lambda: None)
+        monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
     monkeypatch.setenv(backends.VARIABLE, "auto")  # what it sets lasts for this test
     output, stand_in = tmp_path / "rows.json", tmp_path / "peer"
     stand_in.write_text(f"#!/bin/sh\nexec {sys.executable} -m tests.bench.stand_in_peer\n")

@@ -8,8 +8,12 @@ from functools import cache
 import numpy as np
 
 import kernels
+from gpu.device import Device
 from kernels import Group, WordArray
 from tests.kernels.strategies import R
+
+device = Device()
+"""The one that tests compute on."""
 
 LOGARITHMS = [random.Random(1).randrange(R) for _ in range(600)]
 

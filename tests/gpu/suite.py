@@ -16,13 +16,16 @@ import pytest
 from numpy.typing import NDArray
 
 import kernels
-from gpu import device, elementwise, fixed_base, ntt, sparse
+from gpu import elementwise, fixed_base, ntt, sparse
 from gpu.device import Array
 from gpu.msm import Bases, msm
 from gpu.points import to_affine
 from kernels import Field, FrArray, Group, Kernels, PrimeField, ScalarField, WordArray
 from kernels.arrays import Progress
 from kernels.ntt import Order
+from tests.gpu.known import device
+
+SCALARS = elementwise.ScalarField(device)
 
 ORDERS: tuple[Order, ...] = ("natural", "to_bit_reversed", "from_bit_reversed")
 
@@ -61,24 +64,24 @@ class Partial:
 
 class Extension(Partial):
     def __init__(self) -> None:
-        self.fr = FieldKernels(elementwise.fr, kernels.fr)
-        self.fp = FieldKernels(elementwise.fp, kernels.fp)
-        self.fp2 = FieldKernels(elementwise.fp2, None)
-        self.g1 = GroupKernels(elementwise.g1, kernels.g1)
-        self.g2 = GroupKernels(elementwise.g2, kernels.g2)
+        self.fr = FieldKernels(SCALARS, kernels.fr)
+        self.fp = FieldKernels(elementwise.Field(device, "Fp"), kernels.fp)
+        self.fp2 = FieldKernels(elementwise.Field(device, "Fp2"), None)
+        self.g1 = GroupKernels(elementwise.Group(device, "Fp"), kernels.g1)
+        self.g2 = GroupKernels(elementwise.Group(device, "Fp2"), kernels.g2)
         self.Domain = DomainKernels
 
     def csr_multiply(self, *arguments: NDArray[Any] | int) -> None:
         *matrix, z, out, _ = cast(list[NDArray[Any]], arguments)
         product = device.empty(out.shape, np.uint64)
-        sparse.Matrix(*matrix).multiply(device.upload(z), product)
+        sparse.Matrix(device, *matrix).multiply(device.upload(z), product)
         out[...] = device.download(product)
 
     def csr_multiply_transposed(self, *arguments: NDArray[Any] | int) -> None:
         *matrix, y, out, _ = cast(list[NDArray[Any]], arguments)
         product = device.empty(out.shape, np.uint64)
-        sparse.Matrix(*matrix).transposed(len(out)).multiply(device.upload(y), product)
-        out[...] = device.download(elementwise.fr.add(device.upload(out), product))
+        sparse.Matrix(device, *matrix).transposed(len(out)).multiply(device.upload(y), product)
+        out[...] = device.download(SCALARS.add(device.upload(out), product))
 
 
 class FieldKernels(Partial):
@@ -115,14 +118,14 @@ class FieldKernels(Partial):
         out[...] = device.download(self._field.from_canonical(device.upload(a)))
 
     def from_int64(self, values: NDArray[np.int64], out: FrArray, _: int) -> None:
-        out[...] = device.download(elementwise.fr.from_int64(device.upload(values)))
+        out[...] = device.download(SCALARS.from_int64(device.upload(values)))
 
     def powers(self, first: FrArray, base: FrArray, out: FrArray, _: int) -> None:
-        powers = elementwise.fr.powers(device.upload(first), device.upload(base), len(out))
+        powers = SCALARS.powers(device.upload(first), device.upload(base), len(out))
         out[...] = device.download(powers)
 
     def first_unsatisfied(self, a: FrArray, b: FrArray, c: FrArray, _: int) -> int:
-        row = sparse.first_unsatisfied(*map(device.upload, (a, b, c)))
+        row = sparse.first_unsatisfied(device, *map(device.upload, (a, b, c)))
         return len(a) if row is None else row
 
 
@@ -145,7 +148,9 @@ class GroupKernels(Partial):
         self, points: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
     ) -> None:
         require_no_progress(progress)
-        out[...] = device.download(fixed_base.multiply_each(device.upload(points), device.upload(scalars)))
+        out[...] = device.download(
+            fixed_base.multiply_each(device, device.upload(points), device.upload(scalars))
+        )
 
     def fixed_base(
         self, base: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
@@ -154,7 +159,7 @@ class GroupKernels(Partial):
         require_no_progress(progress)
         key = base.tobytes(), fixed_base.choose_width(len(scalars))
         if key not in self._tables:
-            self._tables[key] = fixed_base.FixedBase(device.upload(base), len(scalars))
+            self._tables[key] = fixed_base.FixedBase(device, device.upload(base), len(scalars))
         products = device.empty(out.shape, np.uint64)
         self._tables[key].multiply(device.upload(scalars), products)
         out[...] = device.download(products)
@@ -163,9 +168,9 @@ class GroupKernels(Partial):
         self, bases: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
     ) -> None:
         require_no_progress(progress)
-        total = msm(Bases(device.upload(bases)), device.upload(scalars))
+        total = msm(Bases(device, device.upload(bases)), device.upload(scalars))
         point = device.empty((1, *out.shape), np.uint64)
-        to_affine(total.reshape(1, *total.shape), point)
+        to_affine(device, total.reshape(1, *total.shape), point)
         out[...] = device.download(point)[0]
 
     def is_on_curve(self, points: WordArray, out: NDArray[np.bool_]) -> None:
@@ -179,7 +184,7 @@ class DomainKernels:
     scratch_bytes = staticmethod(missing("scratch_bytes"))
 
     def __init__(self, log_size: int) -> None:
-        self._domain = ntt.Domain(log_size)
+        self._domain = ntt.Domain(device, log_size)
 
     def omega(self, out: FrArray) -> None:
         out[...] = self._domain.omega

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import gpu
-from gpu import device
+from gpu.device import Device, missing
+from tests.gpu.known import device
 from zenerrors import ResourceError
 
 MIB = 1 << 17  # words
@@ -40,9 +42,31 @@ def test_a_full_memory_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch
     def full(*_: Any) -> Any:
         raise cupy.cuda.memory.OutOfMemoryError(1 << 40, 1 << 30, 0)
 
-    for name in ("empty", "zeros", "asarray"):
-        monkeypatch.setattr(cupy, name, full)
-    for allocate, arguments in ((real.zeros, (4, np.uint64)), (real.upload, (np.zeros(4),))):
+    monkeypatch.setattr(cupy, "empty", full)
+    monkeypatch.setattr(cupy.cuda, "Device", nullcontext)
+    full_device: Any = real.Device(1)
+    for allocate, arguments in ((full_device.zeros, (4, np.uint64)), (full_device.upload, (np.zeros(4),))):
         with pytest.raises(ResourceError, match="ZENSERVE_BACKEND") as refusal:
             allocate(*arguments)
         assert refusal.value.code == "resource.gpu_memory"
+
+
+def test_a_device_that_is_not_there_is_told() -> None:
+    assert missing() is None
+    assert missing(1000) is not None
+
+
+@pytest.mark.skipif(missing(1) is not None, reason="there is one device alone")
+def test_devices_have_their_own_memory() -> None:
+    """Large enough to go by the stages of the host, which each device reads."""
+    others = Device(1)
+    host = np.arange(2 * MIB, dtype=np.uint64)
+    here, there = device.upload(host), others.upload(host[::-1].copy())
+    others.fill(there[:MIB], 7)
+    np.testing.assert_array_equal(device.download(here), host)
+    assert (others.download(there)[:MIB] == 7).all()
+    assert others.download(there)[-1] == 0
+    with others.stream():
+        np.testing.assert_array_equal(device.download(here), host)
+        others.copy(host, there)
+        np.testing.assert_array_equal(others.download(there), host)

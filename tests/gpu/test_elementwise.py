@@ -10,13 +10,19 @@ import pytest
 
 import gpu.elementwise as e
 import kernels
-from gpu import device, scan
+from gpu import scan
 from kernels import WordArray
+from tests.gpu.known import device
 from tests.kernels.strategies import P, R, edge_values
 from tests.kernels.test_group import outside_subgroup
 
-FIELDS = {"fr": (e.fr, kernels.fr), "fp": (e.fp, kernels.fp), "fp2": (e.fp2, kernels.fp2)}
-GROUPS = {"g1": (e.g1, kernels.g1), "g2": (e.g2, kernels.g2)}
+SCALARS = e.ScalarField(device)
+FIELDS = {
+    "fr": (SCALARS, kernels.fr),
+    "fp": (e.Field(device, "Fp"), kernels.fp),
+    "fp2": (e.Field(device, "Fp2"), kernels.fp2),
+}
+GROUPS = {"g1": (e.Group(device, "Fp"), kernels.g1), "g2": (e.Group(device, "Fp2"), kernels.g2)}
 
 
 def elements(name: str, count: int) -> WordArray:
@@ -87,14 +93,14 @@ def test_prefix_products(name: str, size: int, monkeypatch: pytest.MonkeyPatch) 
 def test_integers_become_scalars(size: int) -> None:
     values = np.array([(-1) ** i * (i << i % 50) for i in range(size)], dtype=np.int64)
     values[:3] = [-(2**63), 2**63 - 1, -1][:size]
-    out = device.download(e.fr.from_int64(device.upload(values)))
+    out = device.download(SCALARS.from_int64(device.upload(values)))
     np.testing.assert_array_equal(out, kernels.fr.from_int64(values))
 
 
 @pytest.mark.parametrize("count", [0, 1, 33, 2000])
 def test_powers_of_a_ratio(count: int) -> None:
     first, ratio = kernels.fr.from_ints([R - 5, 1234567 << 200])
-    out = e.fr.powers(device.upload(first), device.upload(ratio), count)
+    out = SCALARS.powers(device.upload(first), device.upload(ratio), count)
     np.testing.assert_array_equal(device.download(out), kernels.fr.powers(ratio, count, first))
 
 
@@ -102,7 +108,7 @@ def test_powers_of_a_ratio(count: int) -> None:
 def test_starts_are_sums_of_the_counts_before(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "_BLOCKS", 3)
     counts = np.random.default_rng(size).integers(0, 1 << 32, size, dtype=np.uint32)
-    starts = device.download(scan.starts_of(device.upload(counts)))
+    starts = device.download(scan.starts_of(device, device.upload(counts)))
     np.testing.assert_array_equal(starts, np.concatenate([[0], counts.cumsum(dtype=np.uint32)]))
 
 
@@ -164,4 +170,4 @@ def test_operands_that_do_not_pair_up_are_refused() -> None:
     """One element is uint64[4] alone: as an array of one it would be read beyond its end."""
     a, b = (device.zeros((count, 4), np.uint64) for count in (5, 1))
     with pytest.raises(ValueError, match="do not pair up"):
-        e.fr.add(a, b)
+        SCALARS.add(a, b)

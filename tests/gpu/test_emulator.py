@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.gpu.emulator import device, modules
+from tests.gpu.emulator import modules
+from tests.gpu.emulator.device import Device
 
-MODULE = modules.compiled(Path(modules.__file__).with_name("builtins.cu"))
+device = Device()
+MODULE = modules.compiled(device, Path(modules.__file__).with_name("builtins.cu"))
 LANES = np.arange(32)
 
 
@@ -168,4 +170,4 @@ def test_errors_of_the_compiler_are_shown(tmp_path: Path) -> None:
     source = tmp_path / "wrong.cu"
     source.write_text('extern "C" __global__ void f(int* p) { *p = undeclared; }')
     with pytest.raises(modules.CompileError, match="undeclared"):
-        modules.compiled(source)
+        modules.compiled(device, source)

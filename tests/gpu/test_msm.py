@@ -10,12 +10,11 @@ import pytest
 from numpy.typing import DTypeLike
 
 import kernels
-from gpu import device
 from gpu.device import Array
 from gpu.msm import Bases, Plan, msm, plan
 from kernels import Group, WordArray
 from tests.gpu.emulator.place import EMULATED
-from tests.gpu.known import LOGARITHMS, affine, known_points, multiples
+from tests.gpu.known import LOGARITHMS, affine, device, known_points, multiples
 from tests.kernels.strategies import KINDS, R, edge_values
 from zenerrors import ResourceError
 
@@ -28,6 +27,10 @@ def group(request: pytest.FixtureRequest) -> Group:
 
 def layout(group: Group, count: int, width: int, sets: int = 1, levels: int = 0) -> Plan:
     return Plan(count, 8 * int(np.prod(group.shape)), width, sets, levels)
+
+
+def bases_of(points: WordArray, layout: Plan | None = None) -> Bases:
+    return Bases(device, device.upload(points), layout)
 
 
 def on_device(values: list[int]) -> Array:
@@ -46,7 +49,7 @@ def weighted(logarithms: list[int], values: list[int]) -> int:
 def check(group: Group, kind: str, count: int, levels: int) -> None:
     rng = random.Random(kind)
     values = [KINDS[kind](rng) for _ in range(count)]
-    bases = Bases(device.upload(known_points(group)[:count]), layout(group, count, 7, levels=levels))
+    bases = bases_of(known_points(group)[:count], layout(group, count, 7, levels=levels))
     expected = multiples(group, [weighted(LOGARITHMS[:count], values)])[0]
     np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
 
@@ -70,7 +73,9 @@ def test_any_count(group: Group, count: int, levels: int) -> None:
 def test_any_width_and_any_rows_of_multiples(width: int, sets: int) -> None:
     values = edge_values(R) + [R - (1 << shift) for shift in range(0, 254, 13)]
     count, sets = len(values), min(sets, layout(kernels.g1, 1, width).windows)
-    bases = Bases(device.upload(known_points(kernels.g1)[:count]), layout(kernels.g1, count, width, sets))
+    bases = Bases(
+        device, device.upload(known_points(kernels.g1)[:count]), layout(kernels.g1, count, width, sets)
+    )
     expected = multiples(kernels.g1, [weighted(LOGARITHMS[:count], values)])[0]
     np.testing.assert_array_equal(result(kernels.g1, bases, on_device(values)), expected)
 
@@ -83,7 +88,9 @@ def test_many_points_that_are_few(group: Group, factors: list[int], kind: str, l
     rng = random.Random(kind)
     chosen = [factors[rng.randrange(len(factors))] for _ in range(100)]
     values = [KINDS[kind](rng) for _ in chosen]
-    bases = Bases(device.upload(multiples(group, chosen)), layout(group, len(chosen), 6, levels=levels))
+    bases = Bases(
+        device, device.upload(multiples(group, chosen)), layout(group, len(chosen), 6, levels=levels)
+    )
     expected = multiples(group, [weighted(chosen, values)])[0]
     np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
 
@@ -93,19 +100,19 @@ def test_scalars_by_index() -> None:
     rng = random.Random(3)
     witness = [rng.randrange(R) for _ in range(50)]
     indices = np.array([rng.randrange(len(witness)) for _ in range(200)], dtype=np.uint32)
-    bases = Bases(device.upload(known_points(kernels.g1)[:200]), layout(kernels.g1, 200, 6))
+    bases = bases_of(known_points(kernels.g1)[:200], layout(kernels.g1, 200, 6))
     expected = multiples(kernels.g1, [weighted(LOGARITHMS[:200], [witness[i] for i in indices])])[0]
     actual = result(kernels.g1, bases, on_device(witness), device.upload(indices))
     np.testing.assert_array_equal(actual, expected)
 
 
 def test_nothing_is_infinity(group: Group) -> None:
-    bases = Bases(device.upload(known_points(group)[:0]))
+    bases = bases_of(known_points(group)[:0])
     assert not result(group, bases, on_device([])).any()
 
 
 def test_bases_and_scalars_must_pair_up(group: Group) -> None:
-    bases = Bases(device.upload(known_points(group)[:3]))
+    bases = bases_of(known_points(group)[:3])
     with pytest.raises(ValueError, match="3 bases and 2 scalars do not pair up"):
         msm(bases, on_device([1, 2]))
     with pytest.raises(ValueError, match="3 bases and 4 scalars do not pair up"):
@@ -117,18 +124,18 @@ def test_bases_and_scalars_must_pair_up(group: Group) -> None:
 )
 def test_too_many_bases_are_refused(layout: Plan) -> None:
     with pytest.raises(ValueError, match=f"{layout.count} bases are too many"):
-        Bases(device.upload(known_points(kernels.g1)[:9]), layout)
+        bases_of(known_points(kernels.g1)[:9], layout)
 
 
 def test_bases_must_be_points() -> None:
     with pytest.raises(ValueError, match="bases must be points"):
-        Bases(device.zeros((3, 4), np.uint64))
+        Bases(device, device.zeros((3, 4), np.uint64))
 
 
 def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "free_bytes", lambda: 1000)
     with pytest.raises(ResourceError) as refusal:
-        Bases(device.upload(known_points(kernels.g1)[:3]))
+        bases_of(known_points(kernels.g1)[:3])
     assert refusal.value.code == "resource.gpu_memory"
 
 
@@ -152,7 +159,9 @@ def test_scratch_memory_is_what_the_plan_says(
         return array
 
     values = [random.Random(i).randrange(R) for i in range(count)]
-    bases = Bases(device.upload(known_points(group)[:count]), layout(group, count, width, levels=levels))
+    bases = Bases(
+        device, device.upload(known_points(group)[:count]), layout(group, count, width, levels=levels)
+    )
     scalars = on_device(values)
     monkeypatch.setattr(device, "empty", empty)
     msm(bases, scalars)
@@ -162,7 +171,9 @@ def test_scratch_memory_is_what_the_plan_says(
 @pytest.mark.parametrize("levels", [0, 2])
 def test_digits_are_cleared(levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """They tell the scalars."""
-    bases = Bases(device.upload(known_points(kernels.g1)[:50]), layout(kernels.g1, 50, 8, levels=levels))
+    bases = Bases(
+        device, device.upload(known_points(kernels.g1)[:50]), layout(kernels.g1, 50, 8, levels=levels)
+    )
     scalars, secret, allocate = on_device(LOGARITHMS[:50]), [], device.empty
 
     def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
@@ -189,7 +200,7 @@ def test_plans_keep_to_their_budget() -> None:
         assert bounded.microseconds(count) >= free.microseconds(count)
     with pytest.raises(ValueError, match="budget_bytes must be 6291456 at least"):
         plan(count, 96, budget_bytes=96 * count - 1)
-    bases = Bases(device.upload(known_points(kernels.g1)[:10]), plan(10, 96, budget_bytes=5000))
+    bases = bases_of(known_points(kernels.g1)[:10], plan(10, 96, budget_bytes=5000))
     assert bases.table.nbytes == bases.plan.table_bytes <= 5000
 
 

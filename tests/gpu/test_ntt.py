@@ -8,9 +8,10 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from gpu import device, modules, ntt
+from gpu import modules, ntt
 from kernels import Kernels
 from tests.gpu.emulator.place import EMULATED
+from tests.gpu.known import device
 from tests.kernels.strategies import R
 
 
@@ -30,7 +31,7 @@ def random_elements(seed: int, *shape: int) -> np.ndarray[Any, np.dtype[np.uint6
 
 
 def test_evaluations_by_horners_rule(k: Kernels) -> None:
-    domain, rng = ntt.Domain(4), random.Random(4)
+    domain, rng = ntt.Domain(device, 4), random.Random(4)
     coefficients, shift = [rng.randrange(R) for _ in range(16)], rng.randrange(2, R)
     omega = k.fr.to_ints(domain.omega)[0]
     values = device.upload(k.fr.from_ints(coefficients))
@@ -44,7 +45,7 @@ def test_evaluations_by_horners_rule(k: Kernels) -> None:
 @pytest.mark.parametrize("with_coset", [False, True])
 @pytest.mark.parametrize("order", get_args(ntt.Order))
 def test_every_order_equals_the_cpu(k: Kernels, log_size: int, with_coset: bool, order: ntt.Order) -> None:
-    reference, domain = k.domain(log_size), ntt.Domain(log_size)
+    reference, domain = k.domain(log_size), ntt.Domain(device, log_size)
     np.testing.assert_array_equal(domain.omega, reference.omega)
     coset = k.fr.from_ints([7])[0] if with_coset else None
     for transform in ("ntt", "intt"):
@@ -57,7 +58,7 @@ def test_every_order_equals_the_cpu(k: Kernels, log_size: int, with_coset: bool,
 
 @pytest.mark.parametrize("log_size", [0, 2, 10, 12])
 def test_batches_are_transformed_row_by_row(k: Kernels, log_size: int) -> None:
-    reference, domain = k.domain(log_size), ntt.Domain(log_size)
+    reference, domain = k.domain(log_size), ntt.Domain(device, log_size)
     start = random_elements(log_size, 2, 3, domain.size)
     values = device.upload(start)
     domain.ntt(values, order="to_bit_reversed")
@@ -77,7 +78,7 @@ def test_batches_are_transformed_row_by_row(k: Kernels, log_size: int) -> None:
 def test_three_passes(k: Kernels) -> None:
     log_size = ntt.TILE_LOG + 9
     assert len(ntt.passes(log_size)) == 3
-    reference, domain = k.domain(log_size), ntt.Domain(log_size)
+    reference, domain = k.domain(log_size), ntt.Domain(device, log_size)
     start = random_elements(1, domain.size)
     values, expected = device.upload(start), start.copy()
     domain.ntt(values, order="to_bit_reversed")
@@ -100,7 +101,7 @@ def test_passes_make_every_layer_once_on_tiles_that_fit(log_size: int) -> None:
 
 @pytest.mark.parametrize("log_size", [0, 1, 4, 10, 11, 15, 17])
 def test_the_quotient_equals_the_cpus(k: Kernels, log_size: int) -> None:
-    reference, domain = k.domain(log_size), ntt.Domain(log_size)
+    reference, domain = k.domain(log_size), ntt.Domain(device, log_size)
     expected = [random_elements(seed, domain.size) for seed in range(3)]
     values = [device.upload(each) for each in expected]
     reference.quotient(*expected, threads=2)
@@ -109,7 +110,7 @@ def test_the_quotient_equals_the_cpus(k: Kernels, log_size: int) -> None:
 
 
 def test_quotients_of_a_batch(k: Kernels) -> None:
-    reference, domain = k.domain(11), ntt.Domain(11)
+    reference, domain = k.domain(11), ntt.Domain(device, 11)
     expected = [random_elements(seed, 2, domain.size) for seed in range(3)]
     values = [device.upload(each) for each in expected]
     for a, b, c in zip(*expected, strict=True):
@@ -120,8 +121,8 @@ def test_quotients_of_a_batch(k: Kernels) -> None:
 
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="log_size must be from 0 to 27, not 28"):
-        ntt.Domain(28)
-    domain = ntt.Domain(3)
+        ntt.Domain(device, 28)
+    domain = ntt.Domain(device, 3)
     with pytest.raises(ValueError, match=r"uint64\[..., 8, 4\], not uint64\(4, 4\)"):
         domain.ntt(device.empty((4, 4), np.uint64), order="to_bit_reversed")
     with pytest.raises(ValueError, match="not int64"):
@@ -148,7 +149,7 @@ def test_tables_are_there_before_another_stream_can_use_them(monkeypatch: pytest
 
     monkeypatch.setattr(modules.Module, "launch", remember)
     monkeypatch.setattr(device, "synchronize", lambda: done.append("wait"))
-    domain = ntt.Domain(3)
+    domain = ntt.Domain(device, 3)
     assert done[-2:] == ["extend_powers", "wait"]
     domain.quotient(*(device.zeros((8, 4), np.uint64) for _ in range(3)))
     last = len(done) - done[::-1].index("extend_powers")

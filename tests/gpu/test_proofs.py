@@ -13,10 +13,15 @@ import numpy as np
 import pytest
 
 from bench.synthetic import random_statement, random_witness
+from gpu.device import Stream, missing
 from kernels import FrArray, fr
-from prover import groth16
+from prover import backends, groth16
+from prover.backends import gpu
 from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
-from prover.groth16 import Answer, CommitmentKey, Opening, Proof, ProvingKey, backends, proving
+from prover.groth16 import Answer, CommitmentKey, Opening, Proof, ProvingKey, proving
+from prover.groth16.sessions import resident
+from prover.groth16.sessions.gpu import ResidentKeys, resident_keys
+from prover.groth16.sessions.resident import PROOFS_AT_ONCE
 from tests.gpu.emulator.place import EMULATED
 from tests.prover import verifiers
 from tests.prover.segments import TRAPDOOR, setup_with
@@ -95,7 +100,7 @@ CASES = (cubic, committed, idle, network, bare)
 def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Chooses the backend, and starts the randomness of proofs again."""
     if EMULATED:
-        monkeypatch.setattr(backends, "_missing_gpu", lambda: None)
+        monkeypatch.setattr(backends, "_missing_gpu", missing)
 
     def choose(name: str) -> None:
         monkeypatch.setenv(backends.VARIABLE, name)
@@ -107,23 +112,27 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return choose
 
 
+def keys() -> ResidentKeys:
+    return resident_keys(0)
+
+
 @pytest.mark.parametrize("make", CASES)
 def test_keys_and_proofs_are_those_of_the_processor(
     make: Callable[[], Case], use: Callable[[str], None]
 ) -> None:
-    case, keys, proofs = make(), [], []
+    case, made, proofs = make(), [], []
     for name in ("cpu", "gpu"):
         use(name)
-        keys.append(case.setup())
-        proofs.append(case.prove(keys[-1]))
+        made.append(case.setup())
+        proofs.append(case.prove(made[-1]))
     for field in fields(ProvingKey)[1:]:
-        own, other = (getattr(key, field.name) for key in keys)
+        own, other = (getattr(key, field.name) for key in made)
         np.testing.assert_array_equal(own, other, err_msg=field.name)
-    assert keys[0].verifying_key == keys[1].verifying_key
+    assert made[0].verifying_key == made[1].verifying_key
     assert proofs[0].to_bytes() == proofs[1].to_bytes()
     public = fr.to_ints(case.z[1 : 1 + case.statement.public])
     outside = [opening.commitment for opening in case.openings]
-    assert verifiers.verify(keys[1].verifying_key, public, proofs[1], outside).valid
+    assert verifiers.verify(made[1].verifying_key, public, proofs[1], outside).valid
 
 
 def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) -> None:
@@ -142,8 +151,6 @@ def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) ->
 
 
 def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], None]) -> None:
-    from prover.groth16.backends.gpu import GPU
-
     case = cubic()
     use("cpu")
     key = case.setup()
@@ -153,9 +160,9 @@ def test_a_key_stays_on_the_device_as_long_as_it_is_held(use: Callable[[str], No
         proof = groth16.prove(key, case.statement, case.z, progress=lambda stage, _: stages.append(stage))
         assert verifiers.verify(key.verifying_key, CUBIC_Z[1:3], proof).valid
     assert stages.count("load key") == 1
-    held = len(GPU.residents)
+    held = len(keys().keys)
     del key
-    assert len(GPU.residents) == held - 1
+    assert len(keys().keys) == held - 1
 
 
 def _remembering(allocate: Callable[..., Any], arrays: list[Any]) -> Callable[..., Any]:
@@ -182,8 +189,7 @@ def long_row() -> Case:
 def test_the_witness_is_erased_on_the_device(
     make: Callable[[], Case], use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpu import device
-
+    device = gpu.backend(0).device
     case = make()
     use("cpu")
     key = case.setup()
@@ -200,12 +206,12 @@ def test_the_witness_is_erased_on_the_device(
 
 def test_backends_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     case = cubic()
-    monkeypatch.setattr(backends, "_missing_gpu", lambda: "no driver")
-    for value, code in (("cuda", "resource.backend"), ("gpu", "resource.no_gpu")):
+    monkeypatch.setattr(backends, "_missing_gpu", lambda _: "no driver")
+    for value, code in (("cuda", "backend"), ("gpu:x", "backend"), ("gpu", "no_gpu"), ("gpu:9", "no_gpu")):
         monkeypatch.setenv(backends.VARIABLE, value)
         with pytest.raises(ResourceError) as refusal:
             case.setup()
-        assert refusal.value.code == code
+        assert refusal.value.code == f"resource.{code}"
         assert backends.VARIABLE in refusal.value.message
     monkeypatch.setenv(backends.VARIABLE, "auto")
     assert backends.chosen().name == "cpu"
@@ -215,14 +221,11 @@ def test_keys_make_do_with_the_memory_there_is(
     use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few multiples, none, the points streamed in pieces, and a clear error without room for the rows."""
-    from gpu import device
-    from prover.groth16.backends import gpu, resident
-
-    case = network()
+    case, device = network(), gpu.backend(0).device
     use("cpu")
     key = case.setup()
     expected = case.prove(key).to_bytes()
-    parts = resident.Resident(key, case.statement)
+    parts = resident.ResidentKey(device, key, case.statement)
     points = sum(part.least_bytes for part in parts.sums)
     others = parts.wanted_bytes - parts.table_bytes
     monkeypatch.setattr(resident, "_PIECE", 32)
@@ -230,17 +233,33 @@ def test_keys_make_do_with_the_memory_there_is(
     for tables in (parts.table_bytes, (points + parts.table_bytes) // 2, points, 0):
         free = others + tables
         use("gpu")
-        gpu.GPU.residents.clear()
+        keys().keys.clear()
         monkeypatch.setattr(device, "free_bytes", lambda free=free: free)
         assert case.prove(key).to_bytes() == expected
-        allocated.append(sum(part.table_bytes for part in gpu.GPU.residents[key].sums))
+        allocated.append(sum(part.table_bytes for part in keys().keys[key].sums))
     assert allocated == sorted(allocated, reverse=True)
     assert allocated[0] > allocated[1] > allocated[2] > allocated[3] == 0
-    gpu.GPU.residents.clear()
+    keys().keys.clear()
     monkeypatch.setattr(device, "free_bytes", lambda: 1000)
     with pytest.raises(ResourceError, match="GPU memory") as refusal:
         case.prove(key)
     assert refusal.value.code == "resource.gpu_memory"
+
+
+@pytest.mark.skipif(missing(1) is not None, reason="there is one device alone")
+def test_two_devices_prove_side_by_side(use: Callable[[str], None]) -> None:
+    """The key made on one, and a proof on the other while a session of the first is open."""
+    case = committed()
+    use("cpu")
+    expected = case.prove(case.setup())
+    use("gpu:1")
+    key = case.setup()
+    with keys().begin(key, case.statement, case.z, 1, lambda *_: None) as session:
+        proof = case.prove(key)
+        session.committed(0)
+    assert key in keys().keys
+    assert key in resident_keys(1).keys
+    assert proof.to_bytes() == expected.to_bytes()
 
 
 def test_two_threads_prove_at_once(use: Callable[[str], None]) -> None:
@@ -264,35 +283,28 @@ class Stubborn:
 def test_streams_come_back_whatever_fails(
     use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpu import device
-    from prover.groth16.backends.gpu import GPU
-    from prover.groth16.backends.resident import PROOFS_AT_ONCE
-
     use("cpu")
     case = cubic()
-    session = GPU.prove(case.setup(), case.statement, case.z, 1, lambda *_: None)
+    session = keys().begin(case.setup(), case.statement, case.z, 1, lambda *_: None)
     left: list[object] = []
-    monkeypatch.setattr(device.Stream, "__exit__", lambda *_: left.append(None))
+    monkeypatch.setattr(Stream, "__exit__", lambda *_: left.append(None))
     with pytest.raises(MemoryError), session as entered:
         entered._secret(Stubborn())  # type: ignore[type-var]
-    monkeypatch.setattr(device, "empty", lambda *_: Stubborn().fill(0))
+    monkeypatch.setattr(gpu.backend(0).device, "empty", lambda *_: Stubborn().fill(0))
     with pytest.raises(MemoryError):
         session.__enter__()
     assert len(left) == 2
-    assert GPU._streams.qsize() == PROOFS_AT_ONCE
+    assert keys()._streams.qsize() == PROOFS_AT_ONCE
 
 
 def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[str], None]) -> None:
-    from prover.groth16.backends.gpu import GPU
-    from prover.groth16.backends.resident import PROOFS_AT_ONCE
-
     case = cubic()
     use("cpu")
     key = case.setup()
     use("gpu")
     with ThreadPoolExecutor(1) as pool, ExitStack() as others:
         for _ in range(PROOFS_AT_ONCE):
-            others.enter_context(GPU.prove(key, case.statement, case.z, 1, lambda *_: None))
+            others.enter_context(keys().begin(key, case.statement, case.z, 1, lambda *_: None))
         waiting = pool.submit(case.prove, key)
         with pytest.raises(TimeoutError):
             waiting.result(timeout=0.3)
@@ -303,19 +315,16 @@ def test_proofs_wait_where_there_is_no_memory_for_more_at_once(use: Callable[[st
 def test_keys_make_room_once_their_proofs_are_done(
     use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prover.groth16.backends import resident
-    from prover.groth16.backends.gpu import GPU
-
     case, other = cubic(), idle()
     use("cpu")
     key, next_key = case.setup(), other.setup()
     use("gpu")
     with ThreadPoolExecutor(1) as pool:
-        with GPU.prove(key, case.statement, case.z, 1, lambda *_: None):
-            monkeypatch.setattr(resident.Resident, "wanted_bytes", 1 << 60)
+        with keys().begin(key, case.statement, case.z, 1, lambda *_: None):
+            monkeypatch.setattr(resident.ResidentKey, "wanted_bytes", 1 << 60)
             waiting = pool.submit(other.prove, next_key)
             with pytest.raises(TimeoutError):
                 waiting.result(timeout=0.5)
-            assert key in GPU.residents
+            assert key in keys().keys
         waiting.result(timeout=60)
-    assert list(GPU.residents) == [next_key]
+    assert list(keys().keys) == [next_key]

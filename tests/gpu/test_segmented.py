@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import kernels
-from gpu import device, points
+from gpu import points
 from gpu.msm import bucket_kernels
 from gpu.segmented import add_carries
 from kernels import Group
-from tests.gpu.known import LOGARITHMS, known_points, multiples
+from tests.gpu.known import LOGARITHMS, device, known_points, multiples
 
 LENGTHS = {
     "nothing at all": [0, 0, 0],
@@ -43,13 +43,13 @@ def test_sums_of_segments(group: Group, lengths: list[int], workers: int) -> Non
     table = device.upload(known_points(group))
     entries = np.array([i | sign << 31 for i, sign in zip(chosen, turned, strict=True)], dtype=np.uint32)
     sums = device.zeros((len(lengths), 4, *group.shape[1:]), np.uint64)
-    carries, segments = points.empty_sums(workers, table), device.empty(workers, np.uint32)
-    module = bucket_kernels(points.field_of(group.shape, "table"))
+    carries, segments = points.empty_sums(device, workers, table), device.empty(workers, np.uint32)
+    module = bucket_kernels(device, points.field_of(group.shape, "table"))
     counts = np.uint32(len(lengths)), np.uint32(workers)
     arguments = table, device.upload(entries), device.upload(starts), *counts, sums, carries, segments
     module.launch("sum_buckets", -(-workers // 128), 128, *arguments)
     add_carries(module, "add_carries", carries, segments, sums, 4)
 
     out = device.empty((len(lengths), *group.shape), np.uint64)
-    points.to_affine(sums, out)
+    points.to_affine(device, sums, out)
     np.testing.assert_array_equal(device.download(out), multiples(group, expected))

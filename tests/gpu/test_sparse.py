@@ -7,8 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 import kernels
-from gpu import device, sparse
+from gpu import sparse
 from kernels import FrArray, fr
+from tests.gpu.known import device
 from tests.kernels.strategies import R
 
 Csr = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
@@ -47,7 +48,7 @@ def test_products_with_vectors(lengths: list[int], columns: int, monkeypatch: py
     monkeypatch.setattr(sparse, "_WORKERS", 200)
     csr = matrix(lengths, columns)
     z, y = values(columns), values(len(lengths))
-    ours, out = sparse.Matrix(*csr), device.empty((len(lengths), 4), np.uint64)
+    ours, out = sparse.Matrix(device, *csr), device.empty((len(lengths), 4), np.uint64)
     ours.multiply(device.upload(z), out)
     np.testing.assert_array_equal(device.download(out), kernels.csr_multiply(*csr, z))
 
@@ -65,14 +66,14 @@ def test_shares_of_almost_all_entries_that_there_can_be() -> None:
     carries, rows = device.empty((launched, 4), np.uint64), device.empty(launched, np.uint32)
     parts = [device.upload(offsets), *(device.upload(each) for each in (zeros, zeros, one, one))]
     numbers = np.uint32(count), np.uint32(2**32 - 10)
-    sparse._module().launch("multiply_shares", 1, launched, *parts, *numbers, out, carries, rows)
+    sparse._module(device).launch("multiply_shares", 1, launched, *parts, *numbers, out, carries, rows)
     assert fr.to_ints(device.download(out)) == [1] * launched + [0] * (count - launched)
 
 
 def test_products_go_to_a_part_of_an_array() -> None:
     csr = matrix([2, 0, 4], 5)
     z, out = values(5), device.zeros((8, 4), np.uint64)
-    ours = sparse.Matrix(*csr)
+    ours = sparse.Matrix(device, *csr)
     ours.multiply(device.upload(z), out[2 : 2 + ours.rows])
     expected = np.zeros((8, 4), np.uint64)
     expected[2:5] = kernels.csr_multiply(*csr, z)
@@ -87,7 +88,7 @@ def test_the_first_unsatisfied_row_is_found_wherever_it_is(
     a, b = fr.from_int64(np.arange(size)), fr.from_ints([R - 3] * size)
     c = fr.mul(a, b)
     x, y = device.upload(a), device.upload(b)
-    assert sparse.first_unsatisfied(x, y, device.upload(c)) is None
+    assert sparse.first_unsatisfied(device, x, y, device.upload(c)) is None
     for row in sorted({size - 1, size // 2, 0} & set(range(size)), reverse=True):
         c[row] = fr.add(c[row], fr.from_ints([1])[0])
-        assert sparse.first_unsatisfied(x, y, device.upload(c)) == row
+        assert sparse.first_unsatisfied(device, x, y, device.upload(c)) == row

@@ -30,6 +30,7 @@ from service.scheduler.reaper import Reaper
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
+from service.worker.abilities import Abilities
 from tests.service.conftest import open_runtime
 from tests.service.support import heart, serving, until
 from zenerrors import RequestError
@@ -216,3 +217,13 @@ def _imported(file: Path) -> Iterator[str]:
             top = (name or "").partition(".")[0]
             if top not in sys.stdlib_module_names and not (ROOT / top).exists() and top != "zenerrors":
                 yield top
+
+
+def test_a_worker_shows_the_card_that_it_proves_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text('#!/bin/sh\n[ "$1" = --id=0000:41:00.0 ] && echo H200, 1, 2, 30\n')
+    tool.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    shown = Abilities(["gpu"], "gpu", 1, None, bus="0000:41:00.0").columns()["devices"]
+    assert shown == [{"name": "H200", "memory_used": 1 << 20, "memory_total": 2 << 20, "busy": 30}]
+    assert Abilities(["cpu"], "cpu", 1, None).columns()["devices"] is None

@@ -1,4 +1,4 @@
-"""The twin of gpu.device where there is no device: its arrays lie in the host's memory."""
+"""The twin of gpu.device where there is no device: arrays of two emulated ones lie in the host's memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ctypes
 import math
 import mmap
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,31 @@ from numpy.typing import DTypeLike, NDArray
 
 from zenerrors import ResourceError
 
+COUNT = 2
+"""Devices, which must not take each other's arrays."""
+
 PATTERN = 0xA5
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PROT_NONE = 0
 
 
+_CURRENT = local()
+
+
 class Array(np.ndarray[Any, Any]):
-    """Sliced and reshaped as numpy's, but computed with only by kernels, as arrays on a device are."""
+    """Sliced and reshaped as numpy's, but computed with only by kernels, as arrays on a device are.
+
+    ``fill`` asks for the device to be current, as CuPy's does.
+    """
+
+    index: int
+
+    def __array_finalize__(self, made_of: Any) -> None:
+        self.index = getattr(made_of, "index", -1)
+
+    def fill(self, value: Any) -> None:
+        assert getattr(_CURRENT, "index", 0) == self.index, "another device is current"
+        super().fill(value)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *_: Any, **__: Any) -> Any:
         raise TypeError(f"numpy's {ufunc.__name__} of an array on the device")
@@ -30,84 +49,108 @@ class Array(np.ndarray[Any, Any]):
         raise TypeError(f"numpy's {func.__name__} of an array on the device")
 
 
-def missing() -> str | None:
-    return None
+def missing(index: int = 0) -> str | None:
+    return None if index < COUNT else f"{COUNT} are emulated"
 
 
-def name() -> str:
-    return "emulated"
+class Device:
+    def __init__(self, index: int = 0) -> None:
+        self.index = index
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        before = getattr(_CURRENT, "index", 0)
+        _CURRENT.index = self.index
+        try:
+            yield
+        finally:
+            _CURRENT.index = before
+
+    def stream(self) -> Stream:
+        return Stream(self)
+
+    def name(self) -> str:
+        return "emulated"
+
+    def bus(self) -> str:
+        return f"0000:{self.index:02x}:00.0"
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        """Filled with a pattern, and followed by a page that nobody may touch."""
+        shape = (shape,) if isinstance(shape, int) else shape
+        dtype = np.dtype(dtype)
+        size = math.prod(shape) * dtype.itemsize
+        aligned = -(-size // 16) * 16  # kernels load 16 bytes at a time
+        pages = -(-aligned // mmap.PAGESIZE) * mmap.PAGESIZE
+        memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
+        words = np.frombuffer(memory, dtype=np.uint8)
+        words[:pages] = PATTERN
+        address = words.ctypes.data + pages
+        if _LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), _PROT_NONE):
+            raise OSError(ctypes.get_errno(), "mprotect")
+        start = pages - aligned
+        array = words[start : start + size].view(dtype).reshape(shape).view(Array)
+        array.index = self.index
+        return array
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+        array = self.empty(shape, dtype)
+        self.fill(array, 0)
+        return array
+
+    def fill(self, array: Array, value: int) -> None:
+        with self.current():
+            array.fill(value)
+
+    def upload(self, host: NDArray[Any]) -> Array:
+        array = self.empty(host.shape, host.dtype)
+        array[...] = host
+        return array
+
+    def download(self, array: Array) -> NDArray[Any]:
+        assert array.index == self.index
+        return array.view(np.ndarray).copy()
+
+    def copy(self, source: Array | NDArray[Any], target: Array) -> None:
+        assert source.shape == target.shape
+        assert source.dtype == target.dtype
+        assert target.index == self.index == getattr(source, "index", self.index)
+        target[...] = source
+
+    def synchronize(self) -> None:
+        pass
+
+    def milliseconds(self, call: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        call()
+        return 1000 * (time.perf_counter() - start)
+
+    def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
+        return lambda: (call(), None)[1]
+
+    def held_bytes(self) -> int:
+        return 0
+
+    def release(self) -> None:
+        pass
+
+    def free_bytes(self) -> int:
+        return 8 << 30
+
+    def require(self, count: int, what: str) -> None:
+        if count > self.free_bytes():
+            raise ResourceError("resource.gpu_memory", f"{what} takes {count} bytes of GPU memory")
 
 
-def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-    """Filled with a pattern, and followed by a page that nobody may touch."""
-    shape = (shape,) if isinstance(shape, int) else shape
-    dtype = np.dtype(dtype)
-    size = math.prod(shape) * dtype.itemsize
-    aligned = -(-size // 16) * 16  # kernels load 16 bytes at a time
-    pages = -(-aligned // mmap.PAGESIZE) * mmap.PAGESIZE
-    memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
-    words = np.frombuffer(memory, dtype=np.uint8)
-    words[:pages] = PATTERN
-    address = words.ctypes.data + pages
-    if _LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), _PROT_NONE):
-        raise OSError(ctypes.get_errno(), "mprotect")
-    start = pages - aligned
-    return words[start : start + size].view(dtype).reshape(shape).view(Array)
-
-
-def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-    array = empty(shape, dtype)
-    array.fill(0)
-    return array
-
-
-def upload(host: NDArray[Any]) -> Array:
-    array = empty(host.shape, host.dtype)
-    array[...] = host
-    return array
-
-
-def download(array: Array) -> NDArray[Any]:
-    assert isinstance(array, Array)
-    return array.view(np.ndarray).copy()
-
-
-def copy(source: Array | NDArray[Any], target: Array) -> None:
-    assert source.shape == target.shape
-    assert source.dtype == target.dtype
-    target[...] = source
-
-
-class Stream(nullcontext[None]):
+class Stream:
     """Work is done when it is given."""
 
+    def __init__(self, device: Device) -> None:
+        self._device = device
 
-def synchronize() -> None:
-    pass
+    def __enter__(self) -> None:
+        self._current = self._device.current()
+        self._current.__enter__()
 
-
-def milliseconds(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return 1000 * (time.perf_counter() - start)
-
-
-def recorded(call: Callable[[], object]) -> Callable[[], None]:
-    return lambda: (call(), None)[1]
-
-
-def held_bytes() -> int:
-    return 0
-
-
-def release() -> None:
-    pass
-
-
-def free_bytes() -> int:
-    return 8 << 30
-
-
-def require(count: int, what: str) -> None:
-    if count > free_bytes():
-        raise ResourceError("resource.gpu_memory", f"{what} takes {count} bytes of GPU memory")
+    def __exit__(self, *exception: object) -> None:
+        self._current.__exit__(None, None, None)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.gpu.emulator.device import Array
+from tests.gpu.emulator.device import Array, Device
 from zenerrors import ZenError
 
 ROOT = Path(__file__).parents[3]
@@ -53,7 +53,8 @@ class LaunchError(Exception):
 
 
 class Module:
-    def __init__(self, library: Path) -> None:
+    def __init__(self, device: Device, library: Path) -> None:
+        self.device = device
         self._library = ctypes.CDLL(str(library))
         self._launch = self._library.zen_launch
         self._launch.restype = ctypes.c_char_p
@@ -64,39 +65,40 @@ class Module:
     ) -> None:
         blocks = (grid, 1) if isinstance(grid, int) else grid
         function = ctypes.cast(getattr(self._library, kernel), ctypes.c_void_p)
-        words = (ctypes.c_uint64 * len(arguments))(*map(_word, arguments))
+        words = (ctypes.c_uint64 * len(arguments))(*map(self._word, arguments))
         dimensions = [ctypes.c_uint(each) for each in (*blocks, threads)]
         with self._one_launch:
             error = self._launch(function, *dimensions, ctypes.c_size_t(shared_bytes), len(arguments), words)
         if error is not None:
             raise LaunchError(f"{kernel}: {error.decode()}")
 
-
-def _word(argument: Any) -> int:
-    if argument is None:
-        return 0
-    if isinstance(argument, Array) and argument.flags.c_contiguous:
-        return int(argument.ctypes.data)
-    if isinstance(argument, (np.int32, np.uint32)):
-        return int(argument) & 0xFFFFFFFF | UPPER_HALF
-    if isinstance(argument, (np.int64, np.uint64)):
-        return int(argument) & 0xFFFFFFFFFFFFFFFF
-    raise TypeError(f"kernels take arrays of the device, None and numpy's sized integers, not {argument!r}")
+    def _word(self, argument: Any) -> int:
+        if argument is None:
+            return 0
+        if isinstance(argument, Array) and argument.flags.c_contiguous:
+            if argument.index != self.device.index:
+                raise LaunchError(f"device {self.device.index} was given an array of {argument.index}")
+            return int(argument.ctypes.data)
+        if isinstance(argument, (np.int32, np.uint32)):
+            return int(argument) & 0xFFFFFFFF | UPPER_HALF
+        if isinstance(argument, (np.int64, np.uint64)):
+            return int(argument) & 0xFFFFFFFFFFFFFFFF
+        raise TypeError(f"kernels take arrays of the device, None and sized integers, not {argument!r}")
 
 
 Source = tuple[str, ...]
 
 
-def prepare(sources: Iterable[Source]) -> None:
+def prepare(device: Device, sources: Iterable[Source]) -> None:
     """Sources are compiled when they are loaded."""
 
 
 @cache
-def load(name: str, *defines: str) -> Module:
-    return compiled(SOURCES / f"{name}.cu", *defines)
+def load(device: Device, name: str, *defines: str) -> Module:
+    return compiled(device, SOURCES / f"{name}.cu", *defines)
 
 
-def compiled(source: Path, *defines: str) -> Module:
+def compiled(device: Device, source: Path, *defines: str) -> Module:
     """The kernels of any source, from the cache or newly compiled; one process compiles, others wait."""
     CACHE.mkdir(parents=True, exist_ok=True)
     variant = hashlib.sha256(repr((source, defines)).encode()).hexdigest()[:8]
@@ -107,7 +109,7 @@ def compiled(source: Path, *defines: str) -> Module:
             for outdated in CACHE.glob(f"{source.stem}-{variant}-*"):
                 outdated.unlink()
             _compile(source, defines, library)
-    return Module(library)
+    return Module(device, library)
 
 
 def _compile(source: Path, defines: tuple[str, ...], library: Path) -> None:

@@ -1,119 +1,80 @@
-"""Proofs and keys on a GPU: keys stay on the device, the witness goes in, sums come out."""
+"""The sums of a proof on a GPU: keys stay on the device, the witness goes in, sums come out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cache
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from base.progress import Progress
 from base.randomness import Secrets
-from gpu import device, modules, msm, ntt, points
-from gpu.device import Array
-from gpu.fixed_base import FixedBase, multiply_each
+from gpu.device import Array, Device, Stream
 from gpu.sparse import first_unsatisfied
 from kernels import Field, FrArray, Group, WordArray, fp, fp2, g1, g2
-from kernels import Progress as Fraction
+from prover.backends.gpu import backend
 from prover.constraint_system import ConstraintSystem
-from prover.groth16.backends.resident import PROOFS_AT_ONCE, Resident
 from prover.groth16.proving_key import ProvingKey
-
-_PIECE: Final = 1 << 20
-"""Points of a key that are made at a time, between reports of progress."""
+from prover.groth16.sessions.resident import PROOFS_AT_ONCE, ResidentKey
 
 
-class GpuBackend:
-    """``Backend`` on the current device, which has each key for as long as the caller.
+class ResidentKeys:
+    """Keys on one device, each for as long as the caller has it, and the sessions that use them.
 
     Threads may prove at once, with one key or several: what one waits for, another one computes. There is
-    memory for ``PROOFS_AT_ONCE``, each with a stream of its own; others wait until one is done. Made when a
-    GPU is first used, which compiles for some seconds what this machine has not compiled before.
+    memory for ``PROOFS_AT_ONCE``, each with a stream of its own; others wait until one is done.
     """
 
-    name = "gpu"
-
-    def __init__(self) -> None:
-        self.residents: WeakKeyDictionary[ProvingKey, Resident] = WeakKeyDictionary()
+    def __init__(self, device: Device) -> None:
+        self.keys: WeakKeyDictionary[ProvingKey, ResidentKey] = WeakKeyDictionary()
+        self._device = device
         self._loading = Lock()
-        self._streams: SimpleQueue[device.Stream] = SimpleQueue()
+        self._streams: SimpleQueue[Stream] = SimpleQueue()
         for _ in range(PROOFS_AT_ONCE):
-            self._streams.put(device.Stream())
-        both = map(points.source, ("Fp", "Fp2"))
-        modules.prepare([*msm.sources(), *both, ntt.source(), ("scan",), ("sparse",)])
+            self._streams.put(device.stream())
 
-    def prove(
+    def begin(
         self, key: ProvingKey, statement: ConstraintSystem, z: FrArray, threads: int, report: Progress
     ) -> GpuSession:
         resident = self.load(key, statement, threads, report)
-        return GpuSession(resident, self._streams, key, statement, z, report)
+        return GpuSession(self._device, resident, self._streams, key, statement, z, report)
 
-    def load(self, key: ProvingKey, statement: ConstraintSystem, threads: int, report: Progress) -> Resident:
-        """What ``prove`` needs on the device. Other keys make way where it would be slower beside them.
+    def load(
+        self, key: ProvingKey, statement: ConstraintSystem, threads: int, report: Progress
+    ) -> ResidentKey:
+        """What a session needs on the device. Other keys make way where it would be slower beside them.
 
         Raises ``ResourceError`` (``resource.gpu_memory``).
         """
         with self._loading:
-            if key not in self.residents:
+            if key not in self.keys:
                 report("load key", 0.0)
-                resident = Resident(key, statement)
-                if self.residents and resident.wanted_bytes > device.free_bytes():
+                resident = ResidentKey(self._device, key, statement)
+                if self.keys and resident.wanted_bytes > self._device.free_bytes():
                     self._make_room()
                 resident.settle(threads)
-                self.residents[key] = resident
-            return self.residents[key]
+                self.keys[key] = resident
+            return self.keys[key]
 
     def _make_room(self) -> None:
         """Give up all keys, once no proof is under way: until then it holds on to what it uses."""
         streams = [self._streams.get() for _ in range(PROOFS_AT_ONCE)]
-        self.residents.clear()
-        device.release()
+        self.keys.clear()
+        self._device.release()
         for stream in streams:
             self._streams.put(stream)
 
-    def fixed_base(
-        self, group: Group, scalars: FrArray, threads: int, progress: Fraction | None
-    ) -> WordArray:
-        base = FixedBase(device.upload(group.generator), len(scalars))
 
-        def multiply(piece: slice, out: WordArray) -> None:
-            with Secrets() as secret:
-                points = device.empty(out.shape, np.uint64)
-                base.multiply(secret(device.upload(scalars[piece])), points)
-                out[...] = device.download(points)
-
-        return _in_pieces(multiply, (len(scalars), *group.shape), progress)
-
-    def multiply(
-        self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Fraction | None
-    ) -> WordArray:
-        def multiply(piece: slice, out: WordArray) -> None:
-            with Secrets() as secret:
-                factor = secret(device.upload(scalar[None]))
-                out[...] = device.download(secret(multiply_each(device.upload(points[piece]), factor)))
-
-        return _in_pieces(multiply, points.shape, progress)
-
-
-def _in_pieces(
-    work: Callable[[slice, WordArray], None], shape: tuple[int, ...], progress: Fraction | None
-) -> WordArray:
-    """``work`` writes each slice of an array of this shape."""
-    out = np.empty(shape, dtype=np.uint64)
-    for start in range(0, len(out), _PIECE):
-        piece = slice(start, start + _PIECE)
-        work(piece, out[piece])
-        if progress is not None:
-            progress(min(start + _PIECE, len(out)) / len(out))
-    return out
-
-
-GPU: Final = GpuBackend()
+@cache
+def resident_keys(index: int) -> ResidentKeys:
+    """Those of this process on the device of this index."""
+    return ResidentKeys(backend(index).device)
 
 
 class GpuSession:
@@ -124,13 +85,15 @@ class GpuSession:
 
     def __init__(
         self,
-        resident: Resident,
-        streams: SimpleQueue[device.Stream],
+        device: Device,
+        resident: ResidentKey,
+        streams: SimpleQueue[Stream],
         key: ProvingKey,
         statement: ConstraintSystem,
         z: FrArray,
         report: Progress,
     ) -> None:
+        self._device = device
         self._resident = resident
         self._streams = streams
         self._key = key
@@ -145,7 +108,7 @@ class GpuSession:
             stack.callback(self._streams.put, stream)
             stack.enter_context(stream)
             self._secret = stack.enter_context(Secrets())
-            self._z = self._secret(device.empty(self._host.shape, np.uint64))
+            self._z = self._secret(self._device.empty(self._host.shape, np.uint64))
             self._leaving = stack.pop_all()
         return self
 
@@ -157,12 +120,12 @@ class GpuSession:
     def committed(self, segment: int) -> tuple[WordArray, WordArray]:
         self._load(self._statement.segment_ranges[segment])
         sums = [part[segment].over(self._z) for part in (self._resident.committed, self._resident.known)]
-        commitment, known = (_total(g1, points) for points in sums)
+        commitment, known = (self._total(g1, points) for points in sums)
         return commitment, known
 
     def linked(self, segment: int, blinding: FrArray) -> WordArray:
         values = self._z[self._statement.segment_ranges[segment]]
-        inside = self._secret(_total(g1, self._resident.linked[segment].over(values)))
+        inside = self._secret(self._total(g1, self._resident.linked[segment].over(values)))
         blind = self._secret(g1.mul(self._key.linked(segment)[-1:], blinding))
         point: WordArray = g1.add(inside[None], blind)[0]
         return point
@@ -179,19 +142,19 @@ class GpuSession:
         return self._sum(section)
 
     def _load(self, variables: slice) -> None:
-        device.copy(self._host[variables], self._z[variables])
+        self._device.copy(self._host[variables], self._z[variables])
 
     def _quotient(self, keep: Secrets) -> Array:
         """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
         self._report("constraints", 0.0)
-        domain, count = self._resident.domain, self._statement.constraints
+        device, domain, count = self._device, self._resident.domain, self._statement.constraints
         with Secrets() as secret:
             a = keep(device.empty((domain.size, 4), np.uint64))
             b, c = (secret(device.empty((domain.size, 4), np.uint64)) for _ in range(2))
             for matrix, out in zip(self._resident.rows, (a, b, c), strict=True):
                 matrix.multiply(self._z, out[: matrix.rows])
-                out[matrix.rows :].fill(0)
-            row = first_unsatisfied(a[:count], b[:count], c[:count])
+                device.fill(out[matrix.rows :], 0)
+            row = first_unsatisfied(device, a[:count], b[:count], c[:count])
             if row is not None:
                 raise self._statement.unsatisfied(row)
             self._report("constraints", 1.0)
@@ -200,18 +163,18 @@ class GpuSession:
         return a
 
     def _sum(self, name: str) -> WordArray:
-        point = self._secret(_total(g2 if name == "b_g2" else g1, self._sums[name]))
+        point = self._secret(self._total(g2 if name == "b_g2" else g1, self._sums[name]))
         self._report(f"msm_{name}", 1.0)
         return point
 
-
-def _total(group: Group, parts: Sequence[Array]) -> WordArray:
-    """The sum of XYZZ points on the device, once they are computed: affine, on the host."""
-    with Secrets() as secret:
-        total = np.zeros(group.shape, dtype=np.uint64)
-        for part in parts:
-            total = group.add(secret(total[None]), secret(_affine(device.download(part)))[None])[0]
-    return total
+    def _total(self, group: Group, parts: Sequence[Array]) -> WordArray:
+        """The sum of XYZZ points on the device, once they are computed: affine, on the host."""
+        with Secrets() as secret:
+            total = np.zeros(group.shape, dtype=np.uint64)
+            for part in parts:
+                point = secret(_affine(self._device.download(part)))
+                total = group.add(secret(total[None]), point[None])[0]
+        return total
 
 
 def _affine(xyzz: WordArray) -> WordArray:

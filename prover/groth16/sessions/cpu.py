@@ -1,10 +1,10 @@
-"""Proofs and keys on the processor's kernels."""
+"""The sums of a proof by the processor's kernels."""
 
 from __future__ import annotations
 
 from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,38 +12,13 @@ from numpy.typing import NDArray
 from base.progress import Progress
 from base.randomness import Secrets
 from kernels import FrArray, Group, WordArray, fr, g1, g2
-from kernels import Progress as Fraction
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import qap
 from prover.groth16.proving_key import ProvingKey
 
 
-class CpuBackend:
-    """``prover.groth16.backends.Backend`` on ``threads`` threads."""
-
-    name = "cpu"
-
-    def prove(
-        self, key: ProvingKey, statement: ConstraintSystem, z: FrArray, threads: int, report: Progress
-    ) -> CpuSession:
-        return CpuSession(key, statement, z, threads, report)
-
-    def fixed_base(
-        self, group: Group, scalars: FrArray, threads: int, progress: Fraction | None
-    ) -> WordArray:
-        return group.fixed_base(group.generator, scalars, threads=threads, progress=progress)
-
-    def multiply(
-        self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Fraction | None
-    ) -> WordArray:
-        return group.mul(points, scalar, threads=threads, progress=progress)
-
-
-CPU: Final = CpuBackend()
-
-
 class CpuSession:
-    """``prover.groth16.backends.Session``: each sum is computed when it is asked for."""
+    """``prover.groth16.sessions.Session``: each sum is computed when it is asked for."""
 
     def __init__(
         self, key: ProvingKey, statement: ConstraintSystem, z: FrArray, threads: int, report: Progress

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import device
-from gpu.device import Array
+from gpu.device import Array, Device
 from gpu.msm import Bases, Plan, msm, plan
 from gpu.ntt import Domain
 from gpu.sparse import Matrix
@@ -40,8 +39,13 @@ class Sum:
     """
 
     def __init__(
-        self, points: WordArray, variables: NDArray[np.integer] | None = None, full: float = _SHARE_FULL
+        self,
+        device: Device,
+        points: WordArray,
+        variables: NDArray[np.integer] | None = None,
+        full: float = _SHARE_FULL,
     ) -> None:
+        self._device = device
         self._points = points
         self._variables = None if variables is None else variables.astype(np.uint32)
         self._full = full
@@ -91,8 +95,9 @@ class Sum:
         return msm(bases, scalars[part] if variables is None else scalars, variables)
 
     def _brought(self, part: slice, layout: Plan) -> tuple[Bases, Array | None]:
+        device = self._device
         variables = None if self._variables is None else device.upload(self._variables[part])
-        return Bases(device.upload(self._points[part]), layout), variables
+        return Bases(device, device.upload(self._points[part]), layout), variables
 
     def _plan(self, count: int, budget: int | None = None, *, bare: bool = False) -> Plan:
         point_bytes = 8 * math.prod(self._points.shape[1:])
@@ -100,8 +105,8 @@ class Sum:
         return plan(count, point_bytes, expected=int(self._full * count), budget_bytes=budget)
 
 
-class Resident:
-    """What proofs with one key read on the device.
+class ResidentKey:
+    """What proofs with one key read on ``device``.
 
     ``rows``: A, B and C of all rows, the anchoring ones at the end of A; sums over the key's points:
     ``quotient``, ``witness`` by section, ``committed``, ``known`` and ``linked`` by segment.
@@ -109,18 +114,19 @@ class Resident:
     Until ``settle`` has been called, nothing is on the device.
     """
 
-    def __init__(self, key: ProvingKey, statement: ConstraintSystem) -> None:
+    def __init__(self, device: Device, key: ProvingKey, statement: ConstraintSystem) -> None:
+        self._device = device
         self._statement = statement
-        self.quotient = Sum(key.quotient, full=1)
+        self.quotient = Sum(device, key.quotient, full=1)
         self.witness = {
-            name: Sum(getattr(key, name), key.variables(name, statement)) for name in WITNESS_SECTIONS
+            name: Sum(device, getattr(key, name), key.variables(name, statement)) for name in WITNESS_SECTIONS
         }
         self.committed, self.known, self.linked = [], [], []
         for index, part in enumerate(statement.segment_ranges):
             own, variables = key.committed(part), key.present(part)
-            self.committed.append(Sum(key.segments[own], variables))
-            self.known.append(Sum(key.knowledge[own], variables))
-            self.linked.append(Sum(key.linked(index)[:-1]))  # without the blinding point
+            self.committed.append(Sum(device, key.segments[own], variables))
+            self.known.append(Sum(device, key.knowledge[own], variables))
+            self.linked.append(Sum(device, key.linked(index)[:-1]))  # without the blinding point
 
     @property
     def wanted_bytes(self) -> int:
@@ -133,13 +139,14 @@ class Resident:
         Multiples are given up where they do not fit; where the points alone do not, proofs stream them.
         Raises ``ResourceError`` (``resource.gpu_memory``), before it begins, without room for the rest.
         """
+        device = self._device
         least = sum(each.least_bytes for each in self.sums)
         room = device.free_bytes() - _other_bytes(self._statement, self._scratch_bytes)
         if room < least:
             streamed = max(2 * each.piece.table_bytes + each.piece.scratch_bytes for each in self.sums)
             device.require(_other_bytes(self._statement, streamed), "a proof of this statement")
-        self.domain = Domain(qap.log_domain_size(self._statement))
-        self.rows = _matrices(self._statement, threads)
+        self.domain = Domain(device, qap.log_domain_size(self._statement))
+        self.rows = _matrices(device, self._statement, threads)
         if room >= least:
             share = min(1.0, (room - least) / max(1, self.table_bytes - least))
             for each in self.sums:
@@ -170,19 +177,20 @@ def _other_bytes(statement: ConstraintSystem, scratch: int) -> int:
     return _ENTRY * entries + 3 * 4 * rows + 2 * _SCALAR * rows + PROOFS_AT_ONCE * proof
 
 
-def _matrices(statement: ConstraintSystem, threads: int) -> list[Matrix]:
+def _matrices(device: Device, statement: ConstraintSystem, threads: int) -> list[Matrix]:
     """A, B and C of all rows, the anchoring ones at the end of A."""
     last = Csr.selection(statement.anchored), Csr.empty(0), Csr.empty(0)
     blocks = [*(matrices for _, matrices in statement.matrices(threads)), last]
-    return [_joined(parts) for parts in zip(*blocks, strict=True)]
+    return [_joined(device, parts) for parts in zip(*blocks, strict=True)]
 
 
-def _joined(parts: Sequence[Csr]) -> Matrix:
+def _joined(device: Device, parts: Sequence[Csr]) -> Matrix:
     """The rows of all ``parts``, one after the other."""
     entries = np.cumsum([0, *(len(part.columns) for part in parts)])
     pools = np.cumsum([0, *(len(part.pool) for part in parts)])
     offsets = [part.offsets[:-1] + entries[i] for i, part in enumerate(parts)]
     return Matrix(
+        device,
         np.concatenate([*offsets, entries[-1:]]),
         np.concatenate([part.columns for part in parts]),
         np.concatenate([part.coefficients + np.uint32(pools[i]) for i, part in enumerate(parts)]),

@@ -1,0 +1,81 @@
+"""Where what takes a prover's time is computed: on the processor, or on a GPU.
+
+``ZENSERVE_BACKEND`` is ``cpu``, ``gpu``, ``gpu:1`` for the second GPU (``gpu`` is ``gpu:0``) and so on, or
+``auto`` (the default): the first GPU where there is one. Either computes the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from typing import Protocol
+
+from kernels import FrArray, Group, Progress, WordArray
+from prover.backends.cpu import CPU
+from zenerrors import ResourceError
+
+VARIABLE = "ZENSERVE_BACKEND"
+
+
+class Backend(Protocol):
+    """A machine that multiplies points, which lie on the host: uint64[n, *group.shape], affine, Montgomery.
+
+    ``name`` is "cpu" or "gpu".
+    """
+
+    name: str
+
+    @property
+    def index(self) -> int | None:
+        """The GPU's; None for the processor."""
+
+    def bus(self) -> str | None:
+        """The GPU's PCI address, as the driver's tools take it; None for the processor."""
+
+    def fixed_base(
+        self, group: Group, scalars: FrArray, threads: int, progress: Progress | None
+    ) -> WordArray:
+        """scalars[i] times the group's generator."""
+
+    def multiply(
+        self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Progress | None
+    ) -> WordArray:
+        """scalar · points[i], for one scalar, uint64[4]."""
+
+
+def chosen() -> Backend:
+    """What ``ZENSERVE_BACKEND`` says now.
+
+    Raises ``ResourceError``: ``resource.backend`` where it says nothing known, ``resource.no_gpu`` where it
+    asks for a GPU that is not there.
+    """
+    name = os.environ.get(VARIABLE, "auto")
+    if name == "cpu":
+        return CPU
+    if not (asked := re.fullmatch(r"auto|gpu(?::([0-9]{1,3}))?", name)):
+        raise ResourceError("resource.backend", f"{VARIABLE} is {name!r}: set it to auto, cpu, gpu or gpu:1")
+    index = int(asked[1] or 0)
+    missing = _missing_gpu(index)
+    if missing is None:
+        from prover.backends import gpu
+
+        return gpu.backend(index)
+    if name == "auto":
+        return CPU
+    raise ResourceError(
+        "resource.no_gpu",
+        f"{VARIABLE} is {name}, and there is none to use ({missing}): set it to auto or cpu",
+    )
+
+
+def _missing_gpu(index: int) -> str | None:
+    """Why this GPU cannot be used; None where it can. Where there is no driver, CuPy is not loaded."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        from gpu import device, modules
+    except OSError:
+        return "NVIDIA's driver is not installed"
+    except ImportError as error:
+        return f"{error}; install zenserve[gpu]"
+    return device.missing(index) or modules.missing()

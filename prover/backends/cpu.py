@@ -1,0 +1,30 @@
+"""The processor's kernels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kernels import FrArray, Group, Progress, WordArray
+
+
+class CpuBackend:
+    """``prover.backends.Backend`` on ``threads`` threads."""
+
+    name = "cpu"
+    index = None
+
+    def bus(self) -> None:
+        return None
+
+    def fixed_base(
+        self, group: Group, scalars: FrArray, threads: int, progress: Progress | None
+    ) -> WordArray:
+        return group.fixed_base(group.generator, scalars, threads=threads, progress=progress)
+
+    def multiply(
+        self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Progress | None
+    ) -> WordArray:
+        return group.mul(points, scalar, threads=threads, progress=progress)
+
+
+CPU: Final = CpuBackend()

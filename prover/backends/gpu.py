@@ -1,0 +1,82 @@
+"""A GPU: points go there and back in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from base.randomness import Secrets
+from gpu import modules, msm, ntt, points
+from gpu.device import Device
+from gpu.fixed_base import FixedBase, multiply_each
+from kernels import FrArray, Group, Progress, WordArray
+
+_PIECE: Final = 1 << 20
+"""Points that are made at a time, between reports of progress."""
+
+
+class GpuBackend:
+    """``prover.backends.Backend`` on one device.
+
+    To make it compiles for some seconds what provers take and this machine has not compiled before.
+    """
+
+    name = "gpu"
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.device = Device(index)
+        both = map(points.source, ("Fp", "Fp2"))
+        modules.prepare(self.device, [*msm.sources(), *both, ntt.source(), ("scan",), ("sparse",)])
+
+    def bus(self) -> str:
+        return self.device.bus()
+
+    def fixed_base(
+        self, group: Group, scalars: FrArray, threads: int, progress: Progress | None
+    ) -> WordArray:
+        device = self.device
+        base = FixedBase(device, device.upload(group.generator), len(scalars))
+
+        def multiply(piece: slice, out: WordArray) -> None:
+            with device.current(), Secrets() as secret:
+                points = device.empty(out.shape, np.uint64)
+                base.multiply(secret(device.upload(scalars[piece])), points)
+                out[...] = device.download(points)
+
+        return _in_pieces(multiply, (len(scalars), *group.shape), progress)
+
+    def multiply(
+        self, group: Group, points: WordArray, scalar: FrArray, threads: int, progress: Progress | None
+    ) -> WordArray:
+        device = self.device
+
+        def multiply(piece: slice, out: WordArray) -> None:
+            with device.current(), Secrets() as secret:
+                factor = secret(device.upload(scalar[None]))
+                products = secret(multiply_each(device, device.upload(points[piece]), factor))
+                out[...] = device.download(products)
+
+        return _in_pieces(multiply, points.shape, progress)
+
+
+@cache
+def backend(index: int) -> GpuBackend:
+    """The one of this process on the device of this index."""
+    return GpuBackend(index)
+
+
+def _in_pieces(
+    work: Callable[[slice, WordArray], None], shape: tuple[int, ...], progress: Progress | None
+) -> WordArray:
+    """``work`` writes each slice of an array of this shape."""
+    out = np.empty(shape, dtype=np.uint64)
+    for start in range(0, len(out), _PIECE):
+        piece = slice(start, start + _PIECE)
+        work(piece, out[piece])
+        if progress is not None:
+            progress(min(start + _PIECE, len(out)) / len(out))
+    return out
