@@ -26,9 +26,10 @@ from circuits.quantised import (
     Requantise,
     Rescale,
     Windowed,
-    slack_factor,
 )
 from kernels import fr
+from relations.bounds import Bound
+from relations.functions import slack_factor
 from relations.integers import IntArray
 
 R = fr.modulus
@@ -146,7 +147,7 @@ def _lower(
         if node.rescale is None:
             return acc
         bounds = (node.type_bounds if private else node.bounds)(qgraph.types_of(node), qgraph.shapes_of(node))
-        return _rescale(circuit, acc, node.rescale, node.rescale.scaled(bounds))
+        return _rescale(circuit, acc, node.rescale, node.rescale.function.scaled(Bound(*bounds)))
     kind = qgraph.types[node.inputs[0]]
     if isinstance(node, MaxPool):
         assert kind is not None

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from circuits.lowering.clamps import Clamp
 from circuits.lowering.cost import Cost
-from circuits.quantised import Rescale
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.products import Products
 from circuits.r1cs.sources import Source
+from relations.functions import Requantisation
 from relations.integers import IntArray, Interval
 
 
@@ -41,11 +41,15 @@ class Arithmetic(ABC):
     def margins_cost(self, count: int, bits: int) -> Cost: ...
 
     @abstractmethod
-    def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
+    def clamps(
+        self, function: Requantisation, scaled: Interval, widths: Iterable[int]
+    ) -> Sequence[Clamp | None]:
         """The ways to rescale that there are. ``widths``: as for ``circuits.lowering.clamps.clamps``."""
 
     @abstractmethod
-    def requantise(self, layer: str, source: Source, rescale: Rescale, clamp: Clamp | None) -> IntArray:
+    def requantise(
+        self, layer: str, source: Source, function: Requantisation, clamp: Clamp | None
+    ) -> IntArray:
         """``clamp(floor(T / 2^k), low, high)`` of each T of ``source``: wires [n]."""
 
     @abstractmethod
@@ -53,7 +57,7 @@ class Arithmetic(ABC):
         self,
         count: int,
         scaled: Interval,
-        rescale: Rescale,
+        function: Requantisation,
         clamp: Clamp | None,
         *,
         readable: bool,

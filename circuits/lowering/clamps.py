@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from circuits.lowering.cost import Cost
-from circuits.quantised import Rescale
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import FOLD, Table
 from circuits.r1cs.sources import Source
+from relations.functions import Requantisation
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _WIDEST = 16
 class Clamp(ABC):
     """For T in ``scaled``. ``rescale`` says what k, low and high are."""
 
-    rescale: Rescale
+    rescale: Requantisation
     scaled: Interval
 
     @property
@@ -318,7 +318,7 @@ def _capped(
     return out
 
 
-def clamps(rescale: Rescale, scaled: Interval, widths: Iterable[int] = ()) -> Iterator[Clamp]:
+def clamps(rescale: Requantisation, scaled: Interval, widths: Iterable[int] = ()) -> Iterator[Clamp]:
     """The ways there are. ``widths``: the bits of tables that others might look up anyway."""
     low, high = scaled[0] >> rescale.shift, scaled[1] >> rescale.shift
     if scaled[1] - scaled[0] < 1 << _WIDEST:
@@ -336,7 +336,7 @@ def clamps(rescale: Rescale, scaled: Interval, widths: Iterable[int] = ()) -> It
     yield BySign(rescale, scaled)
 
 
-def quotient_bits(rescale: Rescale, scaled: Interval) -> int:
+def quotient_bits(rescale: Requantisation, scaled: Interval) -> int:
     """The least b with floor(T / 2^k) in [-2^b, 2^b)."""
     low, high = scaled[0] >> rescale.shift, scaled[1] >> rescale.shift
     return max(high.bit_length(), (-low - 1).bit_length() if low < 0 else 0)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp
 from circuits.lowering.cost import Cost
-from circuits.quantised import Rescale
 from circuits.r1cs import gadgets
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
+from relations.functions import Requantisation
 from relations.integers import IntArray, Interval
 
 
@@ -41,23 +41,27 @@ class Digits(Arithmetic):
     def margins_cost(self, count: int, bits: int) -> Cost:
         return Cost(rows=count * gadgets.decompose_cost(bits, full=self._full))
 
-    def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
+    def clamps(
+        self, function: Requantisation, scaled: Interval, widths: Iterable[int]
+    ) -> Sequence[Clamp | None]:
         return [None]
 
-    def requantise(self, layer: str, source: Source, rescale: Rescale, clamp: Clamp | None) -> IntArray:
-        return gadgets.requantise(self.builder, layer, source, rescale, full=self._full)
+    def requantise(
+        self, layer: str, source: Source, function: Requantisation, clamp: Clamp | None
+    ) -> IntArray:
+        return gadgets.requantise(self.builder, layer, source, function, full=self._full)
 
     def requantise_cost(
         self,
         count: int,
         scaled: Interval,
-        rescale: Rescale,
+        function: Requantisation,
         clamp: Clamp | None,
         *,
         readable: bool,
         short: bool,
     ) -> tuple[Cost, Interval | None]:
-        rows, interval = gadgets.requantise_cost(scaled, rescale, readable=readable, full=self._full)
+        rows, interval = gadgets.requantise_cost(scaled, function, readable=readable, full=self._full)
         return Cost(rows=count * rows), interval
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:

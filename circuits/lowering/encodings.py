@@ -9,6 +9,7 @@ offset, for the sums.
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
@@ -19,23 +20,32 @@ import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
-from circuits.lowering.sliding import Kernel, KernelSums, Paired, PairSums, Slid, Strands, Tapped
-from circuits.quantised import Conv, Dense, Rescale
-from circuits.quantised.typed import TypedGraph
+from circuits.lowering.sliding import (
+    Kernel,
+    KernelSums,
+    Paired,
+    PairSums,
+    Slid,
+    Strands,
+    Tapped,
+    kernel_of,
+)
+from circuits.r1cs import products
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import POINT
-from circuits.r1cs.products import Convolution, Products
+from circuits.r1cs.products import Products
 from circuits.r1cs.sources import SLOT_BITS, Source, slot_width
 from circuits.r1cs.steps import CrossProducts, Product
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
+from relations.relation import Convolution, Lookup, MatMul
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A node with private weights. ``factor``: M of each output channel; ``interval``: of T."""
+    """A relation with private weights. ``factor``: M of each output channel; ``interval``: of T."""
 
-    node: Conv | Dense
+    relation: MatMul | Convolution
     kernel: Kernel
     factor: IntArray
     offset: int
@@ -43,7 +53,7 @@ class Layer:
 
     @property
     def taps(self) -> int:
-        return int(self.node.weight[0].size)
+        return math.prod(self.relation.weight.shape[1:])
 
     @property
     def positions(self) -> int:
@@ -58,22 +68,20 @@ class Layer:
         """The largest |M w (x - z)|."""
         kernel = self.kernel
         most = max(kernel.zero_point, kernel.top - kernel.zero_point)
-        return int((self.factor * self.node.weight_type.reach).max()) * most
+        return int((self.factor * self.relation.weight.bound.reach.ravel()).max()) * most
 
 
-def layer_of(node: Conv | Dense, typed: TypedGraph, rescale: Rescale | None) -> Layer | None:
-    """The layer whose T are the node's sums, or with ``rescale`` the rescaled ones; None where multipliers
+def layer_of(relation: MatMul | Convolution, lookup: Lookup | None) -> Layer | None:
+    """The layer whose T are the relation's sums, or those that ``lookup`` rescales; None where multipliers
     differ within a channel."""
-    graph, bounds = typed.qgraph, typed.bounds(node)
-    (kind,), (shape,), out = graph.types_of(node), graph.shapes_of(node), graph.shapes[node.name]
-    kernel = Kernel(node.sliding(shape), len(node.weight), kind.zero_point, kind.top, typed.batch)
-    if rescale is None:
-        reach = int(bounds[0].min()), int(bounds[1].max())
-        return Layer(node, kernel, np.ones(len(node.weight), np.int64), 0, reach)
-    multiplier = np.broadcast_to(rescale.multiplier, out).reshape(len(node.weight), -1)
+    kernel, out = kernel_of(relation), relation.out
+    if lookup is None:
+        return Layer(relation, kernel, np.ones(kernel.outputs, np.int64), 0, out.bound.interval)
+    function = lookup.function
+    multiplier = np.broadcast_to(function.multiplier, out.shape[1:]).reshape(kernel.outputs, -1)
     if (multiplier != multiplier[:, :1]).any():
         return None
-    return Layer(node, kernel, multiplier[:, 0].copy(), rescale.offset, rescale.scaled(bounds))
+    return Layer(relation, kernel, multiplier[:, 0].copy(), function.offset, function.scaled(out.bound))
 
 
 class Wires(NamedTuple):
@@ -183,10 +191,10 @@ class Packed(_Packing):
     ) -> None:
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         slid = Slid(wires.x, layer.kernel._replace(outputs=groups))
-        product = tools.builder.private(f"{layer.node.name}/product", groups * slid.pairs)
+        product = tools.builder.private(f"{layer.relation.name}/product", groups * slid.pairs)
         left = Paired(slid, weights, by_input=False)
         right = Paired(slid, _centred(layer, wires), by_input=True)
-        _multiply(tools.builder, f"{layer.node.name}/product", left, right, product)
+        _multiply(tools.builder, f"{layer.relation.name}/product", left, right, product)
         tools.builder.zero(name, PairSums(slid, product) - claimed)
 
 
@@ -199,11 +207,11 @@ class Checked(_Packing):
 
     def cost(self, layer: Layer, other: Interval) -> Cost:
         _, _, groups = self.slots(layer, other)
-        if isinstance(layer.node, Dense):
+        if isinstance(layer.relation, MatMul):
             shape = groups, layer.taps, layer.kernel.batch
             rows, powers = Products.matmul_rows(shape), Products.matmul_powers(shape)
         else:
-            convolution = _convolution(layer.node, layer.kernel, groups)
+            convolution = _convolution(layer.kernel, groups)
             rows, powers = Products.convolve_rows(convolution), Products.convolve_powers(convolution)
         return Cost(rows=rows, powers=tuple((POINT, *each) for each in powers))
 
@@ -217,14 +225,14 @@ class Checked(_Packing):
         interval: Interval,
     ) -> None:
         weights, claimed, groups = self._packed(layer, wires, other, interval)
-        products, x, product = tools.products, _centred(layer, wires), f"{layer.node.name}/product"
+        products, x, product = tools.products, _centred(layer, wires), f"{layer.relation.name}/product"
         batch = layer.kernel.batch
-        if isinstance(layer.node, Dense):
+        if isinstance(layer.relation, MatMul):
             x = x.take(_transposed(batch, layer.taps, 1))
             products.matmul(product, weights, x, claimed, (groups, layer.taps, batch))
         else:
             claimed = claimed.take(_transposed(groups, batch, layer.positions // batch))
-            shape = _convolution(layer.node, layer.kernel, groups)
+            shape = _convolution(layer.kernel, groups)
             products.convolve(product, x, weights, claimed, shape)
 
 
@@ -279,8 +287,8 @@ class Stranded(Encoding):
         groups, taps, slid = -(-layer.rows // self.count), layer.taps, Slid(wires.x, layer.kernel)
         left = Strands(slid, _scaled_weights(layer, wires), np.array(found.left) * width, by_input=False)
         right = Strands(slid, _centred(layer, wires), np.array(found.right) * width, by_input=True)
-        product = tools.builder.private(f"{layer.node.name}/product", groups * taps)
-        _multiply(tools.builder, f"{layer.node.name}/product", left, right, product)
+        product = tools.builder.private(f"{layer.relation.name}/product", groups * taps)
+        _multiply(tools.builder, f"{layer.relation.name}/product", left, right, product)
 
         between = self._between(tools, layer, wires, slid, found)
         group, strand = np.divmod(np.arange(layer.rows), self.count)
@@ -296,11 +304,11 @@ class Stranded(Encoding):
     ) -> IntArray:
         """Wires for what falls between the sums, int64[groups, slots], range-checked."""
         groups = -(-layer.rows // self.count)
-        between = tools.chosen(f"{layer.node.name}/between", groups, len(found.between))
+        between = tools.chosen(f"{layer.relation.name}/between", groups, len(found.between))
         lowest = -self._reach(layer)
         left = Tapped(slid, _scaled_weights(layer, wires), self.count, by_input=False)
         right = Tapped(slid, _centred(layer, wires), self.count, by_input=True)
-        name = f"{layer.node.name}/between"
+        name = f"{layer.relation.name}/between"
         tools.builder.fill(CrossProducts(name, between, left, right, layer.taps, found.slots_between))
         tools.ranged(name, Weighted.wires(between.ravel()), self._bits(layer), lowest)
         return between
@@ -380,12 +388,13 @@ def _transposed(rows: int, columns: int, size: int) -> IntArray:
     return order
 
 
-def _convolution(node: Conv, kernel: Kernel, outputs: int) -> Convolution:
-    channels, height, width = kernel.sliding.image
-    top, left, bottom, right = node.padding
+def _convolution(kernel: Kernel, outputs: int) -> products.Convolution:
+    sliding = kernel.sliding
+    channels, height, width = sliding.image
+    top, left, bottom, right = sliding.padding
     padding = (top, bottom), (left, right)
-    return Convolution(
-        kernel.batch, channels, outputs, (height, width), kernel.sliding.kernel, node.stride, padding
+    return products.Convolution(
+        kernel.batch, channels, outputs, (height, width), sliding.kernel, sliding.stride, padding
     )
 
 

@@ -8,11 +8,10 @@ whole smallest.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
@@ -20,11 +19,13 @@ from circuits.lowering.cost import Cost
 from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain, Stranded, layer_of
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
-from circuits.quantised import Accumulating, Conv, Dense, MaxPool, Pad, WindowSum
-from circuits.quantised.typed import TypedGraph
+from circuits.lowering.relating import Related
+from circuits.lowering.sliding import kernel_of
 from circuits.r1cs.gadgets import decompose_cost
 from circuits.r1cs.sources import knit_rows
+from relations.functions import Requantisation
 from relations.integers import Interval
+from relations.relation import Accumulation, Convolution, Linear, Lookup, MatMul, Maximum, Move, WindowSum
 
 # Five strands take 14 slots of a field element: more than sums of 8-bit products leave.
 _STRANDS = (2, 3, 4)
@@ -69,22 +70,20 @@ class Plan:
 
 
 class Optimiser:
-    """``others``: the cost of what is no node: input, argmax and the like."""
+    """``others``: the cost of what is not the network's: input, argmax and the like."""
 
-    def __init__(self, tools: Arithmetic, typed: TypedGraph, level: int, others: Cost) -> None:
-        self._tools, self._typed, self._level = tools, typed, level
-        self._others = Cost.sum([others, _cost_of_weights(typed), _cost_of_movers(tools, typed)])
+    def __init__(self, tools: Arithmetic, network: Related, level: int, others: Cost) -> None:
+        self._tools, self._network, self._level = tools, network, level
+        weights = Cost.sum(parameters_cost(each.weight, each.bias) for each in network.weighted)
+        self._others = Cost.sum([others, weights, _cost_of_movers(tools, network)])
         if level == 0:
-            self._others += _cost_of_term_signs(typed)
-        graph = typed.qgraph
-        self._nodes = [node for node in graph.nodes if isinstance(node, Accumulating)]
+            self._others += _cost_of_term_signs(network)
         # Where layers could share a table of quotients, the widths of all that some layer needs.
         self._widths = {
-            quotient_bits(node.rescale, node.rescale.scaled(typed.bounds(node)))
-            for node in self._nodes
-            if node.rescale is not None
+            quotient_bits(lookup.function, lookup.function.scaled(sums.bound))
+            for sums, lookup in network.lookups.items()
         }
-        self._options = {node.name: list(self._ways(node)) for node in self._nodes}
+        self._options = {relation.name: list(self._ways(relation)) for relation in network.accumulations}
 
     def plan(self) -> Plan:
         """The best that the search finds. Deterministic."""
@@ -136,73 +135,67 @@ class Optimiser:
     def _rows(self, cost: Cost) -> int:
         return cost.total(by_digits=self._tools.by_digits)
 
-    def _ways(self, node: Accumulating) -> Iterator[Option]:
-        if isinstance(node, Conv | Dense) and self._typed.weight_privacy != "public":
-            yield from self._private(node)
-        elif node.rescale is None:
+    def _ways(self, relation: Accumulation) -> Iterator[Option]:
+        lookup = self._network.lookups.get(relation.out)
+        if isinstance(relation, MatMul | Convolution) and relation.weight.privacy != "public":
+            yield from self._private(relation, lookup)
+        elif lookup is None:
             yield Option(Way(), Cost())
         else:
-            scaled = node.rescale.scaled(self._typed.bounds(node))
-            yield from self._rescaled(node, scaled, is_short(node), Way(), Cost())
+            yield from self._rescaled(lookup, is_short(relation), Way(), Cost())
 
-    def _private(self, node: Conv | Dense) -> Iterator[Option]:
-        sums, rescaled = (layer_of(node, self._typed, rescale) for rescale in (None, node.rescale))
+    def _private(self, relation: MatMul | Convolution, lookup: Lookup | None) -> Iterator[Option]:
+        sums = layer_of(relation, None)
         assert sums is not None  # noqa: S101  without multipliers there is one
         plain = Cost(rows=sums.kernel.outputs * sums.kernel.pairs)
-        if node.rescale is None:
+        if lookup is None:
             yield Option(Way(Plain()), plain)
         else:
-            scaled = node.rescale.scaled(self._typed.bounds(node))
-            yield from self._rescaled(node, scaled, is_short(node), Way(Plain()), plain)
-        for encoding in self._encodings(node):
-            yield from self._held_as_sums(node, sums, encoding)
-            if rescaled is not None and node.rescale is not None:
-                yield from self._held_scaled(node, rescaled, encoding)
+            yield from self._rescaled(lookup, is_short(relation), Way(Plain()), plain)
+        for encoding in self._encodings(relation):
+            yield from self._held_as_sums(sums, lookup, encoding)
+            rescaled = None if lookup is None else layer_of(relation, lookup)
+            if rescaled is not None and lookup is not None:
+                yield from self._held_scaled(rescaled, lookup.function, encoding)
 
-    def _held_as_sums(self, node: Conv | Dense, layer: Layer, encoding: Encoding) -> Iterator[Option]:
+    def _held_as_sums(self, layer: Layer, lookup: Lookup | None, encoding: Encoding) -> Iterator[Option]:
         low, bits = layer.interval[0], sum_bits(layer.interval)
         other = low, low + (1 << bits) - 1
         if not encoding.fits(layer, other):
             return
         cost = encoding.cost(layer, other) + Cost.range_checks(bits, layer.rows)
-        if node.rescale is None:
+        if lookup is None:
             yield Option(Way(encoding), cost)
             return
-        scaled = node.rescale.scaled(self._typed.bounds(node))
-        yield from self._rescaled(node, scaled, True, Way(encoding), cost)
+        yield from self._rescaled(lookup, True, Way(encoding), cost)
 
-    def _held_scaled(self, node: Conv | Dense, layer: Layer, encoding: Encoding) -> Iterator[Option]:
-        rescale = node.rescale
-        assert rescale is not None  # noqa: S101  the caller asks
-        for clamp in self._tools.clamps(rescale, layer.interval, self._widths):
+    def _held_scaled(self, layer: Layer, function: Requantisation, encoding: Encoding) -> Iterator[Option]:
+        for clamp in self._tools.clamps(function, layer.interval, self._widths):
             cost, other = self._tools.requantise_cost(
-                layer.rows, layer.interval, rescale, clamp, readable=False, short=False
+                layer.rows, layer.interval, function, clamp, readable=False, short=False
             )
             assert other is not None  # noqa: S101  no row reads a hidden T
             if encoding.fits(layer, other):
                 yield Option(Way(encoding, scaled=True, clamp=clamp), cost + encoding.cost(layer, other))
 
-    def _rescaled(
-        self, node: Accumulating, scaled: Interval, short: bool, way: Way, sums: Cost
-    ) -> Iterator[Option]:
+    def _rescaled(self, lookup: Lookup, short: bool, way: Way, sums: Cost) -> Iterator[Option]:
         """``way``, and a rescaling of sums of wires."""
-        rescale = node.rescale
-        assert rescale is not None  # noqa: S101  the caller asks
-        count = self._typed.batch * int(np.prod(self._typed.qgraph.shapes[node.name]))
-        for clamp in self._tools.clamps(rescale, scaled, self._widths):
+        function, count = lookup.function, math.prod(lookup.out.shape)
+        scaled = function.scaled(lookup.value.bound)
+        for clamp in self._tools.clamps(function, scaled, self._widths):
             cost, other = self._tools.requantise_cost(
-                count, scaled, rescale, clamp, readable=True, short=short
+                count, scaled, function, clamp, readable=True, short=short
             )
             if other is not None:
                 cost += Cost(rows=knit_rows(count, scaled, other) if self._level >= 3 else count)
             yield Option(Way(way.encoding, clamp=clamp), sums + cost)
 
-    def _encodings(self, node: Conv | Dense) -> Iterator[Encoding]:
+    def _encodings(self, relation: MatMul | Convolution) -> Iterator[Encoding]:
         if self._level < 3:
             return
-        grouped = isinstance(node, Conv) and node.groups > 1
+        grouped = relation.sliding.groups > 1
         # Packing holds more sums than strands, and nothing between, where there are as many channels.
-        if self._level == 3 or grouped or len(node.weight) < max(_STRANDS):
+        if self._level == 3 or grouped or relation.out.shape[1] < max(_STRANDS):
             yield from map(Stranded, _STRANDS)
         if self._level >= 4 and not grouped:
             yield Packed()
@@ -210,37 +203,28 @@ class Optimiser:
             yield Checked()
 
 
-def _cost_of_weights(typed: TypedGraph) -> Cost:
-    """Of the range checks of private weights, whatever the way."""
+def _cost_of_movers(tools: Arithmetic, network: Related) -> Cost:
+    """Of relations without sums."""
     costs = [Cost()]
-    for node in typed.qgraph.nodes:
-        if isinstance(node, Conv | Dense) and typed.weight_privacy == "private":
-            costs.append(parameters_cost(node))
-    return Cost.sum(costs)
-
-
-def _cost_of_movers(tools: Arithmetic, typed: TypedGraph) -> Cost:
-    """Of the nodes without sums."""
-    graph, costs = typed.qgraph, [Cost()]
-    for node in graph.nodes:
-        if isinstance(node, Pad):
+    for relation in network.relations:
+        if isinstance(relation, Move) and relation.constant is not None:
             costs.append(Cost(rows=1))
-        if isinstance(node, MaxPool):
-            kind, (shape,) = graph.types[node.name], graph.shapes_of(node)
-            assert kind is not None  # noqa: S101  sums are never pooled
-            for width, count in maxima(node, shape).items():
-                costs.append(tools.largest_cost(typed.batch * count, width, kind.bits))
+        if isinstance(relation, Maximum):
+            batch, bits = relation.out.shape[0], relation.value.bits
+            assert bits is not None  # noqa: S101  sums are never pooled
+            for width, count in maxima(relation).items():
+                costs.append(tools.largest_cost(batch * count, width, bits))
     return Cost.sum(costs)
 
 
-def _cost_of_term_signs(typed: TypedGraph) -> Cost:
+def _cost_of_term_signs(network: Related) -> Cost:
     """Of what level 0 alone does: a comparison for each factor of each product."""
-    graph, rows = typed.qgraph, 0
-    for node in graph.nodes:
-        if isinstance(node, Conv | Dense):
-            (kind,), (shape,) = graph.types_of(node), graph.shapes_of(node)
-            pairs = typed.batch * len(node.weight) * node.sliding(shape).pairs
-            rows += pairs * decompose_cost(kind.bits + 1, full=False)
+    rows = 0
+    for relation in network.relations:
+        if isinstance(relation, MatMul | Convolution):
+            kernel = kernel_of(relation)
+            bits = kernel.top.bit_length()
+            rows += kernel.outputs * kernel.pairs * decompose_cost(bits + 1, full=False)
     return Cost(rows=rows)
 
 
@@ -249,8 +233,12 @@ def sum_bits(reach: Interval) -> int:
     return max(1, (reach[1] - reach[0]).bit_length())
 
 
-def is_short(node: Accumulating) -> bool:
-    """Whether rows of lookups may read a node's sums of wires."""
-    if isinstance(node, Conv | Dense):
-        return int(node.weight[0].size) <= _SHORT
-    return not isinstance(node, WindowSum) or node.kernel[0] * node.kernel[1] <= _SHORT
+def is_short(relation: Accumulation) -> bool:
+    """Whether rows of lookups may read sums of wires."""
+    match relation:
+        case Linear():
+            return True
+        case WindowSum():
+            return math.prod(relation.sliding.kernel) <= _SHORT
+        case MatMul() | Convolution():
+            return math.prod(relation.weight.shape[1:]) <= _SHORT

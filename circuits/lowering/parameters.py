@@ -6,11 +6,11 @@ import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
-from circuits.quantised import Conv, Dense
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, Weighted
 from circuits.r1cs.steps import Constant
 from relations.integers import IntArray
+from relations.relation import Parameter
 
 # The linked segment of a committed model: its architecture, then for each node the weights and the biases.
 MODEL = "model"
@@ -32,44 +32,45 @@ def committed_constants(builder: Builder, segment: str, name: str, limbs: IntArr
     builder.fill(Constant(f"{segment}/{name}", wires, limbs))
 
 
-def chosen_parameters(tools: Arithmetic, node: Conv | Dense) -> tuple[IntArray, IntArray]:
-    """Wires [outputs, taps] for ``q_w - z_w`` and [outputs] for biases, proven to be of their types."""
-    outputs = len(node.weight)
-    weight = tools.chosen(f"{node.name}/weight", outputs, node.weight[0].size)
-    bias = tools.chosen(f"{node.name}/bias", outputs)
-    _fill(tools.builder, node, weight, bias)
-    _check(tools, node, weight, bias)
-    return weight, bias
+def hold(tools: Arithmetic, *parameters: Parameter) -> list[IntArray]:
+    """Wires for parameters that are not public, int64 of their shapes: those of a committed model, or chosen
+    in this proof. They are proven to be of their types where their bounds ask for it here."""
+    held = [_take(tools, parameter) for parameter in parameters]
+    for parameter, wires in zip(parameters, held, strict=True):
+        if parameter.bound.proof == "range":
+            _check(tools, parameter, wires)
+    return held
 
 
-def committed_parameters(
-    builder: Builder, node: Conv | Dense, tools: Arithmetic | None = None
-) -> tuple[IntArray, IntArray]:
-    """The same as part of a committed model. Their types are proven with ``tools``, in the one proof of its
-    registration: all others link to the same commitment, entry by entry."""
-    outputs = len(node.weight)
-    weight = builder.committed(MODEL, f"{node.name}/weight", outputs, node.weight[0].size)
-    bias = builder.committed(MODEL, f"{node.name}/bias", outputs)
-    _fill(builder, node, weight, bias)
-    if tools is not None:
-        _check(tools, node, weight, bias)
-    return weight, bias
+def register(tools: Arithmetic, *parameters: Parameter) -> None:
+    """The one proof that the parameters of a committed model are of their types: all others link to the same
+    commitment, entry by entry."""
+    for parameter, wires in zip(parameters, hold(tools, *parameters), strict=True):
+        _check(tools, parameter, wires)
 
 
-def parameters_cost(node: Conv | Dense) -> Cost:
-    """Of the proof that they are of their types."""
-    weights = Cost.range_checks(node.weight_type.bits, node.weight.size)
-    return weights + Cost.range_checks(node.bias_bits + 1, len(node.bias))
+def parameters_cost(*parameters: Parameter) -> Cost:
+    """Of those that are proven to be of their types."""
+    return Cost.sum(
+        Cost.range_checks(each.bound.bits, each.values.size)
+        for each in parameters
+        if each.bound.proof == "range"
+    )
 
 
-def _fill(builder: Builder, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
-    builder.fill(Constant(f"{node.name}/weight", weight, node.centred_weight.reshape(weight.shape)))
-    builder.fill(Constant(f"{node.name}/bias", bias, node.bias))
+def _take(tools: Arithmetic, parameter: Parameter) -> IntArray:
+    if parameter.privacy == "committed":
+        wires = tools.builder.committed(MODEL, parameter.name, *parameter.shape)
+    else:
+        wires = tools.chosen(parameter.name, *parameter.shape)
+
+    tools.builder.fill(Constant(parameter.name, wires, parameter.values))
+    return wires
 
 
-def _check(tools: Arithmetic, node: Conv | Dense, weight: IntArray, bias: IntArray) -> None:
-    outputs, taps = weight.shape
-    zero = np.repeat(np.broadcast_to(node.weight_type.zero_point, outputs), taps)
-    lifted = Weighted.wires(weight.ravel()).shift(zero)
-    tools.ranged(f"{node.name}/weight", lifted, node.weight_type.bits)
-    tools.ranged(f"{node.name}/bias", Weighted.wires(bias), node.bias_bits + 1, -(1 << node.bias_bits))
+def _check(tools: Arithmetic, parameter: Parameter, wires: IntArray) -> None:
+    low, bits, values = parameter.bound.low, parameter.bound.bits, Weighted.wires(wires.ravel())
+    if low.ndim == 0:
+        tools.ranged(parameter.name, values, bits, int(low))
+    else:
+        tools.ranged(parameter.name, values.shift(-np.broadcast_to(low, wires.shape).ravel()), bits)

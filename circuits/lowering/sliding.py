@@ -16,6 +16,7 @@ from circuits.r1cs.tiles import Products
 from relations import planes
 from relations.integers import IntArray
 from relations.planes import Sliding
+from relations.relation import Convolution, MatMul, WindowSum
 
 
 class Kernel(NamedTuple):
@@ -52,6 +53,14 @@ class Kernel(NamedTuple):
         sums = np.swapaxes(acc.astype(np.int64), 0, 1).reshape(self.outputs, -1) + bias[:, np.newaxis]
         flat: IntArray = sums.reshape(-1)
         return flat
+
+
+def kernel_of(relation: WindowSum | MatMul | Convolution) -> Kernel:
+    """The kernel of a relation, whose ``x`` has a type."""
+    tensor, bits = relation.x.tensor, relation.x.tensor.bits
+    assert bits is not None  # noqa: S101  sums are never multiplied
+    outputs = relation.out.shape[1]
+    return Kernel(relation.sliding, outputs, relation.x.zero_point, (1 << bits) - 1, tensor.shape[0])
 
 
 class Slid:

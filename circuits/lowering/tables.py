@@ -13,7 +13,6 @@ import numpy as np
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp, clamps
 from circuits.lowering.cost import Cost
-from circuits.quantised import Rescale
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import Linear, LinearCombinations
@@ -21,6 +20,7 @@ from circuits.r1cs.lookups import Lookups, Table
 from circuits.r1cs.ranges import RangeChecks
 from circuits.r1cs.sources import Source
 from circuits.r1cs.steps import Product
+from relations.functions import Requantisation
 from relations.integers import IntArray, Interval
 
 
@@ -61,10 +61,14 @@ class Tables(Arithmetic):
     def margins_cost(self, count: int, bits: int) -> Cost:
         return Cost.range_checks(bits, count)
 
-    def clamps(self, rescale: Rescale, scaled: Interval, widths: Iterable[int]) -> Sequence[Clamp | None]:
-        return list(clamps(rescale, scaled, widths))
+    def clamps(
+        self, function: Requantisation, scaled: Interval, widths: Iterable[int]
+    ) -> Sequence[Clamp | None]:
+        return list(clamps(function, scaled, widths))
 
-    def requantise(self, layer: str, source: Source, rescale: Rescale, clamp: Clamp | None) -> IntArray:
+    def requantise(
+        self, layer: str, source: Source, function: Requantisation, clamp: Clamp | None
+    ) -> IntArray:
         require_fit(f"{layer}/requantise", source.interval)
         assert clamp is not None  # noqa: S101  ``clamps`` has no None
         require_fit(f"{layer}/requantise", clamp.interval)
@@ -74,7 +78,7 @@ class Tables(Arithmetic):
         self,
         count: int,
         scaled: Interval,
-        rescale: Rescale,
+        function: Requantisation,
         clamp: Clamp | None,
         *,
         readable: bool,

@@ -25,7 +25,6 @@ from circuits.quantised.types import (
     Bounds,
     Rescale,
     WeightType,
-    slack_factor,
 )
 
 __all__ = [
@@ -53,5 +52,4 @@ __all__ = [
     "WeightType",
     "WindowSum",
     "Windowed",
-    "slack_factor",
 ]

@@ -22,9 +22,10 @@ from circuits.quantised.types import (
     WeightType,
     require,
     require_narrow,
-    slack_factor,
 )
 from relations import planes
+from relations.bounds import Bound
+from relations.functions import slack_factor
 from relations.integers import IntArray
 from relations.planes import Padding, Pair, Sliding
 from zenerrors import ModelError
@@ -69,7 +70,7 @@ class Accumulating(QuantNode):
     def run(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
         """The node's tensor, int64[n, *shape]."""
         acc = self.accumulate(inputs, types)
-        return acc if self.rescale is None else self.rescale.apply(acc)
+        return acc if self.rescale is None else self.rescale.function.apply(acc)
 
     def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
         """``ModelError`` unless all integers, those of the constraints too, stay below 62 bits."""
@@ -84,7 +85,7 @@ class Accumulating(QuantNode):
             except ValueError:
                 fits = False
             self._require(fits, f"has multipliers of shape {multiplier.shape} for outputs of shape {out}")
-            least, most = self.rescale.scaled(bounds)
+            least, most = self.rescale.function.scaled(Bound(*bounds))
             reach = max(-least, most) + (self.rescale.high << self.rescale.shift)
             overflow = max(0, (reach >> self.rescale.shift).bit_length() - self.rescale.output.bits)
             slack = slack_factor(overflow) * self.rescale.output.top

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from circuits.graphs.graph import dims
 from circuits.quantised import Accumulating, Affine, Bounds, Conv, Dense, Pad, QuantGraph, QuantNode, Shape
 from relations.integers import Interval
-
-# What is committed is private, and the same in every proof that links to the commitment.
-Privacy = Literal["public", "private", "committed"]
+from relations.relation import Privacy as Privacy
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from circuits.graphs.graph import FloatArray
+from relations.functions import Requantisation
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 from zenerrors import ModelError
 
@@ -112,23 +112,10 @@ class Rescale:
         half = 1 << (self.shift - 1) if self.shift else 0
         return (self.output.zero_point << self.shift) + half
 
-    def apply(self, acc: IntArray) -> IntArray:
-        """The clamped tensor, for accumulators whose last axes are the tensor's."""
-        q: IntArray = np.clip((self.multiplier * acc + self.offset) >> self.shift, self.low, self.high)
-        return q
-
-    def scaled(self, bounds: Bounds) -> Interval:
-        """The least and the largest T for accumulators within ``bounds``. Exact, in Python integers."""
-        low, high = (
-            _broadcast_product(self.multiplier, bound) + np.array(self.offset, dtype=object)
-            for bound in bounds
-        )
-        return int(low.min()), int(high.max())
-
-
-def slack_factor(overflow_digits: int) -> int:
-    """What makes the clamp's slack an integer: the least common multiple of all counts of overflow."""
-    return math.lcm(*range(1, overflow_digits + 2))
+    @property
+    def function(self) -> Requantisation:
+        """From an accumulator to the clamped integer."""
+        return Requantisation(self.multiplier, self.offset, self.shift, self.low, self.high)
 
 
 def require(condition: bool, message: str) -> None:
@@ -145,8 +132,3 @@ def require_narrow(name: str, reach: int) -> None:
             f"{name} can reach {reach.bit_length()} bits in integers, more than 62; its biases or weights "
             "are out of proportion to its outputs in the calibration data",
         )
-
-
-def _broadcast_product(multiplier: IntArray, bound: IntArray) -> NDArray[np.object_]:
-    """Never overflows."""
-    return np.asarray(multiplier.astype(object) * bound.astype(object), dtype=object)

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuits.quantised import Rescale, slack_factor
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
+from relations.functions import Requantisation, slack_factor
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from zenerrors import StatementError
 
@@ -120,7 +120,7 @@ def decompose_fully(builder: Builder, name: str, value: LinearCombinations, bits
 
 
 def requantise(
-    builder: Builder, layer: str, source: Source, rescale: Rescale, *, full: bool = False
+    builder: Builder, layer: str, source: Source, rescale: Requantisation, *, full: bool = False
 ) -> IntArray:
     """``clamp(floor(T / 2^k), low, high)`` of each T = M acc + offset of ``source``: wires [n].
 
@@ -150,7 +150,7 @@ def requantise(
 
 
 def requantise_cost(
-    scaled: Interval, rescale: Rescale, *, readable: bool, full: bool
+    scaled: Interval, rescale: Requantisation, *, readable: bool, full: bool
 ) -> tuple[int, Interval | None]:
     """The rows of a ``requantise``, and the interval that it asks ``Source.equate`` for, whose rows come on
     top; None where it does not. ``readable``: rows may read T."""
@@ -165,12 +165,12 @@ def requantise_cost(
     return bits + clamped, _requantised(bits, lift)
 
 
-def _is_uncut(scaled: Interval, rescale: Rescale) -> bool:
+def _is_uncut(scaled: Interval, rescale: Requantisation) -> bool:
     """Whether the quotients of these T are within the clamp anyway."""
     return rescale.low <= scaled[0] >> rescale.shift and scaled[1] >> rescale.shift <= rescale.high
 
 
-def _requantised_bits(scaled: Interval, rescale: Rescale) -> tuple[int, int]:
+def _requantised_bits(scaled: Interval, rescale: Requantisation) -> tuple[int, int]:
     """How many digits ``requantise`` takes, and what it adds to T first."""
     quotients = ((end >> rescale.shift) - rescale.low for end in scaled)
     magnitude = max(_width(quotient) for quotient in quotients)

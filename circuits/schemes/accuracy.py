@@ -14,7 +14,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import Cost, Lowering, Plan, argmax, argmax_cost, arithmetic, best_plan
+from circuits.lowering import (
+    Cost,
+    Lowering,
+    Plan,
+    Related,
+    argmax,
+    argmax_cost,
+    arithmetic,
+    best_plan,
+    relate,
+)
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
@@ -109,7 +119,8 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     as ``compile_inference``, and ``statement.batch`` for a batch of none.
     """
     typed = _typed(qgraph, batch, weight_privacy)
-    plan, builder = _plan(typed), Builder()
+    network, builder = relate(typed), Builder()
+    plan = _plan(typed, network)
     begin(builder, typed)
     size = builder.public("size", 1)
     committed_type(builder, DATASET, qgraph)
@@ -120,8 +131,10 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     tools.ranged("input/value", Weighted.wires(samples), qgraph.input_type.bits)
     for name, lowest in _label_ranges(qgraph.classes):
         tools.ranged(name, Weighted.wires(labels), qgraph.classes.bit_length(), lowest)
-    x = samples.reshape(batch, *qgraph.input_shape)
-    values, bounds = Lowering(tools, typed, _LEVEL, plan, x).output()
+    lowering = Lowering(tools, network, _LEVEL, plan)
+    lowering.hold(network.input, samples)
+    lowering.lower(network.relations)
+    values, bounds = lowering.values(network.output), network.output.bound.interval
     found = tools.chosen("output/label", batch)
     argmax(tools, "output/argmax", values, bounds, found[:, np.newaxis])
     right = _is_zero(builder, "output/right", Linear.wires(found) - Linear.wires(labels))
@@ -136,7 +149,8 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
 
 def plan_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
-    return _plan(_typed(qgraph, batch, weight_privacy))
+    typed = _typed(qgraph, batch, weight_privacy)
+    return _plan(typed, relate(typed))
 
 
 def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGraph:
@@ -146,13 +160,12 @@ def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGrap
     return TypedGraph(qgraph, "committed", weight_privacy, batch)
 
 
-def _plan(typed: TypedGraph) -> Plan:
+def _plan(typed: TypedGraph, network: Related) -> Plan:
     tools, graph = arithmetic(Builder(), _LEVEL), typed.qgraph
-    output = typed.tensors[graph.output]
-    argmaxes = argmax_cost(tools, typed.batch, graph.classes, 1, (output.low, output.high))
+    argmaxes = argmax_cost(tools, typed.batch, graph.classes, 1, network.output.bound.interval)
     labels = Cost.range_checks(graph.classes.bit_length(), typed.batch * len(_label_ranges(graph.classes)))
     others = inputs_cost(typed) + labels + argmaxes + Cost(rows=4 * typed.batch + 2)
-    return best_plan(tools, typed, _LEVEL, others)
+    return best_plan(tools, network, _LEVEL, others)
 
 
 def _label_ranges(classes: int) -> list[tuple[str, int]]:

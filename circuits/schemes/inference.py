@@ -13,7 +13,18 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import Cost, Level, Lowering, Plan, argmax, argmax_cost, arithmetic, best_plan
+from circuits.lowering import (
+    Cost,
+    Level,
+    Lowering,
+    Plan,
+    Related,
+    argmax,
+    argmax_cost,
+    arithmetic,
+    best_plan,
+    relate,
+)
 from circuits.quantised import Output, QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
@@ -120,13 +131,17 @@ def lower_inference(
     builder: Builder, typed: TypedGraph, level: Level, reveal: Reveal = "label", top: int = 1
 ) -> Plan:
     """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
-    plan = _plan(typed, level, reveal, top)
+    network = relate(typed)
+    plan = _plan(typed, network, level, reveal, top)
     begin(builder, typed)
     tools = arithmetic(builder, level)
     x = input_wires(tools, typed)
     labels = builder.public("top" if reveal == "top" else "label", top)
-    values, bounds = Lowering(tools, typed, level, plan, x).output()
-    argmax(tools, "output/argmax", values, bounds, labels[np.newaxis])
+    lowering = Lowering(tools, network, level, plan)
+    lowering.hold(network.input, x)
+    lowering.lower(network.relations)
+    values = lowering.values(network.output)
+    argmax(tools, "output/argmax", values, network.output.bound.interval, labels[np.newaxis])
     if reveal == "logits":
         _show(builder, values)
     return plan
@@ -143,7 +158,8 @@ def plan_inference(
 
     Raises as ``compile_inference``.
     """
-    return _plan(_typed(qgraph, input_privacy, weight_privacy, level), level, "label", 1)
+    typed = _typed(qgraph, input_privacy, weight_privacy, level)
+    return _plan(typed, relate(typed), level, "label", 1)
 
 
 def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> TypedGraph:
@@ -173,13 +189,13 @@ def _require_shown(typed: TypedGraph, reveal: Reveal, top: int) -> None:
         )
 
 
-def _plan(typed: TypedGraph, level: Level, reveal: Reveal, top: int) -> Plan:
+def _plan(typed: TypedGraph, network: Related, level: Level, reveal: Reveal, top: int) -> Plan:
     tools, graph = arithmetic(Builder(), level), typed.qgraph
-    output = typed.tensors[graph.output]
-    others = inputs_cost(typed) + argmax_cost(tools, 1, graph.classes, top, (output.low, output.high))
+    bounds = network.output.bound.interval
+    others = inputs_cost(typed) + argmax_cost(tools, 1, graph.classes, top, bounds)
     if reveal == "logits":
         others += Cost(rows=graph.classes)
-    return best_plan(tools, typed, level, others)
+    return best_plan(tools, network, level, others)
 
 
 def _show(builder: Builder, values: Linear) -> None:

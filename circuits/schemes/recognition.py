@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
+from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan, relate
 from circuits.quantised import Affine, QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
@@ -154,8 +154,12 @@ def compile_recognition(
             Cost(rows=width + decompose_cost(most.bit_length() + 1, full=level < 2) + 1),
         ]
     )
-    plan = best_plan(tools, typed, level, others)
-    values, _ = Lowering(tools, typed, level, plan, x).output()
+    network = relate(typed)
+    plan = best_plan(tools, network, level, others)
+    lowering = Lowering(tools, network, level, plan)
+    lowering.hold(network.input, x)
+    lowering.lower(network.relations)
+    values = lowering.values(network.output)
 
     difference = values - Linear.wires(reference)
     square = builder.private("output/square", width)

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from circuits.lowering import Plan
-from circuits.lowering.parameters import committed_parameters, digest_limbs
+from circuits.lowering import Plan, relate
+from circuits.lowering.parameters import digest_limbs, register
 from circuits.lowering.tables import Tables
-from circuits.quantised import Conv, Dense, QuantGraph
+from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inputs import begin
 from kernels import FrArray
 from relations.integers import IntArray
+from relations.relation import Weighted
 from zenerrors import StatementError
 
 
@@ -65,8 +66,8 @@ def parameters(qgraph: QuantGraph) -> IntArray:
     int64[parameters], in the order of the linked segment of every circuit. Raises ``StatementError``
     (``statement.no_weights``) for a network without any.
     """
-    parts = [part for node in _nodes(qgraph) for part in (node.centred_weight.ravel(), node.bias)]
-    return np.concatenate([digest_limbs(qgraph.architecture.digest), *parts])
+    values = [each.values.ravel() for layer in _layers(_typed(qgraph)) for each in (layer.weight, layer.bias)]
+    return np.concatenate([digest_limbs(qgraph.architecture.digest), *values])
 
 
 def compile_registration(qgraph: QuantGraph) -> Registration:
@@ -83,16 +84,20 @@ def compile_registration(qgraph: QuantGraph) -> Registration:
 
 def lower_registration(builder: Builder, qgraph: QuantGraph) -> TypedGraph:
     """Add the constraints of ``compile_registration`` to ``builder``, all but what that defers."""
-    nodes, typed = _nodes(qgraph), TypedGraph(qgraph, "private", "committed")
+    typed = _typed(qgraph)
+    layers = _layers(typed)
     begin(builder, typed)
     tools = Tables(builder)
-    for node in nodes:
-        committed_parameters(builder, node, tools)
+    for layer in layers:
+        register(tools, layer.weight, layer.bias)
     return typed
 
 
-def _nodes(qgraph: QuantGraph) -> list[Conv | Dense]:
-    nodes = [node for node in qgraph.nodes if isinstance(node, Conv | Dense)]
-    if not nodes:
-        raise StatementError("statement.no_weights", "the network has no weights to commit to")
-    return nodes
+def _typed(qgraph: QuantGraph) -> TypedGraph:
+    return TypedGraph(qgraph, "private", "committed")
+
+
+def _layers(typed: TypedGraph) -> list[Weighted]:
+    if layers := relate(typed).weighted:
+        return layers
+    raise StatementError("statement.no_weights", "the network has no weights to commit to")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
-from circuits.lowering import Level, best_plan
+from circuits.lowering import Level, best_plan, relate
 from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
 from circuits.lowering.optimiser import Plan, Way
@@ -344,9 +344,9 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
 def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
     for kind in ("conv", "dense"):
         graph = network(kind)
-        node = graph.nodes[0]
-        assert isinstance(node, Conv | Dense)
-        layer = layer_of(node, TypedGraph(graph, "private", "private"), node.rescale)
+        related = relate(TypedGraph(graph, "private", "private"))
+        first = related.weighted[0]
+        layer = layer_of(first, related.lookups[first.out])
         assert layer is not None
         builder = Builder()
         tools = Tables(builder)
@@ -410,8 +410,10 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
     dense = Dense(NODE, ("x",), weight, kind, bias, rescale=rescale)
     following = Dense("y", (NODE,), *weights_of(1, 2, outputs))
     typed = TypedGraph(QuantGraph("x", (taps,), x, (dense, following), "y"), "private", "private")
-    for scale in (None, rescale):
-        layer = layer_of(dense, typed, scale)
+    related = relate(typed)
+    first = related.weighted[0]
+    for scale in (None, related.lookups[first.out]):
+        layer = layer_of(first, scale)
         assert layer is not None
         factor = factors.tolist() if scale else [1] * outputs
         ends = []

@@ -32,6 +32,8 @@ from circuits.r1cs.gadgets import (
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.sources import Known
 from prover.groth16.reference import check
+from relations.bounds import Bound
+from relations.functions import Requantisation
 from relations.integers import IntArray
 from tests.circuits.support import R, fill, first_violation, satisfied
 from zenerrors import StatementError
@@ -112,9 +114,10 @@ def rescaling(
     bits: int = BITS,
     low: int = 0,
     high: int | None = None,
-) -> Rescale:
+) -> Requantisation:
     output = Affine(1.0, zero_point, bits)
-    return Rescale(np.array([multiplier]), shift, output, low, output.top if high is None else high)
+    high = output.top if high is None else high
+    return Rescale(np.array([multiplier]), shift, output, low, high).function
 
 
 SMALL = rescaling(3, 2, 1)
@@ -122,19 +125,19 @@ ACC = (-6, 7)
 
 
 def requantised(
-    rescale: Rescale = SMALL, bounds: tuple[int, int] = ACC, count: int = 1, *, full: bool = False
+    rescale: Requantisation = SMALL, bounds: tuple[int, int] = ACC, count: int = 1, *, full: bool = False
 ) -> tuple[Builder, IntArray, IntArray]:
     builder = Builder()
     acc = builder.private("acc", count)
     total = Linear.wires(acc).scale(int(rescale.multiplier[0])).shift(rescale.offset)
-    scaled = rescale.scaled((np.array([bounds[0]]), np.array([bounds[1]])))
+    scaled = rescale.scaled(Bound.of(*bounds))
     out = requantise(builder, "test", Known(builder, total, scaled), rescale, full=full)
     return builder, acc, out
 
 
-def clamped(acc: int, rescale: Rescale) -> int:
+def clamped(acc: int, rescale: Requantisation) -> int:
     unit = 1 << rescale.shift
-    scaled = int(rescale.multiplier[0]) * acc + rescale.output.zero_point * unit + unit // 2
+    scaled = int(rescale.multiplier[0]) * acc + rescale.offset
     return min(max(scaled // unit, rescale.low), rescale.high)
 
 

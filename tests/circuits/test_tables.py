@@ -21,6 +21,7 @@ from circuits.r1cs.program import Program
 from circuits.r1cs.sources import Known
 from kernels import FrArray, fr
 from prover import groth16
+from relations.functions import Requantisation
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation
@@ -38,9 +39,10 @@ def requantised(clamp: Clamp, count: int = 1, *, short: bool = True) -> tuple[Pr
     return builder.program(), total, out
 
 
-def rescaling(shift: int, bits: int, low: int = 0, high: int | None = None) -> Rescale:
+def rescaling(shift: int, bits: int, low: int = 0, high: int | None = None) -> Requantisation:
     kind = Affine(1.0, 0, bits)
-    return Rescale(np.array([1]), shift, kind, low, kind.top if high is None else high)
+    high = kind.top if high is None else high
+    return Rescale(np.array([1]), shift, kind, low, high).function
 
 
 def filled(program: Program, wires: IntArray, values: list[int], overrides: dict[int, int]) -> FrArray:
@@ -85,7 +87,7 @@ def described(clamp: Clamp) -> str:
     return f"{type(clamp).__name__}-{clamp.scaled}-{rescale.shift}-{rescale.low}-{rescale.high}"
 
 
-def claims(rescale: Rescale, value: int) -> set[int]:
+def claims(rescale: Requantisation, value: int) -> set[int]:
     """Wrong outputs: the ends of the clamp, beyond them, and beside the right one."""
     low, high = rescale.low, rescale.high
     expected = min(max(value >> rescale.shift, low), high)

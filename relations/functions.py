@@ -1,0 +1,52 @@
+"""Functions of one integer that lookups prove."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relations.bounds import Bound
+from relations.integers import IntArray, Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Requantisation:
+    """From sums to a tensor of few bits:
+
+        T = multiplier · a + offset
+        q = clamp(floor(T / 2^shift), low, high)
+
+    ``multiplier``: int64, positive, broadcasts to the shape of one sample.
+    """
+
+    multiplier: IntArray = field(repr=False)
+    offset: int
+    shift: int
+    low: int
+    high: int
+
+    def apply(self, a: IntArray) -> IntArray:
+        """``q`` of each ``a``, int64; the last axes are those of one sample."""
+        q: IntArray = np.clip((self.multiplier * a + self.offset) >> self.shift, self.low, self.high)
+        return q
+
+    def scaled(self, bound: Bound) -> Interval:
+        """The least and the largest T for sums within ``bound``. Exact, in Python integers."""
+        low, high = (
+            _broadcast_product(self.multiplier, end) + np.array(self.offset, dtype=object)
+            for end in (bound.low, bound.high)
+        )
+        return int(low.min()), int(high.max())
+
+
+def slack_factor(overflow_digits: int) -> int:
+    """What makes the clamp's slack an integer: the least common multiple of all counts of overflow."""
+    return math.lcm(*range(1, overflow_digits + 2))
+
+
+def _broadcast_product(multiplier: IntArray, end: IntArray) -> NDArray[np.object_]:
+    """Never overflows."""
+    return np.asarray(multiplier.astype(object) * end.astype(object), dtype=object)

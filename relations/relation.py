@@ -1,0 +1,167 @@
+"""The relations between a network's tensors of integers. What is proven of a network is that they hold.
+
+A relation says what its output is, entry by entry; shapes have the batch in front. How that is proven is
+another's business: ``circuits.lowering`` makes rank-1 constraints of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from relations.bounds import Bound
+from relations.functions import Requantisation
+from relations.integers import IntArray
+from relations.planes import Sliding
+
+Shape = tuple[int, ...]
+# What is committed is private, and the same in every proof that links to the commitment.
+Privacy = Literal["public", "private", "committed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """``shape``: [batch, ..]; ``bits``: of its type, integers in [0, 2^bits), None where it has none."""
+
+    name: str
+    shape: Shape
+    bound: Bound = field(repr=False)
+    bits: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter(Tensor):
+    """A layer's weights, less their zero points, or biases. ``values``: int64[shape]. Public ones are part of
+    the statement; all others only what their bounds say."""
+
+    values: IntArray = field(repr=False, kw_only=True)
+    privacy: Privacy = field(kw_only=True)
+
+
+class Term(NamedTuple):
+    """``factor · (tensor - zero_point)``."""
+
+    tensor: Tensor
+    factor: int = 1
+    zero_point: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Relation:
+    """``name``: of the node, or of the part of the scheme, that asks for it."""
+
+    name: str
+    out: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(_Relation):
+    """``out = sum terms``."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WindowSum(_Relation):
+    """The sum of ``x - zero_point`` over each window of each channel; nothing beyond the edges."""
+
+    x: Term
+    sliding: Sliding
+
+
+@dataclass(frozen=True, eq=False)
+class MatMul(_Relation):
+    """``out = x weight^T + bias`` for x[batch, k], weight[outputs, k], bias[outputs]."""
+
+    x: Term
+    weight: Parameter
+    bias: Parameter
+
+    @property
+    def sliding(self) -> Sliding:
+        """As a kernel of one place: each entry of a sample is a channel."""
+        return Sliding((self.weight.shape[1], 1, 1), (1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution(_Relation):
+    """Cross-correlation of x, zero beyond its edges, and the output channel's bias.
+
+    weight: [outputs, channels / groups, kernel height, kernel width]; bias: [outputs].
+    """
+
+    x: Term
+    weight: Parameter
+    bias: Parameter
+    sliding: Sliding
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup(_Relation):
+    """``out = function(value)``."""
+
+    value: Tensor
+    function: Requantisation
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum(_Relation):
+    """The largest entry in each window of each channel. What hangs over the edge never wins."""
+
+    value: Tensor
+    sliding: Sliding
+
+
+@dataclass(frozen=True, eq=False)
+class Move(_Relation):
+    """``out = entries[places]``, the entries being those of one sample of each source, one after the other.
+
+    ``places``: int64 of the shape of one sample of ``out``; -1 is ``constant``, None where there is none.
+    """
+
+    sources: tuple[Tensor, ...]
+    places: IntArray = field(repr=False)
+    constant: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Argmax(_Relation):
+    """``out`` [batch, k]: where the k largest values of a sample are, in order, the first of equals first."""
+
+    value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Equal(_Relation):
+    """``out = [left = right]``, 1 or 0."""
+
+    left: Tensor
+    right: Tensor | int
+
+
+@dataclass(frozen=True, eq=False)
+class Total(_Relation):
+    """``out`` [1]: the sum of all entries of ``value``."""
+
+    value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Square(_Relation):
+    """``out = value²``."""
+
+    value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class AtLeast(_Relation):
+    """``out = [left >= right]``, 1 or 0."""
+
+    left: Tensor
+    right: Tensor
+
+
+Weighted = MatMul | Convolution
+Accumulation = Linear | WindowSum | MatMul | Convolution
+"""What adds up: where a ``Lookup`` reads it, the sums themselves need not be held."""
+Relation = Accumulation | Lookup | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
