@@ -9,7 +9,7 @@ import pytest
 
 import kernels
 from circuits import QuantGraph, compile_inference, compile_registration, parameters
-from circuits.quantised import Conv, Dense
+from circuits.quantised import Affine, Conv, Dense, Reshape
 from circuits.quantised.typed import Privacy
 from prover import groth16
 from tests.circuits.quantised import networks
@@ -113,9 +113,8 @@ def test_the_registration_depends_on_types_alone(network: QuantGraph) -> None:
 
 
 def test_a_network_without_weights_is_refused() -> None:
-    class Empty:
-        nodes = ()
-
-    with pytest.raises(StatementError) as caught:
-        parameters(Empty())  # type: ignore[arg-type]
-    assert caught.value.code == "statement.no_weights"
+    network = QuantGraph("x", (2,), Affine(1.0, 0, 8), (Reshape("flat", ("x",), (2, 1)),), "flat")
+    for refused in (parameters, compile_registration):
+        with pytest.raises(StatementError) as caught:
+            refused(network)
+        assert caught.value.code == "statement.no_weights"
