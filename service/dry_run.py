@@ -1,7 +1,8 @@
 """A proof without the proof: the network is executed, its witness held against every constraint, and what
 keys and proof would take is estimated.
 
-It takes as long as the caller's network does, so it runs where untrusted files are read (``api.sandbox``).
+It takes as long as the caller's network does, so it runs where untrusted files are read
+(``submissions.sandbox``).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def task(
     asked: Mapping[str, Any],
     secrets: Mapping[str, Secret],
 ) -> Task:
-    """What a proof about one input takes. ``asked``: what its request says (``api.requests``)."""
+    """What a proof about one input takes. ``asked``: what its request says (``submissions.orders``)."""
     q = secrets["input"].values
     options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
     if scheme == "inference":

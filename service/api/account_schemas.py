@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.access.principal import SCOPES, Scope
-from service.api.schemas import MOST, MOST_DAYS, Name, ResourceId
+from service.submissions.requests import MOST, MOST_DAYS, Name, ResourceId
 
 
 class Limits(BaseModel):

@@ -4,101 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field
 
-from service.api.schemas import MOST, JobView, Name, ResourceId, job_fields
+from service.api.schemas import JobView, job_fields
 from service.storage.tables import Ceremony, CeremonyCircuit, Contribution
-from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
+from service.submissions.ceremonies import Phase, phase_of
+from service.submissions.requests import CircuitScheme
 
-MOST_CIRCUITS: Final = 16
-CircuitPrivacy = Literal["public", "private", "committed"]
-CircuitScheme = Literal["registration", "inference", "recognition", "accuracy"]
-Phase = Literal["opening", "open", "closing", "finished"]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _SHA: Final = "5d" * 32
-
-
-class CircuitRequest(BaseModel):
-    """A circuit of a model: by its scheme and what tells it from others, or by a key that it has."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"scheme": "inference", "reveal": "label"}]}
-    )
-
-    scheme: CircuitScheme | None = Field(default=None, description="What its proofs prove.")
-    input_privacy: CircuitPrivacy | None = Field(
-        default=None, description="Inference, recognition: whether proofs show their input. private"
-    )
-    reveal: Literal["label", "logits", "top"] | None = Field(
-        default=None, description="Inference: what proofs show of the output. label"
-    )
-    top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
-    reference_privacy: Literal["public", "committed"] | None = Field(
-        default=None, description="Recognition: whether proofs show the reference. public"
-    )
-    shard_size: int | None = Field(
-        default=None, ge=1, le=MOST, description="Accuracy: samples in one proof, as the dataset has it."
-    )
-    verification_key_id: ResourceId | None = Field(
-        default=None, description="A key of the circuit, in the place of all that."
-    )
-
-
-class CeremonyRequest(BaseModel):
-    """Open a ceremony for the keys of circuits of one model."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
-    name: Name = Field(description="What to call it.", examples=["digits, for production"])
-    circuits: list[CircuitRequest] = Field(
-        min_length=1,
-        max_length=MOST_CIRCUITS,
-        description="Whose keys are to be made; contributors share in all of them at once.",
-    )
-
-
-class CloseRequest(BaseModel):
-    """Announce the public randomness that will close a ceremony."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    beacon: Name = Field(
-        description="Which value it will be, of a source that anybody can look up later.",
-        examples=["drand quicknet, round 12345678"],
-    )
-    rounds: int = Field(
-        default=10, ge=0, le=MOST_ROUNDS, description="The value is hashed 2^rounds times.", examples=[10]
-    )
-
-
-class FinishRequest(BaseModel):
-    """The value that was announced, now that everybody knows it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    value: Sha256 = Field(description=f"{VALUE_BYTES} bytes in hex.", examples=["5a" * VALUE_BYTES])
-
-
-class HandedStateRequest(BaseModel):
-    """The state of a circuit after one's contribution, and the one that it extends."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    extends: Sha256 = Field(description="SHA-256 of the state that was contributed to.", examples=[_SHA])
-    sha256: Sha256 = Field(description="Of the upload with the new state.", examples=["6e" * 32])
-
-
-class ContributionRequest(BaseModel):
-    """Hand in a contribution to all circuits of a ceremony."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    states: list[HandedStateRequest] = Field(
-        min_length=1, max_length=MOST_CIRCUITS, description="One for each circuit, in their order."
-    )
 
 
 class CircuitView(BaseModel):
@@ -201,15 +116,6 @@ def contribution_view(contribution: Contribution) -> ContributionView:
     names = ("ceremony_id", "place", "name", "hashes", "beacon")
     fields = job_fields(contribution.job) | {name: getattr(contribution, name) for name in names}
     return ContributionView(**fields)
-
-
-def phase_of(ceremony: Ceremony) -> Phase:
-    """How far it is, once it is there."""
-    if ceremony.beacon is not None:
-        return "finished"
-    if ceremony.closing_at is not None:
-        return "closing"
-    return "open" if ceremony.job.state == "succeeded" else "opening"
 
 
 def _fields(ceremony: Ceremony) -> dict[str, Any]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
-from service.api import labels
 from service.jobs import progress
 from service.jobs.lifecycle import now
 from service.settings import QueueName
@@ -25,26 +24,10 @@ from service.storage.tables import (
     Upload,
     WeightPrivacy,
 )
-from verifier.documents import MOST_INTEGER, Challenge, Expected, Group, KeyFile, Opening, ProofDocument
+from service.submissions.requests import ResourceId
+from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
 
 Item = TypeVar("Item")
-PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
-ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
-Bits = Annotated[int, Field(ge=2, le=8)]
-MOST = 1_000_000
-MOST_DAYS = 3650
-Labels = Annotated[
-    dict[str, str],
-    AfterValidator(labels.checked),
-    Field(
-        json_schema_extra={
-            "maxProperties": labels.MOST,
-            "propertyNames": {"pattern": labels.NAME},
-            "additionalProperties": {"type": "string", "pattern": labels.VALUE},
-        }
-    ),
-]
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
 
 
@@ -235,21 +218,6 @@ class ModelView(ModelSummary):
     )
 
 
-class CommitmentRequest(BaseModel):
-    """Commit to an input of a model, or to the embedding that it makes of an image."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model_id: ResourceId = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
-    kind: CommitmentKind = Field(
-        description="`input`: to the values themselves; `reference`: to the embedding of them.",
-        examples=["input"],
-    )
-    values: list[Any] = Field(
-        description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
-    )
-
-
 class CommitmentView(BaseModel):
     """A commitment. Proofs about what it is to name it by its id."""
 
@@ -290,69 +258,6 @@ class DatasetView(DatasetSummary):
     shards: list[ShardView] | None = Field(description="Its parts, once they are committed to.")
 
 
-class ProofRequest(BaseModel):
-    """Prove what a model makes of an input or of a dataset. Each scheme takes its own fields, and no
-    others.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"model_id": "mdl_5d1f0c", "input": [[0.0, 0.5, 1.0]]},
-                {"model_id": "mdl_5d1f0c", "scheme": "accuracy", "dataset_id": "dst_5d1f0c"},
-            ]
-        },
-    )
-
-    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
-    scheme: Scheme = Field(
-        default="inference", description="What is to be proven; it says which other fields there are."
-    )
-    challenge: Challenge | None = Field(
-        default=None, description="A text of whoever asks for the proof: it ends up in the statement."
-    )
-    input: list[Any] | None = Field(
-        default=None, description="Numbers, nested to the shape of the model's input."
-    )
-    input_privacy: Privacy | None = Field(default=None, description="Whether the proof shows it. private")
-    input_id: ResourceId | None = Field(default=None, description="A commitment to the input.")
-    reveal: Literal["label", "logits", "top"] | None = Field(
-        default=None, description="Inference: what the proof shows of the output. label"
-    )
-    top: int | None = Field(
-        default=None, ge=1, le=MOST, description="Inference: how many labels, with reveal top; at most ten."
-    )
-    reference: list[Any] | None = Field(
-        default=None, description="Recognition: an image; the proof shows its embedding."
-    )
-    reference_id: ResourceId | None = Field(
-        default=None, description="Recognition: a commitment to a reference."
-    )
-    threshold: int | None = Field(
-        default=None,
-        ge=0,
-        le=MOST_INTEGER,
-        description="Recognition: the largest squared distance of a match.",
-    )
-    dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
-    labels: Labels | None = Field(
-        default=None,
-        description="Names and values to find it by, 16 at most; no part of the proof.",
-        examples=[{"run": "17"}],
-    )
-    priority: int = Field(default=0, ge=-10, le=10, description="Among your own jobs; more is sooner.")
-    deadline_seconds: int | None = Field(
-        default=None, ge=1, le=MOST, description="The proof fails if it is not done by then."
-    )
-    expires_in_days: int | None = Field(
-        default=None,
-        ge=1,
-        le=MOST_DAYS,
-        description="When it is to be deleted; else the tenant's rule.",
-    )
-
-
 class ProofView(JobView):
     """A proof, from the request to the result."""
 
@@ -374,37 +279,6 @@ class ProofView(JobView):
         description="What the integers in `values.logits` stand for, where they are shown. Not in lists.",
         examples=[None],
     )
-
-
-class DryRunView(BaseModel):
-    """What a proof would show and take. Every constraint holds; nothing was made, and nothing was kept."""
-
-    model_id: str = Field(description="The model that it would be about.", examples=["mdl_5d1f0c"])
-    scheme: Scheme = Field(description="What it would prove.", examples=["inference"])
-    label: int | None = Field(description="The class that the network chose.", examples=[7])
-    values: dict[str, int | list[int]] = Field(
-        description="All that the proof would show, by name.", examples=[{"label": 7}]
-    )
-    constraints: int = Field(
-        description="Rows that the witness was held against; of a dataset, those of its first shard.",
-        examples=[14702],
-    )
-    proofs: int = Field(description="How many there would be: one, or one for each shard.", examples=[1])
-    verification_key_id: str | None = Field(
-        description="The key that it would verify with; null: there is none yet, its setup is due.",
-        examples=["5d" * 32],
-    )
-    setup_seconds: float = Field(
-        description="About how long its keys take to make; 0 where they are there.", examples=[0.0]
-    )
-    proof_seconds: float = Field(
-        description="About how long the proof takes, once there are keys and a worker is free.",
-        examples=[0.25],
-    )
-    memory_bytes: int = Field(description="What a worker needs for it.", examples=[190_000_000])
-    key_bytes: int = Field(description="Of the proving key, which the service keeps.", examples=[41_800_000])
-    proof_bytes: int = Field(description="Of the proof, without its statement.", examples=[450])
-    queue: QueueName = Field(description="Which workers may take it.", examples=["cpu"])
 
 
 class VerifyRequest(BaseModel):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from fastapi import Request, UploadFile
-from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from service import encryption as sealed
+from service import encryption
 from service.access import audit
 from service.access.principal import Principal
 from service.api.body_limit import drain
@@ -22,26 +19,10 @@ from service.storage.database import clock
 from service.storage.repositories.accounts import Tenants
 from service.storage.repositories.uploads import Uploads
 from service.storage.tables import Upload
+from service.submissions.files import Handed
 from zenerrors import RequestError, ResourceError, ZenError
 
 KEPT: Final = timedelta(hours=24)
-
-
-@dataclass(frozen=True)
-class Handed:
-    """A file of a form: the bytes that came with it, or the hash of an upload."""
-
-    field: str
-    sha256: str
-    content: bytes | None = None
-
-    def read(self, runtime: Runtime, tenant_id: str) -> bytes:
-        """Raises ``NotFoundError`` where there is no such upload."""
-        if self.content is not None:
-            return self.content
-        with runtime.database.read() as session:
-            upload = Uploads(session).get(tenant_id, self.sha256, f"{self.field}_sha256")
-        return sealed.get(runtime, sealed.of_upload(tenant_id, self.sha256), upload.content)
 
 
 def handed(field: str, file: UploadFile | None, sha256: str | None) -> Handed:
@@ -55,12 +36,6 @@ def handed(field: str, file: UploadFile | None, sha256: str | None) -> Handed:
     return Handed(field, hashlib.sha256(content).hexdigest(), content)
 
 
-def use_up(session: Session, tenant_id: str, files: Iterable[Handed]) -> list[str]:
-    """Forget the uploads among these files. What they were in the store, to be deleted after the commit."""
-    used = {file.sha256 for file in files if file.content is None}
-    return [Uploads(session).delete(tenant_id, sha256) for sha256 in used]
-
-
 async def receive(
     runtime: Runtime, principal: Principal, request: Request, sha256: str, announced: int
 ) -> Upload:
@@ -72,7 +47,7 @@ async def receive(
     tenant_id = principal.tenant_id
     room = await run_in_threadpool(_room, runtime, tenant_id, sha256)
     size, digest = 0, hashlib.sha256()
-    sealing = runtime.vault.sealing(sealed.of_upload(tenant_id, sha256))
+    sealing = runtime.vault.sealing(encryption.of_upload(tenant_id, sha256))
     try:
         with runtime.store.scratch() as path:
             with path.open("wb") as file:

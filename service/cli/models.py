@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from client.resources import Model
-from service.api import labels
 from service.cli.answers import Answer, written
 from service.cli.shared import (
     Labels,
@@ -23,6 +22,7 @@ from service.cli.shared import (
     deleted,
     finished,
 )
+from service.submissions import labels
 
 if TYPE_CHECKING:
     from client import Client

@@ -10,7 +10,6 @@ import typer
 
 from client.errors import ClientError
 from client.resources import Commitment, DryRun, Proof, ProofFields
-from service.api import labels
 from service.cli.answers import Answer, written
 from service.cli.shared import (
     InputFile,
@@ -26,6 +25,7 @@ from service.cli.shared import (
     finished,
     numbers,
 )
+from service.submissions import labels
 from zenerrors import RequestError
 
 if TYPE_CHECKING:

@@ -446,6 +446,7 @@ class Contribution(Base):
     hashes: Mapped[list[Any] | None]
     """What its contributor publishes: one for each circuit."""
     job: Mapped[Job] = relationship(lazy="joined")
+    handed: Mapped[list[HandedState]] = relationship(lazy="raise", passive_deletes="all")
 
 
 class HandedState(Base):

@@ -10,7 +10,6 @@ import httpx
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from service.api import labels
 from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.queue import Queue
 from service.runtime import Runtime
@@ -20,6 +19,7 @@ from service.storage.repositories import labelled
 from service.storage.repositories.browsing import Browsing, Wanted
 from service.storage.repositories.lists import Filters, Lists
 from service.storage.tables import LOCAL_TENANT, Job, JobLabel, Model, Proof, Tenant
+from service.submissions import labels
 from tests.service.accounts import calling
 from tests.service.support import labelled as samples
 from tests.service.support import tiny_calibration, tiny_onnx

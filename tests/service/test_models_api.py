@@ -15,10 +15,10 @@ import pytest
 from circuits import load_onnx
 from client import ApiError, Client, Model
 from service import engine
-from service.api import sandbox
-from service.api.sandbox import CPU_SECONDS
-from service.api.turns import Turns
 from service.runtime import Runtime
+from service.submissions import sandbox
+from service.submissions.sandbox import CPU_SECONDS
+from service.submissions.turns import Turns
 from tests.service.support import npy, tiny_calibration, tiny_onnx, work_on
 from zenerrors import ModelError, ResourceError
 
@@ -196,7 +196,7 @@ def test_the_same_request_with_the_same_key_makes_one_model(api: Client) -> None
 
 HOG = """
 from service import intake
-from service.api import sandbox
+from service.submissions import sandbox
 intake.UNTRUSTED["hog"] = lambda: bytes(2 * sandbox.MEMORY_BYTES)
 sandbox._main("hog")
 """

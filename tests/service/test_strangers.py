@@ -19,7 +19,7 @@ from bench.strangers import Attack, Cost
 from client import Model
 from service.api.body_limit import JSON_BYTES
 from service.api.routes import strict
-from service.api.schemas import ProofRequest
+from service.submissions.requests import ProofRequest
 from zenerrors import RequestError
 
 MOST_SECONDS = 1.0

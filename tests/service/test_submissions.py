@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,17 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import event, text, update
 
 import client
+from service.access.principal import LOCAL
 from service.api import watcher
-from service.api.routes import submission
 from service.jobs.lifecycle import Jobs
 from service.jobs.queue import Queue
 from service.runtime import Runtime
+from service.storage.paging import Window
 from service.storage.repositories import Proofs
+from service.storage.repositories.accounts import AuditLog
 from service.storage.tables import LOCAL_TENANT, Job, Model
+from service.submissions import jobs, proofs
+from service.submissions.requests import ProofRequest
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, revoke
 from tests.service.support import PATIENCE_SECONDS, labelled, tiny_calibration, tiny_onnx, until, work_on
 
@@ -80,13 +85,29 @@ def events(http: httpx.Client, path: str, last: str | None = None) -> list[tuple
     return [(one["event"], one["id"], json.loads(one["data"])) for one in told if "event" in one]
 
 
+def test_what_is_asked_for_takes_no_http(with_model: Runtime, model: client.Model) -> None:
+    """The dashboard asks the same functions as the API."""
+    caller = replace(LOCAL, address="192.0.2.1")
+    body = ProofRequest(model_id=model.id, input=INPUT)
+    made = proofs.ask(with_model, caller, body, "once")
+    assert proofs.ask(with_model, caller, body, "once") == made
+    jobs.cancel(with_model, caller, "proof", made)
+    with with_model.database.read() as session:
+        assert Jobs(session).state(made) == "canceled"
+        noted = AuditLog(session).page(Window(2, None)).rows
+    assert [(row.action, row.target, row.address) for row in noted] == [
+        ("proof.cancel", made, "192.0.2.1"),
+        ("proof.create", made, "192.0.2.1"),
+    ]
+
+
 def test_equal_requests_at_once_make_one_thing(
     each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of them makes it. Another looked before it was there."""
     monkeypatch.setattr(Queue, "send", lambda *_: None)  # there is no broker
     engine = each_runtime.database.engine
-    once, refused = submission.once, []
+    once, refused = jobs.once, []
     came: list[Any] = []
 
     def slowly(runtime: Runtime, earlier: Any, add: Any, stored: Any) -> Any:
@@ -102,7 +123,7 @@ def test_equal_requests_at_once_make_one_thing(
         model_id = ready_model(http, each_runtime)
         commitment = {"model_id": model_id, "kind": "input", "values": INPUT}
         http.post("/v1/commitments", json=commitment).raise_for_status()  # which makes the basis
-        monkeypatch.setattr(submission, "once", slowly)
+        monkeypatch.setattr(jobs, "once", slowly)
         for path, body in (
             ("/v1/proofs", {"model_id": model_id, "input": INPUT}),
             ("/v1/commitments", commitment),
@@ -307,7 +328,7 @@ def test_a_model_is_deleted_after_what_is_of_it(
 def test_what_is_deleted_while_it_is_asked_for_is_a_conflict(
     http: httpx.Client, with_model: Runtime, model: client.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    routed = "service.api.routes.submission.routed"
+    routed = "service.submissions.jobs.routed"
 
     def deleted(session: Any, _settings: Any, terms: Any, _estimate: Any) -> Any:
         session.execute(text("DELETE FROM models"))

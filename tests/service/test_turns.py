@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from service.api import sandbox
-from service.api.turns import Turns
+from service.submissions import sandbox
+from service.submissions.turns import Turns
 from tests.service.support import until
 from zenerrors import ResourceError
 

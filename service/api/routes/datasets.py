@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
 from starlette.concurrency import run_in_threadpool
 
-from service import basis, intake
-from service import encryption as sealed
-from service.access import audit
 from service.access.principal import Principal
-from service.api import problems, sandbox
-from service.api.routes import submission
+from service.api import problems
 from service.api.routes.dependencies import (
     CreatedDep,
     Id,
@@ -32,25 +27,16 @@ from service.api.routes.dependencies import (
 from service.api.routes.forms import Hash, JobLabels, fields_as_described
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
-from service.api.schemas import (
-    DatasetSummary,
-    DatasetView,
-    Listing,
-    Name,
-    ResourceId,
-    dataset_summary,
-    dataset_view,
-    listing,
-)
-from service.api.uploads import Handed, handed
+from service.api.schemas import DatasetSummary, DatasetView, Listing, dataset_summary, dataset_view, listing
+from service.api.uploads import handed
 from service.basis import open_openings
-from service.jobs.lifecycle import Jobs, new_id
 from service.runtime import Runtime
-from service.storage.repositories import Datasets, Models
+from service.storage.repositories import Datasets
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Dataset, Privacy
+from service.submissions import datasets
+from service.submissions.requests import Name, ResourceId
 from verifier.documents import OpeningFile
-from zenerrors import RequestError
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 
@@ -77,7 +63,6 @@ _FIELDS = (
     *("samples", "labels", "samples_sha256", "labels_sha256"),
     *("model_id", "name", "privacy", "shard_size", "label"),
 )
-_HASH_BYTES = 32
 
 
 @router.post(
@@ -124,8 +109,9 @@ async def create_dataset(
     """
     files = handed("samples", samples, samples_sha256), handed("labels", labels, labels_sha256)
     row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
-    add = partial(_add, runtime, principal, row, files, job_labels, idempotency_key)
-    dataset_id = await run_in_threadpool(add)
+    dataset_id = await run_in_threadpool(
+        datasets.add, runtime, principal, row, files, job_labels, idempotency_key
+    )
     return await _jobs.answer(runtime, principal, dataset_id, wait, response)
 
 
@@ -152,10 +138,7 @@ def get_dataset_opening(runtime: RuntimeDep, principal: Revealer, dataset_id: Id
     on. Of a private dataset it is secret: with it, guesses can be checked. The audit log notes who
     fetched it.
     """
-    with runtime.database.write() as session:
-        dataset = Datasets(session, principal.tenant_id).ready(dataset_id)
-        audit.note(session, principal, "dataset.reveal", dataset_id)
-    return open_openings(runtime, dataset)
+    return datasets.reveal(runtime, principal, dataset_id)
 
 
 @router.delete("/datasets/{dataset_id}", status_code=204, responses=problems.responses(404, 409))
@@ -163,45 +146,4 @@ def delete_dataset(runtime: RuntimeDep, principal: Prover, dataset_id: Id) -> No
     """Forget the samples and what opens their commitments. Refused while a job needs them; proofs that are
     done stay.
     """
-    with runtime.database.write() as session:
-        dataset = Datasets(session, principal.tenant_id).delete(dataset_id)
-        audit.note(session, principal, "dataset.delete", dataset_id)
-    submission.delete(runtime, [dataset.samples, dataset.openings])
-
-
-def _add(
-    runtime: Runtime,
-    principal: Principal,
-    row: Dataset,
-    files: tuple[Handed, Handed],
-    labels: dict[str, str],
-    idempotency_key: str | None,
-) -> str:
-    options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in files))
-    terms = submission.terms(runtime, principal, b"dataset", options, labels, idempotency_key)
-    with runtime.database.read() as session:
-        if earlier := Jobs(session).earlier(terms):
-            return earlier
-        model = Models(session, principal.tenant_id).ready(row.model_id)
-    quantised = sealed.open_network(runtime, model)
-    _check_shard_size(runtime, quantised, row.shard_size)
-    contents = [file.read(runtime, principal.tenant_id) for file in files]
-    read = sandbox.run(principal.tenant_id, "read_dataset", quantised, *contents)
-    row.id = new_id("dst")
-    row.picked_for = model.commitment
-    row.sha256 = read[:_HASH_BYTES].hex()
-    row.size = len(sealed.unpack(read[_HASH_BYTES:])["labels"].values)
-    row.samples = sealed.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
-    terms = replace(terms, size=len(read) - _HASH_BYTES)
-    return submission.submit(runtime, principal, "dataset", row, terms, files=files, stored=[row.samples])
-
-
-def _check_shard_size(runtime: Runtime, quantised: bytes, shard_size: int | None) -> None:
-    most = intake.samples_in(quantised, basis.basis_length(runtime))
-    if most < (shard_size or 1):
-        raise RequestError(
-            "request.invalid",
-            f"shard_size: the commitment basis has points for {most} samples of this model; a service on a "
-            "new data directory with a larger ZENSERVE_BASIS_POINTS has more",
-            field="shard_size",
-        )
+    datasets.delete(runtime, principal, dataset_id)

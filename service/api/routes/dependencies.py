@@ -14,14 +14,15 @@ from pydantic import AwareDatetime, Field
 
 from service.access.keys import key_required
 from service.access.principal import Principal, Scope
-from service.api import labels
-from service.api.schemas import PRINTABLE, ResourceId, State
+from service.api.schemas import State
 from service.api.watcher import Seat, Watcher
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.paging import LONGEST, Place, Window
 from service.storage.repositories.lists import Filters
 from service.storage.tables import Scheme
+from service.submissions import labels
+from service.submissions.requests import PRINTABLE, ResourceId
 from zenerrors import RequestError
 
 LONGEST_WAIT_SECONDS = 60

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from fastapi import Depends, Form, Request
 
-from service.api import labels, problems
+from service.api import problems
 from service.api.routes.dependencies import LabelPair
+from service.submissions import labels
 from zenerrors import RequestError
 
 SHA256 = r"^[0-9a-f]{64}$"

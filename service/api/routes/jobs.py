@@ -11,11 +11,12 @@ from starlette.concurrency import run_in_threadpool
 
 from service.access.principal import Principal, Scope
 from service.api import openapi, problems
-from service.api.routes import submission
 from service.api.routes.dependencies import Patience, RuntimeDep, SeatDep, needs
 from service.api.routes.following import LastEventId, follow, settled
-from service.api.schemas import PRINTABLE, JobView
+from service.api.schemas import JobView
 from service.runtime import Runtime
+from service.submissions import jobs
+from service.submissions.requests import PRINTABLE
 
 View = TypeVar("View", bound=JobView)
 
@@ -53,10 +54,10 @@ class JobRoutes(Generic[View]):
         self._add("get", "", self._shown(), description, problems.responses(404))
 
     def add_cancel(self, description: str) -> None:
-        self._add_change("cancel", submission.cancel, description)
+        self._add_change("cancel", jobs.cancel, description)
 
     def add_retry(self, description: str) -> None:
-        self._add_change("retry", submission.retry, description)
+        self._add_change("retry", jobs.retry, description)
 
     def add_events(self, description: str) -> None:
         """Server-sent events."""
@@ -88,7 +89,7 @@ class JobRoutes(Generic[View]):
     def _add_change(self, verb: str, change: Callable[..., None], description: str) -> None:
         def endpoint(
             runtime: RuntimeDep,
-            principal: Annotated[Principal, Depends(needs(*submission.KEEPERS[self.kind]))],
+            principal: Annotated[Principal, Depends(needs(*jobs.KEEPERS[self.kind]))],
             job_id: Annotated[str, self._id],
         ) -> View:
             change(runtime, principal, self.kind, job_id)

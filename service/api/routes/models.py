@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
 from starlette.concurrency import run_in_threadpool
 
-from service import basis, intake
-from service import encryption as sealed
-from service.access import audit
+from service import encryption, intake
 from service.access.principal import Principal
-from service.api import problems, sandbox
-from service.api.routes import submission
+from service.api import problems
 from service.api.routes.dependencies import (
     CreatedDep,
     Id,
@@ -33,25 +27,23 @@ from service.api.routes.forms import Hash, JobLabels, fields_as_described
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
-    Bits,
     Listing,
     ModelChange,
     ModelSummary,
     ModelView,
-    Name,
-    ResourceId,
     listing,
     model_summary,
     model_view,
 )
-from service.api.uploads import Handed, handed
-from service.jobs.lifecycle import Jobs, new_id
+from service.api.uploads import handed
 from service.runtime import Runtime
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.storage.tables import Model, WeightPrivacy
+from service.submissions import models
+from service.submissions.requests import Bits, Name, ResourceId
 from verifier.documents import ProofDocument, Receipt
-from zenerrors import ModelError, NotFoundError, RequestError
+from zenerrors import NotFoundError
 
 router = APIRouter(tags=["models"], route_class=ApiRoute)
 
@@ -129,8 +121,9 @@ async def create_model(
         parent_id=parent_id,
         require_ceremony=require_ceremony,
     )
-    submitted = partial(register, runtime, principal, row, files, labels, idempotency_key)
-    model_id = await run_in_threadpool(submitted)
+    model_id = await run_in_threadpool(
+        models.register, runtime, principal, row, files, labels, idempotency_key
+    )
     return await _jobs.answer(runtime, principal, model_id, wait, response)
 
 
@@ -154,9 +147,7 @@ def change_model(runtime: RuntimeDep, principal: Registrar, body: ModelChange, m
     """Say whether proofs of a model are made with keys of a ceremony alone. Then one for which there is a
     development key only, or none, is refused (`conflict.ceremony`); those that are made stay what they are.
     """
-    with runtime.database.write() as session:
-        Models(session, principal.tenant_id).get(model_id).require_ceremony = body.require_ceremony
-        audit.note(session, principal, "model.change", model_id)
+    models.change(runtime, principal, model_id, require_ceremony=body.require_ceremony)
     return _view(runtime, principal, model_id)
 
 
@@ -165,10 +156,7 @@ def delete_model(runtime: RuntimeDep, principal: Registrar, model_id: Id) -> Non
     """Forget the network and what opens its commitment. Refused while there are commitments, datasets or
     proofs of it; proofs that were handed on stay as good as they are.
     """
-    with runtime.database.write() as session:
-        model = Models(session, principal.tenant_id).delete(model_id)
-        audit.note(session, principal, "model.delete", model_id)
-    submission.delete(runtime, [model.quantised])
+    models.delete(runtime, principal, model_id)
 
 
 @router.get("/models/{model_id}/receipt", responses=problems.responses(404, 409))
@@ -194,68 +182,11 @@ def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Re
     weights and biases blanked where they are committed.
     """
     model = _registered(runtime, principal, model_id)
-    quantised = sealed.open_network(runtime, model)
+    quantised = encryption.open_network(runtime, model)
     content = quantised if model.commitment is None else intake.architecture(quantised)
     return Response(content, media_type="application/octet-stream")
-
-
-def register(
-    runtime: Runtime,
-    principal: Principal,
-    row: Model,
-    files: Sequence[Handed],
-    labels: dict[str, str] | None = None,
-    idempotency_key: str | None = None,
-) -> str:
-    """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
-    id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
-
-    ``files``: the model, its calibration and, if there are any, the calibration's labels.
-    """
-    options = [row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in files)]
-    if row.require_ceremony:
-        options.append("require_ceremony")
-    terms = submission.terms(runtime, principal, b"model", options, labels or {}, idempotency_key)
-    with runtime.database.read() as session:
-        if earlier := Jobs(session).earlier(terms):
-            return earlier
-        _check_parent(Models(session, principal.tenant_id), row)
-    onnx, samples, *classes = (file.read(runtime, principal.tenant_id) for file in files)
-    parts = onnx, samples, str(row.bits).encode(), b"".join(classes)
-    read = sandbox.run(principal.tenant_id, "read_model", *parts)
-    report, _, quantised = read.partition(b"\n")
-    if row.weight_privacy == "committed":
-        _check_basis(runtime, quantised)
-    row.id = new_id("mdl")
-    row.report = json.loads(report)
-    row.quantised = sealed.put(runtime, f"model:{row.id}", quantised)
-    terms = replace(terms, size=len(quantised))
-    return submission.submit(runtime, principal, "model", row, terms, files=files, stored=[row.quantised])
 
 
 def _registered(runtime: Runtime, principal: Principal, model_id: str) -> Model:
     with runtime.database.read() as session:
         return Models(session, principal.sight).ready(model_id)
-
-
-def _check_parent(models: Models, row: Model) -> None:
-    if row.parent_id is None:
-        return
-    parent = models.ready(row.parent_id, "parent_id")
-    if row.weight_privacy != "committed" or parent.commitment is None:
-        raise RequestError(
-            "request.invalid",
-            "parent_id: versions are commitments; register both models with weight_privacy committed",
-            field="parent_id",
-        )
-
-
-def _check_basis(runtime: Runtime, quantised: bytes) -> None:
-    needed, length = intake.parameter_count(quantised), basis.basis_length(runtime)
-    if needed > length:
-        raise ModelError(
-            "model.too_large",
-            f"to commit to the network takes a basis of {needed} points, and this service has {length}: "
-            f"start one on a new data directory with ZENSERVE_BASIS_POINTS={needed} or more",
-            field="model",
-        )

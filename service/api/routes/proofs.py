@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
-from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from service import encryption as sealed
-from service.access import audit
 from service.access.principal import Principal
-from service.api import openapi, problems, requests
-from service.api.dry_runs import dry_run
-from service.api.routes import submission
+from service.api import openapi, problems
 from service.api.routes.dependencies import (
     CreatedDep,
     Id,
@@ -33,20 +27,13 @@ from service.api.routes.dependencies import (
 )
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
-from service.api.schemas import (
-    DryRunView,
-    Listing,
-    ProofRequest,
-    ProofView,
-    listing,
-    proof_summary,
-    proof_view,
-)
-from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.api.schemas import Listing, ProofView, listing, proof_summary, proof_view
 from service.runtime import Runtime
-from service.storage.repositories import Datasets, Models, Proofs
+from service.storage.repositories import Proofs
 from service.storage.repositories.lists import Lists
-from service.storage.tables import Proof
+from service.submissions import proofs
+from service.submissions.dry_runs import DryRunView, dry_run
+from service.submissions.requests import ProofRequest
 from verifier.documents import ProofDocument
 from zenerrors import ConflictError
 
@@ -106,7 +93,7 @@ async def create_proof(
     if preference.dry_run:
         tried = await run_in_threadpool(dry_run, runtime, principal.tenant_id, body)
         return JSONResponse(tried.model_dump(mode="json"), headers={"Preference-Applied": "dry-run"})
-    proof_id = await run_in_threadpool(submit, runtime, principal, body, idempotency_key)
+    proof_id = await run_in_threadpool(proofs.ask, runtime, principal, body, idempotency_key)
     return await _jobs.answer(runtime, principal, proof_id, patience, response)
 
 
@@ -143,71 +130,4 @@ def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> 
 @router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))
 def delete_proof(runtime: RuntimeDep, principal: Prover, proof_id: Id) -> None:
     """Forget a proof that is over. Copies that were handed on stay as good as they are."""
-    with runtime.database.write() as session:
-        proof = Proofs(session, principal.tenant_id).delete(proof_id)
-        audit.note(session, principal, "proof.delete", proof_id)
-    submission.delete(runtime, [proof.input])
-
-
-def submit(
-    runtime: Runtime,
-    principal: Principal,
-    body: ProofRequest,
-    idempotency_key: str | None = None,
-) -> str:
-    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made. The
-    proof's id. Raises ``ZenError``.
-    """
-    requests.check_fields(body)
-    macs, tenant_id = requests.fingerprint(runtime, body), principal.tenant_id
-    terms = Terms(
-        tenant_id=tenant_id,
-        priority=body.priority,
-        labels=body.labels,
-        idempotency_key=idempotency_key,
-        request_macs=macs,
-    )
-    with runtime.database.read() as session:
-        if earlier := Jobs(session).earlier(terms):
-            return earlier
-        model = Models(session, tenant_id).ready(body.model_id)
-        order = requests.order(runtime, session, tenant_id, body, model)
-        terms = _timed(Jobs(session), terms, body)
-    row = Proof(
-        id=new_id("prf"),
-        model_id=model.id,
-        scheme=body.scheme,
-        request=order.request,
-        dataset_id=order.dataset_id,
-        document=None,
-        verification_key_id=None,
-    )
-    if order.secrets:
-        packed = sealed.pack(order.secrets)
-        row.input = sealed.put(runtime, f"input:{row.id}", packed)
-        terms = replace(terms, size=len(packed))
-
-    def check(session: Session) -> None:
-        if order.dataset_id is not None:  # it may have been deleted since
-            Datasets(session, tenant_id).ready(order.dataset_id)
-
-    kind = "accuracy" if body.scheme == "accuracy" else "proof"
-    return submission.submit(
-        runtime,
-        principal,
-        kind,
-        row,
-        terms,
-        stored=[row.input],
-        estimate=model.estimate,
-        check=check,
-    )
-
-
-def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:
-    """Counted from now, by the database's clock."""
-    if body.deadline_seconds is not None:
-        terms = replace(terms, deadline_at=jobs.now() + timedelta(seconds=body.deadline_seconds))
-    if body.expires_in_days is not None:
-        terms = replace(terms, expires_at=jobs.now() + timedelta(days=body.expires_in_days))
-    return terms
+    proofs.delete(runtime, principal, proof_id)

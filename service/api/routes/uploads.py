@@ -6,14 +6,13 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Request, Response
 
-from service.access import audit
 from service.api import problems, uploads
-from service.api.routes import submission
 from service.api.routes.dependencies import RuntimeDep, Uploader
 from service.api.routes.forms import SHA256
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import UploadView, upload_view
 from service.storage.repositories.uploads import Uploads
+from service.submissions import files
 
 router = APIRouter(tags=["uploads"], route_class=ApiRoute)
 
@@ -46,7 +45,4 @@ def head_upload(runtime: RuntimeDep, principal: Uploader, sha256: Sha256) -> Res
 @router.delete("/uploads/{sha256}", status_code=204, responses=problems.responses(404))
 def delete_upload(runtime: RuntimeDep, principal: Uploader, sha256: Sha256) -> None:
     """Forget a file."""
-    with runtime.database.write() as session:
-        content = Uploads(session).delete(principal.tenant_id, sha256)
-        audit.note(session, principal, "upload.delete", sha256)
-    submission.delete(runtime, [content])
+    files.forget(runtime, principal, sha256)

@@ -15,10 +15,11 @@ from service.api.authentication import charge_for
 from service.api.problems import Problem
 from service.api.routes.dependencies import RuntimeDep
 from service.api.routes.strict import ApiRoute
-from service.api.schemas import PRINTABLE, Listing, VerifyRequest
+from service.api.schemas import Listing, VerifyRequest
 from service.api.verifier import Answer, Verifier
 from service.storage.repositories import VerificationKeys
 from service.storage.repositories.secrets import Issuers
+from service.submissions.requests import PRINTABLE
 from verifier.documents import KeyFile, first_fault
 from verifier.judging import Verification
 from zenerrors import RequestError

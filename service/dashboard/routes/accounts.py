@@ -10,12 +10,12 @@ from fastapi import APIRouter, Form, Request, Response
 from service.access import accounts, keys
 from service.access.principal import SCOPES, Scope
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.api.schemas import MOST, MOST_DAYS, PRINTABLE
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import Admin, Manager, SendingAdmin, SendingManager, Visitor
 from service.storage.database import clock
 from service.storage.repositories.accounts import Keys, Tenants
 from service.storage.repositories.browsing import Browsing
+from service.submissions.requests import MOST, MOST_DAYS, PRINTABLE
 from zenerrors import RequestError
 
 router = APIRouter(route_class=PageRoute)

@@ -7,10 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from service.api import labels
-from service.api.routes import submission
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.api.schemas import PRINTABLE
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.results import Result, picture, result
 from service.dashboard.timeline import timeline
@@ -22,6 +19,8 @@ from service.storage.paging import Window
 from service.storage.repositories.browsing import KINDS, Browsing, Wanted
 from service.storage.repositories.webhooks import SUBJECTS
 from service.storage.tables import TERMINAL, Job, Proof
+from service.submissions import jobs, labels
+from service.submissions.requests import PRINTABLE
 from zenerrors import ConflictError, NotFoundError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
@@ -84,7 +83,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             listed=listed,
             job=listed.job,
             keeps=listed.job.kind in SUBJECTS
-            and not visitor.principal.scopes.isdisjoint(submission.KEEPERS[SUBJECTS[listed.job.kind]]),
+            and not visitor.principal.scopes.isdisjoint(jobs.KEEPERS[SUBJECTS[listed.job.kind]]),
             made=made,
             result=_result(browsing, listed.job, made),
             overall=lambda job: progress.overall(job, moment),
@@ -120,14 +119,14 @@ def show_input(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
 @router.post("/{job_id}/cancel")
 def cancel_job(runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
     kind = _kept(runtime, visitor, job_id)
-    submission.cancel(runtime, visitor.principal, kind, job_id)
+    jobs.cancel(runtime, visitor.principal, kind, job_id)
     return see(f"/admin/jobs/{job_id}")
 
 
 @router.post("/{job_id}/retry")
 def retry_job(runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Response:
     kind = _kept(runtime, visitor, job_id)
-    submission.retry(runtime, visitor.principal, kind, job_id)
+    jobs.retry(runtime, visitor.principal, kind, job_id)
     return see(f"/admin/jobs/{job_id}")
 
 
@@ -156,5 +155,5 @@ def _kept(runtime: Runtime, visitor: Visitor, job_id: str) -> str:
     if job.kind not in SUBJECTS:
         raise ConflictError("conflict.shard", f"{job_id} is a part of {job.parent_id}: cancel or retry that")
     kind = SUBJECTS[job.kind]
-    visitor.principal.require(*submission.KEEPERS[kind])
+    visitor.principal.require(*jobs.KEEPERS[kind])
     return kind

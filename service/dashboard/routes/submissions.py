@@ -9,10 +9,8 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Form, Request, Response, UploadFile
 from pydantic import BaseModel, ValidationError
 
-from service.api import problems, requests, sandbox
-from service.api.routes import models, proofs
+from service.api import problems
 from service.api.routes.dependencies import Id, RuntimeDep
-from service.api.schemas import Bits, Name, ProofRequest
 from service.api.uploads import handed
 from service.dashboard.pages import PageRoute, invalid, page, see
 from service.dashboard.pictures import is_picture
@@ -22,6 +20,8 @@ from service.storage.paging import LONGEST
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
 from service.storage.tables import Model, WeightPrivacy
+from service.submissions import models, orders, proofs, sandbox
+from service.submissions.requests import Bits, Name, ProofRequest
 from verifier.document import parse_json
 from zenerrors import RequestError, ZenError
 
@@ -102,10 +102,10 @@ def ask_for_proof(
     try:
         fields: dict[str, Any] = {name: value for name, value in given.items() if _asked(name, given)}
         for name, file in (("input", input_file), ("reference", reference_file)):
-            if name in requests.TAKES.get(scheme, ()):
+            if name in orders.TAKES.get(scheme, ()):
                 fields |= _numbers(visitor.principal.tenant_id, name, file, given[name])
         body = _checked(ProofRequest, fields | {"model_id": model_id})
-        made = proofs.submit(runtime, visitor.principal, body)
+        made = proofs.ask(runtime, visitor.principal, body)
     except ZenError as error:
         return _proof_form(request, runtime, visitor, model_id, given, error)
     return see(f"/admin/jobs/{made}")
@@ -115,7 +115,7 @@ def _asked(name: str, given: Given) -> bool:
     """Whether the field is one of the scheme's, and says something: forms send all that they have."""
     if not given[name] or (name == "top" and given["reveal"] != "top"):
         return False
-    return name in ("scheme", "challenge", *requests.TAKES.get(given["scheme"], ()))
+    return name in ("scheme", "challenge", *orders.TAKES.get(given["scheme"], ()))
 
 
 def _numbers(tenant_id: str, field: str, file: UploadFile | None, text: str) -> dict[str, Any]:

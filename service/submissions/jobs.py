@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.access import audit
 from service.access.principal import Principal, Scope
-from service.api import uploads
-from service.api.uploads import Handed
 from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.scheduling import admit, routed
 from service.runtime import Runtime
-from service.settings import QueueName
 from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs
-from service.storage.tables import Dataset, Model, Proof
+from service.storage.tables import Ceremony, Contribution, Dataset, Model, Proof
+from service.submissions import files
+from service.submissions.files import Handed
 from zenerrors import ConflictError, ZenError
 
-Added = TypeVar("Added")
+Row = Model | Dataset | Proof | Ceremony | Contribution
+Estimate = dict[str, Any]
+"""What a job will take: ``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``."""
+
 _Rows = type[Models] | type[Datasets] | type[Proofs] | type[Ceremonies] | type[Contributions]
 _ROWS: Final[dict[str, _Rows]] = {
     "model": Models,
@@ -41,65 +43,64 @@ KEEPERS: Final[dict[str, tuple[Scope, ...]]] = {
 
 def terms(
     runtime: Runtime,
-    principal: Principal,
+    caller: Principal,
     kind: bytes,
     options: Iterable[str],
-    labels: dict[str, str],
+    labels: dict[str, str] | None,
     idempotency_key: str | None,
 ) -> Terms:
-    """Of what a form asks for, with these options."""
-    told = (*options, *(f"{name}={value}" for name, value in sorted(labels.items())))
+    """Of a request with these options and labels."""
+    told = (*options, *(f"{name}={value}" for name, value in sorted((labels or {}).items())))
     macs = runtime.vault.macs(kind, *(option.encode() for option in told))
-    return Terms(
-        tenant_id=principal.tenant_id, labels=labels, idempotency_key=idempotency_key, request_macs=macs
-    )
+    return Terms(caller.tenant_id, labels=labels, idempotency_key=idempotency_key, request_macs=macs)
 
 
 def submit(
     runtime: Runtime,
-    principal: Principal,
+    caller: Principal,
     kind: str,
-    row: Model | Dataset | Proof,
+    row: Row,
     terms: Terms,
+    action: str,
     *,
-    files: Sequence[Handed] = (),
-    stored: Sequence[str | None],
-    estimate: dict[str, Any] | None = None,
-    check: Callable[[Session], None] = lambda _session: None,
+    target: str | None = None,
+    handed: Sequence[Handed] = (),
+    stored: Sequence[str | None] = (),
+    prepare: Callable[[Session], Estimate | None] = lambda _session: None,
 ) -> str:
-    """Add the row, queue its job and use up the uploads among its files, unless its ``Idempotency-Key`` made
-    one meanwhile. The id of the row.
+    """Add the row, queue its job and use up the uploads among the files that were handed in, unless its
+    ``Idempotency-Key`` made one meanwhile. The id of the row.
 
-    ``check`` is for what may have changed since it was looked at; ``stored`` is the row's in the store.
+    ``action`` is for the audit log, on ``target`` unless on the row. ``prepare`` looks once more at what may
+    have changed, in the same transaction, and has the job's estimate. ``stored`` is the row's in the store.
     """
+    used: list[str] = []
 
-    def add(session: Session) -> tuple[QueueName, list[str]]:
-        check(session)
+    def add(session: Session) -> str:
+        estimate = prepare(session)
         row.job = Jobs(session).create(row.id, kind, routed(session, runtime.settings, terms, estimate))
         session.add(row)
-        audit.note(session, principal, f"{type(row).__name__.lower()}.create", row.id)
-        used = uploads.use_up(session, terms.tenant_id, files)
+        audit.note(session, caller, action, target or row.id, tenant_id=terms.tenant_id)
+        used.extend(files.use_up(session, terms.tenant_id, handed))
         admit(session, runtime.settings, terms.tenant_id)
-        return row.job.queue, used
+        return row.id
 
-    added = once(runtime, lambda session: Jobs(session).earlier(terms), add, stored)
-    if isinstance(added, str):
-        return added
-    queue, used = added
-    delete(runtime, used)
-    runtime.queue.send(row.id, queue)
-    return row.id
+    made = once(runtime, lambda session: Jobs(session).earlier(terms), add, stored)
+    if made == row.id:
+        delete(runtime, used)
+        runtime.queue.send(row.id, row.job.queue)
+    return made
 
 
 def once(
     runtime: Runtime,
     earlier: Callable[[Session], str | None],
-    add: Callable[[Session], Added],
+    add: Callable[[Session], str],
     stored: Sequence[str | None],
-) -> Added | str:
-    """What ``add`` answers, or the id that an ``earlier`` request made meanwhile: that there was none before,
-    the caller has seen. What was ``stored`` for a row that is not added goes at once, else whoever is refused
-    could fill the disk.
+) -> str:
+    """The id of what is added, or that which an ``earlier`` request made meanwhile: that there was none
+    before, the caller has seen. What was ``stored`` for a row that is not added goes at once, else whoever is
+    refused could fill the disk.
 
     Raises ``ConflictError`` (``conflict.changed``) where what the row refers to was deleted in the meantime.
     """
@@ -119,20 +120,20 @@ def once(
         ) from error
 
 
-def cancel(runtime: Runtime, principal: Principal, kind: str, job_id: str) -> None:
+def cancel(runtime: Runtime, caller: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
-        row = _ROWS[kind](session, principal.sight).get(job_id)
+        row = _ROWS[kind](session, caller.sight).get(job_id)
         Jobs(session).cancel(job_id)
-        audit.note(session, principal, f"{kind}.cancel", job_id, tenant_id=row.job.tenant_id)
+        audit.note(session, caller, f"{kind}.cancel", job_id, tenant_id=row.job.tenant_id)
 
 
-def retry(runtime: Runtime, principal: Principal, kind: str, job_id: str) -> None:
+def retry(runtime: Runtime, caller: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
-        row = _ROWS[kind](session, principal.sight).get(job_id)
+        row = _ROWS[kind](session, caller.sight).get(job_id)
         queue, queued = row.job.queue, Jobs(session).retry(job_id)
-        audit.note(session, principal, f"{kind}.retry", job_id, tenant_id=row.job.tenant_id)
+        audit.note(session, caller, f"{kind}.retry", job_id, tenant_id=row.job.tenant_id)
     for queued_id in queued:
         runtime.queue.send(queued_id, queue)
 

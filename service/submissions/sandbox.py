@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import zenerrors
-from service.api.turns import Turns
+from service.submissions.turns import Turns
 from zenerrors import ModelError, ResourceError, ZenError
 
 MEMORY_BYTES = 4 << 30
@@ -37,7 +37,7 @@ def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
     try:
         with _turns.turn(tenant_id):
             child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
-                [sys.executable, "-P", "-m", "service.api.sandbox", operation],
+                [sys.executable, "-P", "-m", "service.submissions.sandbox", operation],
                 input=_pack(parts),
                 capture_output=True,
                 timeout=WALL_SECONDS,

@@ -5,28 +5,61 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from service import basis, engine
-from service import encryption as sealed
-from service.api import requests, sandbox
-from service.api.requests import Order
-from service.api.schemas import DryRunView, ProofRequest
+from pydantic import BaseModel, Field
+
+from service import basis, encryption, engine
 from service.jobs.lifecycle import Terms
 from service.jobs.scheduling import require_place, routed
 from service.runtime import Runtime
+from service.settings import QueueName
 from service.storage.repositories import Circuits, Datasets, Models
-from service.storage.tables import Dataset, Model
+from service.storage.tables import Dataset, Model, Scheme
+from service.submissions import orders, sandbox
+from service.submissions.orders import Order
+from service.submissions.requests import ProofRequest
 from verifier.documents import canonical
+
+
+class DryRunView(BaseModel):
+    """What a proof would show and take. Every constraint holds; nothing was made, and nothing was kept."""
+
+    model_id: str = Field(description="The model that it would be about.", examples=["mdl_5d1f0c"])
+    scheme: Scheme = Field(description="What it would prove.", examples=["inference"])
+    label: int | None = Field(description="The class that the network chose.", examples=[7])
+    values: dict[str, int | list[int]] = Field(
+        description="All that the proof would show, by name.", examples=[{"label": 7}]
+    )
+    constraints: int = Field(
+        description="Rows that the witness was held against; of a dataset, those of its first shard.",
+        examples=[14702],
+    )
+    proofs: int = Field(description="How many there would be: one, or one for each shard.", examples=[1])
+    verification_key_id: str | None = Field(
+        description="The key that it would verify with; null: there is none yet, its setup is due.",
+        examples=["5d" * 32],
+    )
+    setup_seconds: float = Field(
+        description="About how long its keys take to make; 0 where they are there.", examples=[0.0]
+    )
+    proof_seconds: float = Field(
+        description="About how long the proof takes, once there are keys and a worker is free.",
+        examples=[0.25],
+    )
+    memory_bytes: int = Field(description="What a worker needs for it.", examples=[190_000_000])
+    key_bytes: int = Field(description="Of the proving key, which the service keeps.", examples=[41_800_000])
+    proof_bytes: int = Field(description="Of the proof, without its statement.", examples=[450])
+    queue: QueueName = Field(description="Which workers may take it.", examples=["cpu"])
 
 
 def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
     """Raises what asking for the proof would raise, ``StatementError`` (``statement.unsatisfied``), and what
     ``sandbox.run`` raises.
     """
-    requests.check_fields(body)
+    orders.check_fields(body)
     with runtime.database.read() as session:
         require_place(session, runtime.settings, tenant_id, more=1)
         model = Models(session, tenant_id).ready(body.model_id)
-        order = requests.order(runtime, session, tenant_id, body, model)
+        order = orders.order(runtime, session, tenant_id, body, model)
         dataset = Datasets(session, tenant_id).ready(order.dataset_id) if order.dataset_id else None
     tried = _try(runtime, body, model, order, dataset)
     estimate, count = tried["estimate"], tried["proofs"]
@@ -57,9 +90,9 @@ def _try(
 ) -> dict[str, Any]:
     """What ``service.dry_run`` answers."""
     if dataset is None:
-        secrets = sealed.pack(order.secrets)
+        secrets = encryption.pack(order.secrets)
     else:
-        secrets = sealed.get(runtime, f"dataset:{dataset.id}", dataset.samples)
+        secrets = encryption.get(runtime, f"dataset:{dataset.id}", dataset.samples)
     asked = {
         "scheme": body.scheme,
         "weight_privacy": model.weight_privacy,
@@ -67,7 +100,7 @@ def _try(
         "batch": dataset.shard_size if dataset else None,
         "threads": runtime.settings.threads,
     }
-    network = sealed.open_network(runtime, model)
+    network = encryption.open_network(runtime, model)
     answer = sandbox.run(model.job.tenant_id, "dry_run", canonical(asked), network, secrets)
     tried: dict[str, Any] = json.loads(answer)
     return tried

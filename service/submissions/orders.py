@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from service import encryption as sealed
-from service import intake, keys
-from service.api.schemas import ProofRequest
+from service import encryption, intake, keys
 from service.encryption import Secret
 from service.runtime import Runtime
 from service.storage.repositories import Commitments, Datasets
 from service.storage.tables import CommitmentKind, Dataset, Model
+from service.submissions.requests import ProofRequest
 from verifier.documents import canonical
 from zenerrors import RequestError
 
@@ -87,7 +86,7 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         if dataset.model_id != model.id:
             raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
         return Order(said, dataset_id=dataset.id)
-    quantised = sealed.open_network(runtime, model)
+    quantised = encryption.open_network(runtime, model)
     if body.input_id is not None:
         held = _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)
         secrets = {"input": Secret(intake.committed_input(quantised, held.values), held.opening)}
@@ -134,7 +133,7 @@ def _committed(
         raise _invalid(name, f"the commitment is to a value of kind {row.kind}, not {kind}")
     if row.model_id != model.id:
         raise _invalid(name, f"the commitment is for {row.model_id}; make one for this model")
-    return sealed.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
+    return encryption.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
 
 
 def _require_one(given: set[str], *names: str) -> None:

@@ -1,0 +1,1 @@
+"""What callers ask for, over HTTP or in the dashboard: checked, made rows, queued. It knows neither."""

@@ -1,0 +1,85 @@
+"""Committing to inputs and references."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from service import basis as bases
+from service import encryption, intake
+from service.access import audit
+from service.access.principal import Principal
+from service.encryption import Secret
+from service.jobs.lifecycle import new_id, now, scoped, used_otherwise
+from service.runtime import Runtime
+from service.storage.repositories import Commitments, Models
+from service.storage.repositories.accounts import Tenants
+from service.storage.tables import Commitment
+from service.submissions import jobs
+from service.submissions.requests import CommitmentRequest
+from verifier.documents import Opening, OpeningFile, OpeningPart
+
+
+def commit(
+    runtime: Runtime, caller: Principal, body: CommitmentRequest, idempotency_key: str | None = None
+) -> str:
+    """The commitment's id, or that of the one which the ``Idempotency-Key`` made. Raises ``ZenError``."""
+    numbers = intake.numbers(body.values, "values")
+    said = (body.model_id, body.kind, str(numbers.shape))
+    macs = runtime.vault.macs(b"commitment", *(part.encode() for part in said), numbers.tobytes())
+    key = idempotency_key and scoped(caller.tenant_id, idempotency_key)
+
+    def earlier(session: Session) -> str | None:
+        row = key and Commitments(session).of_key(key)
+        if row and row.request_mac not in macs:
+            raise used_otherwise()
+        return row.id if row else None
+
+    with runtime.database.read() as session:
+        if found := earlier(session):
+            return found
+        model = Models(session, caller.tenant_id).ready(body.model_id)
+    row = _commit(runtime, body, encryption.open_network(runtime, model))
+    row.tenant_id = caller.tenant_id
+    row.idempotency_key, row.request_mac = key, macs[0] if key else None
+
+    def add(session: Session) -> str:
+        Tenants(session).hold(caller.tenant_id)  # it may be on its way out
+        Commitments(session).add(row)
+        audit.note(session, caller, "commitment.create", row.id)
+        return row.id
+
+    return jobs.once(runtime, earlier, add, [row.opening])
+
+
+def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFile:
+    """What shows what the caller's commitment is to. It is noted who fetched it. Raises ``NotFoundError``."""
+    with runtime.database.write() as session:
+        row = Commitments(session, caller.tenant_id).get(commitment_id)
+        audit.note(session, caller, "commitment.reveal", commitment_id)
+    secret = encryption.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
+    revealed = bases.reveal(bases.load_basis(runtime), secret, runtime.settings.threads)
+    part = OpeningPart(commitment=row.commitment, opening=Opening(**revealed.to_json()))
+    return OpeningFile(kind=row.kind, parts=[part])
+
+
+def delete(runtime: Runtime, caller: Principal, commitment_id: str) -> None:
+    """Raises ``NotFoundError``."""
+    with runtime.database.write() as session:
+        row = Commitments(session, caller.tenant_id).delete(commitment_id)
+        audit.note(session, caller, "commitment.delete", commitment_id)
+    jobs.delete(runtime, [row.opening])
+
+
+def _commit(runtime: Runtime, body: CommitmentRequest, quantised: bytes) -> Commitment:
+    """The row, and in the store what opens it."""
+    if body.kind == "input":
+        read = intake.read_input(quantised, body.values, "values")
+        values = intake.committed_values(quantised, read)
+    else:
+        values = intake.read_reference(quantised, body.values, "values")
+    basis = bases.require_basis(runtime)
+    opening = bases.commit(basis, values, runtime.settings.threads)
+    row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
+    row.commitment = opening.commitment.hex()
+    row.opening = encryption.put_secrets(runtime, f"commitment:{row.id}", {"value": Secret(values, opening)})
+    return row

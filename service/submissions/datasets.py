@@ -1,0 +1,81 @@
+"""Adding labelled samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from service import basis, encryption, intake
+from service.access import audit
+from service.access.principal import Principal
+from service.jobs.lifecycle import Jobs, new_id
+from service.runtime import Runtime
+from service.storage.repositories import Datasets, Models
+from service.storage.tables import Dataset
+from service.submissions import jobs, sandbox
+from service.submissions.files import Handed
+from verifier.documents import OpeningFile
+from zenerrors import RequestError
+
+_HASH_BYTES = 32
+
+
+def add(
+    runtime: Runtime,
+    caller: Principal,
+    row: Dataset,
+    handed: tuple[Handed, Handed],
+    labels: dict[str, str] | None = None,
+    idempotency_key: str | None = None,
+) -> str:
+    """Read and quantise the samples and their classes, and queue the commitment to ``row``. The dataset's id,
+    or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
+    """
+    options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in handed))
+    terms = jobs.terms(runtime, caller, b"dataset", options, labels, idempotency_key)
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        model = Models(session, caller.tenant_id).ready(row.model_id)
+    quantised = encryption.open_network(runtime, model)
+    _check_shard_size(runtime, quantised, row.shard_size)
+    contents = [file.read(runtime, caller.tenant_id) for file in handed]
+    read = sandbox.run(caller.tenant_id, "read_dataset", quantised, *contents)
+    row.id = new_id("dst")
+    row.picked_for = model.commitment
+    row.sha256 = read[:_HASH_BYTES].hex()
+    row.size = len(encryption.unpack(read[_HASH_BYTES:])["labels"].values)
+    row.samples = encryption.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
+    terms = replace(terms, size=len(read) - _HASH_BYTES)
+    return jobs.submit(
+        runtime, caller, "dataset", row, terms, "dataset.create", handed=handed, stored=[row.samples]
+    )
+
+
+def reveal(runtime: Runtime, caller: Principal, dataset_id: str) -> OpeningFile:
+    """What shows its shards' commitments to be to the caller's dataset. It is noted who fetched it.
+
+    Raises ``NotFoundError``, ``ConflictError`` (``conflict.dataset_not_ready``).
+    """
+    with runtime.database.write() as session:
+        dataset = Datasets(session, caller.tenant_id).ready(dataset_id)
+        audit.note(session, caller, "dataset.reveal", dataset_id)
+    return basis.open_openings(runtime, dataset)
+
+
+def delete(runtime: Runtime, caller: Principal, dataset_id: str) -> None:
+    """Raises ``NotFoundError``, ``ConflictError`` (``conflict.in_use``)."""
+    with runtime.database.write() as session:
+        dataset = Datasets(session, caller.tenant_id).delete(dataset_id)
+        audit.note(session, caller, "dataset.delete", dataset_id)
+    jobs.delete(runtime, [dataset.samples, dataset.openings])
+
+
+def _check_shard_size(runtime: Runtime, quantised: bytes, shard_size: int | None) -> None:
+    most = intake.samples_in(quantised, basis.basis_length(runtime))
+    if most < (shard_size or 1):
+        raise RequestError(
+            "request.invalid",
+            f"shard_size: the commitment basis has points for {most} samples of this model; a service on a "
+            "new data directory with a larger ZENSERVE_BASIS_POINTS has more",
+            field="shard_size",
+        )

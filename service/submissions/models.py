@@ -1,0 +1,92 @@
+"""Registering networks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service import basis, encryption, intake
+from service.access import audit
+from service.access.principal import Principal
+from service.jobs.lifecycle import Jobs, new_id
+from service.runtime import Runtime
+from service.storage.repositories import Models
+from service.storage.tables import Model
+from service.submissions import jobs, sandbox
+from service.submissions.files import Handed
+from zenerrors import ModelError, RequestError
+
+
+def register(
+    runtime: Runtime,
+    caller: Principal,
+    row: Model,
+    handed: Sequence[Handed],
+    labels: dict[str, str] | None = None,
+    idempotency_key: str | None = None,
+) -> str:
+    """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
+    id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
+
+    ``handed``: the model, its calibration and, if there are any, the calibration's labels.
+    """
+    options = [row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in handed)]
+    if row.require_ceremony:
+        options.append("require_ceremony")
+    terms = jobs.terms(runtime, caller, b"model", options, labels, idempotency_key)
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        _check_parent(Models(session, caller.tenant_id), row)
+    onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
+    parts = onnx, samples, str(row.bits).encode(), b"".join(classes)
+    read = sandbox.run(caller.tenant_id, "read_model", *parts)
+    report, _, quantised = read.partition(b"\n")
+    if row.weight_privacy == "committed":
+        _check_basis(runtime, quantised)
+    row.id = new_id("mdl")
+    row.report = json.loads(report)
+    row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
+    terms = replace(terms, size=len(quantised))
+    return jobs.submit(
+        runtime, caller, "model", row, terms, "model.create", handed=handed, stored=[row.quantised]
+    )
+
+
+def change(runtime: Runtime, caller: Principal, model_id: str, *, require_ceremony: bool) -> None:
+    """Raises ``NotFoundError``."""
+    with runtime.database.write() as session:
+        Models(session, caller.tenant_id).get(model_id).require_ceremony = require_ceremony
+        audit.note(session, caller, "model.change", model_id)
+
+
+def delete(runtime: Runtime, caller: Principal, model_id: str) -> None:
+    """Raises ``NotFoundError``, ``ConflictError`` (``conflict.in_use``)."""
+    with runtime.database.write() as session:
+        model = Models(session, caller.tenant_id).delete(model_id)
+        audit.note(session, caller, "model.delete", model_id)
+    jobs.delete(runtime, [model.quantised])
+
+
+def _check_parent(models: Models, row: Model) -> None:
+    if row.parent_id is None:
+        return
+    parent = models.ready(row.parent_id, "parent_id")
+    if row.weight_privacy != "committed" or parent.commitment is None:
+        raise RequestError(
+            "request.invalid",
+            "parent_id: versions are commitments; register both models with weight_privacy committed",
+            field="parent_id",
+        )
+
+
+def _check_basis(runtime: Runtime, quantised: bytes) -> None:
+    needed, length = intake.parameter_count(quantised), basis.basis_length(runtime)
+    if needed > length:
+        raise ModelError(
+            "model.too_large",
+            f"to commit to the network takes a basis of {needed} points, and this service has {length}: "
+            f"start one on a new data directory with ZENSERVE_BASIS_POINTS={needed} or more",
+            field="model",
+        )

@@ -1,0 +1,78 @@
+"""Asking for proofs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from service import encryption
+from service.access import audit
+from service.access.principal import Principal
+from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.runtime import Runtime
+from service.storage.repositories import Datasets, Models, Proofs
+from service.storage.tables import Proof
+from service.submissions import jobs, orders
+from service.submissions.jobs import Estimate
+from service.submissions.requests import ProofRequest
+
+
+def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key: str | None = None) -> str:
+    """Check the request, then make the proof's rows, or find those that its ``Idempotency-Key`` made. The
+    proof's id. Raises ``ZenError``.
+    """
+    orders.check_fields(body)
+    tenant_id = caller.tenant_id
+    terms = Terms(
+        tenant_id=tenant_id,
+        priority=body.priority,
+        labels=body.labels,
+        idempotency_key=idempotency_key,
+        request_macs=orders.fingerprint(runtime, body),
+    )
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        model = Models(session, tenant_id).ready(body.model_id)
+        order = orders.order(runtime, session, tenant_id, body, model)
+        terms = _timed(Jobs(session), terms, body)
+    row = Proof(
+        id=new_id("prf"),
+        model_id=model.id,
+        scheme=body.scheme,
+        request=order.request,
+        dataset_id=order.dataset_id,
+        document=None,
+        verification_key_id=None,
+    )
+    if order.secrets:
+        packed = encryption.pack(order.secrets)
+        row.input = encryption.put(runtime, f"input:{row.id}", packed)
+        terms = replace(terms, size=len(packed))
+
+    def prepare(session: Session) -> Estimate | None:
+        if order.dataset_id is not None:  # it may have been deleted since
+            Datasets(session, tenant_id).ready(order.dataset_id)
+        return model.estimate
+
+    kind = "accuracy" if body.scheme == "accuracy" else "proof"
+    return jobs.submit(runtime, caller, kind, row, terms, "proof.create", stored=[row.input], prepare=prepare)
+
+
+def delete(runtime: Runtime, caller: Principal, proof_id: str) -> None:
+    """Raises ``NotFoundError``, ``ConflictError`` (``conflict.in_use``)."""
+    with runtime.database.write() as session:
+        proof = Proofs(session, caller.tenant_id).delete(proof_id)
+        audit.note(session, caller, "proof.delete", proof_id)
+    jobs.delete(runtime, [proof.input])
+
+
+def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:
+    """Counted from now, by the database's clock."""
+    if body.deadline_seconds is not None:
+        terms = replace(terms, deadline_at=jobs.now() + timedelta(seconds=body.deadline_seconds))
+    if body.expires_in_days is not None:
+        terms = replace(terms, expires_at=jobs.now() + timedelta(days=body.expires_in_days))
+    return terms

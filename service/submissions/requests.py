@@ -1,0 +1,194 @@
+"""What requests say, field by field: checked without a look at anything else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from service.storage.tables import CommitmentKind, Privacy, Scheme
+from service.submissions import labels
+from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
+from verifier.documents import MOST_INTEGER, Challenge
+
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
+ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
+Bits = Annotated[int, Field(ge=2, le=8)]
+MOST = 1_000_000
+MOST_DAYS = 3650
+Labels = Annotated[
+    dict[str, str],
+    AfterValidator(labels.checked),
+    Field(
+        json_schema_extra={
+            "maxProperties": labels.MOST,
+            "propertyNames": {"pattern": labels.NAME},
+            "additionalProperties": {"type": "string", "pattern": labels.VALUE},
+        }
+    ),
+]
+MOST_CIRCUITS: Final = 16
+CircuitPrivacy = Literal["public", "private", "committed"]
+CircuitScheme = Literal["registration", "inference", "recognition", "accuracy"]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_SHA: Final = "5d" * 32
+
+
+class CommitmentRequest(BaseModel):
+    """Commit to an input of a model, or to the embedding that it makes of an image."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model_id: ResourceId = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
+    kind: CommitmentKind = Field(
+        description="`input`: to the values themselves; `reference`: to the embedding of them.",
+        examples=["input"],
+    )
+    values: list[Any] = Field(
+        description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
+    )
+
+
+class ProofRequest(BaseModel):
+    """Prove what a model makes of an input or of a dataset. Each scheme takes its own fields, and no
+    others.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"model_id": "mdl_5d1f0c", "input": [[0.0, 0.5, 1.0]]},
+                {"model_id": "mdl_5d1f0c", "scheme": "accuracy", "dataset_id": "dst_5d1f0c"},
+            ]
+        },
+    )
+
+    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    scheme: Scheme = Field(
+        default="inference", description="What is to be proven; it says which other fields there are."
+    )
+    challenge: Challenge | None = Field(
+        default=None, description="A text of whoever asks for the proof: it ends up in the statement."
+    )
+    input: list[Any] | None = Field(
+        default=None, description="Numbers, nested to the shape of the model's input."
+    )
+    input_privacy: Privacy | None = Field(default=None, description="Whether the proof shows it. private")
+    input_id: ResourceId | None = Field(default=None, description="A commitment to the input.")
+    reveal: Literal["label", "logits", "top"] | None = Field(
+        default=None, description="Inference: what the proof shows of the output. label"
+    )
+    top: int | None = Field(
+        default=None, ge=1, le=MOST, description="Inference: how many labels, with reveal top; at most ten."
+    )
+    reference: list[Any] | None = Field(
+        default=None, description="Recognition: an image; the proof shows its embedding."
+    )
+    reference_id: ResourceId | None = Field(
+        default=None, description="Recognition: a commitment to a reference."
+    )
+    threshold: int | None = Field(
+        default=None,
+        ge=0,
+        le=MOST_INTEGER,
+        description="Recognition: the largest squared distance of a match.",
+    )
+    dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
+    labels: Labels | None = Field(
+        default=None,
+        description="Names and values to find it by, 16 at most; no part of the proof.",
+        examples=[{"run": "17"}],
+    )
+    priority: int = Field(default=0, ge=-10, le=10, description="Among your own jobs; more is sooner.")
+    deadline_seconds: int | None = Field(
+        default=None, ge=1, le=MOST, description="The proof fails if it is not done by then."
+    )
+    expires_in_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_DAYS,
+        description="When it is to be deleted; else the tenant's rule.",
+    )
+
+
+class CircuitRequest(BaseModel):
+    """A circuit of a model: by its scheme and what tells it from others, or by a key that it has."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"scheme": "inference", "reveal": "label"}]}
+    )
+
+    scheme: CircuitScheme | None = Field(default=None, description="What its proofs prove.")
+    input_privacy: CircuitPrivacy | None = Field(
+        default=None, description="Inference, recognition: whether proofs show their input. private"
+    )
+    reveal: Literal["label", "logits", "top"] | None = Field(
+        default=None, description="Inference: what proofs show of the output. label"
+    )
+    top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
+    reference_privacy: Literal["public", "committed"] | None = Field(
+        default=None, description="Recognition: whether proofs show the reference. public"
+    )
+    shard_size: int | None = Field(
+        default=None, ge=1, le=MOST, description="Accuracy: samples in one proof, as the dataset has it."
+    )
+    verification_key_id: ResourceId | None = Field(
+        default=None, description="A key of the circuit, in the place of all that."
+    )
+
+
+class CeremonyRequest(BaseModel):
+    """Open a ceremony for the keys of circuits of one model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    name: Name = Field(description="What to call it.", examples=["digits, for production"])
+    circuits: list[CircuitRequest] = Field(
+        min_length=1,
+        max_length=MOST_CIRCUITS,
+        description="Whose keys are to be made; contributors share in all of them at once.",
+    )
+
+
+class CloseRequest(BaseModel):
+    """Announce the public randomness that will close a ceremony."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    beacon: Name = Field(
+        description="Which value it will be, of a source that anybody can look up later.",
+        examples=["drand quicknet, round 12345678"],
+    )
+    rounds: int = Field(
+        default=10, ge=0, le=MOST_ROUNDS, description="The value is hashed 2^rounds times.", examples=[10]
+    )
+
+
+class FinishRequest(BaseModel):
+    """The value that was announced, now that everybody knows it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    value: Sha256 = Field(description=f"{VALUE_BYTES} bytes in hex.", examples=["5a" * VALUE_BYTES])
+
+
+class HandedStateRequest(BaseModel):
+    """The state of a circuit after one's contribution, and the one that it extends."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    extends: Sha256 = Field(description="SHA-256 of the state that was contributed to.", examples=[_SHA])
+    sha256: Sha256 = Field(description="Of the upload with the new state.", examples=["6e" * 32])
+
+
+class ContributionRequest(BaseModel):
+    """Hand in a contribution to all circuits of a ceremony."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    states: list[HandedStateRequest] = Field(
+        min_length=1, max_length=MOST_CIRCUITS, description="One for each circuit, in their order."
+    )
