@@ -7,7 +7,8 @@ import numpy as np
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear
+from circuits.r1cs.linear import Linear, Weighted
+from circuits.r1cs.steps import FirstMaximum, Maximum, Sum
 from relations.integers import IntArray, Interval
 
 
@@ -56,21 +57,17 @@ def _largest_of_rest(
     builder.boolean(f"{name}_one_hot", flat)
     builder.zero(f"{name}_one", Linear.ones(selector).shift(-1))
     builder.zero(f"{name}_label", Linear.weighted(selector, indices) - Linear.wires(label))
-
-    def fill(z: IntArray) -> None:
-        logits = values.evaluate(z).reshape(batch, count)
-        for taken in earlier:
-            logits[z[taken] == 1] = bounds[0] - 1
-        first = np.argmax(logits, axis=1)
-        z[label], z[largest] = first, logits.max(axis=1)
-        z[selector] = indices == first[:, np.newaxis]
-
-    builder.fill(fill)
+    rest = values
+    if earlier:
+        taken = Linear.ones(np.stack([wires.ravel() for wires in earlier], axis=1))
+        rest -= taken.scale(raised)
+    builder.fill(FirstMaximum(f"{name}/selector", selector, rest))
+    builder.fill(Maximum(f"{name}/max", largest, rest))
+    builder.fill(Sum("label", label, Weighted(selector, indices)))
     later = np.tile(np.triu(np.ones((count, count), dtype=np.int64), 1), (batch, 1))
     margin = Linear.wires(np.repeat(largest, count)) - values
     margin -= Linear.weighted(np.repeat(selector, count, axis=0), later)
     if earlier:
-        taken = Linear.ones(np.stack([wires.ravel() for wires in earlier], axis=1))
         builder.multiply(f"{name}_again", Linear.wires(flat), taken, Linear.empty(values.rows))
         margin += taken.scale(raised)
     attained = tools.margins(f"{name}_margin", margin, _bits(bounds, len(earlier)))

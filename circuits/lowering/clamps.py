@@ -18,8 +18,10 @@ import numpy as np
 
 from circuits.lowering.cost import Cost
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.lookups import FOLD, Table
+from circuits.r1cs.lookups import FOLD
 from circuits.r1cs.sources import Source
+from circuits.r1cs.steps import Clip, Compare, Digits, Product, Sum
+from circuits.r1cs.table import Table
 from relations.functions import Requantisation
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 
@@ -77,14 +79,13 @@ class Whole(Clamp):
     def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
         rescale, total = self.rescale, source.sums
         if total is None or not source.short:
-            total = Weighted.wires(tools.committed(f"{layer}/total", source.rows, source.evaluate))
+            wires = tools.chosen(f"{layer}/total", source.rows)
+            tools.builder.fill(Sum(f"{layer}/total", wires, source.values))
+            total = Weighted.wires(wires)
             source.equate(f"{layer}/divide", total, self.scaled)
-
-        def clamped(z: IntArray) -> IntArray:
-            values: IntArray = np.clip(source.evaluate(z) >> rescale.shift, rescale.low, rescale.high)
-            return values
-
-        out = tools.committed(f"{layer}/out", source.rows, clamped)
+        out = tools.chosen(f"{layer}/out", source.rows)
+        ends = rescale.low, rescale.high
+        tools.builder.fill(Clip(f"{layer}/out", out, total, rescale.shift, *ends))
         tools.look_up(f"{layer}/clamp", self._table, [total, Weighted.wires(out)])
         return out
 
@@ -125,17 +126,18 @@ class _Divided(Clamp):
                 tools.builder.zero(f"{layer}/divide", source.sums - whole)
             return out
         if shift:
-            mask = (1 << shift) - 1
-            remainder = Weighted.wires(
-                tools.committed(f"{layer}/remainder", source.rows, lambda z: source.evaluate(z) & mask)
-            )
-            tools.ranged(f"{layer}/remainder", remainder, shift)
-            whole += remainder
+            name = f"{layer}/remainder"
+            remainder = tools.chosen(name, source.rows)
+            tools.builder.fill(Digits.remainder(name, remainder, source.values, shift))
+            tools.ranged(name, Weighted.wires(remainder), shift)
+            whole += Weighted.wires(remainder)
         source.equate(f"{layer}/divide", whole, self.interval)
         return out
 
     def _quotient(self, tools: Tables, name: str, source: Source) -> IntArray:
-        return tools.committed(name, source.rows, lambda z: source.evaluate(z) >> self.rescale.shift)
+        quotient = tools.chosen(name, source.rows)
+        tools.builder.fill(Digits.floor(name, quotient, source.values, self.rescale.shift))
+        return quotient
 
 
 class Uncut(_Divided):
@@ -185,8 +187,8 @@ class ByTable(_Divided):
 
     def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         quotient = self._quotient(tools, f"{layer}/quotient", source)
-        ends = self.rescale.low, self.rescale.high
-        out = tools.committed(f"{layer}/out", source.rows, lambda z: np.clip(z[quotient], *ends))
+        out = tools.chosen(f"{layer}/out", source.rows)
+        tools.builder.fill(Clip(f"{layer}/out", out, quotient, 0, self.rescale.low, self.rescale.high))
         tools.look_up(f"{layer}/clamp", self._table, [Weighted.wires(quotient), Weighted.wires(out)])
         return out, Weighted.wires(quotient)
 
@@ -234,14 +236,15 @@ class ByParts(_Divided):
             tools.chosen(f"{layer}/{part}", count) for part in ("upper", "lower", "inside", "above")
         )
         out = builder.private(f"{layer}/out", count)
-
-        def fill(z: IntArray) -> None:
-            lifted = (source.evaluate(z) >> shift) - low
-            z[upper], z[lower] = lifted >> width, lifted & top
-            z[inside], z[above] = z[upper] == 0, z[upper] > 0
-            z[out] = low + z[inside] * z[lower] + z[above] * top
-
-        builder.fill(fill)
+        parts = np.stack([lower, upper], axis=1)
+        lifted = source.values.shift(-low << shift)
+        builder.fill(
+            Digits(f"{layer}/lower", parts, lifted, np.array([shift, shift + width]), np.array([top, -1]))
+        )
+        builder.fill(Compare(f"{layer}/inside", inside, upper, "zero"))
+        builder.fill(Compare(f"{layer}/above", above, upper, "positive"))
+        beyond = Weighted.wires(above).scale(top).shift(low)
+        builder.fill(Product(f"{layer}/out", out, inside, lower, beyond))
         tools.ranged(f"{layer}/lower", Weighted.wires(lower), width)
         triple = [Weighted.wires(wires) for wires in (upper, inside, above)]
         tools.look_up(f"{layer}/sign", _sign_table(self.upper_bits), triple)
@@ -286,14 +289,11 @@ class BySign(_Divided):
     def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         low, high = self.rescale.low, self.rescale.high
         quotient = self._quotient(tools, f"{layer}/quotient", source)
-        sign = tools.committed(f"{layer}/sign", source.rows, lambda z: (z[quotient] >= low).astype(np.int64))
+        sign = tools.chosen(f"{layer}/sign", source.rows)
         above = tools.builder.private(f"{layer}/above", source.rows)
         over, signs = Weighted.wires(quotient).shift(-low), Weighted.wires(sign)
-
-        def fill(z: IntArray) -> None:
-            z[above] = z[sign] * (z[quotient] - low)
-
-        tools.builder.fill(fill)
+        tools.builder.fill(Compare(f"{layer}/sign", sign, over.shift(1), "positive"))
+        tools.builder.fill(Product(f"{layer}/above", above, sign, over))
         tools.builder.boolean(f"{layer}/sign_bit", sign)
         tools.builder.multiply(f"{layer}/sign", signs, over, Weighted.wires(above))
         magnitude = (Weighted.wires(above).scale(2) - over + signs).shift(-1)
@@ -309,7 +309,9 @@ def _capped(
 
     ``value``, at least some low, exceeds it by less than 2^bits; high is less than low + 2^width.
     """
-    out = tools.committed(f"{layer}/cap/chosen", value.rows, lambda z: np.minimum(value.evaluate(z), high))
+    name = f"{layer}/cap/chosen"
+    out = tools.chosen(name, value.rows)
+    tools.builder.fill(Clip(name, out, value, 0, -INTEGER_LIMIT, high))
     under_value = value.whole() - Linear.wires(out)
     under_high = Linear.wires(out).scale(-1).shift(high)
     tools.ranged(f"{layer}/cap/value", under_value, bits)

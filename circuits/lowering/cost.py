@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from circuits.r1cs.lookups import Table
 from circuits.r1cs.powers import missing
 from circuits.r1cs.ranges import rows_by_limb
+from circuits.r1cs.table import Table
 
 # (challenge, stride, count): the progression that ``circuits.r1cs.powers.Powers`` is asked for.
 Progression = tuple[int, int, int]

@@ -137,9 +137,6 @@ class Hidden(Source):
         sums = KernelSums(layer.kernel, *self._wires)
         return sums.scale(np.repeat(layer.factor, layer.positions)).shift(layer.offset)
 
-    def evaluate(self, z: IntArray) -> IntArray:
-        return self.values.evaluate(z)
-
     def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
         self._encoding.equate(self._tools, self._layer, self._wires, name, other, interval)
 

@@ -6,7 +6,7 @@ segment, and the rest is determined by rows without challenges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from circuits.lowering.cost import Cost
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.lookups import Lookups
 from circuits.r1cs.ranges import RangeChecks
 from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Product
+from circuits.r1cs.steps import Maximum, Product
+from circuits.r1cs.table import Table
 from relations.functions import Requantisation
 from relations.integers import IntArray, Interval
 
@@ -37,18 +38,8 @@ class Tables(Arithmetic):
     def chosen(self, name: str, *shape: int) -> IntArray:
         return self.builder.auxiliary(name, *shape)
 
-    def committed(self, name: str, count: int, compute: Callable[[IntArray], IntArray]) -> IntArray:
-        """``chosen`` wires and their values."""
-        wires = self.chosen(name, count)
-
-        def fill(z: IntArray) -> None:
-            z[wires] = compute(z)
-
-        self.builder.fill(fill)
-        return wires
-
     def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
-        self._ranges.check(name, value.whole(), bits, lowest)
+        self._ranges.check(name, value, bits, lowest)
 
     def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None:
         """Each tuple of values is a row of the table. Rows: as many as columns."""
@@ -93,7 +84,8 @@ class Tables(Arithmetic):
         Sound: no value exceeds it, and the product of what each lacks is 0, so that it equals one of them.
         """
         builder, (count, width) = self.builder, wires.shape
-        out = self.committed(f"{name}/chosen", count, lambda z: z[wires].max(axis=1))
+        out = self.chosen(f"{name}/chosen", count)
+        builder.fill(Maximum(f"{name}/chosen", out, wires.ravel()))
         repeated = Linear.wires(np.repeat(out, width))
         self.ranged(f"{name}/lacking", repeated - Linear.wires(wires.ravel()), bits)
         lacking = [Linear.wires(out) - Linear.wires(column) for column in wires.T]

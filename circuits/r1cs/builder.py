@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.program import Answer, Fill, Program
+from circuits.r1cs.program import Program
 from circuits.r1cs.steps import Step
 from circuits.r1cs.tiles import Made, Products, Tile
 from prover.constraint_system import Block, ConstraintSystem, ProductBlock, Segment, SparseBlock
@@ -41,9 +41,9 @@ class Builder:
         self.layout: dict[str, IntArray] = {}
         self.degree = 0
         self._blocks: list[_Block] = []
-        self._fills: list[Step | Fill] = []
+        self._fills: list[Step] = []
         self._derivations: list[Step] = []
-        self._answers: list[Step | Answer] = []
+        self._post_challenge: list[Step] = []
         self._deferred: list[Callable[[], None]] = []
         self._fixed: list[tuple[str, IntArray]] = []
         self._wires = 1
@@ -86,7 +86,7 @@ class Builder:
             self._take(self._challenges, f"challenge{len(self._challenges)}", (1,))
         return int(self._challenges[index][0])
 
-    def fill(self, step: Step | Fill) -> None:
+    def fill(self, step: Step) -> None:
         """``step`` runs after all earlier ones, in int64, before the challenges are drawn."""
         self._fills.append(step)
 
@@ -95,9 +95,9 @@ class Builder:
         wires that do not fit into 64 bits."""
         self._derivations.append(step)
 
-    def answer(self, step: Step | Answer) -> None:
+    def post_challenge(self, step: Step) -> None:
         """``step`` runs after all earlier ones, on field elements, when the challenges are known."""
-        self._answers.append(step)
+        self._post_challenge.append(step)
 
     def defer(self, step: Callable[[], None]) -> None:
         """``step`` completes the circuit. The last one deferred runs first, and may use earlier gadgets."""
@@ -167,7 +167,7 @@ class Builder:
             layout={name: order[wires] for name, wires in self.layout.items()},
         )
         self._check_fixed(statement, order)
-        steps = tuple(self._fills), tuple(self._derivations), tuple(self._answers)
+        steps = tuple(self._fills), tuple(self._derivations), tuple(self._post_challenge)
         return Program(statement, order, *steps, self.degree)
 
     def _check_fixed(self, statement: ConstraintSystem, order: IntArray) -> None:

@@ -17,6 +17,7 @@ from circuits.r1cs.steps import (
     Digits,
     FirstMaximum,
     Maximum,
+    Multiplicities,
     Operand,
     Product,
     Quotient,
@@ -31,22 +32,16 @@ from relations.integers import IntArray
 _AT_ONCE: Final = 1 << 16
 
 
-def fill(steps: Iterable[Step | Callable[[IntArray], None]], z: IntArray) -> None:
+def fill(steps: Iterable[Step], z: IntArray) -> None:
     """Write the wires of ``steps`` into the assignment ``z``, int64[wires], one step after the other."""
     for step in steps:
-        if isinstance(step, Step):
-            _fill(step, z)
-        else:
-            step(z)
+        _fill(step, z)
 
 
-def solve(steps: Iterable[Step | Callable[[FrArray, int], None]], z: FrArray, threads: int = 1) -> None:
+def solve(steps: Iterable[Step], z: FrArray, threads: int = 1) -> None:
     """The same over field elements, ``z`` uint64[wires, 4], Montgomery."""
     for step in steps:
-        if isinstance(step, Step):
-            _solve(step, z, threads)
-        else:
-            step(z, threads)
+        _solve(step, z, threads)
 
 
 @singledispatch
@@ -105,6 +100,15 @@ def _(step: FirstMaximum, z: IntArray) -> None:
     groups, count = step.out.shape
     first = _integers(step.value, z).reshape(groups, count).argmax(axis=1)
     z[step.out] = np.arange(count) == first[:, np.newaxis]
+
+
+@_fill.register
+def _(step: Multiplicities, z: IntArray) -> None:
+    counts = np.zeros(len(step.out), dtype=np.int64)
+    for lookup in step.lookups:
+        rows = step.table.find([_integers(value, z) // lookup.scale for value in lookup.values])
+        counts += np.bincount(rows[rows >= 0], minlength=len(counts))
+    z[step.out] = counts
 
 
 @_fill.register
@@ -194,5 +198,5 @@ def _element_rows(operand: Operand, z: FrArray, threads: int) -> Elements:
 
 def _in_parts(rows: int, width: int = 1) -> Iterator[slice]:
     """``rows`` of so many values each, a part after the other."""
-    at_once = max(1, _AT_ONCE // width)
+    at_once = max(1, _AT_ONCE // max(1, width))
     return (slice(start, min(start + at_once, rows)) for start in range(0, rows, at_once))

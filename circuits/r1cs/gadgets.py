@@ -18,6 +18,7 @@ import numpy as np
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
+from circuits.r1cs.steps import Clip, Digits, Product, Quotient
 from relations.functions import Requantisation, slack_factor
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from zenerrors import StatementError
@@ -26,6 +27,7 @@ from zenerrors import StatementError
 Decompose = Callable[[Builder, str, LinearCombinations, int], IntArray]
 
 _FULL_DIGITS = 254
+_SIGNED_DIGITS = 63
 _LIMB = 51
 
 
@@ -43,11 +45,7 @@ def range_check(builder: Builder, name: str, value: LinearCombinations, bits: in
     top = lifted - Weighted.digits(low_bits)
     builder.boolean(f"{name}_bits", low_bits)
     builder.multiply(f"{name}_range", top, top.shift(-(1 << (bits - 1))), Linear.empty(value.rows))
-
-    def fill(z: IntArray) -> None:
-        z[low_bits] = _digits(lifted.evaluate(z), bits - 1)
-
-    builder.fill(fill)
+    builder.fill(Digits.of(f"{name}/bits", low_bits, lifted))
 
 
 def decompose(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
@@ -58,23 +56,17 @@ def decompose(builder: Builder, name: str, value: LinearCombinations, bits: int)
     value and 2^bits are both below ``INTEGER_LIMIT``, so the equation holds over the integers and the
     digits are unique: v + r has no representation in so few bits.
     """
-    digits = _new_digits(builder, name, value.rows, bits, value.evaluate)
+    digits = _new_digits(builder, name, value, bits)
     builder.zero(f"{name}_sum", value - Weighted.digits(digits))
     return digits
 
 
-def _new_digits(
-    builder: Builder, name: str, count: int, bits: int, values: Callable[[IntArray], IntArray]
-) -> IntArray:
-    """Boolean wires [count, bits] and how they are filled in. Nothing ties them to the values yet."""
+def _new_digits(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
+    """Boolean wires [n, bits] and how they are filled in. Nothing ties them to the values yet."""
     require_fit(name, (0, (1 << bits) - 1))
-    digits = builder.private(f"{name}/bits", count, bits)
+    digits = builder.private(f"{name}/bits", value.rows, bits)
     builder.boolean(f"{name}_bits", digits)
-
-    def fill(z: IntArray) -> None:
-        z[digits] = _digits(values(z), bits)
-
-    builder.fill(fill)
+    builder.fill(Digits.of(f"{name}/bits", digits, value))
     return digits
 
 
@@ -107,15 +99,9 @@ def decompose_fully(builder: Builder, name: str, value: LinearCombinations, bits
             limb += following.scale(1 << _LIMB)
         builder.zero(f"{name}_sum", rest - limb)
         rest = following or rest
-
-    def fill(z: IntArray) -> None:
-        values = value.evaluate(z)
-        z[digits] = 0
-        z[digits[:, :63]] = _digits(values, 63)
-        z[rests] = 0
-        z[rests[:, 0]] = values >> _LIMB
-
-    builder.fill(fill)
+    # The others are 0.
+    builder.fill(Digits.of(f"{name}/bits", digits[:, :_SIGNED_DIGITS], value))
+    builder.fill(Digits.floor(f"{name}/rests", rests[:, 0], value, _LIMB))
     return digits[:, :bits]
 
 
@@ -139,7 +125,7 @@ def requantise(
     if full and total is not None:
         digits = decompose_fully(builder, name, total.shift(lift), bits)
     else:
-        digits = _new_digits(builder, name, source.rows, bits, lambda z: source.evaluate(z) + lift)
+        digits = _new_digits(builder, name, source.values.shift(lift), bits)
         source.equate(f"{name}_sum", Weighted.digits(digits).shift(-lift), _requantised(bits, lift))
     width = (high - low).bit_length()
     out = clamp(builder, layer, digits[:, shift:-1], digits[:, -1], width, low)
@@ -190,11 +176,7 @@ def divide(builder: Builder, layer: str, total: LinearCombinations, shift: int, 
     """
     out = builder.private(f"{layer}/out", total.rows)
     remainder = total - Weighted.wires(out).scale(1 << shift)
-
-    def fill(z: IntArray) -> None:
-        z[out] = total.evaluate(z) >> shift
-
-    builder.fill(fill)
+    builder.fill(Digits.floor(f"{layer}/out", out, total, shift))
     if shift == 0:
         builder.zero(f"{layer}/divide", remainder)
         return out
@@ -228,17 +210,13 @@ def clamp(
     slack = builder.private(f"{layer}/slack", rows)
     outside = (Weighted.ones(above) - Weighted.wires(sign)).shift(1)
     digits = Weighted.digits(quotient[:, :bits])
+    unclamped = Weighted.digits(quotient) + (Weighted.wires(sign).shift(-1)).scale(1 << quotient.shape[1])
     error = Weighted.wires(out).shift(-low) - digits
     excess = Weighted.wires(out).shift(-low) - Weighted.wires(sign).scale(top)
     builder.multiply(f"{layer}/clamp_outside", outside, excess, Linear.empty(rows))
     builder.multiply(f"{layer}/clamp_inside", outside, Weighted.wires(slack), error.scale(multiple))
-
-    def fill(z: IntArray) -> None:
-        count = outside.evaluate(z)
-        z[out] = low + np.where(count == 0, digits.evaluate(z), z[sign] * top)
-        z[slack] = multiple // np.maximum(count, 1) * error.evaluate(z)
-
-    builder.fill(fill)
+    builder.fill(Clip(f"{layer}/out", out, unclamped.shift(low), 0, low, low + top))
+    builder.fill(Quotient(f"{layer}/slack", slack, error.scale(multiple), outside))
     return out
 
 
@@ -305,22 +283,13 @@ def _chosen(
     chosen = Weighted.wires(out)
     change = chosen - right if larger else left - chosen
     builder.multiply(f"{name}_choice", Weighted.wires(sign), left - right, change)
-
-    def fill(z: IntArray) -> None:
-        gain = z[sign] * (left - right).evaluate(z)
-        z[out] = right.evaluate(z) + gain if larger else left.evaluate(z) - gain
-
-    builder.fill(fill)
+    one, other = (left, right) if larger else (right, left)
+    builder.fill(Product(f"{name}/chosen", out, sign, one - other, other))
     return out
 
 
 def _decomposer(full: bool) -> Decompose:
     return decompose_fully if full else decompose
-
-
-def _digits(values: IntArray, bits: int) -> IntArray:
-    """The ``bits`` lowest binary digits of each value: int64[n, bits]."""
-    return (values[:, np.newaxis] >> np.arange(bits)) & 1
 
 
 def _width(value: int) -> int:

@@ -184,10 +184,8 @@ class Linear(LinearCombinations):
         return evaluate(self.csr, z)
 
     @property
-    def compact(self) -> int | IntArray | Csr:
-        """The combinations for a step that outlives the compilation: 0, wires [rows], or a matrix."""
-        if not len(self.row):
-            return 0
+    def compact(self) -> IntArray | Csr:
+        """The combinations for a step that outlives the compilation: wires [rows], or a matrix."""
         if self.exponent is None and len(self.row) == self.rows and (self.value == 1).all():
             order, starts = self._by_row
             if (np.diff(starts) == 1).all():

@@ -21,16 +21,16 @@ Soundness error: cleared of its d columns' n + T denominators the identity has d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.powers import Powers
-from kernels import FrArray, fr
+from circuits.r1cs.steps import Lookup, Multiplicities, Product, Quotient
+from circuits.r1cs.table import Table
 from relations.integers import IntArray
 from zenerrors import StatementError
 
@@ -38,68 +38,11 @@ from zenerrors import StatementError
 POINT, FOLD = 0, 1
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Lookups of the tuples ``values`` / ``scale``, and the wires of their inverses."""
+class _Batch(NamedTuple):
+    """Lookups, and the wires of their inverses."""
 
-    values: Sequence[Linear]
-    scale: int
+    lookup: Lookup
     inverses: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A public table. ``columns``: int64[rows, width], rows in any order.
-
-    Tables of the same name and content are the same; of the same name alone no circuit can have two.
-    It may have any number of users, in any number of circuits. One that nobody uses costs nothing.
-    """
-
-    name: str
-    columns: IntArray
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Table):
-            return NotImplemented
-        return self is other or (self.name == other.name and np.array_equal(self.columns, other.columns))
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def count(self, batches: Sequence[_Batch], z: IntArray) -> IntArray:
-        """How often each row is looked up under the assignment ``z``: int64[rows]."""
-        found = [self.find([value.evaluate(z) // batch.scale for value in batch.values]) for batch in batches]
-        rows = np.concatenate(found)
-        return np.bincount(rows[rows >= 0], minlength=len(self.columns))
-
-    def find(self, values: Sequence[IntArray]) -> IntArray:
-        """The row of each tuple (values[0][i], values[1][i], ..): int64[n], -1 where there is none."""
-        steps, first = self._index
-        keys = np.zeros(len(values[0]), dtype=np.int64)
-        present = np.ones(len(keys), dtype=np.bool_)
-        for (distinct, pairs), value in zip(steps, values, strict=True):
-            place, found = _place(distinct, value)
-            keys, known = _place(pairs, keys * len(distinct) + place)
-            present &= found & known
-        return np.where(present, first[keys], -1)
-
-    @cached_property
-    def _index(self) -> tuple[list[tuple[IntArray, IntArray]], IntArray]:
-        """For each column its distinct values, and those of the keys of the rows so far; for each key after
-        the last column its first row."""
-        steps, keys = [], np.zeros(len(self.columns), dtype=np.int64)
-        for column in self.columns.T:
-            distinct, place = np.unique(column, return_inverse=True)
-            # Keys are numbered anew after each column: they stay below the square of the rows.
-            pairs, keys = np.unique(keys * len(distinct) + place, return_inverse=True)
-            steps.append((distinct, pairs))
-        return steps, np.unique(keys, return_index=True)[1]
-
-
-def _place(ascending: IntArray, values: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Where each value is among the others, or some place, and whether it is there."""
-    place = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    return place, ascending[place] == values
 
 
 class Lookups:
@@ -137,28 +80,19 @@ class Lookups:
         if table not in self._batches:
             self._batches[table] = []
             self.builder.defer(partial(self._close, table))
-        self._batches[table].append(_Batch(values, scale, inverses))
-        denominator, numerator = factor.csr, fr.from_ints([scale])[0]
-
-        def answer(z: FrArray, threads: int) -> None:
-            z[inverses] = fr.mul(fr.inverse(denominator.multiply(z, threads), threads), numerator, threads)
-
-        self.builder.answer(answer)
+        self._batches[table].append(_Batch(Lookup(tuple(value.compact for value in values), scale), inverses))
+        self.builder.post_challenge(Quotient(f"{name}/inverse", inverses, scale, factor.compact))
 
     def _weights(self, table: Table) -> IntArray:
         return self._fold.progression(1, table.columns.shape[1])
 
     def _weighted(self, name: str, value: Linear, weight: int) -> Linear:
         """``weight · value``, a row and a wire each."""
-        products = self.builder.private(f"{name}/weighted", value.rows)
-        weights = np.full(value.rows, weight)
-        self.builder.multiply(f"{name}/weighted", value, Linear.wires(weights), Linear.wires(products))
-        matrix = value.csr
-
-        def answer(z: FrArray, threads: int) -> None:
-            z[products] = fr.mul(matrix.multiply(z, threads), z[weight], threads)
-
-        self.builder.answer(answer)
+        name = f"{name}/weighted"
+        products = self.builder.private(name, value.rows)
+        weights = np.broadcast_to(weight, value.rows)
+        self.builder.multiply(name, value, Linear.wires(weights), Linear.wires(products))
+        self.builder.post_challenge(Product(name, products, value.compact, weights))
         return Linear.wires(products)
 
     def _point(self, count: int) -> Linear:
@@ -178,15 +112,8 @@ class Lookups:
         total = Linear.ones(lookups[np.newaxis]) - Linear.ones(quotient[np.newaxis])
         self.builder.zero(f"{table.name}/sum", total)
         self.builder.degree += (len(lookups) + 2 * rows) * max(1, width - 1)
-
-        denominator = factor.csr
-
-        def fill(z: IntArray) -> None:
-            z[multiplicity] = table.count(batches, z)
-
-        def answer(z: FrArray, threads: int) -> None:
-            inverses = fr.inverse(denominator.multiply(z, threads), threads)
-            z[quotient] = fr.mul(inverses, z[multiplicity], threads)
-
-        self.builder.fill(fill)
-        self.builder.answer(answer)
+        looked_up = tuple(batch.lookup for batch in batches)
+        self.builder.fill(Multiplicities(f"{table.name}/multiplicity", multiplicity, table, looked_up))
+        self.builder.post_challenge(
+            Quotient(f"{table.name}/quotient", quotient, multiplicity, factor.compact)
+        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Container
 
 import numpy as np
 
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import ONE
-from kernels import FrArray, fr
+from circuits.r1cs.steps import Product
 from relations.integers import IntArray
 
 
@@ -43,9 +44,7 @@ class Powers:
         self._builder = builder
         self._challenge = challenge
         self._wires = {0: ONE}
-        self._depth = {0: 0, 1: 0}
-        # For each depth the wires (left, right, product); and those that have no rows yet.
-        self._products: list[list[tuple[int, int, int]]] = []
+        # The wires (left, right, product) that have no rows yet.
         self._pending: list[tuple[int, int, int]] = []
 
     def progression(self, stride: int, count: int) -> IntArray:
@@ -53,7 +52,6 @@ class Powers:
         if count > 1:
             if 1 not in self._wires:
                 self._wires[1] = self._builder.challenge(self._challenge)
-                self._builder.answer(self._answer)
             self._make(missing(self._wires, stride, count))
         return np.array([self._wires[stride * i] for i in range(count)])
 
@@ -63,20 +61,20 @@ class Powers:
             return
         if not self._pending:
             self._builder.defer(self._close)
-        wires = self._builder.private(f"powers{self._challenge}/{len(self._wires)}", len(splits))
+        name = f"powers{self._challenge}/{len(self._wires)}"
+        wires = self._builder.private(name, len(splits))
+        depths: Counter[int] = Counter()
+        levels: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for wire, (exponent, (left, right)) in zip(wires.tolist(), splits.items(), strict=True):
             self._wires[exponent] = wire
-            depth = self._depth[exponent] = 1 + max(self._depth[left], self._depth[right])
+            depths[exponent] = 1 + max(depths[left], depths[right])
             product = self._wires[left], self._wires[right], wire
             self._pending.append(product)
-            if len(self._products) < depth:
-                self._products.append([])
-            self._products[depth - 1].append(product)
-
-    def _answer(self, z: FrArray, threads: int) -> None:
-        for products in self._products:
-            left, right, product = np.array(products).T
-            z[product] = fr.mul(z[left], z[right], threads)
+            levels[depths[exponent]].append(product)
+        # A level has its factors in those before it.
+        for of_level in levels.values():
+            left, right, out = np.array(of_level).T
+            self._builder.post_challenge(Product(name, out, left, right))
 
     def _close(self) -> None:
         self._builder.product(f"powers{self._challenge}", *np.array(self._pending).T)

@@ -23,7 +23,7 @@ from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import ONE, Linear
 from circuits.r1cs.lookups import POINT
 from circuits.r1cs.powers import Powers
-from kernels import FrArray, fr
+from circuits.r1cs.steps import Product, Sum
 from relations.integers import IntArray, Interval
 from zenerrors import StatementError
 
@@ -227,12 +227,7 @@ class Products:
         # Wires for the sums, in rows of C alone: else every weighted pixel would stand in B, in G2.
         wires = self._builder.private(name, planes * kernel)
         self._builder.zero(name, total - Linear.wires(wires))
-        matrix = total.csr
-
-        def answer(z: FrArray, threads: int) -> None:
-            z[wires] = matrix.multiply(z, threads)
-
-        self._builder.answer(answer)
+        self._builder.post_challenge(Sum(name, wires, total.compact))
         return Linear.wires(wires)
 
     def _products(self, name: str, left: Linear, right: Linear) -> IntArray:
@@ -262,13 +257,8 @@ class Products:
         """Wires for ``left · right + rest``, a row each."""
         wires = self._builder.private(name, left.rows)
         self._builder.multiply(name, left, right, Linear.wires(wires) - rest)
-        a, b, addend = left.csr, right.csr, rest.csr
-
-        def answer(z: FrArray, threads: int) -> None:
-            product = fr.mul(a.multiply(z, threads), b.multiply(z, threads), threads)
-            z[wires] = fr.add(product, addend.multiply(z, threads), threads)
-
-        self._builder.answer(answer)
+        addend = rest.compact if len(rest.row) else 0
+        self._builder.post_challenge(Product(name, wires, left.compact, right.compact, addend))
         return wires
 
 

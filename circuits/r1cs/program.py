@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -24,10 +24,6 @@ from zenerrors import StatementError
 
 LEAST_SOUNDNESS_BITS: Final = 128
 
-# Steps that are not data yet: of integers, and of field elements once the challenges are known.
-Fill = Callable[[IntArray], None]
-Answer = Callable[[FrArray, int], None]
-
 
 @dataclass(frozen=True, eq=False)
 class Program:
@@ -40,9 +36,9 @@ class Program:
 
     statement: ConstraintSystem
     order: IntArray
-    fills: tuple[Step | Fill, ...]
+    fills: tuple[Step, ...]
     derivations: tuple[Step, ...]
-    answers: tuple[Step | Answer, ...]
+    post_challenge_steps: tuple[Step, ...]
     degree: int
 
     def __post_init__(self) -> None:
@@ -90,12 +86,12 @@ class Program:
 
         ``challenges`` are already among the variables of ``z``.
         """
-        if not self.answers:
+        if not self.post_challenge_steps:
             return
         with Secrets() as secret:
             wires = secret(np.empty((len(self.order), *z.shape[1:]), dtype=z.dtype))
             _gather(z, self.order, wires, threads)
-            execution.solve(self.answers, wires, threads)
+            execution.solve(self.post_challenge_steps, wires, threads)
             _gather(wires, self._private_wires, z[self.statement.first_private :], threads)
 
     def check(self, z: FrArray, threads: int = 1) -> None:

@@ -20,8 +20,10 @@ from typing import overload
 import numpy as np
 
 from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.linear import Linear, LinearCombinations
+from circuits.r1cs.lookups import Lookups
+from circuits.r1cs.steps import Digits
+from circuits.r1cs.table import Table
 from relations.integers import IntArray
 from zenerrors import StatementError
 
@@ -82,8 +84,9 @@ _TOP_LIMBS = ((_BITS % _LIMBS)[:, np.newaxis, :] == np.arange(_WIDEST_LIMB)[:, n
 @dataclass(frozen=True)
 class _Request:
     name: str
-    value: Linear
+    value: LinearCombinations
     bits: int
+    lowest: int
 
 
 class RangeChecks:
@@ -95,7 +98,7 @@ class RangeChecks:
         self._requests: list[_Request] = []
         self._tables: dict[int, Table] = {}
 
-    def check(self, name: str, value: Linear, bits: int, lowest: int = 0) -> None:
+    def check(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
         """``lowest <= value < lowest + 2^bits`` in each row, for the value modulo r. ``bits`` is at most 61.
 
         A combination of wires is the integer that it looks like where their own bounds keep it below r/2.
@@ -106,7 +109,7 @@ class RangeChecks:
             raise StatementError("statement.range", f"{name}: a range of 2^{bits} values; use a constant")
         if not self._requests:
             self._builder.defer(self._close)
-        self._requests.append(_Request(name, value.shift(-lowest), bits))
+        self._requests.append(_Request(name, value, bits, lowest))
 
     def _close(self) -> None:
         requests, self._requests = self._requests, []
@@ -125,19 +128,14 @@ class RangeChecks:
         count = request.value.rows
         lower = (request.bits - 1) // limb
         scale = 1 << (limb * lower)
-        top = request.value
+        top = request.value.whole().shift(-request.lowest)
         if lower:
             take = self._builder.private if limb == 1 else self._builder.auxiliary
-            wires = take(f"{request.name}/limbs", count, lower)
-            shifts = limb * np.arange(lower)
-            top -= Linear.weighted(wires, np.int64(1) << shifts)
-            self._within(f"{request.name}/limbs", Linear.wires(wires.ravel()), limb, 1, limb)
-
-            def fill(z: IntArray) -> None:
-                value = request.value.evaluate(z)
-                z[wires] = value[:, np.newaxis] >> shifts & ((1 << limb) - 1)
-
-            self._builder.fill(fill)
+            name = f"{request.name}/limbs"
+            wires = take(name, count, lower)
+            top -= Linear.weighted(wires, np.int64(1) << limb * np.arange(lower))
+            self._within(name, Linear.wires(wires.ravel()), limb, 1, limb)
+            self._builder.fill(Digits.of(name, wires, request.value.shift(-request.lowest), limb))
         self._within(f"{request.name}/top", top, request.bits - limb * lower, scale, limb)
 
     def _within(self, name: str, value: Linear, width: int, scale: int, limb: int) -> None:

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Knitted, LinearCombinations
-from relations.integers import IntArray, Interval
+from relations.integers import Interval
 
 # Of 2^254 < r: what slots of a field element can hold together.
 SLOT_BITS = 254
@@ -38,9 +38,10 @@ class Source(ABC):
     sums: LinearCombinations | None
     short: bool
 
+    @property
     @abstractmethod
-    def evaluate(self, z: IntArray) -> IntArray:
-        """The integers under the assignment ``z``, int64[rows]."""
+    def values(self) -> LinearCombinations:
+        """The integers, as steps read them: ``sums``, or what no row may read."""
 
     @abstractmethod
     def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
@@ -63,8 +64,9 @@ class Known(Source):
         self.sums: LinearCombinations = sums
         self.rows, self.interval = sums.rows, interval
 
-    def evaluate(self, z: IntArray) -> IntArray:
-        return self.sums.evaluate(z)
+    @property
+    def values(self) -> LinearCombinations:
+        return self.sums
 
     def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
         difference = self.sums - other

@@ -14,7 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from circuits.r1cs.linear import LinearCombinations
+from circuits.r1cs.table import Table
 from prover.constraint_system import Csr
 from relations.integers import IntArray
 
@@ -76,8 +79,24 @@ class Digits(Step):
 
     out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
-    shifts: IntArray
-    masks: IntArray
+    shifts: IntArray = field(repr=False)
+    masks: IntArray = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, out: IntArray, value: Operand, bits: int = 1) -> Digits:
+        """As many digits in base 2^bits as ``out`` has columns, lowest first."""
+        count = out.shape[1]
+        return cls(name, out, value, bits * np.arange(count), np.full(count, (1 << bits) - 1))
+
+    @classmethod
+    def floor(cls, name: str, out: IntArray, value: Operand, shift: int) -> Digits:
+        """``z[out[r]] = floor(value[r] / 2^shift)``"""
+        return cls(name, out[:, np.newaxis], value, np.array([shift]), np.array([-1]))
+
+    @classmethod
+    def remainder(cls, name: str, out: IntArray, value: Operand, bits: int) -> Digits:
+        """``z[out[r]] = value[r] mod 2^bits``"""
+        return cls.of(name, out[:, np.newaxis], value, bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +133,23 @@ class FirstMaximum(Step):
 
     out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """The tuples ``values`` / ``scale``, row by row; ``scale`` divides them."""
+
+    values: tuple[Operand, ...] = field(repr=False)
+    scale: int
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplicities(Step):
+    """``z[out[j]] =`` how many of the rows of all lookups are row j of the table."""
+
+    out: IntArray = field(repr=False)
+    table: Table = field(repr=False)
+    lookups: tuple[Lookup, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)

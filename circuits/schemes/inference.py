@@ -29,6 +29,7 @@ from circuits.quantised import Output, QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
+from circuits.r1cs.steps import Sum
 from circuits.schemes.circuit import Circuit, Values, public_group, require_known
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from kernels import FrArray
@@ -202,8 +203,4 @@ def _show(builder: Builder, values: Linear) -> None:
     """Public wires for the values themselves. Rows: one each."""
     shown = builder.public("logits", values.rows)
     builder.zero("output/logits", values - Linear.wires(shown))
-
-    def fill(z: IntArray) -> None:
-        z[shown] = values.evaluate(z)
-
-    builder.fill(fill)
+    builder.fill(Sum("logits", shown, values))

@@ -19,6 +19,7 @@ from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import at_least, decompose_cost, require_fit
 from circuits.r1cs.linear import Linear, Weighted
+from circuits.r1cs.steps import Product, Sum
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
 from kernels import FrArray
@@ -164,11 +165,7 @@ def compile_recognition(
     difference = values - Linear.wires(reference)
     square = builder.private("output/square", width)
     builder.multiply("output/square", difference, difference, Linear.wires(square))
-
-    def fill(z: IntArray) -> None:
-        z[square] = difference.evaluate(z) ** 2
-
-    builder.fill(fill)
+    builder.fill(Product("output/square", square, difference, difference))
     near = at_least(
         builder,
         "output/near",
@@ -178,11 +175,7 @@ def compile_recognition(
         full=level < 2,
     )
     builder.zero("output/match", Linear.wires(match) - Linear.wires(near))
-
-    def fill_match(z: IntArray) -> None:
-        z[match] = z[near]
-
-    builder.fill(fill_match)
+    builder.fill(Sum("match", match, near))
     return Recognition(typed, level, builder.program(), plan, reference_privacy)
 
 

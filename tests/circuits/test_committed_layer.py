@@ -8,10 +8,11 @@ import pytest
 import kernels
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.lookups import Lookups
 from circuits.r1cs.products import Products, product_interval
 from circuits.r1cs.program import Program
 from circuits.r1cs.ranges import RangeChecks
+from circuits.r1cs.table import Table
 from prover import groth16
 from relations.integers import IntArray
 from tests.circuits.support import accepted_lies, challenged, first_violation
@@ -39,17 +40,12 @@ def layer() -> Program:
     assert product_interval("dense", INPUTS, (4, 7)) == (-84, 84)
     Products(builder).matmul("dense", w, inputs, sums, (OUTPUTS, INPUTS, BATCH))
     lookups.look_up("relu", Table("relu", RELU), [sums, outputs])
-
-    def fill(z: IntArray) -> None:
-        z[acc] = z[weight] @ z[x]
-        z[y] = np.maximum(z[acc], 0)
-
-    builder.fill(fill)
     return builder.program()
 
 
 def values(program: Program, weight: IntArray = WEIGHT) -> dict[str, IntArray]:
-    return {"weight": weight, "x": INPUT}
+    acc = weight @ INPUT
+    return {"weight": weight, "x": INPUT, "acc": acc, "y": np.maximum(acc, 0)}
 
 
 def test_every_wire_that_moves_is_noticed() -> None:

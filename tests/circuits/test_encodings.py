@@ -27,8 +27,8 @@ from circuits.quantised import Affine, Conv, Dense, QuantNode, Requantise, Resca
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.lookups import Table
 from circuits.r1cs.sources import SLOT_BITS, Known, Source, slot_width
+from circuits.r1cs.table import Table
 from circuits.schemes import inference
 from circuits.schemes.registration import compile_registration
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
@@ -328,7 +328,7 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
             assert set(violated(circuit, shifted)) == {f"{table}/sum"}
     if isinstance(case.way.clamp, ByParts):
         entries = [{f"{NODE}/inside": 1}, {f"{NODE}/above": 1}, {f"{NODE}/inside": -1, f"{NODE}/above": 1}]
-        entries.append({f"{NODE}/upper": 1 << case.way.clamp.upper_bits})
+        entries.append({f"{NODE}/upper": 2 << case.way.clamp.upper_bits})
     elif isinstance(case.way.clamp, BySign):
         flipped = 1 - 2 * int(z[names[f"{NODE}/sign"][0]])
         entries = [{f"{NODE}/cap/chosen": 1}, {f"{NODE}/sign": flipped}]

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 import kernels
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups, Table
+from circuits.r1cs.lookups import Lookups
 from circuits.r1cs.program import Program
+from circuits.r1cs.steps import Product
+from circuits.r1cs.table import Table
 from prover import groth16
 from prover.groth16.reference import check
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
@@ -182,7 +184,7 @@ def test_a_value_that_committed_ones_determine_may_be_private() -> None:
     square = builder.private("square", 3)
     builder.product("square", x, x, square)
     Lookups(builder).look_up("look", Table("table", SQUARES), [Linear.wires(x), Linear.wires(square)])
-    builder.fill(lambda z: z.__setitem__(square, z[x] ** 2))
+    builder.fill(Product("square", square, x, x))
     program = builder.program()
     # The step for the squares comes after the lookup's, but the multiplicities come last.
     assert first_violation(program.statement, answered(program, program.assign({"x": [-2, 0, 2]}))) is None

@@ -11,6 +11,7 @@ import kernels
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.program import Program
+from circuits.r1cs.steps import Product, Sum
 from prover.constraint_system import Segment
 from tests.circuits.support import answered, first_violation
 from zenerrors import StatementError
@@ -29,16 +30,9 @@ def mixed() -> tuple[Builder, Program]:
     builder.zero("label", Linear.wires(label) - Linear.wires(x).scale(3))
     builder.zero("late", Linear.wires(late) - Linear.ones(x[np.newaxis]))
     builder.product("scaled", x, np.full(2, challenge), scaled)
-
-    def fill(z: np.ndarray) -> None:
-        z[label] = 3 * z[x]
-        z[late] = z[x].sum()
-
-    def answer(z: np.ndarray, threads: int) -> None:
-        z[scaled] = kernels.fr.mul(z[x], z[challenge], threads)
-
-    builder.fill(fill)
-    builder.answer(answer)
+    builder.fill(Sum("label", label, Linear.wires(x).scale(3)))
+    builder.fill(Sum("late", late, Linear.ones(x[np.newaxis])))
+    builder.post_challenge(Product("scaled", scaled, x, np.full(2, challenge)))
     return builder, builder.program()
 
 
