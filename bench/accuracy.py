@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bench import measure
 from circuits import Graph, quantise, zoo
-from circuits.graphs.graph import FloatArray
+from circuits.graphs.types import FloatArray
 from circuits.onnx.write import to_onnx
 from circuits.quantisation import METHODS, Method, report
 from examples.zoo.data import FOLDER, SPLITS

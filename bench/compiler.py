@@ -29,7 +29,11 @@ from bench import scalar
 from bench.measure import Timing, alone, measure, seconds
 from bench.report import Report, Row, machine
 from circuits import QuantGraph, compile_inference, quantise, zoo
-from circuits.quantised import Affine, Conv, QuantNode, Rescale, Reshape, WeightType, WindowSum
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Rescale, WeightType
+from circuits.operators.average_pool import WindowSum
+from circuits.operators.convolution import QuantConv
+from circuits.operators.reshape import Reshape
 from circuits.quantised.typed import Privacy
 from circuits.svg import line_chart
 from relations.integers import IntArray
@@ -49,7 +53,7 @@ def convolution(outputs: int, inputs: int) -> QuantGraph:
     weight = rng.integers(0, 256, (outputs, inputs, 5, 5), dtype=np.uint8)
     rescale = Rescale(np.array([3]), (weight[0].size * 256).bit_length(), kind, 0, kind.top)
     nodes: tuple[QuantNode, ...] = (
-        Conv(
+        QuantConv(
             "conv",
             ("x",),
             weight,

@@ -15,18 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.quantised import (
-    Accumulating,
-    Add,
-    Affine,
-    MaxPool,
-    Pad,
-    QuantGraph,
-    QuantNode,
-    Requantise,
-    Rescale,
-    Windowed,
-)
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Rescale
+from circuits.operators.add import QuantAdd
+from circuits.operators.clip import Requantise
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.pad import Pad
+from circuits.operators.sums import Accumulating, Windowed
+from circuits.quantised import QuantGraph
 from kernels import fr
 from relations.bounds import Bound
 from relations.functions import slack_factor
@@ -165,7 +161,7 @@ def _accumulate(
     centred = [_centred(circuit, tensor, kind) for tensor, kind in zip(inputs, types, strict=True)]
     if isinstance(node, Windowed):
         return _window_sums(circuit, node, centred[0], private)
-    if isinstance(node, Add):
+    if isinstance(node, QuantAdd):
         pairs = zip(centred[0].ravel(), centred[1].ravel(), strict=True)
         sums = [a.times(node.factors[0]) + b.times(node.factors[1]) for a, b in pairs]
         return _objects(sums, inputs[0].shape)

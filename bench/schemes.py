@@ -33,7 +33,8 @@ import circuits
 from bench.measure import Timing, alone, measure
 from bench.report import machine
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
-from circuits.graphs.graph import FloatArray, Graph
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import FloatArray
 from circuits.onnx.write import to_onnx
 from circuits.papers.figures import ZEN, ZEN_COSTS
 from circuits.schemes.circuit import Circuit

@@ -38,7 +38,7 @@ from bench.report import Report, Row, machine
 from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
 from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
-from circuits.quantised import Conv
+from circuits.operators.convolution import QuantConv
 from circuits.quantised.typed import Privacy
 from circuits.r1cs.tiles import Tile, held_bytes
 from kernels import FrArray, fr
@@ -216,7 +216,7 @@ def sums_rows(network: str, repetitions: int) -> tuple[list[Row], list[Values]]:
     """Each convolution of a network."""
     qgraph = NETWORKS[network]()
     rows, values = [], []
-    for index, node in enumerate(node for node in qgraph.nodes if isinstance(node, Conv)):
+    for index, node in enumerate(node for node in qgraph.nodes if isinstance(node, QuantConv)):
         (shape,), (kind,) = qgraph.shapes_of(node), qgraph.types_of(node)
         assert kind is not None
         kernel = Kernel(node.sliding(shape), len(node.weight), kind.zero_point, kind.top)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from circuits.graphs.graph import Graph
-    from circuits.onnx import export_torch, load_onnx
+    from circuits.networks.files import load_onnx
+    from circuits.onnx.export import export_torch
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
     from circuits.quantised.typed import TypedGraph
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "graphs.graph": ("Graph",),
-    "onnx": ("export_torch", "load_onnx"),
+    "networks.files": ("load_onnx",),
+    "onnx.export": ("export_torch",),
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
     "quantised.typed": ("TypedGraph",),

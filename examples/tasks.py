@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits import QuantGraph, load_onnx, quantise, zoo
-from circuits.graphs.graph import Clip, FloatArray, Graph
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import FloatArray
+from circuits.operators.clip import Clip
 from examples.zoo.data import faces, mnist
 from examples.zoo.evaluate import CALIBRATION_IMAGES
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graphs.graph import FloatArray
+from circuits.graphs.types import FloatArray
 from zenerrors import TensorError
 
 

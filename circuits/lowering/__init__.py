@@ -4,17 +4,14 @@ from circuits.lowering.argmax import argmax, argmax_cost
 from circuits.lowering.cost import Cost
 from circuits.lowering.network import Level, Lowering, arithmetic, best_plan
 from circuits.lowering.optimiser import Plan
-from circuits.lowering.relating import Related, relate
 
 __all__ = [
     "Cost",
     "Level",
     "Lowering",
     "Plan",
-    "Related",
     "argmax",
     "argmax_cost",
     "arithmetic",
     "best_plan",
-    "relate",
 ]

@@ -23,9 +23,9 @@ from circuits.lowering.encodings import Encoding, Hidden, Wires, layer_of
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
 from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
-from circuits.lowering.relating import Related
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid, kernel_of
 from circuits.lowering.tables import Tables
+from circuits.quantised.related import Related
 from circuits.r1cs import linear
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import at_least

@@ -19,8 +19,8 @@ from circuits.lowering.cost import Cost
 from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain, Stranded, layer_of
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
-from circuits.lowering.relating import Related
 from circuits.lowering.sliding import kernel_of
+from circuits.quantised.related import Related
 from circuits.r1cs.gadgets import decompose_cost
 from circuits.r1cs.sources import knit_rows
 from relations.functions import Requantisation

@@ -1,4 +1,4 @@
-"""ONNX import: a file to a :class:`~circuits.graphs.graph.Graph`.
+"""ONNX files: to a :class:`~circuits.graphs.graph.Graph`, and back.
 
 The file is untrusted. Only the protobuf message is decoded; nothing in it is executed, sizes are checked
 before anything is allocated for them, and no other file is opened but tensors beside a model that was
@@ -21,12 +21,7 @@ loaded from a path. What is not understood exactly is refused with a ``ModelErro
     model.not_finite              NaN or infinity in a weight
     model.too_large               more weights, nodes or elements than a circuit could ever have
 
-``message.py`` decodes, ``constants.py`` holds the weights and folds what is computed from them alone,
-``reader.py`` walks the nodes, ``operators.py`` and ``integers.py`` know what each operator means, and
+``message.py`` decodes, ``constants.py`` holds the weights, ``reader.py`` walks the nodes, and has each
+operator (``circuits.operators``) say in a ``step.py`` what it becomes. ``write.py`` goes the other way, and
 ``export.py`` has PyTorch write such a file.
 """
-
-from circuits.onnx.export import export_torch
-from circuits.onnx.reader import load_onnx
-
-__all__ = ["export_torch", "load_onnx"]

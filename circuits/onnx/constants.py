@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 
-from circuits.graphs.graph import Declared
+from circuits.graphs.types import Declared
 from zenerrors import ModelError
 
 MOST_WEIGHTS = 1 << 25

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-from circuits.graphs import fusion
-from circuits.graphs.graph import Conv, Dense, Graph, dims
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import dims
+from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import Allowance, decode_tensor
 from circuits.onnx.message import attributes, decode, input_shape, quote, where
-from circuits.onnx.operators import find
 from circuits.onnx.step import Building, Data, Operator, Step, Value
 from zenerrors import ModelError
 
+# By domain and ``op_type``.
+Operators = Mapping[tuple[str, str], Operator]
 
-def load_onnx(source: bytes | os.PathLike[str]) -> Graph:
+
+def read(source: bytes | os.PathLike[str], operators: Operators) -> Graph:
     """The network in ``source``, a file's bytes or its path. Raises ``ModelError``, codes in the package."""
     path = None if isinstance(source, bytes) else Path(source)
     graph = decode(source if isinstance(source, bytes) else Path(source).read_bytes()).graph
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
-    operators = [find(node) for node in graph.node]
+    found = [_find(node, operators) for node in graph.node]
     reader = _Reader(graph, path.parent if path else None)
-    for node, operator in zip(graph.node, operators, strict=True):
+    for node, operator in zip(graph.node, found, strict=True):
         reader.read(node, operator)
-    return fusion.fuse(reader.finish(_only("output", graph.output)))
+    return reader.finish(_only("output", graph.output))
 
 
 class _Reader:
@@ -68,7 +71,7 @@ class _Reader:
                 f"the network ends in shape [batch, {dims(shape)}]; it must end in [batch, classes] with two "
                 "classes or more, of which the proof states the largest",
             )
-        if not any(isinstance(node, Conv | Dense) for node in building.nodes):
+        if not any(node.multiplies for node in building.nodes):
             raise ModelError(
                 "model.shape", "the network has no Conv, Gemm or MatMul: there is nothing to prove"
             )
@@ -96,6 +99,14 @@ class _Reader:
             f"{where(node)} reads {quote(name)}, which nothing in the file provides; export the model with "
             "its weights inside",
         )
+
+
+def _find(node: NodeProto, operators: Operators) -> Operator:
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    operator = operators.get((domain, node.op_type))
+    if operator is None:
+        raise unsupported(node, domain)
+    return operator
 
 
 def _by_name(tensors: Iterable[TensorProto]) -> dict[str, TensorProto]:

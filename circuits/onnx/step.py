@@ -11,17 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto
 
-from circuits.graphs.graph import (
-    Concat,
-    Declared,
-    FloatArray,
-    MaxPool,
-    Node,
-    Reshape,
-    Shape,
-    Transpose,
-    require_size,
-)
+from circuits.graphs.node import Node, require_size
+from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import FLOATS, Allowance, Constant
 from circuits.onnx.message import quote, require_finite, where
 from zenerrors import ModelError
@@ -29,8 +20,6 @@ from zenerrors import ModelError
 # More numbers than any shape or list of axes has.
 _MOST_INTEGERS = 64
 _LONGEST_NAME = 200
-# Their outputs have the type of their inputs.
-_TYPE_PRESERVING = (Concat, MaxPool, Reshape, Transpose)
 
 # Stands for the batch size in shapes that the file computes; as a size it would be refused everywhere.
 BATCH = -(1 << 62)
@@ -78,7 +67,7 @@ class Building:
         require_size(node.name, shape)
         self.nodes.append(node)
         self.shapes[node.name] = shape
-        if isinstance(node, _TYPE_PRESERVING):
+        if node.keeps_declared:
             first, *others = (self.declared.get(name) for name in node.inputs)
             if first and all(other and other.matches(first) for other in others):
                 self.declared[node.name] = first

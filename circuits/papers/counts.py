@@ -17,9 +17,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from circuits import cache, zoo
-from circuits.graphs.graph import FloatArray, Graph
-from circuits.graphs.language import tensor
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import FloatArray
 from circuits.lowering import Level
+from circuits.networks.language import tensor
 from circuits.papers.figures import DENSE_OUTPUTS
 from circuits.quantisation import quantise
 from circuits.quantised import QuantGraph
@@ -160,7 +161,7 @@ def count_graph(qgraph: QuantGraph, circuit: Circuit) -> Count:
         lower_registration(ledger, qgraph)
     else:
         lower_inference(ledger, TypedGraph(qgraph, "private", circuit.weights), circuit.level)
-    return Count(ledger.close(), {node.name: type(node).__name__ for node in qgraph.nodes})
+    return Count(ledger.close(), {node.name: node.operator() for node in qgraph.nodes})
 
 
 def convolution(outputs: int, inputs: int) -> str:

@@ -1,6 +1,6 @@
 """A float network and typical inputs to a network of integers (docs/quantisation.md)."""
 
-from circuits.quantisation.calibration import METHODS, Method
+from circuits.graphs.calibration import METHODS, Method
 from circuits.quantisation.quantiser import quantise
 from circuits.quantisation.reporting import Report, ranges, report
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from circuits.graphs.graph import AveragePool, Declared, Graph
-from circuits.quantisation.plan import MOVERS, Step
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import Declared
+from circuits.quantisation.plan import Step
 
 
 class Groups:
@@ -13,7 +14,7 @@ class Groups:
         self._parent = {name: name for name in graph.shapes}
         self._declared = dict(graph.declared)
         for step in steps:
-            if isinstance(step.node, MOVERS) or keeps_type(step):
+            if step.keeps_type:
                 for name in step.node.inputs:
                     self._join(name, step.tensor)
 
@@ -36,13 +37,3 @@ class Groups:
         kind = kinds[0] or kinds[1]
         if kind:
             self._declared[first] = kind
-
-
-def computes(step: Step) -> bool:
-    """Whether the step makes numbers that may need a type of their own."""
-    return not isinstance(step.node, MOVERS) and not keeps_type(step)
-
-
-def keeps_type(step: Step) -> bool:
-    """Averages lie between the values they average: their tensors keep the type, unless a Clip follows."""
-    return isinstance(step.node, AveragePool) and step.clip is None

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits import svg
-from circuits.graphs.graph import FloatArray, Graph
+from circuits.graphs.graph import Graph
 from circuits.graphs.tensors import as_finite_tensor
+from circuits.graphs.types import Affine, FloatArray
 from circuits.quantisation.plan import INPUT, plan
-from circuits.quantised import Affine, QuantGraph
+from circuits.quantised import QuantGraph
 from zenerrors import TensorError
 
 # A larger drop in accuracy gets a warning.
@@ -189,7 +190,7 @@ def _tallies(qgraph: QuantGraph, sources: dict[str, str]) -> dict[str, _Tally]:
 
 
 def _operators(qgraph: QuantGraph) -> dict[str, str]:
-    return {node.name: type(node).__name__ for node in qgraph.nodes} | {INPUT: "input"}
+    return {node.name: node.operator() for node in qgraph.nodes} | {INPUT: "input"}
 
 
 def _kept(graph: Graph, x: FloatArray, names: set[str]) -> dict[str, FloatArray]:

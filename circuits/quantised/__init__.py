@@ -1,55 +1,5 @@
 """Integer networks: what a float network becomes, and what a circuit proves."""
 
 from circuits.quantised.graph import MOST_CLASSES, Output, QuantGraph
-from circuits.quantised.nodes import (
-    Accumulating,
-    Add,
-    Concat,
-    Conv,
-    Dense,
-    MaxPool,
-    Mover,
-    Pad,
-    QuantNode,
-    Requantise,
-    Reshape,
-    Shape,
-    Transpose,
-    Windowed,
-    WindowSum,
-)
-from circuits.quantised.types import (
-    LEAST_BITS,
-    MOST_BITS,
-    Affine,
-    Bounds,
-    Rescale,
-    WeightType,
-)
 
-__all__ = [
-    "LEAST_BITS",
-    "MOST_BITS",
-    "MOST_CLASSES",
-    "Accumulating",
-    "Add",
-    "Affine",
-    "Bounds",
-    "Concat",
-    "Conv",
-    "Dense",
-    "MaxPool",
-    "Mover",
-    "Output",
-    "Pad",
-    "QuantGraph",
-    "QuantNode",
-    "Requantise",
-    "Rescale",
-    "Reshape",
-    "Shape",
-    "Transpose",
-    "WeightType",
-    "WindowSum",
-    "Windowed",
-]
+__all__ = ["MOST_CLASSES", "Output", "QuantGraph"]

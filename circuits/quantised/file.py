@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -21,8 +20,9 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.quantised import nodes
-from circuits.quantised.nodes import Shape
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Shape
+from circuits.operators import INTEGERS
 from verifier.document import parse_json
 from verifier.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
 from zenerrors import FileFormatError
@@ -32,22 +32,6 @@ _PREFIX = PREAMBLE_BYTES + 32 + 4
 
 
 T = TypeVar("T")
-
-_NODES: Mapping[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        nodes.Conv,
-        nodes.Dense,
-        nodes.WindowSum,
-        nodes.Add,
-        nodes.Requantise,
-        nodes.MaxPool,
-        nodes.Reshape,
-        nodes.Transpose,
-        nodes.Pad,
-        nodes.Concat,
-    )
-}
 
 
 def write(network: Any) -> bytes:
@@ -87,7 +71,7 @@ def _encode(value: Any, arrays: list[bytes]) -> Any:
         arrays.append(stored.tobytes())
         return {"array": [stored.dtype.str, *stored.shape]}
     if is_dataclass(value):
-        return {"kind": type(value).__name__} | {
+        return {"kind": _kind(type(value))} | {
             field.name: _encode(getattr(value, field.name), arrays) for field in fields(value)
         }
     if isinstance(value, tuple):
@@ -128,10 +112,10 @@ class _Reader:
 
     def _object(self, hint: Any, value: Any) -> Any:
         found = value.get("kind") if isinstance(value, dict) else None
-        kind = _NODES.get(found, hint) if isinstance(found, str) else hint
+        kind = INTEGERS.get(found, hint) if isinstance(found, str) else hint
         hints = get_type_hints(kind)
         names = [field.name for field in fields(kind)]
-        fits = kind.__name__ == found and issubclass(kind, hint) and set(value) == {"kind", *names}
+        fits = _kind(kind) == found and issubclass(kind, hint) and set(value) == {"kind", *names}
         _require(fits, f"a {hint.__name__} is missing, or has other fields")
         return kind(**{name: self.decode(hints[name], value[name]) for name in names})
 
@@ -153,6 +137,10 @@ class _Reader:
     def finish(self) -> None:
         if self._position != len(self._data):
             raise FileFormatError("file.length", "the file is longer than its header says")
+
+
+def _kind(kind: type) -> str:
+    return kind.operator() if issubclass(kind, QuantNode) else kind.__name__
 
 
 def _require(condition: bool, message: str) -> None:

@@ -17,21 +17,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graphs.graph import MOST_ELEMENTS
+from circuits.graphs.node import MOST_ELEMENTS, QuantNode
 from circuits.graphs.tensors import as_finite_tensor, first_index
+from circuits.graphs.types import Affine, Shape, require
+from circuits.operators.sums import Accumulating
+from circuits.operators.weighted import WeightedSum
 from circuits.quantised import file
-from circuits.quantised.nodes import (
-    Accumulating,
-    Concat,
-    Conv,
-    Dense,
-    Mover,
-    QuantNode,
-    Reshape,
-    Shape,
-    Transpose,
-)
-from circuits.quantised.types import Affine, WeightType, require
 from relations.integers import IntArray
 from zenerrors import FileFormatError, ModelError, TensorError
 
@@ -70,9 +61,7 @@ class QuantGraph:
         require(self.classes >= 2, "the network must have at least two classes")
         require(self.classes <= MOST_CLASSES, f"{self.classes} classes; at most {MOST_CLASSES} are supported")
         for node in self.nodes:
-            if not isinstance(node, Reshape | Transpose):
-                self.types_of(node)
-            if isinstance(node, Accumulating):
+            if not node.permutes:
                 node.check(self.types_of(node), self.shapes_of(node))
 
     @cached_property
@@ -85,7 +74,10 @@ class QuantGraph:
             require(known, f"node {node.name[:80]!r} is out of order")
             arity = len(node.inputs) if node.arity is None else node.arity
             require(len(node.inputs) == arity >= 1, f"node {node.name[:80]!r} has {len(node.inputs)} inputs")
-            shapes[node.name] = node.shape(*(shapes[name] for name in node.inputs))
+            try:
+                shapes[node.name] = node.shape(*(shapes[name] for name in node.inputs))
+            except ModelError as error:
+                raise ModelError("model.quantised", error.message) from None
             require(math.prod(shapes[node.name]) <= MOST_ELEMENTS, f"node {node.name[:80]!r} is too large")
         return shapes
 
@@ -95,13 +87,7 @@ class QuantGraph:
         types: dict[str, Affine | None] = dict.fromkeys(self.shapes)
         types[self.input_name] = self.input_type
         for node in self.nodes:
-            if isinstance(node, Accumulating):
-                types[node.name] = node.rescale.output if node.rescale else None
-            else:
-                types[node.name] = types[node.inputs[0]]
-                if isinstance(node, Concat):
-                    same = {types[name] for name in node.inputs} == {types[node.name]}
-                    require(same, f"node {node.name[:80]!r} joins tensors of several types")
+            types[node.name] = node.output_type([types[name] for name in node.inputs])
         return types
 
     @property
@@ -115,10 +101,13 @@ class QuantGraph:
         node = nodes[self.output]
         while not isinstance(node, Accumulating):  # what moves integers leaves them as they are
             node = nodes[node.inputs[0]]
-        weights: WeightType | None = getattr(node, "weight_type", None)
-        if weights is None or len(weights.scale) > 1:
-            return None
-        return float(weights.scale[0]) * self.types_of(node)[0].scale, 0
+        step = node.step(self.types_of(node))
+        return None if step is None else (step, 0)
+
+    @property
+    def weighted(self) -> list[WeightedSum]:
+        """The nodes with weights."""
+        return [node for node in self.nodes if isinstance(node, WeightedSum)]
 
     def types_of(self, node: QuantNode) -> list[Affine]:
         """The types of what ``node`` reads. Raises ``ModelError`` where it reads sums without a type."""
@@ -136,7 +125,7 @@ class QuantGraph:
 
         Whoever has it can compile every circuit whose weights are committed.
         """
-        nodes = tuple(node.blank() if isinstance(node, Conv | Dense) else node for node in self.nodes)
+        nodes = tuple(node.blank() for node in self.nodes)
         return replace(self, nodes=nodes)
 
     @cached_property
@@ -194,15 +183,10 @@ class QuantGraph:
         values = {self.input_name: q}
         yield self.input_name, q
         for node in self.nodes:
-            values[node.name] = self._run(node, [values[name] for name in node.inputs])
+            values[node.name] = node.execute(
+                [values[name] for name in node.inputs], [self.types[name] for name in node.inputs]
+            )
             for name in set(node.inputs):
                 if last_reader[name] == node.name:
                     del values[name]
             yield node.name, values[node.name]
-
-    def _run(self, node: QuantNode, inputs: list[IntArray]) -> IntArray:
-        if isinstance(node, Accumulating):
-            return node.run(inputs, self.types_of(node))
-        assert isinstance(node, Mover)  # noqa: S101  there are no others
-        kind = self.types[node.inputs[0]]
-        return node.run(inputs, kind.zero_point if kind else 0)

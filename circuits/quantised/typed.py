@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from circuits.graphs.graph import dims
-from circuits.quantised import Accumulating, Affine, Bounds, Conv, Dense, Pad, QuantGraph, QuantNode, Shape
-from relations.integers import Interval
+from circuits.graphs.node import dims
+from circuits.graphs.types import Affine, Shape
+from circuits.quantised.graph import QuantGraph
+from circuits.quantised.related import Related
+from relations.bounds import Bound
 from relations.relation import Privacy as Privacy
+from relations.relation import Relation, Tensor
 
 
 @dataclass(frozen=True)
@@ -54,60 +57,53 @@ class TypedGraph:
     batch: int = 1
 
     @cached_property
+    def related(self) -> Related:
+        """The relations between the tensors."""
+        graph = self.qgraph
+        shape, kind = (self.batch, *graph.input_shape), graph.input_type
+        first = Tensor("input", shape, Bound.of(0, kind.top, "range"), kind.bits)
+        tensors, relations = {graph.input_name: first}, list[Relation]()
+        for node in graph.nodes:
+            types = [graph.types[name] for name in node.inputs]
+            made = node.relate([tensors[name] for name in node.inputs], types, self.weight_privacy)
+            tensors[node.name] = made[-1].out
+            relations += made
+        return Related(first, tensors[graph.output], tuple(relations), tensors)
+
+    @cached_property
     def tensors(self) -> dict[str, TensorType]:
         """The type of every tensor between the nodes, the input's first."""
-        graph = self.qgraph
-        first = TensorType(graph.input_shape, 0, graph.input_type.top, self.input_privacy, graph.input_type)
-        tensors = {graph.input_name: first}
-        for node in graph.nodes:
-            low, high = self._interval(node, [tensors[name] for name in node.inputs])
-            shape, affine = graph.shapes[node.name], graph.types[node.name]
-            tensors[node.name] = TensorType(shape, low, high, "private", affine)
-        return tensors
+        graph, types = self.qgraph, {}
+        for name, tensor in self.related.tensors.items():
+            privacy = self.input_privacy if name == graph.input_name else "private"
+            ends = tensor.bound.interval
+            types[name] = TensorType(graph.shapes[name], *ends, privacy, graph.types[name])
+        return types
 
     @cached_property
     def weights(self) -> dict[str, TensorType]:
         """For every node with weights the type of ``q_w - z_w``."""
         types = {}
-        for node in self.qgraph.nodes:
-            if isinstance(node, Conv | Dense):
-                kind = node.weight_type
-                low, high = -int(kind.zero_point.max()), kind.top - int(kind.zero_point.min())
-                types[node.name] = TensorType(node.weight.shape, low, high, self.weight_privacy)
+        for node in self.qgraph.weighted:
+            kind = node.weight_type
+            low, high = -int(kind.zero_point.max()), kind.top - int(kind.zero_point.min())
+            types[node.name] = TensorType(node.weight.shape, low, high, self.weight_privacy)
         return types
 
     @cached_property
     def biases(self) -> dict[str, TensorType]:
         """For every node with weights the type of its biases."""
         types = {}
-        for node in self.qgraph.nodes:
-            if isinstance(node, Conv | Dense):
-                reach = 1 << node.bias_bits
-                types[node.name] = TensorType(node.bias.shape, -reach, reach - 1, self.weight_privacy)
+        for node in self.qgraph.weighted:
+            reach = 1 << node.bias_bits
+            types[node.name] = TensorType(node.bias.shape, -reach, reach - 1, self.weight_privacy)
         return types
-
-    def bounds(self, node: Accumulating) -> Bounds:
-        """What the node's sums reach: with public weights for exactly these, else for all of their types."""
-        graph = self.qgraph
-        bounds = node.bounds if self.weight_privacy == "public" else node.type_bounds
-        return bounds(graph.types_of(node), graph.shapes_of(node))
-
-    def _interval(self, node: QuantNode, inputs: list[TensorType]) -> Interval:
-        if isinstance(node, Accumulating):
-            if node.rescale is not None:
-                return node.rescale.low, node.rescale.high
-            low, high = self.bounds(node)
-            return int(low.min()), int(high.max())
-        ends = [(kind.low, kind.high) for kind in inputs]
-        if isinstance(node, Pad) and inputs[0].affine:
-            ends.append((inputs[0].affine.zero_point, inputs[0].affine.zero_point))
-        return min(low for low, _ in ends), max(high for _, high in ends)
 
     def __str__(self) -> str:
         lines = [f"{self.qgraph.input_name}: {self.tensors[self.qgraph.input_name]}"]
         for node in self.qgraph.nodes:
             reads = ", ".join(node.inputs)
-            lines.append(f"{node.name} = {type(node).__name__}({reads}): {self.tensors[node.name]}")
+            lines.append(f"{node.name} = {node.operator()}({reads}): {self.tensors[node.name]}")
             if node.name in self.weights:
                 lines.append(f"    weight: {self.weights[node.name]}")
                 lines.append(f"    bias: {self.biases[node.name]}")

@@ -18,14 +18,13 @@ from circuits.lowering import (
     Cost,
     Lowering,
     Plan,
-    Related,
     argmax,
     argmax_cost,
     arithmetic,
     best_plan,
-    relate,
 )
 from circuits.quantised import QuantGraph
+from circuits.quantised.related import Related
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, Weighted
@@ -119,7 +118,7 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     as ``compile_inference``, and ``statement.batch`` for a batch of none.
     """
     typed = _typed(qgraph, batch, weight_privacy)
-    network, builder = relate(typed), Builder()
+    network, builder = typed.related, Builder()
     plan = _plan(typed, network)
     begin(builder, typed)
     size = builder.public("size", 1)
@@ -150,7 +149,7 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
 def plan_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed = _typed(qgraph, batch, weight_privacy)
-    return _plan(typed, relate(typed))
+    return _plan(typed, typed.related)
 
 
 def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGraph:

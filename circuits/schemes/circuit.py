@@ -12,9 +12,10 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
-from circuits.quantised import Accumulating, QuantGraph, QuantNode, Rescale, WeightType
+from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.program import Program
 from circuits.r1cs.tiles import keep
@@ -121,7 +122,7 @@ class Circuit(ABC):
             "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
                 "input": described_type(graph),
-                "layers": [_types(node) for node in graph.nodes if isinstance(node, Accumulating)],
+                "layers": [scales for node in graph.nodes if (scales := node.scales()) is not None],
             },
             "public_inputs": self.public_layout,
             "commitments": self.commitments,
@@ -239,7 +240,7 @@ def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:
     """The node's geometry: no weights, biases or types."""
     shown: dict[str, Any] = {
         "name": node.name,
-        "operator": type(node).__name__,
+        "operator": node.operator(),
         "reads": list(node.inputs),
         "shape": list(graph.shapes[node.name]),
     }
@@ -250,29 +251,3 @@ def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:
         elif attribute.name not in shown and isinstance(value, int | tuple) and attribute.name != "inputs":
             shown[attribute.name] = value
     return shown
-
-
-def _types(node: Accumulating) -> dict[str, Any]:
-    """The public types and scales of a node."""
-    shown: dict[str, Any] = {"name": node.name}
-    kind: WeightType | None = getattr(node, "weight_type", None)
-    if kind is not None:
-        shown["weight"] = {
-            "scale": kind.scale.tolist(),
-            "zero_point": kind.zero_point.tolist(),
-            "bits": kind.bits,
-        }
-        shown["bias_bits"] = getattr(node, "bias_bits")  # noqa: B009  nodes with weights have it
-    if node.rescale is not None:
-        shown["rescale"] = _rescale(node.rescale)
-    return shown
-
-
-def _rescale(rescale: Rescale) -> dict[str, Any]:
-    return {
-        "multiplier": rescale.multiplier.tolist(),
-        "shift": rescale.shift,
-        "output": asdict(rescale.output),
-        "low": rescale.low,
-        "high": rescale.high,
-    }

@@ -46,7 +46,7 @@ def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
 def _layers(circuit: Circuit) -> list[dict[str, Any]]:
     """Constraints, variables and non-zeros of every node, and of what is no node, input and output."""
     statement = circuit.statement
-    operators = {node.name: type(node).__name__ for node in circuit.qgraph.nodes}
+    operators = {node.name: node.operator() for node in circuit.qgraph.nodes}
     constraints, nonzeros, variables = Counter[str](), Counter[str](), Counter[str]()
     for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
         layer = layer_of(block.name, operators)

@@ -18,14 +18,13 @@ from circuits.lowering import (
     Level,
     Lowering,
     Plan,
-    Related,
     argmax,
     argmax_cost,
     arithmetic,
     best_plan,
-    relate,
 )
 from circuits.quantised import Output, QuantGraph
+from circuits.quantised.related import Related
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
@@ -132,7 +131,7 @@ def lower_inference(
     builder: Builder, typed: TypedGraph, level: Level, reveal: Reveal = "label", top: int = 1
 ) -> Plan:
     """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
-    network = relate(typed)
+    network = typed.related
     plan = _plan(typed, network, level, reveal, top)
     begin(builder, typed)
     tools = arithmetic(builder, level)
@@ -160,7 +159,7 @@ def plan_inference(
     Raises as ``compile_inference``.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
-    return _plan(typed, relate(typed), level, "label", 1)
+    return _plan(typed, typed.related, level, "label", 1)
 
 
 def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> TypedGraph:

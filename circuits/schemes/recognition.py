@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan, relate
-from circuits.quantised import Affine, QuantGraph
+from circuits.graphs.types import Affine
+from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
+from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import at_least, decompose_cost, require_fit
@@ -155,7 +156,7 @@ def compile_recognition(
             Cost(rows=width + decompose_cost(most.bit_length() + 1, full=level < 2) + 1),
         ]
     )
-    network = relate(typed)
+    network = typed.related
     plan = best_plan(tools, network, level, others)
     lowering = Lowering(tools, network, level, plan)
     lowering.hold(network.input, x)

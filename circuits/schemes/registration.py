@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from circuits.lowering import Plan, relate
+from circuits.lowering import Plan
 from circuits.lowering.parameters import digest_limbs, register
 from circuits.lowering.tables import Tables
 from circuits.quantised import QuantGraph
@@ -98,6 +98,6 @@ def _typed(qgraph: QuantGraph) -> TypedGraph:
 
 
 def _layers(typed: TypedGraph) -> list[Weighted]:
-    if layers := relate(typed).weighted:
+    if layers := typed.related.weighted:
         return layers
     raise StatementError("statement.no_weights", "the network has no weights to commit to")

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs.graph import FloatArray, Graph, Shape
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.write import to_onnx
 from circuits.zoo import networks
 from circuits.zoo.networks import Weights

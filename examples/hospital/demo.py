@@ -20,7 +20,7 @@ from circuits import (
     input_values,
     parameters,
 )
-from circuits.quantised import Dense
+from circuits.operators.dense import QuantDense
 from examples import tasks
 from examples.proving import Scheme, commit, infer, opening_file, register
 from examples.stage import finish, refused, say, scene
@@ -102,7 +102,7 @@ def compiled(network: QuantGraph) -> Inference:
 def one_weight_changed(network: QuantGraph) -> QuantGraph:
     """The same architecture; the first weight of the last layer is another."""
     last = network.nodes[-1]
-    assert isinstance(last, Dense)  # noqa: S101  both networks end so
+    assert isinstance(last, QuantDense)  # noqa: S101  both networks end so
     weight = last.weight.copy()
     weight.flat[0] ^= 1
     return replace(network, nodes=(*network.nodes[:-1], replace(last, weight=weight)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits import QuantGraph, quantise, zoo
-from circuits.graphs.graph import FloatArray
+from circuits.graphs.types import FloatArray
 from examples.zoo.data import SPLITS, Images, Split, faces
 from relations.integers import IntArray
 

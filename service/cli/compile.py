@@ -24,7 +24,7 @@ from zenerrors import naming
 if TYPE_CHECKING:
     from base.progress import Progress
     from circuits import Circuit, Graph
-    from circuits.graphs.graph import FloatArray
+    from circuits.graphs.types import FloatArray
 
 Privacy = Literal["private", "public"]
 WeightPrivacy = Literal["public", "private", "committed"]

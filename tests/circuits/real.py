@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import FloatArray
+from circuits.graphs.types import FloatArray
 from examples.zoo.data import FOLDER, SPLITS, Split
 from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
 

@@ -12,8 +12,9 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import kernels
 from circuits import Graph, Inference, QuantGraph, quantise
-from circuits.graphs.graph import Clip, Dense, Node
-from circuits.quantised import Dense as QuantDense
+from circuits.graphs.node import Node
+from circuits.operators.clip import Clip
+from circuits.operators.dense import Dense, QuantDense
 from circuits.quantised.typed import Privacy
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder

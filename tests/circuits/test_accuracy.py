@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, input_values, parameters
+from circuits.graphs.types import Affine, Rescale, WeightType
 from circuits.lowering import Plan, best_plan
 from circuits.lowering.optimiser import Way
-from circuits.quantised import Affine, Conv, Dense, Rescale, Reshape, WeightType
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
+from circuits.operators.reshape import Reshape
 from circuits.quantised.typed import Privacy
 from circuits.r1cs import execution
 from circuits.schemes import accuracy
@@ -103,17 +106,17 @@ def layered(kind: str) -> QuantGraph:
     of_input, of_layer = Affine(1.0, 1, 2), Affine(1.0, 2, 3)
     multiplier, shape = np.array([3, 1, 2, 3]), (2, 3, 2)
     if kind == "dense":
-        layer: Conv | Dense = Dense(
+        layer: QuantConv | QuantDense = QuantDense(
             "layer", ("flat",), *weights(4, 12), rescale=Rescale(multiplier, 5, of_layer, 1, 6)
         )
         first, flat, size = Reshape("flat", ("x",), (12,)), Reshape("again", ("layer",), (4,)), 4
     else:
         groups, rescale = 2 if kind == "groups" else 1, Rescale(multiplier[:, None, None], 3, of_layer, 1, 6)
-        layer = Conv(
+        layer = QuantConv(
             "layer", ("first",), *weights(4, 2 // groups, 2, 2), (1, 2), (1, 0, 0, 1), groups, rescale=rescale
         )
         first, flat, size = Reshape("first", ("x",), shape), Reshape("flat", ("layer",), (12,)), 12
-    logits = Dense("logits", (flat.name,), *weights(3, size))
+    logits = QuantDense("logits", (flat.name,), *weights(3, size))
     return QuantGraph("x", shape, of_input, (first, layer, flat, logits), "logits")
 
 
@@ -243,7 +246,9 @@ def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:
 def test_a_label_beyond_the_classes_is_refused(classes: int) -> None:
     """It would be a sample that the network is wrong about, of a class that there is not."""
     weight, kind = np.arange(4 * classes, dtype=np.uint8).reshape(classes, 4) % 4, Affine(1.0, 1, 2)
-    last = Dense("logits", ("flat",), weight, WeightType(np.ones(1), np.array([1]), 2), np.arange(classes))
+    last = QuantDense(
+        "logits", ("flat",), weight, WeightType(np.ones(1), np.array([1]), 2), np.arange(classes)
+    )
     graph = QuantGraph("x", (1, 2, 2), kind, (Reshape("flat", ("x",), (4,)), last), "logits")
     circuit = compile_accuracy(graph, batch=2)
     samples, _ = batch_of(graph, 2)

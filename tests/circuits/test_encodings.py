@@ -18,12 +18,17 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
-from circuits.lowering import Level, best_plan, relate
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Rescale, WeightType
+from circuits.lowering import Level, best_plan
 from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
 from circuits.lowering.optimiser import Plan, Way
 from circuits.lowering.tables import Tables
-from circuits.quantised import Affine, Conv, Dense, QuantNode, Requantise, Rescale, Reshape, WeightType
+from circuits.operators.clip import Requantise
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
+from circuits.operators.reshape import Reshape
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
@@ -55,15 +60,15 @@ def network(kind: str) -> QuantGraph:
     if kind == "conv":
         rescale = Rescale(multiplier.reshape(5, 1, 1), 2, of_layer, 1, 6)
         padding = (1, 0, 0, 0)
-        nodes.append(Conv(NODE, ("x",), *weights_of(3, 5, 1, 2, 2), (1, 2), padding, rescale=rescale))
+        nodes.append(QuantConv(NODE, ("x",), *weights_of(3, 5, 1, 2, 2), (1, 2), padding, rescale=rescale))
         nodes.append(Reshape("flat", (NODE,), (10,)))
         shape: tuple[int, ...] = (1, 2, 3)
     else:
         rescale = Rescale(multiplier, 2, of_layer, 1, 6)
-        nodes.append(Dense(NODE, ("x",), *weights_of(4, 5, 3), rescale=rescale))
+        nodes.append(QuantDense(NODE, ("x",), *weights_of(4, 5, 3), rescale=rescale))
         shape = (3,)
     size = 10 if kind == "conv" else 5
-    nodes.append(Dense("logits", (nodes[-1].name,), *weights_of(5, 3, size)))
+    nodes.append(QuantDense("logits", (nodes[-1].name,), *weights_of(5, 3, size)))
     return QuantGraph("x", shape, of_input, tuple(nodes), "logits")
 
 
@@ -344,7 +349,7 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
 def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
     for kind in ("conv", "dense"):
         graph = network(kind)
-        related = relate(TypedGraph(graph, "private", "private"))
+        related = TypedGraph(graph, "private", "private").related
         first = related.weighted[0]
         layer = layer_of(first, related.lookups[first.out])
         assert layer is not None
@@ -407,10 +412,10 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
     rescale = Rescale(factors, draw(st.integers(0, 20)), Affine(1.0, 3, 3), 1, 6)
     weight = np.zeros((outputs, taps), np.uint8)
     kind = WeightType(np.ones(outputs), zeros, bits)
-    dense = Dense(NODE, ("x",), weight, kind, bias, rescale=rescale)
-    following = Dense("y", (NODE,), *weights_of(1, 2, outputs))
+    dense = QuantDense(NODE, ("x",), weight, kind, bias, rescale=rescale)
+    following = QuantDense("y", (NODE,), *weights_of(1, 2, outputs))
     typed = TypedGraph(QuantGraph("x", (taps,), x, (dense, following), "y"), "private", "private")
-    related = relate(typed)
+    related = typed.related
     first = related.weighted[0]
     for scale in (None, related.lookups[first.out]):
         layer = layer_of(first, scale)
@@ -452,7 +457,7 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
 
 def of_one_weight(node: QuantNode, size: int, kind: Affine, *before: QuantNode) -> QuantGraph:
     nodes = (*before, node, Reshape("flat", (node.name,), (size,)))
-    last = Dense("last", ("flat",), *weights_of(1, 2, size))
+    last = QuantDense("last", ("flat",), *weights_of(1, 2, size))
     return QuantGraph("x", (size,), kind, (*nodes, last), "last")
 
 
@@ -479,10 +484,10 @@ def test_strands_that_do_not_fit_are_not_chosen(level: Level, groups: int) -> No
         rescale = Rescale(np.array([multiplier]), 44, kind, 0, 255)
         of_weight = WeightType(np.ones(1), np.zeros(1, np.int64), 8)
         bias, inside = np.zeros(channels, np.int64), (0, 0, 0, 0)
-        conv = Conv(NODE, ("image",), weight, of_weight, bias, (1, 1), inside, groups, rescale=rescale)
+        conv = QuantConv(NODE, ("image",), weight, of_weight, bias, (1, 1), inside, groups, rescale=rescale)
         image = Reshape("image", ("x",), (channels, 5, 5))
         flat = Reshape("flat", (NODE,), (channels,))
-        last = Dense("last", ("flat",), *weights_of(1, 2, channels))
+        last = QuantDense("last", ("flat",), *weights_of(1, 2, channels))
         try:
             graph = QuantGraph("x", (25 * channels,), kind, (image, conv, flat, last), "last")
         except ModelError:
@@ -510,7 +515,7 @@ def test_quotients_of_many_bits_take_no_table_of_their_size() -> None:
 def test_the_smallest_network_can_be_committed_to() -> None:
     weight, bias = np.ones((2, 1), np.uint8), np.array([0, 1])
     of_weight = WeightType(np.ones(1), np.zeros(1, np.int64), 2)
-    dense = Dense("dense", ("x",), weight, of_weight, bias)
+    dense = QuantDense("dense", ("x",), weight, of_weight, bias)
     graph = QuantGraph("x", (1,), Affine(1.0, 1, 2), (dense,), "dense")
     circuit = compile_inference(graph, weight_privacy="committed")
     z = completed(circuit, circuit.assign(np.array([3])))

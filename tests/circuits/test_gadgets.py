@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import argmax
 from circuits.lowering.digits import Digits
-from circuits.quantised import Affine, Rescale
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import (

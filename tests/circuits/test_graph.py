@@ -8,21 +8,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from circuits.graphs.graph import (
-    Add,
-    AveragePool,
-    Clip,
-    Concat,
-    Conv,
-    Declared,
-    Dense,
-    Graph,
-    MaxPool,
-    Node,
-    Pad,
-    Reshape,
-    Transpose,
-)
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Node
+from circuits.graphs.types import Declared
+from circuits.operators.add import Add
+from circuits.operators.average_pool import AveragePool
+from circuits.operators.clip import Clip
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.pad import Pad
+from circuits.operators.reshape import Reshape
+from circuits.operators.transpose import Transpose
 from zenerrors import ModelError
 
 RNG = np.random.default_rng(23)

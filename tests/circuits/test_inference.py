@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
+from circuits.graphs.types import Affine, Rescale, WeightType
 from circuits.lowering import Level
-from circuits.quantised import Affine, Dense, Rescale, WeightType
+from circuits.operators.dense import QuantDense
 from circuits.quantised.typed import Privacy
 from prover import groth16
 from prover.groth16.reference import check
@@ -96,7 +97,7 @@ def test_every_network_that_is_admitted_compiles_and_proves(
     rescale = Rescale(np.array([multiplier]), shift, kind, 0, top)
     weight = np.full((2, inputs), top, np.uint8)
     try:
-        first = Dense("dense1", ("x",), weight, weights, bias, rescale=rescale)
+        first = QuantDense("dense1", ("x",), weight, weights, bias, rescale=rescale)
         last = replace(dense_layers(random_network(1, (2, 2), bits))[0], name="dense2", inputs=("dense1",))
         network = QuantGraph("x", (inputs,), kind, (first, last), "dense2")
     except ModelError:

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits.graphs.graph import Add, AveragePool, Clip, Concat, Conv, Dense, MaxPool, Reshape, Transpose
-from circuits.graphs.language import Tensor, concat, tensor
+from circuits.networks.language import Tensor, concat, tensor
+from circuits.operators.add import Add
+from circuits.operators.average_pool import AveragePool
+from circuits.operators.clip import Clip
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.reshape import Reshape
+from circuits.operators.transpose import Transpose
 from zenerrors import ModelError
 
 RNG = np.random.default_rng(0)

@@ -255,7 +255,7 @@ def test_the_typed_graph_reads_as_a_table() -> None:
     assert len(lines) == 1 + len(graph.nodes) + 2 * 2
     assert "public i" in next(line for line in lines if "weight:" in line)
     for node in graph.nodes:
-        assert any(line.startswith(f"{node.name} = {type(node).__name__}(") for line in lines)
+        assert any(line.startswith(f"{node.name} = {node.operator()}(") for line in lines)
 
 
 @patient

@@ -14,7 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
 from circuits import Graph, load_onnx
-from circuits.graphs.graph import Dense
+from circuits.operators.dense import Dense
 from tests.circuits.conftest import Digits
 from tests.circuits.support import make_model
 from zenerrors import ModelError

@@ -16,8 +16,14 @@ from onnx.helper import make_node
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 from circuits import load_onnx
-from circuits.graphs.graph import AveragePool, Clip, Conv, Declared, Dense, FloatArray, Graph, Scale
-from circuits.onnx import export_torch
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import Declared, FloatArray
+from circuits.onnx.export import export_torch
+from circuits.operators.average_pool import AveragePool
+from circuits.operators.clip import Clip
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
+from circuits.operators.scale import Scale
 from tests.circuits.support import make_model
 from zenerrors import ModelError
 

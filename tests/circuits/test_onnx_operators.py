@@ -15,7 +15,12 @@ from onnx.defs import onnx_opset_version
 from onnx.helper import make_node
 
 from circuits import load_onnx
-from circuits.graphs.graph import Clip, Conv, Dense, Graph, Node, Scale
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Node
+from circuits.operators.clip import Clip
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
+from circuits.operators.scale import Scale
 from tests.circuits.support import make_model
 from zenerrors import ModelError
 

@@ -10,9 +10,11 @@ import onnxruntime
 import pytest
 
 from circuits import load_onnx
-from circuits.graphs.graph import AveragePool, Graph, Scale
-from circuits.graphs.language import Tensor, concat, tensor
+from circuits.graphs.graph import Graph
+from circuits.networks.language import Tensor, concat, tensor
 from circuits.onnx.write import to_onnx
+from circuits.operators.average_pool import AveragePool
+from circuits.operators.scale import Scale
 from zenerrors import ModelError
 
 RNG = np.random.default_rng(0)

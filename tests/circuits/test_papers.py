@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from circuits import Graph, compile_inference, quantise, zoo
-from circuits.graphs.language import tensor
 from circuits.lowering import Level
+from circuits.networks.language import tensor
 from circuits.papers import counts, figures, render, tables, zen
 from circuits.papers.counts import PRIVATE, PUBLIC, Circuit, Count
 from circuits.papers.render import Table
@@ -80,7 +80,7 @@ def test_zens_kernels_add_up_to_its_network() -> None:
 
 def test_zens_kernels_are_those_of_the_zoos_network() -> None:
     graph = zoo.network(figures.KERNELS_NETWORK)
-    operators = {node.name: type(node).__name__ for node in graph.nodes}
+    operators = {node.name: node.operator() for node in graph.nodes}
     size = {name: math.prod(shape) for name, shape in graph.shapes.items()}
     pooled = sum(size[name] for name, operator in operators.items() if operator == "AveragePool")
     activated = sum(size[name] for name, operator in operators.items() if operator == "Clip")

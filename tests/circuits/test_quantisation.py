@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits import Graph, Inference, compile_inference, quantise
-from circuits.graphs.graph import Clip, Dense, Node, Reshape
-from circuits.quantisation.rescaling import COARSER, fixed_point
+from circuits.graphs.node import Node
+from circuits.graphs.rescaling import COARSER, fixed_point
+from circuits.operators.clip import Clip
+from circuits.operators.dense import Dense
+from circuits.operators.reshape import Reshape
 from tests.circuits.conftest import Digits
 from tests.circuits.support import dense_layers, extremes, random_graph, random_network, slow_execute
 from zenerrors import ModelError, TensorError

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import QuantGraph, Recognition, compile_recognition, input_values
+from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level
-from circuits.quantised import Affine, Dense, Rescale
+from circuits.operators.dense import QuantDense
 from circuits.quantised.typed import Privacy
 from prover import groth16
 from prover.groth16.reference import check
@@ -29,7 +30,7 @@ def embedding(seed: int) -> QuantGraph:
     """A network whose output is a typed vector of three."""
     graph = networks.of_kinds(seed, "conv", shape=(1, 3, 3))
     last = graph.nodes[-1]
-    assert isinstance(last, Dense)
+    assert isinstance(last, QuantDense)
     typed = replace(last, rescale=Rescale(np.array([3]), 10, Affine(0.1, 2, 4), 0, 15))
     return replace(graph, nodes=(*graph.nodes[:-1], typed))
 

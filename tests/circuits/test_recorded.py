@@ -34,8 +34,9 @@ from circuits import (
     quantise,
     zoo,
 )
+from circuits.graphs.types import Affine
 from circuits.lowering import Level
-from circuits.quantised import Accumulating, Affine
+from circuits.operators.sums import Accumulating
 from circuits.quantised.typed import Privacy
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inference import Reveal

@@ -9,7 +9,10 @@ import pytest
 
 import kernels
 from circuits import QuantGraph, compile_inference, compile_registration, parameters
-from circuits.quantised import Affine, Conv, Dense, Reshape
+from circuits.graphs.types import Affine
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
+from circuits.operators.reshape import Reshape
 from circuits.quantised.typed import Privacy
 from prover import groth16
 from tests.circuits.quantised import networks
@@ -85,7 +88,7 @@ def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> Non
     honest = program.assign({})
     assert first_violation(program.statement, answered(program, honest)) is None
     for node in network.nodes:
-        if not isinstance(node, Conv | Dense):
+        if not isinstance(node, QuantConv | QuantDense):
             continue
         zero, top = int(node.weight_type.zero_point[0]), node.weight_type.top
         assert len(node.weight_type.zero_point) == 1
@@ -107,7 +110,7 @@ def test_every_wire_of_a_registration_that_moves_is_noticed() -> None:
 def test_the_registration_depends_on_types_alone(network: QuantGraph) -> None:
     other = networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3))
     for node in other.nodes:
-        if isinstance(node, Conv | Dense):
+        if isinstance(node, QuantConv | QuantDense):
             node.weight[...] = node.weight[::-1].copy()
     assert compile_registration(network).statement.digest == compile_registration(other).statement.digest
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits import compile_inference
+from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level
-from circuits.quantised import Affine, Dense, Rescale
+from circuits.operators.dense import QuantDense
 from circuits.quantised.typed import Privacy
 from circuits.schemes.circuit import Values
 from circuits.schemes.inference import Reveal
@@ -89,7 +90,7 @@ def test_what_cannot_be_shown_is_refused() -> None:
 def test_no_statement_holds_logits_beyond_53_bits() -> None:
     graph = networks.of_kinds(11, "conv", shape=(1, 2, 2))
     last = graph.nodes[-1]
-    assert isinstance(last, Dense)
+    assert isinstance(last, QuantDense)
     wide = replace(graph, nodes=(*graph.nodes[:-1], replace(last, bias=last.bias + (1 << 53))))
     assert compile_inference(wide).statement.constraints
     with pytest.raises(StatementError, match="53 bits") as refusal:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuits import compile_inference
+from circuits.graphs.types import Affine, Rescale
 from circuits.lowering.clamps import ByParts, Clamp, clamps
 from circuits.lowering.tables import Tables
-from circuits.quantised import Affine, Rescale
 from circuits.quantised.typed import Privacy
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder

@@ -20,8 +20,8 @@ from circuits import (
     compile_recognition,
     compile_registration,
 )
+from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level, argmax, arithmetic
-from circuits.quantised import Affine, Rescale
 from circuits.quantised.typed import Privacy
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear

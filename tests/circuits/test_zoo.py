@@ -10,7 +10,11 @@ import onnxruntime
 import pytest
 
 from circuits import Graph, compile_recognition, load_onnx, quantise, zoo
-from circuits.graphs.graph import Add, AveragePool, Clip, Conv, Dense
+from circuits.operators.add import Add
+from circuits.operators.average_pool import AveragePool
+from circuits.operators.clip import Clip
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
 from examples.zoo import evaluate
 from tests.circuits import real
 from zenerrors import ModelError

@@ -9,7 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from circuits import QuantGraph, compile_inference, compile_recognition, compile_registration, input_values
-from circuits.quantised import Affine, Dense, Rescale
+from circuits.graphs.types import Affine, Rescale
+from circuits.operators.dense import QuantDense
 from prover.groth16 import CommitmentKey, Opening
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
@@ -63,7 +64,7 @@ def shower(graph: QuantGraph, basis: CommitmentKey) -> Maker:
 def recogniser(graph: QuantGraph, basis: CommitmentKey) -> Maker:
     """Public weights, a private input and a committed reference."""
     last = graph.nodes[-1]
-    assert isinstance(last, Dense)
+    assert isinstance(last, QuantDense)
     typed = replace(last, rescale=Rescale(np.array([3]), 10, Affine(0.1, 2, 4), 0, 15))
     network = replace(graph, nodes=(*graph.nodes[:-1], typed))
     return Maker.of(compile_recognition(network, reference_privacy="committed"), basis)

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from circuits import QuantGraph, compile_inference, compile_registration, input_values
-from circuits.quantised import Dense, Reshape
+from circuits.operators.dense import QuantDense
+from circuits.operators.reshape import Reshape
 from kernels import fr
 from prover.groth16 import CommitmentKey, Opening
 from relations.integers import IntArray
@@ -165,7 +166,7 @@ def test_proofs_of_another_number_or_length(inferrer: Maker, inferred: ProofDocu
 def other_network(graph: QuantGraph) -> QuantGraph:
     """One weight changed, the architecture kept."""
     last = graph.nodes[-1]
-    assert isinstance(last, Dense)
+    assert isinstance(last, QuantDense)
     weight = last.weight.copy()
     weight[0, 0] ^= 1
     return replace(graph, nodes=(*graph.nodes[:-1], replace(last, weight=weight)))

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.quantised import Affine
+from circuits.graphs.types import Affine
 from tests.prover.statements import patient
 from verifier.datasets import LabelledData, load, load_array, quantise
 from verifier.documents import InputType

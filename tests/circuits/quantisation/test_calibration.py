@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from circuits import quantise
-from circuits.graphs.language import tensor
+from circuits.graphs.calibration import Interval, interval
+from circuits.networks.language import tensor
 from circuits.quantisation import METHODS, Method
-from circuits.quantisation.calibration import Interval, interval
 
 
 @pytest.mark.parametrize("method", METHODS)

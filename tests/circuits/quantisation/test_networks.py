@@ -9,11 +9,17 @@ import onnxruntime
 import pytest
 
 from circuits import Graph, QuantGraph, load_onnx, quantise, zoo
-from circuits.graphs.graph import FloatArray
-from circuits.graphs.language import Tensor, concat, tensor
+from circuits.graphs.types import Affine, FloatArray, Rescale
+from circuits.networks.language import Tensor, concat, tensor
 from circuits.onnx.write import to_onnx
+from circuits.operators.add import QuantAdd
+from circuits.operators.average_pool import WindowSum
+from circuits.operators.clip import Requantise
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
+from circuits.operators.max_pool import MaxPool
 from circuits.quantisation import METHODS, Method, report
-from circuits.quantised import Add, Affine, Concat, Conv, Dense, MaxPool, Requantise, Rescale, WindowSum
 from tests.circuits import real
 from tests.circuits.test_onnx_exporters import quantised, run
 from zenerrors import ModelError
@@ -75,7 +81,7 @@ def test_bits_are_the_bits_that_were_asked_for(bits: int, weight_bits: int) -> N
             assert kind.bits == bits
             assert 0 <= values.min() <= values.max() < 1 << bits
     for node in qgraph.nodes:
-        if isinstance(node, Conv | Dense):
+        if isinstance(node, QuantConv | QuantDense):
             assert node.weight_type.bits == weight_bits
             assert node.weight.max() < 1 << weight_bits
 
@@ -97,7 +103,7 @@ def test_channels_of_their_own_scale_serve_weights_of_several_sizes() -> None:
     worst = {}
     for per_channel in (False, True):
         qgraph = quantise(graph, samples(), 8, weight_bits=4, per_channel=per_channel)
-        (conv,) = (node for node in qgraph.nodes if isinstance(node, Conv))
+        (conv,) = (node for node in qgraph.nodes if isinstance(node, QuantConv))
         assert len(conv.weight_type.scale) == (6 if per_channel else 1)
         values = dict(qgraph.tensors(qgraph.input_type.quantise(samples())))[conv.name]
         exact = np.maximum(dict(graph.tensors(samples()))["conv1"], 0) if "conv1" in graph.shapes else None
@@ -142,7 +148,7 @@ def test_what_is_joined_shares_a_type() -> None:
     w, image = Weights(0), tensor("image", *SHAPE)
     parts = [image.conv(w(2, 2, 1, 1) * size).relu() for size in (1, 3)]
     qgraph = quantise(head(concat(parts), w), samples())
-    assert len({node.rescale.output for node in nodes_of(qgraph, Conv)}) == 1
+    assert len({node.rescale.output for node in nodes_of(qgraph, QuantConv)}) == 1
     assert not nodes_of(qgraph, Requantise)
     assert nodes_of(qgraph, Concat)
 
@@ -150,10 +156,10 @@ def test_what_is_joined_shares_a_type() -> None:
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        (lambda x, w: x.flatten().dense(w(3, 128)), Dense),
-        (lambda x, w: x.conv(w(3, 2, 8, 8)).flatten(), Conv),
+        (lambda x, w: x.flatten().dense(w(3, 128)), QuantDense),
+        (lambda x, w: x.conv(w(3, 2, 8, 8)).flatten(), QuantConv),
         (lambda x, w: x.conv(w(3, 2, 3, 3)).global_average_pool(), WindowSum),
-        (lambda x, w: x.max_pool(4).flatten() + x.average_pool(4).flatten(), Add),
+        (lambda x, w: x.max_pool(4).flatten() + x.average_pool(4).flatten(), QuantAdd),
     ],
 )
 def test_what_only_the_argmax_reads_stays_unscaled(make: object, kind: type) -> None:
@@ -167,12 +173,12 @@ def test_what_only_the_argmax_reads_stays_unscaled(make: object, kind: type) -> 
 def test_a_cap_is_met_to_half_a_step() -> None:
     w, image = Weights(0), tensor("image", *SHAPE)
     graph = head(image.conv(5 * w(4, 2, 3, 3)).clip(0.0, 6.0), w)
-    (conv,) = nodes_of(quantise(graph, 3 * samples()), Conv)
+    (conv,) = nodes_of(quantise(graph, 3 * samples()), QuantConv)
     rescale: Rescale = conv.rescale
     assert abs(rescale.output.real(np.array([rescale.high]))[0] - 6) <= rescale.output.scale / 2
     assert (rescale.low, rescale.high) == (0, 255)
     negative = head(image.conv(w(4, 2, 3, 3)).clip(-0.5, 0.25), w)
-    (conv,) = nodes_of(quantise(negative, 3 * samples()), Conv)
+    (conv,) = nodes_of(quantise(negative, 3 * samples()), QuantConv)
     ends = conv.rescale.output.real(np.array([conv.rescale.low, conv.rescale.high]))
     np.testing.assert_allclose(ends, [-0.5, 0.25], atol=conv.rescale.output.scale)
 
@@ -183,7 +189,7 @@ def test_types_prescribed_by_hand_are_taken_as_they_are() -> None:
     x = x.max_pool(2).quantised(0.03, 1, bits=5)
     qgraph = quantise(head(x, w), samples())
     assert qgraph.input_type == Affine(0.05, 128, 8)
-    (conv,), (pool,) = nodes_of(qgraph, Conv), nodes_of(qgraph, MaxPool)
+    (conv,), (pool,) = nodes_of(qgraph, QuantConv), nodes_of(qgraph, MaxPool)
     assert conv.rescale.output == Affine(0.02, 3, 6)
     assert conv.rescale.low == 3
     assert qgraph.types[pool.name] == Affine(0.02, 3, 6)

@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from circuits import Graph, QuantGraph, quantise, quantised
-from circuits.graphs.graph import Add, Clip, Conv, Dense, FloatArray, Reshape
-from circuits.graphs.language import Tensor, concat, tensor
+from circuits import Graph, QuantGraph, quantise
+from circuits.graphs.types import Affine, FloatArray
+from circuits.networks.language import Tensor, concat, tensor
+from circuits.operators.add import Add
+from circuits.operators.clip import Clip
+from circuits.operators.convolution import Conv, QuantConv
+from circuits.operators.dense import Dense
+from circuits.operators.reshape import Reshape
+from circuits.operators.weighted import WeightedSum
 from circuits.quantisation import METHODS, Method
 from circuits.quantisation.plan import Step, plan
-from circuits.quantised import Affine
 from tests.prover.statements import patient
 from zenerrors import ModelError
 
@@ -76,7 +81,7 @@ def tolerance(step: Step, types: list[Affine], output: Affine) -> float:
     return TOLERANCE + sum(kind.scale for kind in types) / output.scale / 4
 
 
-def real_layer(layer: Conv | Dense, node: quantised.Conv | quantised.Dense, read: Affine) -> Conv | Dense:
+def real_layer(layer: Conv | Dense, node: WeightedSum, read: Affine) -> Conv | Dense:
     """The float layer with the integer one's weights and biases, each within half a step of its own, or cut
     off where the type ends."""
     kind, rows = node.weight_type, (-1, *(1 for _ in node.weight.shape[1:]))
@@ -100,7 +105,7 @@ def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
         inputs = [kind.real(values[name]) for kind, name in zip(types, node.inputs, strict=True)]
         source = step.node
         if isinstance(source, Conv | Dense):
-            assert isinstance(node, quantised.Conv | quantised.Dense)
+            assert isinstance(node, WeightedSum)
             source = real_layer(source, node, types[0])
         exact = source.run(*inputs)
         exact = step.clip.run(exact) if step.clip else exact
@@ -134,7 +139,7 @@ def test_min_max_cuts_no_weight_off(seed: int, per_channel: bool) -> None:
     layer = weight(rng, 6, 4, 1, 1) * 4.0 ** -rng.integers(0, 6, (6, 1, 1, 1))
     graph = tensor("image", 4, 3, 3).conv(layer).relu().flatten().graph()
     qgraph = quantise(graph, rng.normal(size=(8, 4, 3, 3)), per_channel=per_channel)
-    (conv,) = (node for node in qgraph.nodes if isinstance(node, quantised.Conv))
+    (conv,) = (node for node in qgraph.nodes if isinstance(node, QuantConv))
     scale = conv.weight_type.scale.reshape(-1, 1, 1, 1)
     # Half a step for the weight, and half for the zero point.
     assert (np.abs(conv.centred_weight * scale - layer) <= scale * 2 * HALF).all()

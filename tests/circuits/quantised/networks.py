@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.quantised import (
-    Add,
-    Affine,
-    Concat,
-    Conv,
-    Dense,
-    MaxPool,
-    Pad,
-    QuantGraph,
-    QuantNode,
-    Requantise,
-    Rescale,
-    Reshape,
-    Transpose,
-    WeightType,
-    WindowSum,
-)
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Rescale, WeightType
+from circuits.operators.add import QuantAdd
+from circuits.operators.average_pool import WindowSum
+from circuits.operators.clip import Requantise
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.pad import Pad
+from circuits.operators.reshape import Reshape
+from circuits.operators.transpose import Transpose
+from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 
 KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose")
@@ -85,7 +81,7 @@ class Maker:
         padding = tuple(int(self.rng.integers(0, 2)) for _ in range(4))
         rescale = self.rescale(reach, len(weight))
         self.add(
-            Conv(
+            QuantConv(
                 self.name("conv"),
                 (self.last,),
                 weight,
@@ -121,7 +117,7 @@ class Maker:
         branch = self.branch()
         rescale = self.rescale(7 * (kind.top + 255), self.shape[0])
         factors = (int(self.rng.integers(1, 8)), int(self.rng.integers(1, 8)))
-        self.add(Add(self.name("add"), (before, branch), factors, rescale=rescale))
+        self.add(QuantAdd(self.name("add"), (before, branch), factors, rescale=rescale))
 
     def requantise(self) -> None:
         self.add(Requantise(self.name("requantise"), (self.last,), rescale=self.rescale(self.kind.top, 1)))
@@ -139,7 +135,7 @@ class Maker:
         flat = int(np.prod(self.shape))
         self.add(Reshape(self.name("flat"), (self.last,), (flat,)))
         weight, kind, bias = self.weights(classes, flat)
-        self.nodes.append(Dense("logits", (self.last,), weight, kind, bias))
+        self.nodes.append(QuantDense("logits", (self.last,), weight, kind, bias))
         return QuantGraph("x", self.input_shape, self.input, tuple(self.nodes), "logits")
 
 

@@ -7,22 +7,19 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.quantised import (
-    Accumulating,
-    Add,
-    Affine,
-    Concat,
-    Conv,
-    Dense,
-    MaxPool,
-    Pad,
-    QuantGraph,
-    QuantNode,
-    Rescale,
-    Reshape,
-    Transpose,
-    WindowSum,
-)
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Rescale
+from circuits.operators.add import QuantAdd
+from circuits.operators.average_pool import WindowSum
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.pad import Pad
+from circuits.operators.reshape import Reshape
+from circuits.operators.sums import Accumulating
+from circuits.operators.transpose import Transpose
+from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 
 Objects = NDArray[np.object_]
@@ -62,15 +59,15 @@ def _sum(
 ) -> int:
     zero = types[0].zero_point if types[0] else 0
     x = inputs[0]
-    if isinstance(node, Add):
+    if isinstance(node, QuantAdd):
         assert types[1]
         first, second = node.factors
         return int(first * (x[index] - zero) + second * (inputs[1][index] - types[1].zero_point))
-    if isinstance(node, Dense):
+    if isinstance(node, QuantDense):
         row = index[0]
         terms = (_weight(node, row, (column,)) * (x[column] - zero) for column in range(len(x)))
         return int(sum(terms) + node.bias[row])
-    if isinstance(node, Conv):
+    if isinstance(node, QuantConv):
         channels = node.weight.shape[1]
         first = index[0] // (len(node.weight) // node.groups) * channels
         total = int(node.bias[index[0]])
@@ -85,7 +82,7 @@ def _sum(
     return int(x[index]) - zero
 
 
-def _weight(node: Conv | Dense, output: int, tap: tuple[int, ...]) -> int:
+def _weight(node: QuantConv | QuantDense, output: int, tap: tuple[int, ...]) -> int:
     zeros = node.weight_type.zero_point
     return int(node.weight[(output, *tap)]) - int(zeros[output if len(zeros) > 1 else 0])
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.quantised import Affine, Dense, QuantGraph, Rescale, WeightType
+from circuits.graphs.types import Affine, Rescale, WeightType
+from circuits.operators.dense import QuantDense
+from circuits.quantised import QuantGraph
 from relations.planes import Sliding
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
@@ -35,7 +37,7 @@ def test_bounds_hold_and_the_tighter_ones_are_reached(seed: int, kinds: list[str
     graph = networks.of_kinds(seed, *kinds)
     values = slow.tensors(graph, networks.inputs(graph, 3, seed)[2])
     logits = graph.nodes[-1]
-    assert isinstance(logits, Dense)
+    assert isinstance(logits, QuantDense)
     types, shapes = graph.types_of(logits), graph.shapes_of(logits)
     low, high = logits.bounds(types, shapes)
     wide_low, wide_high = logits.type_bounds(types, shapes)
@@ -74,13 +76,13 @@ def test_windows_meet_what_a_loop_meets(seed: int) -> None:
     assert list(zip(position, windows.inputs, windows.taps, strict=True)) == expected
 
 
-def dense(name: str, read: str, rescale: Rescale | None = None, bias: int = 0) -> Dense:
+def dense(name: str, read: str, rescale: Rescale | None = None, bias: int = 0) -> QuantDense:
     kind = WeightType(np.array([0.5]), np.array([1]), 2)
     weight = np.array([[0, 3], [2, 1]], dtype=np.uint8)
-    return Dense(name, (read,), weight, kind, np.array([bias, 0]), rescale=rescale)
+    return QuantDense(name, (read,), weight, kind, np.array([bias, 0]), rescale=rescale)
 
 
-def graph(*nodes: Dense, output: str = "b") -> QuantGraph:
+def graph(*nodes: QuantDense, output: str = "b") -> QuantGraph:
     return QuantGraph("x", (2,), Affine(1.0, 0, 8), nodes, output)
 
 
@@ -96,7 +98,7 @@ def test_refuses_networks_without_a_meaning() -> None:
     with pytest.raises(ModelError, match="no node makes the output"):
         graph(dense("a", "x"))
     with pytest.raises(ModelError, match="has 2 inputs"):
-        graph(Dense("b", ("x", "x"), *_parts()))
+        graph(QuantDense("b", ("x", "x"), *_parts()))
     with pytest.raises(ModelError, match="multipliers of shape"):
         graph(dense("b", "x", Rescale(np.array([1, 1, 1]), 3, Affine(1.0, 0, 8), 0, 255)))
 
@@ -133,8 +135,8 @@ def test_refuses_integers_beyond_62_bits(bias: int, multiplier: int, shift: int)
         lambda: Rescale(np.array([1]), 3, Affine(1.0, 0, 8), 7, 7),
         lambda: Rescale(np.array([1]), 3, Affine(1.0, 0, 2), 0, 4),
         lambda: dense("a", "x", bias=1 << 62),
-        lambda: Dense("a", ("x",), np.array([[4]], dtype=np.uint8), _parts()[1], np.array([0])),
-        lambda: Dense("a", ("x",), np.array([[3]], dtype=np.uint8), _parts()[1], np.array([0, 0])),
+        lambda: QuantDense("a", ("x",), np.array([[4]], dtype=np.uint8), _parts()[1], np.array([0])),
+        lambda: QuantDense("a", ("x",), np.array([[3]], dtype=np.uint8), _parts()[1], np.array([0, 0])),
     ],
 )
 def test_refuses_types_without_a_meaning(make: object) -> None:

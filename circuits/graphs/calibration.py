@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from circuits.graphs.graph import FloatArray
+from circuits.graphs.types import FloatArray
 
 Method = Literal["min-max", "percentile", "mse"]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -1,4 +1,7 @@
-"""How integers read as real numbers, and how accumulators become the next tensor's integers."""
+"""How integers read as real numbers, and how accumulators become the next tensor's integers.
+
+Arrays of weights are C-contiguous float64 with finite entries. Shapes and axes leave out the batch.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from circuits.graphs.graph import FloatArray
 from relations.functions import Requantisation
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 from zenerrors import ModelError
+
+FloatArray = NDArray[np.float64]
+Shape = tuple[int, ...]
 
 LEAST_BITS, MOST_BITS = 2, 8
 
@@ -82,6 +88,50 @@ class WeightType:
     def reach(self) -> IntArray:
         """The largest absolute value of ``q - zero_point``: int64[1] or [outputs]."""
         return np.maximum(self.zero_point, self.top - self.zero_point)
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A quantisation that the file prescribes: ``real = scale (q - zero_point)``.
+
+    ``q`` has ``bits`` bits and is signed (two's complement) or not. ``scale`` float64 and ``zero_point``
+    int64 are scalars [] or, for weights alone, one per output channel [out].
+    """
+
+    scale: FloatArray
+    zero_point: IntArray
+    bits: int
+    signed: bool
+
+    @property
+    def integers(self) -> Interval:
+        """The least and the largest q."""
+        low = -(1 << (self.bits - 1)) if self.signed else 0
+        return low, low + (1 << self.bits) - 1
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The least and the largest real of a per-tensor type."""
+        low, high = (float(self.scale) * (q - int(self.zero_point)) for q in self.integers)
+        return low, high
+
+    def matches(self, other: Declared) -> bool:
+        return (
+            (self.bits, self.signed) == (other.bits, other.signed)
+            and np.array_equal(self.scale, other.scale)
+            and np.array_equal(self.zero_point, other.zero_point)
+        )
+
+    @property
+    def affine(self) -> Affine:
+        """The same type for a tensor, its integers unsigned."""
+        return Affine(float(self.scale), int(self.zero_point) - self.integers[0], self.bits)
+
+    @property
+    def of_weights(self) -> WeightType:
+        """The same type for weights, their integers unsigned."""
+        zero = np.atleast_1d(self.zero_point).astype(np.int64) - self.integers[0]
+        return WeightType(np.atleast_1d(self.scale), zero, self.bits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs.graph import FloatArray
-from circuits.quantisation.calibration import Interval
-from circuits.quantised import Affine, Rescale
+from circuits.graphs.calibration import Interval
+from circuits.graphs.types import Affine, FloatArray, Rescale
 from relations.integers import IntArray
 from zenerrors import ModelError
 

@@ -1,21 +1,11 @@
-"""The table of operators, and what to use in place of those that are not in it."""
+"""What to use in place of operators that have no circuit."""
 
 from __future__ import annotations
 
 from onnx import NodeProto
 
-from circuits.onnx.arithmetic import ARITHMETIC
-from circuits.onnx.integers import INTEGER_OPERATORS
-from circuits.onnx.layers import LAYERS
 from circuits.onnx.message import where
-from circuits.onnx.shapes import SHAPES
-from circuits.onnx.step import Operator
 from zenerrors import ModelError
-
-_OPERATORS: dict[tuple[str, str], Operator] = {
-    **{("", name): operator for name, operator in {**ARITHMETIC, **LAYERS, **SHAPES}.items()},
-    **INTEGER_OPERATORS,
-}
 
 _SUPPORTED = (
     "build the network of Conv, Gemm, MatMul, Relu, Clip, MaxPool, AveragePool, GlobalAveragePool, "
@@ -60,14 +50,9 @@ _INSTEAD = {
 }
 
 
-def find(node: NodeProto) -> Operator:
-    """The meaning of the node's operator. Raises ``ModelError`` (``model.unsupported_operator``)."""
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = _OPERATORS.get((domain, node.op_type))
-    if operator is not None:
-        return operator
+def unsupported(node: NodeProto, domain: str) -> ModelError:
     if domain not in ("", "com.microsoft"):
         advice = "inline local functions and leave out custom operators"
     else:
         advice = _INSTEAD.get(node.op_type, _SUPPORTED)
-    raise ModelError("model.unsupported_operator", f"{where(node)} has no circuit; {advice}")
+    return ModelError("model.unsupported_operator", f"{where(node)} has no circuit; {advice}")

@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from circuits.graphs.graph import Add, Clip, Concat, Declared, FloatArray
-from circuits.onnx import layers
-from circuits.onnx.arithmetic import scale
+from circuits.graphs.types import Declared, FloatArray
 from circuits.onnx.constants import INTEGERS, Constant
 from circuits.onnx.message import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.clip import Clip
+from circuits.operators.entry import Entry
 
 
 def _quantise_linear(step: Step) -> Value:
     value = step.passed()
     if isinstance(value, Data) and value.after:
         return value
-    declared = _declared(step, 1, step.attributes.get("output_dtype", 0))
+    declared = declared_at(step, 1, step.attributes.get("output_dtype", 0))
     if isinstance(value, Data):
-        return _typed(step, step.floats(), declared)
+        return typed(step, step.floats(), declared)
     nearest = np.rint(step.weights(0).array / declared.scale) + declared.zero_point
     kind = next(kind for kind, type_ in INTEGERS.items() if type_ == (declared.bits, declared.signed))
     return step.folded(np.clip(nearest, *declared.integers), kind)
@@ -34,76 +34,17 @@ def _quantise_linear(step: Step) -> Value:
 def _dequantise_linear(step: Step) -> Value:
     value = step.passed()
     if isinstance(value, Constant):
-        return _real(step, 0, 1, step.attributes.get("axis", 1))
-    return value if value.after else Data(_integer(step, 0))
+        return real(step, 0, 1, step.attributes.get("axis", 1))
+    return value if value.after else Data(integer(step, 0))
 
 
-def _linear_conv(step: Step) -> Value:
-    tensor, weight = _integer(step, 0), _real(step, 3, 4, 0)
-    bias = _bias(step, 8, tensor, weight) if step.has(8) else np.zeros(len(weight.array))
-    return _typed(step, layers.conv(step, tensor, weight, bias), _declared(step, 6))
-
-
-def _linear_matmul(step: Step) -> Value:
-    tensor, weight = _integer(step, 0), _real(step, 3, 4, -1)
-    return _typed(step, layers.matmul(step, tensor, weight), _declared(step, 6))
-
-
-def _linear_gemm(step: Step) -> Value:
-    tensor, weight = _integer(step, 0), _real(step, 3, 4, 0 if step.attributes.get("transB", 0) else -1)
-    bias = _bias(step, 6, tensor, weight) if step.has(6) else np.zeros(1)
-    result = layers.gemm(step, Data(tensor), weight, bias)
-    return _typed(step, result, _declared(step, 7)) if step.has(7) else Data(result)
-
-
-def _linear_add(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(3):
-        total = step.emit(Add, (_integer(step, 0), _integer(step, 3)))
-    else:
-        data, constant = _operands(step)
-        total = scale(step, data, 1.0, constant)
-    return _typed(step, total, _declared(step, 6))
-
-
-def _linear_mul(step: Step) -> Value:
-    data, constant = _operands(step)
-    return _typed(step, scale(step, data, constant, 0.0), _declared(step, 6))
-
-
-def _operands(step: Step) -> tuple[str, FloatArray]:
+def operands(step: Step) -> tuple[str, FloatArray]:
     """The computed and the constant one of two operands, each with its scale and zero point behind it."""
     data, constant = (0, 3) if step.is_data(0) else (3, 0)
-    return _integer(step, data), _real(step, constant, constant + 1, 0).array
+    return integer(step, data), real(step, constant, constant + 1, 0).array
 
 
-def _linear_average_pool(step: Step) -> Value:
-    _require_channels_first(step)
-    return _typed(step, layers.average_pool(step, _integer(step, 0)), _declared(step, 3))
-
-
-def _linear_global_average_pool(step: Step) -> Value:
-    _require_channels_first(step)
-    return _typed(step, layers.global_average_pool(step, _integer(step, 0)), _declared(step, 3))
-
-
-def _linear_concat(step: Step) -> Value:
-    tensors = tuple(_integer(step, position) for position in range(2, len(step.inputs), 3))
-    (axis,) = step.axes([step.attributes.get("axis", 0)], 1 + len(step.shape(2)))
-    if axis == 0:
-        raise step.refuse("unsupported_attribute", "joins along the batch; join along axis 1, the channels")
-    return _typed(step, step.emit(Concat, tensors, axis - 1), _declared(step, 0))
-
-
-def _linear_softmax(step: Step) -> Value:
-    tensor = _integer(step, 0)
-    if len(step.shape()) != 1 or step.attributes.get("axis", -1) not in (1, -1):
-        raise step.refuse(
-            "unsupported_attribute", "must run over the classes of a [batch, classes] tensor: axis -1"
-        )
-    return Data(tensor, after="Softmax")
-
-
-def _typed(step: Step, tensor: str, declared: Declared) -> Data:
+def typed(step: Step, tensor: str, declared: Declared) -> Data:
     """The integers of ``tensor`` as this type."""
     building = step.building
     known = building.declared.get(tensor)
@@ -115,21 +56,21 @@ def _typed(step: Step, tensor: str, declared: Declared) -> Data:
     return Data(tensor, declared)
 
 
-def _integer(step: Step, position: int) -> str:
+def integer(step: Step, position: int) -> str:
     """The typed tensor of an input of integers; the scale and zero point behind it must be its own."""
     data = step.data(position)
     if data.integer is None:
         raise step.refuse(
             "quantisation", f"reads floats as its input {position}, which must be quantised integers"
         )
-    if not data.integer.matches(_declared(step, position + 1)):
+    if not data.integer.matches(declared_at(step, position + 1)):
         raise step.refuse(
             "quantisation", f"reads its input {position} by another scale or zero point than it was written"
         )
     return data.tensor
 
 
-def _declared(step: Step, position: int, kind: int = 0) -> Declared:
+def declared_at(step: Step, position: int, kind: int = 0) -> Declared:
     """The per-tensor type whose scale and zero point are the inputs at ``position``."""
     zero_point = step.constant(position + 1) if step.has(position + 1) else None
     kind = zero_point.kind if zero_point else kind or TensorProto.UINT8
@@ -143,7 +84,7 @@ def _declared(step: Step, position: int, kind: int = 0) -> Declared:
     )
 
 
-def _real(step: Step, position: int, scale_position: int, axis: int) -> Constant:
+def real(step: Step, position: int, scale_position: int, axis: int) -> Constant:
     """A constant of integers as the floats that it stands for."""
     constant, scales = step.constant(position), step.weights(scale_position).array
     zero = step.constant(scale_position + 1).array if step.has(scale_position + 1) else np.zeros((), np.int64)
@@ -175,7 +116,7 @@ def _type(step: Step, scales: FloatArray, zero: NDArray[np.int64], kind: int) ->
     return Declared(scales, zero, bits, signed)
 
 
-def _bias(step: Step, position: int, tensor: str, weight: Constant) -> FloatArray:
+def bias_of(step: Step, position: int, tensor: str, weight: Constant) -> FloatArray:
     """A bias of int32 at the scale of the products."""
     bias = step.constant(position).array
     if bias.dtype != np.int64 or bias.ndim != 1:
@@ -188,11 +129,6 @@ def _bias(step: Step, position: int, tensor: str, weight: Constant) -> FloatArra
     return real
 
 
-def _require_channels_first(step: Step) -> None:
-    if step.attributes.get("channels_last", 0):
-        raise step.refuse("unsupported_attribute", "has channels_last=1; export it with channels first")
-
-
 _QUANTISE = Operator(
     _quantise_linear,
     {"axis": "i", "block_size": "i", "output_dtype": "i", "precision": "i", "saturate": "i"},
@@ -200,24 +136,6 @@ _QUANTISE = Operator(
     3,
 )
 _DEQUANTISE = Operator(_dequantise_linear, {"axis": "i", "block_size": "i", "output_dtype": "i"}, 2, 3)
-_CHANNELS_LAST = {"channels_last": "i"}
+_BOTH = {"DequantizeLinear": _DEQUANTISE, "QuantizeLinear": _QUANTISE}
 
-INTEGER_OPERATORS = {
-    ("", "DequantizeLinear"): _DEQUANTISE,
-    ("", "QLinearConv"): Operator(_linear_conv, layers.CONV, 8, 9),
-    ("", "QLinearMatMul"): Operator(_linear_matmul, {}, 8, 8),
-    ("", "QuantizeLinear"): _QUANTISE,
-    ("com.microsoft", "DequantizeLinear"): _DEQUANTISE,
-    ("com.microsoft", "QGemm"): Operator(_linear_gemm, layers.GEMM, 6, 9),
-    ("com.microsoft", "QLinearAdd"): Operator(_linear_add, {}, 7, 8),
-    ("com.microsoft", "QLinearAveragePool"): Operator(
-        _linear_average_pool, {**layers.AVERAGE_POOL, **_CHANNELS_LAST}, 4, 5
-    ),
-    ("com.microsoft", "QLinearConcat"): Operator(_linear_concat, {"axis": "i"}, 5, 1 << 10),
-    ("com.microsoft", "QLinearGlobalAveragePool"): Operator(
-        _linear_global_average_pool, _CHANNELS_LAST, 5, 5
-    ),
-    ("com.microsoft", "QLinearMul"): Operator(_linear_mul, {}, 7, 8),
-    ("com.microsoft", "QLinearSoftmax"): Operator(_linear_softmax, {"axis": "i", "opset": "i"}, 5, 5),
-    ("com.microsoft", "QuantizeLinear"): _QUANTISE,
-}
+ENTRY = Entry(onnx=_BOTH, microsoft=_BOTH)

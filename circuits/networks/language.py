@@ -22,26 +22,21 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graphs.fusion import fuse
-from circuits.graphs.graph import (
-    Add,
-    AveragePool,
-    Clip,
-    Concat,
-    Conv,
-    Declared,
-    Dense,
-    FloatArray,
-    Graph,
-    MaxPool,
-    Node,
-    Pad,
-    Reshape,
-    Scale,
-    Shape,
-    Transpose,
-    require_size,
-)
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Node, require_size
+from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.networks.fusion import fuse
+from circuits.operators.add import Add
+from circuits.operators.average_pool import AveragePool
+from circuits.operators.clip import Clip
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.pad import Pad
+from circuits.operators.reshape import Reshape
+from circuits.operators.scale import Scale
+from circuits.operators.transpose import Transpose
 from relations.planes import Padding, Pair
 from zenerrors import ModelError
 

@@ -1,0 +1,214 @@
+"""What an operator says of itself: as a node of a float network, and as a node of a network of integers.
+
+Whatever works on networks asks its nodes through these methods and knows no operator by name
+(``circuits.operators`` has them all). Shapes and axes leave out the batch, which arrays have in front.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.rescaling import Clamp
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, FloatArray, Shape
+from relations import planes
+from relations.bounds import Bound
+from relations.integers import IntArray
+from relations.planes import Padding, Pair
+from relations.relation import Move, Privacy, Relation, Tensor
+from zenerrors import ModelError
+
+MOST_ELEMENTS = 1 << 24
+
+Number = TypeVar("Number", np.float64, np.int64)
+# (name, values) -> the name in the file of a constant that belongs to a node.
+Constants = Callable[[str, FloatArray | list[int]], str]
+
+
+class Written(NamedTuple):
+    """An ONNX operator, what it reads besides the node's inputs, and its attributes."""
+
+    operator: str
+    constants: Sequence[str] = ()
+    attributes: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Makes the tensor ``name`` from the tensors ``inputs``. ``arity``: how many; None for any number."""
+
+    name: str
+    inputs: tuple[str, ...]
+    arity: ClassVar[int | None] = 1
+
+    @classmethod
+    def operator(cls) -> str:
+        """What files, reports and errors call it: a float node and its integers go by one name."""
+        return cls.__name__.removeprefix("Quant")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        """The output's shape. Raises ``ModelError`` (``model.shape``) when the inputs do not fit."""
+        raise NotImplementedError
+
+    def refuse(self, reason: str) -> ModelError:
+        return ModelError("model.shape", f"node {self.name[:80]!r} ({self.operator()}) {reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class Node(Named):
+    """Of a float network.
+
+    ``called``: the name of its integer node, with a number behind it (names in files are anybody's); empty
+    where there is none. ``adds``: its integer node rescales sums, so that a Clip after it costs nothing.
+    ``multiplies``: it has weights, which are worth a proof. ``keeps_declared``: a type that the file
+    prescribes for all that it reads is also the type of what it makes.
+    """
+
+    called: ClassVar[str] = ""
+    adds: ClassVar[bool] = False
+    multiplies: ClassVar[bool] = False
+    moves: ClassVar[bool] = False
+    permutes: ClassVar[bool] = False
+    keeps_declared: ClassVar[bool] = False
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        """float64[n, *shape] from float64[n, *input shape] each."""
+        raise NotImplementedError
+
+    @property
+    def clamp(self) -> Clamp | None:
+        """For a Clip what it leaves."""
+        return None
+
+    def keeps_type(self, clamped: bool) -> bool:
+        """Whether what it makes lies between the values it reads. ``clamped``: a Clip follows."""
+        return self.moves
+
+    def quantise(self, site: Site) -> QuantNode:
+        """The node of integers that takes its place."""
+        raise NotImplementedError
+
+    def written(self, constant: Constants) -> Written:
+        """As a node of an ONNX file."""
+        raise ModelError(
+            "model.unsupported_operator",
+            f"a {self.operator()} cannot be written to ONNX; fuse the graph",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class QuantNode(Named):
+    """Of a network of integers. Types are those of the inputs, None for sums that no type has."""
+
+    permutes: ClassVar[bool] = False
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        """The node's tensor, int64[n, *shape]. Exact."""
+        raise NotImplementedError
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        """The tensor's type."""
+        raise NotImplementedError
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        """``ModelError`` unless all integers, those of the constraints too, stay below 62 bits."""
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        """What must hold between ``inputs`` and the node's tensor: the last relation's ``out``.
+
+        ``privacy``: of the weights.
+        """
+        raise NotImplementedError
+
+    def _made(self, inputs: Sequence[Tensor], bound: Bound, bits: int | None) -> Tensor:
+        """The node's tensor, or one of its shape."""
+        shape = self.shape(*(tensor.shape[1:] for tensor in inputs))
+        return Tensor(self.name, (inputs[0].shape[0], *shape), bound, bits)
+
+    def blank(self) -> Self:
+        """The same node without its weights."""
+        return self
+
+    def scales(self) -> dict[str, Any] | None:
+        """The public types and scales, JSON-able; None where there are none."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Mover(Node, QuantNode):
+    """Values of one type, moved: the same node for floats and for integers.
+
+    ``permutes``: it moves all values as they are, so that sums without a type can go through it.
+    """
+
+    moves = keeps_declared = True
+
+    def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
+        """The node's tensor [n, *shape]. ``zero``: what stands for zero."""
+        raise NotImplementedError
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return self.move(inputs, 0)
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        return self.move(inputs, types[0].zero_point if types[0] else 0)
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        first, indices = 0, []
+        for tensor in inputs:
+            size = math.prod(tensor.shape[1:])
+            indices.append(first + np.arange(size).reshape(1, *tensor.shape[1:]))
+            first += size
+        constant = self.constant(types)
+        ends = [end for tensor in inputs for end in tensor.bound.interval]
+        ends += [] if constant is None else [constant]
+        out = self._made(inputs, Bound.of(min(ends), max(ends)), inputs[0].bits)
+        return [Move(self.name, out, tuple(inputs), self.move(indices, -1)[0], constant)]
+
+    def constant(self, types: Sequence[Affine | None]) -> int | None:
+        """What the node puts beside the values that it moves."""
+        return None
+
+    def quantise(self, site: Site) -> Self:
+        return replace(self, name=site.name, inputs=site.inputs)
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        return types[0]
+
+
+def windows(node: Named, shape: Shape, kernel: Pair, stride: Pair, padding: Padding) -> Pair:
+    """How many windows fit down and across an image of this shape."""
+    if len(shape) != 3:
+        raise node.refuse(f"reads shape [batch, {dims(shape)}]; it takes [batch, channels, height, width]")
+    fitting = planes.windows(shape[1:], kernel, stride, padding)
+    if fitting is None:
+        raise node.refuse(
+            f"slides {kernel} by {stride} over {shape[1:]} padded by {padding}, which does not fit"
+        )
+    top, left, bottom, right = padding
+    require_size(node.name, (shape[0], shape[1] + top + bottom, shape[2] + left + right))
+    return fitting
+
+
+def dims(shape: Shape) -> str:
+    return ", ".join(map(str, shape))
+
+
+def require_size(name: str, shape: Shape) -> None:
+    if not shape or any(size < 1 for size in shape):
+        raise ModelError("model.shape", f"the tensor {name[:80]!r} has the shape [batch, {dims(shape)}]")
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise ModelError(
+            "model.too_large",
+            f"the tensor {name[:80]!r} of shape [batch, {dims(shape)}] exceeds {MOST_ELEMENTS} elements",
+        )

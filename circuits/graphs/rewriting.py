@@ -1,0 +1,60 @@
+"""What rewrites of float graphs are made of. Each leaves the graph's function as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Node
+
+
+def without_dead_nodes(graph: Graph) -> Graph:
+    """Drop what the output does not depend on."""
+    alive, nodes = {graph.output}, []
+    for node in reversed(graph.nodes):
+        if node.name in alive:
+            alive.update(node.inputs)
+            nodes.append(node)
+    alive.add(graph.input_name)
+    declared = {name: kind for name, kind in graph.declared.items() if name in alive}
+    return replace(graph, nodes=tuple(reversed(nodes)), declared=declared)
+
+
+def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Graph:
+    """Replace each node and its only input, if nothing else reads that, by what ``join`` makes of the two."""
+    readers = Counter(name for node in graph.nodes for name in node.inputs)
+    readers[graph.output] += 1
+    made: dict[str, Node] = {}
+    renamed: dict[str, str] = {}
+    for node in graph.nodes:
+        inputs = tuple(renamed.get(name, name) for name in node.inputs)
+        if inputs != node.inputs:
+            node = replace(node, inputs=inputs)
+        before = made.get(inputs[0]) if len(inputs) == 1 else None
+        joined = None
+        if before and readers[before.name] == 1 and before.name not in graph.declared:
+            joined = join(graph, before, node)
+        if before is None or joined is None:
+            made[node.name] = node
+            continue
+        del made[before.name]
+        made[joined.name] = joined
+        if joined.name != node.name:
+            renamed[node.name] = joined.name
+            readers[joined.name] = readers[node.name]
+    declared = {renamed.get(name, name): kind for name, kind in graph.declared.items()}
+    return replace(
+        graph,
+        nodes=tuple(made.values()),
+        output=renamed.get(graph.output, graph.output),
+        declared=declared,
+    )
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name

@@ -1,0 +1,1 @@
+"""Float networks, from ONNX files and by hand."""

@@ -1,0 +1,61 @@
+"""The operators, one file each.
+
+An operator's file holds its node in a float network (shape, execution), what of ONNX becomes it, its node in
+a network of integers (shape, exact execution, bounds), how the one becomes the other, and its own rewrites of
+graphs. It ends in an ``ENTRY``. All else asks the nodes (``circuits.graphs.node``) or the tables here: an
+operator more is a file, and a name in ``_MODULES``.
+
+``sums``, ``weighted`` and ``windows`` have what several share, ``quantise_linear`` what models have that are
+quantised already.
+"""
+
+from circuits.operators import (
+    add,
+    average_pool,
+    classes,
+    clip,
+    concat,
+    constants,
+    convolution,
+    dense,
+    identity,
+    max_pool,
+    pad,
+    quantise_linear,
+    reshape,
+    scale,
+    transpose,
+)
+
+# Rewrites run in this order.
+_MODULES = (
+    scale,
+    pad,
+    clip,
+    reshape,
+    add,
+    average_pool,
+    classes,
+    concat,
+    constants,
+    convolution,
+    dense,
+    identity,
+    max_pool,
+    quantise_linear,
+    transpose,
+)
+
+ONNX = {
+    (domain, name): operator
+    for module in _MODULES
+    for domain, read in (("", module.ENTRY.onnx), ("com.microsoft", module.ENTRY.microsoft))
+    for name, operator in read.items()
+}
+"""What reads an ONNX node, by its domain and ``op_type``."""
+
+INTEGERS = {node.operator(): node for module in _MODULES for node in module.ENTRY.integers}
+"""The nodes of networks of integers, by their names in files."""
+
+PASSES = tuple(rewrite for module in _MODULES for rewrite in module.ENTRY.passes)
+"""Rewrites of float graphs, in order."""

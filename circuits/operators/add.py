@@ -1,0 +1,123 @@
+"""Sums and differences of two tensors; with a constant they are a ``Scale``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuits.graphs import rescaling
+from circuits.graphs.node import Constants, Node, Written, dims
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, require_narrow
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.constants import both_constant, folded
+from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import declared_at, integer, operands, typed
+from circuits.operators.scale import scale
+from circuits.operators.sums import Accumulating
+from relations.integers import IntArray
+from relations.planes import Pair
+from relations.relation import Linear, Privacy, Tensor, Term
+
+
+@dataclass(frozen=True, eq=False)
+class Add(Node):
+    """The sum of two tensors of one shape."""
+
+    arity = 2
+    called = "add"
+    adds = True
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if shapes[0] != shapes[1]:
+            raise self.refuse(f"adds shapes [batch, {dims(shapes[0])}] and [batch, {dims(shapes[1])}]")
+        return shapes[0]
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return inputs[0] + inputs[1]
+
+    def quantise(self, site: Site) -> QuantAdd:
+        """Both terms at the output's scale: ``s_i / s_y = m_i / 2^k``."""
+        scales, rescale = np.array([site.incoming(index).scale for index in (0, 1)]), None
+        if site.unscaled:
+            factors, _ = rescaling.approximate(scales / scales.max(), 2.0**-16)
+        else:
+            output = site.output()
+            factors, shift = rescaling.approximate(scales / output.scale, 1 / (4 * output.top))
+            rescale = Rescale(np.array([1]), shift, output, *site.limits(output))
+        return QuantAdd(site.name, site.inputs, (int(factors[0]), int(factors[1])), rescale=rescale)
+
+    def written(self, constant: Constants) -> Written:
+        return Written("Add")
+
+
+@dataclass(frozen=True, eq=False)
+class QuantAdd(Accumulating):
+    """``acc = m_1 (q_1 - z_1) + m_2 (q_2 - z_2)`` for two tensors of one shape and ``factors`` (m_1, m_2)."""
+
+    factors: Pair
+    arity = 2
+
+    def __post_init__(self) -> None:
+        self._require(min(self.factors) > 0, "needs positive factors")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if shapes[0] != shapes[1]:
+            raise self.refuse(f"adds shapes {shapes}")
+        return shapes[0]
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        first, second = (
+            factor * (q - kind.zero_point)
+            for factor, q, kind in zip(self.factors, inputs, types, strict=True)
+        )
+        return first + second
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        low, high = (
+            sum(factor * kind.centred[end] for factor, kind in zip(self.factors, types, strict=True))
+            for end in (0, 1)
+        )
+        require_narrow(self.name, max(-low, high))
+        return np.array([low]), np.array([high])
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Linear:
+        scaled = zip(terms, self.factors, strict=True)
+        return Linear(self.name, sums, tuple(term._replace(factor=factor) for term, factor in scaled))
+
+
+def _add(step: Step) -> Value:
+    if both_constant(step):
+        return folded(step, np.add)
+    if step.is_data(0) and step.is_data(1):
+        return Data(step.emit(Add, (step.floats(0), step.floats(1))))
+    data = 0 if step.is_data(0) else 1
+    return Data(scale(step, step.floats(data), 1.0, step.weights(1 - data).array))
+
+
+def _sub(step: Step) -> Value:
+    if both_constant(step):
+        return folded(step, np.subtract)
+    if not step.is_data(1):
+        return Data(scale(step, step.floats(0), 1.0, -step.weights(1).array))
+    minuend = 0.0 if step.is_data(0) else step.weights(0).array
+    negated = scale(step, step.floats(1), -1.0, minuend)
+    return Data(step.emit(Add, (step.floats(0), negated)) if step.is_data(0) else negated)
+
+
+def _linear_add(step: Step) -> Value:
+    if step.is_data(0) and step.is_data(3):
+        total = step.emit(Add, (integer(step, 0), integer(step, 3)))
+    else:
+        data, constant = operands(step)
+        total = scale(step, data, 1.0, constant)
+    return typed(step, total, declared_at(step, 6))
+
+
+ENTRY = Entry(
+    onnx={"Add": Operator(_add, {}, 2, 2), "Sub": Operator(_sub, {}, 2, 2)},
+    microsoft={"QLinearAdd": Operator(_linear_add, {}, 7, 8)},
+    integers=(QuantAdd,),
+)

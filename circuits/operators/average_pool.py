@@ -1,0 +1,167 @@
+"""Average pools: sums over windows, their divisor in the rescaling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuits.graphs.node import Constants, Written, dims, windows
+from circuits.graphs.site import Site
+from circuits.graphs.types import FloatArray, Rescale, Shape
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import declared_at, integer, typed
+from circuits.operators.reshape import Reshape
+from circuits.operators.sums import Windowed
+from circuits.operators.windows import POOL, Pool, sees_single_values, stride_and_padding
+from relations import planes, relation
+from relations.integers import IntArray
+from relations.planes import Padding, Pair, Sliding
+from relations.relation import Privacy, Tensor, Term
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePool(Pool):
+    """The mean of each window; zeros of the padding count as values only if ``counts_padding``."""
+
+    called = "pool"
+    adds = True
+
+    counts_padding: bool = False
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        seen = planes.slide(inputs[0], self.kernel, self.stride, self.padding, 0)
+        sums: FloatArray = seen.sum(axis=(4, 5))
+        return sums / self.counts(inputs[0].shape[2:])
+
+    def counts(self, plane: Shape) -> IntArray:
+        """How many values each window over ``plane`` averages: int64[output height, output width]."""
+        inside = np.ones((1, 1, *plane), np.int64)
+        seen = planes.slide(inside, self.kernel, self.stride, self.padding, int(self.counts_padding))
+        counts: IntArray = seen.sum(axis=(4, 5))[0, 0]
+        return counts
+
+    def keeps_type(self, clamped: bool) -> bool:
+        return not clamped
+
+    def quantise(self, site: Site) -> WindowSum:
+        incoming = site.incoming()
+        counts = self.counts(site.shapes[0][1:])
+        if len(np.unique(counts)) == 1:
+            counts = counts[:1, :1]
+        if site.unscaled and counts.size == 1:
+            rescale = None
+        elif self.keeps_type(site.clamp is not None):
+            # Rounded down, so that an average of values of the type stays in the type.
+            shift = 0
+            while (np.floor(2.0**shift / counts) * counts < 2.0**shift * (1 - 1 / (4 * incoming.top))).any():
+                shift += 1
+            multiplier = np.floor(2.0**shift / counts).astype(np.int64)[np.newaxis]
+            rescale = Rescale(multiplier, shift, incoming, 0, incoming.top)
+        else:
+            rescale = site.rescale(incoming.scale / counts[np.newaxis])
+        geometry = (self.kernel, self.stride, self.padding)
+        return WindowSum(site.name, site.inputs, *geometry, rescale=rescale)
+
+    def written(self, constant: Constants) -> Written:
+        operator, _, geometry = super().written(constant)
+        return Written(operator, (), {**geometry, "count_include_pad": int(self.counts_padding)})
+
+
+@dataclass(frozen=True, eq=False)
+class WindowSum(Windowed):
+    """``acc = sum (q - z)`` over each window of each channel: average pooling, its divisor in ``rescale``."""
+
+    kernel: Pair
+    stride: Pair
+    padding: Padding = (0, 0, 0, 0)
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return shapes[0][0], *windows(self, shapes[0], self.kernel, self.stride, self.padding)
+
+    def sliding(self, shape: Shape) -> Sliding:
+        channels, height, width = shape
+        return Sliding((channels, height, width), self.kernel, self.stride, self.padding, channels)
+
+    def kernel_weight(self, shape: Shape) -> IntArray:
+        return np.ones((shape[0], 1, *self.kernel), dtype=np.int64)
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> relation.WindowSum:
+        (x,) = terms
+        return relation.WindowSum(self.name, sums, x, self.sliding(x.tensor.shape[1:]))
+
+
+def _average_pool(step: Step) -> Value:
+    return Data(_averaged(step, step.floats()))
+
+
+def _linear_average_pool(step: Step) -> Value:
+    _require_channels_first(step)
+    return typed(step, _averaged(step, integer(step, 0)), declared_at(step, 3))
+
+
+def _averaged(step: Step, tensor: str) -> str:
+    kernel = step.attributes.get("kernel_shape", [])
+    stride, padding = stride_and_padding(step, step.building.shapes[tensor], kernel)
+    if sees_single_values(kernel, stride, padding):
+        return tensor
+    counts = bool(step.attributes.get("count_include_pad", 0))
+    return step.emit(AveragePool, (tensor,), tuple(kernel), stride, padding, counts)
+
+
+def _global_average_pool(step: Step) -> Value:
+    return Data(_averaged_whole(step, step.floats()))
+
+
+def _linear_global_average_pool(step: Step) -> Value:
+    _require_channels_first(step)
+    return typed(step, _averaged_whole(step, integer(step, 0)), declared_at(step, 3))
+
+
+def _averaged_whole(step: Step, tensor: str) -> str:
+    shape = step.building.shapes[tensor]
+    if len(shape) != 3:
+        raise step.refuse(
+            "shape", f"averages shape [batch, {dims(shape)}], not [batch, channels, height, width]"
+        )
+    return step.emit(AveragePool, (tensor,), shape[1:], shape[1:])
+
+
+def _reduce_mean(step: Step) -> Value:
+    """The mean over height and width, as PyTorch's exporter writes an adaptive average pool."""
+    tensor, shape = step.floats(), step.shape()
+    axes = step.axes(step.integers("axes", 1) or [], len(shape) + 1)
+    if len(shape) != 3 or sorted(axes) != [2, 3]:
+        raise step.refuse(
+            "unsupported_attribute", "must average over height and width, axes [2, 3]; use GlobalAveragePool"
+        )
+    pooled = _averaged_whole(step, tensor)
+    if step.attributes.get("keepdims", 1):
+        return Data(pooled)
+    return Data(step.emit(Reshape, (pooled,), shape[:1]))
+
+
+def _require_channels_first(step: Step) -> None:
+    if step.attributes.get("channels_last", 0):
+        raise step.refuse("unsupported_attribute", "has channels_last=1; export it with channels first")
+
+
+_ATTRIBUTES = {**POOL, "count_include_pad": "i"}
+_CHANNELS_LAST = {"channels_last": "i"}
+
+ENTRY = Entry(
+    onnx={
+        "AveragePool": Operator(_average_pool, _ATTRIBUTES),
+        "GlobalAveragePool": Operator(_global_average_pool),
+        "ReduceMean": Operator(
+            _reduce_mean, {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}, 1, 2
+        ),
+    },
+    microsoft={
+        "QLinearAveragePool": Operator(_linear_average_pool, {**_ATTRIBUTES, **_CHANNELS_LAST}, 4, 5),
+        "QLinearGlobalAveragePool": Operator(_linear_global_average_pool, _CHANNELS_LAST, 5, 5),
+    },
+    integers=(WindowSum,),
+)

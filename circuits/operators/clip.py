@@ -1,0 +1,103 @@
+"""Clamps: ReLU, ReLU6 and any other Clip, most of them part of the sums before them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.rescaling import Clamp
+from circuits.graphs.rewriting import join
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.sums import Accumulating
+from relations.integers import IntArray
+from relations.relation import Linear, Privacy, Tensor, Term
+
+
+@dataclass(frozen=True, eq=False)
+class Clip(Node):
+    """``y = min(max(x, low), high)`` elementwise. ReLU is ``Clip(0, inf)``, and ReLU6 ``Clip(0, 6)``."""
+
+    called = "clamp"
+
+    low: float = 0.0
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise self.refuse(f"has the bounds {self.low} and {self.high}, which leave no interval")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return np.clip(inputs[0], self.low, self.high)
+
+    @property
+    def clamp(self) -> Clamp:
+        return Clamp(self.low, self.high)
+
+    def quantise(self, site: Site) -> Requantise:
+        return Requantise(site.name, site.inputs, rescale=site.rescale(np.array([site.incoming().scale])))
+
+    def written(self, constant: Constants) -> Written:
+        if (self.low, self.high) == (0.0, math.inf):
+            return Written("Relu")
+        ends = (("low", self.low), ("high", self.high))
+        return Written("Clip", [constant(name, np.array(end)) for name, end in ends])
+
+
+@dataclass(frozen=True, eq=False)
+class Requantise(Accumulating):
+    """``acc = q - z``: a clamp on its own, or a change of type."""
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        return inputs[0] - types[0].zero_point
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        low, high = types[0].centred
+        return np.array([low]), np.array([high])
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Linear:
+        return Linear(self.name, sums, tuple(terms))
+
+
+def merge_clips(graph: Graph) -> Graph:
+    """A Clip of a Clip is one, as ReLU before the clamp of a declared type is."""
+    return join(graph, _merged)
+
+
+def _merged(graph: Graph, before: Node, node: Node) -> Node | None:
+    if not isinstance(before, Clip) or not isinstance(node, Clip):
+        return None
+    low, high = max(before.low, node.low), min(before.high, node.high)
+    return Clip(node.name, before.inputs, low, high) if low < high else None
+
+
+def _relu(step: Step) -> Value:
+    return Data(step.emit(Clip, (step.floats(),), 0.0, math.inf))
+
+
+def _clip(step: Step) -> Value:
+    low = step.attributes.get("min", step.number(1, -math.inf))
+    high = step.attributes.get("max", step.number(2, math.inf))
+    if (low, high) == (-math.inf, math.inf):
+        return step.data()
+    return Data(step.emit(Clip, (step.floats(),), low, high))
+
+
+ENTRY = Entry(
+    onnx={"Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3), "Relu": Operator(_relu)},
+    integers=(Requantise,),
+    passes=(merge_clips,),
+)

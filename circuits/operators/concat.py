@@ -1,0 +1,88 @@
+"""Tensors one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.node import Constants, Mover, Number, Written, dims
+from circuits.graphs.types import Affine, Shape, require
+from circuits.onnx.step import Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import declared_at, integer, typed
+
+
+@dataclass(frozen=True, eq=False)
+class Concat(Mover):
+    """Two or more tensors one after the other along ``axis``; integers of one type."""
+
+    arity = None
+    called = "concat"
+
+    axis: int = 0
+
+    def shape(self, *shapes: Shape) -> Shape:
+        first = shapes[0]
+        if not 0 <= self.axis < len(first):
+            raise self.refuse(f"joins axis {self.axis} of shape [batch, {dims(first)}]")
+        rests = {(*shape[: self.axis], *shape[self.axis + 1 :], len(shape)) for shape in shapes}
+        if len(rests) > 1:
+            raise self.refuse("joins tensors that differ in more than the joined axis")
+        total = sum(shape[self.axis] for shape in shapes)
+        return (*first[: self.axis], total, *first[self.axis + 1 :])
+
+    def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
+        return np.concatenate(inputs, axis=self.axis + 1)
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        require(len(set(types)) == 1, f"node {self.name[:80]!r} joins tensors of several types")
+        return types[0]
+
+    def written(self, constant: Constants) -> Written:
+        return Written("Concat", (), {"axis": self.axis + 1})
+
+
+def _concat(step: Step) -> Value:
+    positions, axis = range(len(step.inputs)), step.attributes.get("axis", 0)
+    if not any(step.is_data(position) for position in positions):
+        constants = [step.plain(position) for position in positions]
+        if len({constant.array.dtype for constant in constants}) > 1:
+            raise step.refuse("tensor_type", "joins constants of different types")
+        try:
+            joined = np.concatenate([constant.array for constant in constants], axis=axis)
+        except ValueError:
+            raise step.refuse("shape", "joins constants whose shapes do not fit") from None
+        return step.folded(joined, constants[0].kind)
+    parts = [step.data(position) for position in positions]
+    first = parts[0].integer
+    if any(
+        bool(first) != bool(part.integer) or (first and part.integer and not first.matches(part.integer))
+        for part in parts
+    ):
+        raise step.refuse(
+            "quantisation", "joins integers of different types; use QLinearConcat or requantise"
+        )
+    (across,) = step.axes([axis], 1 + len(step.shape()))
+    if across == 0:
+        raise step.refuse("unsupported_attribute", "joins along the batch; join along axis 1, the channels")
+    if len(parts) == 1:
+        return parts[0]
+    return step.moved(step.emit(Concat, tuple(part.tensor for part in parts), across - 1))
+
+
+def _linear_concat(step: Step) -> Value:
+    tensors = tuple(integer(step, position) for position in range(2, len(step.inputs), 3))
+    (axis,) = step.axes([step.attributes.get("axis", 0)], 1 + len(step.shape(2)))
+    if axis == 0:
+        raise step.refuse("unsupported_attribute", "joins along the batch; join along axis 1, the channels")
+    return typed(step, step.emit(Concat, tensors, axis - 1), declared_at(step, 0))
+
+
+ENTRY = Entry(
+    onnx={"Concat": Operator(_concat, {"axis": "i"}, 1, 1 << 10)},
+    microsoft={"QLinearConcat": Operator(_linear_concat, {"axis": "i"}, 5, 1 << 10)},
+    integers=(Concat,),
+)

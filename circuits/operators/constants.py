@@ -1,0 +1,112 @@
+"""Tensors that the file holds, and what it computes from them alone: shapes, most of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from circuits.onnx.constants import Constant, decode_tensor
+from circuits.onnx.message import where
+from circuits.onnx.step import BATCH, Operator, Step, Value
+from circuits.operators.entry import Entry
+
+
+def both_constant(step: Step) -> bool:
+    return not step.is_data(0) and not step.is_data(1)
+
+
+def folded(step: Step, function: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> Constant:
+    """Arithmetic on constants, as shapes computed in the file need it."""
+    left, right = step.plain(0), step.plain(1)
+    if left.kind != right.kind:
+        raise step.refuse("tensor_type", "combines constants of different types")
+    if any((constant.array == BATCH).any() for constant in (left, right)):
+        raise step.refuse("dynamic_shape", "computes with the batch size; reshape to (batch, -1) instead")
+    try:
+        shape = np.broadcast_shapes(left.array.shape, right.array.shape)
+    except ValueError:
+        raise step.refuse("shape", "combines constants whose shapes do not fit") from None
+    step.allowance.spend(math.prod(shape), where(step.node))
+    with np.errstate(all="ignore"):
+        return Constant(function(left.array, right.array), left.kind)
+
+
+def quotient(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    quotient: NDArray[Any] = left / right if left.dtype == np.float64 else left // right
+    return quotient
+
+
+def _constant(step: Step) -> Value:
+    if len(step.attributes) != 1:
+        raise step.refuse("unsupported_attribute", "must hold exactly one value")
+    ((name, value),) = step.attributes.items()
+    if name == "value":
+        return decode_tensor(value, f"in {where(step.node)}", step.allowance, None)
+    kind = TensorProto.FLOAT if "float" in name else TensorProto.INT64
+    return step.folded(np.array(value), kind)
+
+
+def _constant_of_shape(step: Step) -> Value:
+    shape = step.numbers("shape", 0)
+    value = Constant(np.zeros(1), TensorProto.FLOAT)
+    if "value" in step.attributes:
+        value = decode_tensor(step.attributes["value"], f"in {where(step.node)}", step.allowance, None)
+    if value.array.size != 1 or min(shape, default=1) < 0:
+        raise step.refuse("shape", f"fills the shape {shape} with {value.array.size} values")
+    step.allowance.spend(math.prod(shape), where(step.node))
+    return Constant(np.full(shape, value.array.item()), value.kind)
+
+
+def _shape(step: Step) -> Value:
+    value = step.value(0)
+    shape = value.array.shape if isinstance(value, Constant) else (BATCH, *step.shape())
+    start, end = step.attributes.get("start", 0), step.attributes.get("end", len(shape))
+    return step.folded(np.array(shape[start:end], dtype=np.int64), TensorProto.INT64)
+
+
+def _gather(step: Step) -> Value:
+    constant, indices = step.plain(0), step.plain(1)
+    (axis,) = step.axes([step.attributes.get("axis", 0)], constant.array.ndim)
+    size, wanted = constant.array.shape[axis], indices.array
+    if wanted.dtype != np.int64 or not ((wanted >= -size) & (wanted < size)).all():
+        raise step.refuse("shape", f"takes entries outside an axis of {size}")
+    step.allowance.spend(wanted.size * constant.array.size // size, where(step.node))
+    return Constant(constant.array.take(wanted, axis), constant.kind)
+
+
+def _slice(step: Step) -> Value:
+    constant = step.plain(0)
+    starts, ends = step.numbers("starts", 1), step.numbers("ends", 2)
+    axes = step.axes(step.integers("axes", 3) or range(len(starts)), constant.array.ndim)
+    strides = step.integers("steps", 4) or [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(strides) or 0 in strides:
+        raise step.refuse("shape", "needs one start, end and step for each axis, no step 0")
+    where_ = [slice(None)] * constant.array.ndim
+    for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
+        # An end before the first entry, in ONNX any number below -size, is None to Python.
+        where_[axis] = slice(start, None if end < -constant.array.shape[axis] and stride < 0 else end, stride)
+    return step.folded(constant.array[tuple(where_)], constant.kind)
+
+
+_CONSTANT = {
+    "value": "t",
+    "value_float": "f",
+    "value_floats": "floats",
+    "value_int": "i",
+    "value_ints": "ints",
+}
+
+ENTRY = Entry(
+    onnx={
+        "Constant": Operator(_constant, _CONSTANT, 0, 0),
+        "ConstantOfShape": Operator(_constant_of_shape, {"value": "t"}),
+        "Gather": Operator(_gather, {"axis": "i"}, 2, 2),
+        "Shape": Operator(_shape, {"end": "i", "start": "i"}),
+        "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
+    }
+)

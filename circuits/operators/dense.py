@@ -1,0 +1,178 @@
+"""Dense layers, and products with a matrix of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from circuits.graphs.node import Constants, Written, dims
+from circuits.graphs.site import Site
+from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.onnx.constants import Constant
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.convolution import Conv
+from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
+from circuits.operators.reshape import Reshape
+from circuits.operators.transpose import Transpose
+from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
+from relations.integers import IntArray
+from relations.planes import Sliding
+from relations.relation import MatMul, Privacy, Tensor, Term
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Parametric):
+    """``y = weight · x + bias`` over a vector, with weight[out, in] and bias[out]."""
+
+    called = "dense"
+    adds = multiplies = True
+    dimensions = 2
+
+    declared_weight: Declared | None = field(default=None, repr=False)
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if len(shapes[0]) != 1:
+            raise self.refuse(f"reads shape [batch, {dims(shapes[0])}]; put a Flatten before it")
+        if shapes[0] != self.weight.shape[1:]:
+            raise self.refuse(f"has weights for {self.weight.shape[1]} inputs but reads {shapes[0][0]}")
+        return (len(self.weight),)
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return inputs[0] @ self.weight.T + self.bias
+
+    def quantise(self, site: Site) -> QuantDense:
+        made = integers(self, self.declared_weight, site)
+        return QuantDense(site.name, site.inputs, made.weight, made.kind, made.bias, rescale=made.rescale)
+
+    def written(self, constant: Constants) -> Written:
+        return Written("Gemm", [constant("weight", self.weight), constant("bias", self.bias)], {"transB": 1})
+
+
+@dataclass(frozen=True, eq=False)
+class QuantDense(WeightedSum):
+    """A matrix times a vector. weight: uint8[out, in]; bias: int64[out]."""
+
+    def __post_init__(self) -> None:
+        self._require(self.weight.ndim == 2, "needs weights in two dimensions")
+        super().__post_init__()
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if shapes[0] != self.weight.shape[1:]:
+            raise self.refuse(f"does not fit an input of shape {shapes[0]}")
+        return (len(self.weight),)
+
+    def sliding(self, shape: Shape) -> Sliding:
+        return Sliding((shape[0], 1, 1), (1, 1))
+
+    def kernel_weight(self, shape: Shape) -> IntArray:
+        return self.centred_weight[:, :, np.newaxis, np.newaxis]
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> MatMul:
+        return MatMul(self.name, sums, terms[0], *self.parameters(privacy))
+
+
+def _gemm(step: Step) -> Value:
+    bias = np.zeros(1)
+    if step.has(2):
+        bias = step.times(step.weights(2).array, step.attributes.get("beta", 1.0))
+    return Data(_affine(step, step.data(), step.weights(1), bias))
+
+
+def _linear_gemm(step: Step) -> Value:
+    tensor, weight = integer(step, 0), real(step, 3, 4, 0 if step.attributes.get("transB", 0) else -1)
+    bias = bias_of(step, 6, tensor, weight) if step.has(6) else np.zeros(1)
+    result = _affine(step, Data(tensor), weight, bias)
+    return typed(step, result, declared_at(step, 7)) if step.has(7) else Data(result)
+
+
+def _affine(step: Step, data: Data, weight: Constant, bias: FloatArray) -> str:
+    if step.attributes.get("transA", 0):
+        raise step.refuse(
+            "unsupported_attribute", "has transA=1, which would transpose the batch; export it with transA=0"
+        )
+    alpha = step.attributes.get("alpha", 1.0)
+    if weight.declared and alpha != 1:
+        raise step.refuse(
+            "quantisation", f"scales quantised weights by alpha={alpha}; export it with alpha=1"
+        )
+    array = step.times(weight.array, alpha)
+    turned = not step.attributes.get("transB", 0)
+    return _dense(step, data.tensor, _turned(weight, array) if turned else _with(weight, array), bias)
+
+
+def _dense(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
+    """A Dense node with weight[out, in] and a bias that broadcasts to [out]."""
+    array = weight.array
+    if array.ndim != 2 or 0 in array.shape:
+        raise step.refuse("shape", f"needs a weight matrix, not shape {array.shape}")
+    if bias.shape not in ((), (1,), (len(array),), (1, 1), (1, len(array))):
+        raise step.refuse("shape", f"adds a bias of shape {bias.shape} to {len(array)} outputs")
+    bias = np.broadcast_to(bias.ravel(), (len(array),))
+    return step.emit(Dense, (tensor,), array, bias, declared_for_rows(step, weight))
+
+
+def _matmul(step: Step) -> Value:
+    if step.is_data(0) and step.is_data(1):
+        raise step.refuse(
+            "unsupported_operator",
+            "multiplies two computed tensors; one of them must be a constant in the file",
+        )
+    if step.is_data(0):
+        return Data(_multiplied(step, step.floats(0), step.weights(1)))
+    tensor, weight, shape = step.floats(1), step.weights(0), step.shape(1)
+    if len(shape) != 2:
+        raise step.refuse(
+            "shape",
+            f"multiplies shape [batch, {dims(shape)}] by weights on its left, which would sum over the "
+            "batch; put the weights on the right",
+        )
+    return Data(_pointwise(step, tensor, weight))
+
+
+def _linear_matmul(step: Step) -> Value:
+    tensor, weight = integer(step, 0), real(step, 3, 4, -1)
+    return typed(step, _multiplied(step, tensor, weight), declared_at(step, 6))
+
+
+def _multiplied(step: Step, tensor: str, weight: Constant) -> str:
+    """``tensor @ weight``, the weight [in, out] transposed into a Dense or, row by row, a 1x1 Conv."""
+    turned = _turned(weight, weight.array)
+    if len(step.building.shapes[tensor]) != 2:
+        return _dense(step, tensor, turned, np.zeros(1))
+    columns = step.emit(Transpose, (tensor,), (1, 0))
+    return step.emit(Transpose, (_pointwise(step, columns, turned),), (1, 0))
+
+
+def _pointwise(step: Step, tensor: str, weight: Constant) -> str:
+    """weight[out, in] applied to every column of a tensor [in, columns]."""
+    if weight.array.ndim != 2 or 0 in weight.array.shape:
+        raise step.refuse("shape", f"needs a weight matrix, not shape {weight.array.shape}")
+    rows, columns = step.building.shapes[tensor]
+    image = step.emit(Reshape, (tensor,), (rows, columns, 1))
+    kernel, bias = weight.array[:, :, None, None], np.zeros(len(weight.array))
+    image = step.emit(Conv, (image,), kernel, bias, declared_weight=declared_for_rows(step, weight))
+    return step.emit(Reshape, (image,), (len(weight.array), columns))
+
+
+def _turned(weight: Constant, array: FloatArray) -> Constant:
+    return Constant(array.T, weight.kind, weight.declared, weight.array.ndim - 1 - weight.axis)
+
+
+def _with(weight: Constant, array: FloatArray) -> Constant:
+    return Constant(array, weight.kind, weight.declared, weight.axis)
+
+
+_GEMM = {"alpha": "f", "beta": "f", "transA": "i", "transB": "i"}
+
+ENTRY = Entry(
+    onnx={
+        "Gemm": Operator(_gemm, _GEMM, 2, 3),
+        "MatMul": Operator(_matmul, {}, 2, 2),
+        "QLinearMatMul": Operator(_linear_matmul, {}, 8, 8),
+    },
+    microsoft={"QGemm": Operator(_linear_gemm, _GEMM, 6, 9)},
+    integers=(QuantDense,),
+)

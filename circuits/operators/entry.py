@@ -1,0 +1,22 @@
+"""What the module of an operator adds to the house: one entry each, listed in ``circuits.operators``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import QuantNode
+from circuits.onnx.step import Operator
+
+
+@dataclass(frozen=True)
+class Entry:
+    """``onnx``, ``microsoft``: what it reads, by ``op_type``, from ONNX's own domain and onnxruntime's.
+    ``integers``: its nodes in a network of integers. ``passes``: rewrites of float graphs that leave their
+    function as it is."""
+
+    onnx: Mapping[str, Operator] = field(default_factory=dict)
+    microsoft: Mapping[str, Operator] = field(default_factory=dict)
+    integers: tuple[type[QuantNode], ...] = ()
+    passes: tuple[Callable[[Graph], Graph], ...] = ()

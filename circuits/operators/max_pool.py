@@ -1,0 +1,58 @@
+"""Max pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.node import Mover, Number
+from circuits.graphs.types import Affine
+from circuits.onnx.step import Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.windows import POOL, Pool, sees_single_values, stride_and_padding
+from relations import planes
+from relations.bounds import Bound
+from relations.planes import Sliding
+from relations.relation import Maximum, Privacy, Relation, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPool(Pool, Mover):
+    """The largest value in each window; padding never wins."""
+
+    called = "max"
+
+    def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
+        (x,) = inputs
+        least = -np.inf if x.dtype == np.float64 else -1
+        seen = planes.slide(x, self.kernel, self.stride, self.padding, least)
+        largest: NDArray[Number] = seen.max(axis=(4, 5))
+        return largest
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        (value,) = inputs
+        channels, height, width = value.shape[1:]
+        sliding = Sliding((channels, height, width), self.kernel, self.stride, self.padding, channels)
+        out = self._made(inputs, Bound.of(*value.bound.interval), value.bits)
+        return [Maximum(self.name, out, value, sliding)]
+
+
+def _max_pool(step: Step) -> Value:
+    if step.attributes.get("storage_order", 0):
+        raise step.refuse("unsupported_attribute", "has storage_order=1; use 0")
+    kernel = step.attributes.get("kernel_shape", [])
+    stride, padding = stride_and_padding(step, step.shape(), kernel)
+    if sees_single_values(kernel, stride, padding):
+        return step.data()
+    return step.moved(step.emit(MaxPool, (step.data().tensor,), tuple(kernel), stride, padding))
+
+
+ENTRY = Entry(
+    onnx={"MaxPool": Operator(_max_pool, {**POOL, "storage_order": "i"})},
+    integers=(MaxPool,),
+)

@@ -1,0 +1,83 @@
+"""Zeros around a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from circuits.graphs.rewriting import join
+from circuits.graphs.types import Affine, Shape
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.convolution import Conv
+from circuits.operators.entry import Entry
+from relations.planes import Pair
+
+
+@dataclass(frozen=True, eq=False)
+class Pad(Mover):
+    """Zeros around a tensor: ``padding`` has (before, after) for each axis."""
+
+    called = "pad"
+    keeps_declared = False
+
+    padding: tuple[Pair, ...]
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if len(self.padding) != len(shapes[0]) or any(min(pair) < 0 for pair in self.padding):
+            raise self.refuse(f"pads shape [batch, {dims(shapes[0])}] by {self.padding}")
+        return tuple(size + sum(pair) for size, pair in zip(shapes[0], self.padding, strict=True))
+
+    def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
+        return np.pad(inputs[0], ((0, 0), *self.padding), constant_values=zero)
+
+    def constant(self, types: Sequence[Affine | None]) -> int | None:
+        return types[0].zero_point if types[0] else None
+
+    def written(self, constant: Constants) -> Written:
+        befores, afters = zip(*self.padding, strict=True)
+        return Written("Pad", [constant("padding", [0, *befores, 0, *afters])])
+
+
+def pad_into_conv(graph: Graph) -> Graph:
+    """Zeros around an image into the padding of the convolution after them."""
+    return join(graph, _padded)
+
+
+def _padded(graph: Graph, before: Node, node: Node) -> Node | None:
+    if not isinstance(before, Pad) or not isinstance(node, Conv) or any(before.padding[0]):
+        return None
+    (above, below), (left, right) = before.padding[1:]
+    top, inner_left, bottom, inner_right = node.padding
+    padding = (above + top, left + inner_left, below + bottom, right + inner_right)
+    return replace(node, inputs=before.inputs, padding=padding)
+
+
+def _pad(step: Step) -> Value:
+    shape, pads = step.shape(), step.numbers("pads", 1)
+    if step.attributes.get("mode", b"constant") != b"constant" or step.attributes.get(
+        "value", step.number(2, 0.0)
+    ):
+        raise step.refuse("unsupported_attribute", "must pad with the constant 0")
+    rank = 1 + len(shape)
+    axes = step.axes(step.integers("axes", 3) or range(rank), rank)
+    if len(pads) != 2 * len(axes) or min(pads) < 0:
+        raise step.refuse("shape", f"pads {len(axes)} axes by {pads}; it takes two numbers >= 0 for each")
+    around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    if any(around.pop(0, (0, 0))):
+        raise step.refuse("unsupported_attribute", "pads the batch")
+    tensor = step.floats()
+    if not any(map(any, around.values())):
+        return Data(tensor)
+    return Data(step.emit(Pad, (tensor,), tuple(around.get(axis, (0, 0)) for axis in range(1, rank))))
+
+
+ENTRY = Entry(
+    onnx={"Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4)},
+    integers=(Pad,),
+    passes=(pad_into_conv,),
+)

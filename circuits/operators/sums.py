@@ -1,0 +1,149 @@
+"""Nodes of integers that add up, exactly and in int64.
+
+``rescale`` makes a tensor of the sums; without one the sums themselves are the tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Bounds, Rescale, Shape, require, require_narrow
+from relations import planes
+from relations.bounds import Bound
+from relations.functions import slack_factor
+from relations.integers import IntArray
+from relations.planes import Sliding
+from relations.relation import Accumulation, Lookup, Privacy, Relation, Tensor, Term
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulating(QuantNode):
+    """``rescale`` (keyword only) is None where the sums are the output."""
+
+    rescale: Rescale | None = field(default=None, kw_only=True)
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        """The exact sums, int64[n, *shape], of inputs of these types."""
+        raise NotImplementedError
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        """What the sums reach over all inputs of these types and shapes, for exactly these weights."""
+        raise NotImplementedError
+
+    def type_bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        """The same over all weights and biases of their types too."""
+        return self.bounds(types, shapes)
+
+    def step(self, types: Sequence[Affine]) -> float | None:
+        """The real number that 1 stands for in the sums; None where they have no one scale."""
+        return None
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        acc = self.accumulate(inputs, [kind for kind in types if kind])
+        return acc if self.rescale is None else self.rescale.function.apply(acc)
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        return self.rescale.output if self.rescale else None
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        """The relation that makes the sums and, where the node rescales, the lookup behind it."""
+        known, shapes = [kind for kind in types if kind], [tensor.shape[1:] for tensor in inputs]
+        bounds = (self.bounds if privacy == "public" else self.type_bounds)(known, shapes)
+        sums = self._made(inputs, Bound(*bounds), None)
+        terms = [Term(tensor, 1, kind.zero_point) for tensor, kind in zip(inputs, known, strict=True)]
+        relations: list[Relation] = [self.summed(sums, terms, privacy)]
+        if self.rescale is not None:
+            bound = Bound.of(self.rescale.low, self.rescale.high)
+            out = self._made(inputs, bound, self.rescale.output.bits)
+            relations.append(Lookup(self.name, out, sums, self.rescale.function))
+        return relations
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Accumulation:
+        """What makes ``sums`` of the inputs less their zero points: ``terms``."""
+        raise NotImplementedError
+
+    def scales(self) -> dict[str, Any] | None:
+        rescale = self.rescale
+        if rescale is None:
+            return {"name": self.name}
+        shown = {
+            "multiplier": rescale.multiplier.tolist(),
+            "shift": rescale.shift,
+            "output": asdict(rescale.output),
+            "low": rescale.low,
+            "high": rescale.high,
+        }
+        return {"name": self.name, "rescale": shown}
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        bounds = self.type_bounds(types, shapes)
+        reach = max(-int(bounds[0].min()), int(bounds[1].max()))
+        slack = 0
+        if self.rescale is not None:
+            out = self.shape(*shapes)
+            multiplier = self.rescale.multiplier
+            try:
+                fits = np.broadcast_shapes(multiplier.shape, out) == out
+            except ValueError:
+                fits = False
+            self._require(fits, f"has multipliers of shape {multiplier.shape} for outputs of shape {out}")
+            least, most = self.rescale.function.scaled(Bound(*bounds))
+            reach = max(-least, most) + (self.rescale.high << self.rescale.shift)
+            overflow = max(0, (reach >> self.rescale.shift).bit_length() - self.rescale.output.bits)
+            slack = slack_factor(overflow) * self.rescale.output.top
+        # The circuit adds to T a power of two of up to twice its bound, and subtracts accumulators.
+        require_narrow(self.name, max(4 * reach, slack))
+
+    def _require(self, condition: bool, message: str) -> None:
+        require(condition, f"node {self.name[:80]!r} ({self.operator()}) {message}")
+
+
+@dataclass(frozen=True, eq=False)
+class Windowed(Accumulating):
+    """Sums over windows that slide: ``acc = sum_k centred_weight[o, k] (q_k - z) + bias[o]``."""
+
+    def sliding(self, shape: Shape) -> Sliding:
+        """How the kernel slides over an input of this shape, read as an image."""
+        raise NotImplementedError
+
+    def kernel_weight(self, shape: Shape) -> IntArray:
+        """``q_w - z_w``: int64[outputs, channels / groups, kernel height, kernel width]."""
+        raise NotImplementedError
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        (q,), shape = inputs, inputs[0].shape[1:]
+        sliding, weight = self.sliding(shape), self.kernel_weight(shape)
+        # Sums stay below 2^53: at most 2^24 terms (circuits.graphs.node) of two factors below 2^8. So
+        # float64, and with it a BLAS, is exact.
+        centred = (q.reshape(-1, *sliding.image) - types[0].zero_point).astype(np.float64)
+        nothing = np.zeros(len(weight))
+        acc = planes.convolve(
+            centred, weight.astype(np.float64), nothing, sliding.stride, sliding.padding, sliding.groups
+        )
+        return (acc.astype(np.int64) + self.biases(len(weight))[:, None, None]).reshape(
+            -1, *self.shape(shape)
+        )
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        weight = self.kernel_weight(shapes[0])
+        flat = weight.reshape(len(weight), -1)
+        low, high = types[0].centred
+        # A tap that hangs over the edge adds 0, which lies between the two: low <= 0 <= high.
+        least = np.minimum(flat * low, flat * high).sum(axis=1)
+        most = np.maximum(flat * low, flat * high).sum(axis=1)
+        return self._along(shapes, least), self._along(shapes, most)
+
+    def biases(self, outputs: int) -> IntArray:
+        """int64[outputs]."""
+        return np.zeros(outputs, dtype=np.int64)
+
+    def _along(self, shapes: Sequence[Shape], values: IntArray) -> IntArray:
+        """One value for each output channel, broadcasting to the output's shape."""
+        return values.reshape(-1, *(1 for _ in self.shape(*shapes)[1:]))

@@ -1,0 +1,60 @@
+"""Permutations of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.node import Constants, Mover, Number, Written, dims
+from circuits.graphs.types import Shape
+from circuits.onnx.constants import Constant
+from circuits.onnx.message import where
+from circuits.onnx.step import Operator, Step, Value
+from circuits.operators.entry import Entry
+
+
+@dataclass(frozen=True, eq=False)
+class Transpose(Mover):
+    """Axis i of the output is axis ``axes[i]`` of the input."""
+
+    called = "transpose"
+    permutes = True
+
+    axes: tuple[int, ...]
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if sorted(self.axes) != list(range(len(shapes[0]))):
+            raise self.refuse(f"permutes shape [batch, {dims(shapes[0])}] by {self.axes}")
+        return tuple(shapes[0][axis] for axis in self.axes)
+
+    def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
+        return np.ascontiguousarray(inputs[0].transpose(0, *(axis + 1 for axis in self.axes)))
+
+    def written(self, constant: Constants) -> Written:
+        return Written("Transpose", (), {"perm": [0, *(axis + 1 for axis in self.axes)]})
+
+
+def _transpose(step: Step) -> Value:
+    value = step.value(0)
+    rank = value.array.ndim if isinstance(value, Constant) else 1 + len(step.shape())
+    axes = step.axes(step.integers("perm") or range(rank)[::-1], rank)
+    if len(axes) != rank:
+        raise step.refuse("shape", f"permutes {len(axes)} axes of a tensor with {rank}")
+    if isinstance(value, Constant):
+        step.allowance.spend(value.array.size, where(step.node))
+        return Constant(
+            value.array.transpose(axes), value.kind, value.declared, axes.index(value.axis) if axes else 0
+        )
+    if axes[0] != 0:
+        raise step.refuse(
+            "unsupported_attribute", f"moves the batch, perm={axes}; it must stay the first axis"
+        )
+    if axes == sorted(axes):
+        return value
+    return step.moved(step.emit(Transpose, (value.tensor,), tuple(axis - 1 for axis in axes[1:])))
+
+
+ENTRY = Entry(onnx={"Transpose": Operator(_transpose, {"perm": "ints"})}, integers=(Transpose,))

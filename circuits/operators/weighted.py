@@ -1,0 +1,241 @@
+"""What nodes with weights share: a convolution, a dense layer, and how their weights become integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs import rescaling
+from circuits.graphs.calibration import Interval, interval
+from circuits.graphs.node import Node
+from circuits.graphs.site import Site
+from circuits.graphs.types import (
+    Affine,
+    Bounds,
+    Declared,
+    FloatArray,
+    Rescale,
+    Shape,
+    WeightType,
+    require_narrow,
+)
+from circuits.onnx.constants import Constant
+from circuits.onnx.step import Step
+from circuits.operators.sums import Windowed
+from relations.bounds import Bound, Proof
+from relations.integers import IntArray
+from relations.relation import Parameter, Privacy
+from zenerrors import ModelError
+
+# Channels whose weights reach less far than this part of the widest channel's share its scale: each halving
+# costs a digit in every activation.
+_NARROWEST = 1 / 16
+# Keeps a product that float64 rounded up from the next integer.
+_ROUNDING = 1 - 2**-40
+# What proves that parameters are of their types.
+_PROOFS: Final[dict[Privacy, Proof]] = {
+    "public": "relation",
+    "private": "range",
+    "committed": "registration",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Parametric(Node):
+    """With finite float64 parameters: weight[out, ...], in ``dimensions`` dimensions, and bias[out]."""
+
+    dimensions: ClassVar[int]
+
+    weight: FloatArray = field(repr=False)
+    bias: FloatArray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        counts = []
+        for attribute, wanted in (("weight", self.dimensions), ("bias", 1)):
+            array = np.ascontiguousarray(getattr(self, attribute), dtype=np.float64)
+            if array.ndim != wanted or array.size == 0:
+                raise self.refuse(f"needs {attribute} in {wanted} dimensions, not of shape {array.shape}")
+            if not np.isfinite(array).all():
+                raise ModelError(
+                    "model.not_finite", f"node {self.name[:80]!r} has a {attribute} with NaN or infinity"
+                )
+            object.__setattr__(self, attribute, array)
+            counts.append(len(array))
+        if counts[0] != counts[1]:
+            raise self.refuse(f"has {counts[1]} biases for {counts[0]} outputs")
+
+
+def declared_for_rows(step: Step, weight: Constant) -> Declared | None:
+    """The type that the file gives a weight [out, ...]."""
+    if weight.declared and weight.declared.scale.ndim and weight.axis != 0:
+        raise step.refuse(
+            "quantisation",
+            "has weights quantised per input channel; quantise them per tensor or per output channel",
+        )
+    return weight.declared
+
+
+@dataclass(frozen=True, eq=False)
+class Integers:
+    """The parameters of a layer as integers: those of a ``WeightedSum``."""
+
+    weight: NDArray[np.uint8]
+    kind: WeightType
+    bias: IntArray
+    rescale: Rescale | None
+
+
+def integers(node: Parametric, declared: Declared | None, site: Site) -> Integers:
+    """``declared``: the type that the file prescribes for the weights."""
+    incoming = site.incoming()
+    kind, rescale = _scales(node, declared, site)
+    along = kind.scale.reshape(-1, *(1 for _ in node.weight.shape[1:]))
+    zero = kind.zero_point.reshape(along.shape)
+    weight = np.clip(np.rint(node.weight / along) + zero, 0, kind.top).astype(np.uint8)
+    return Integers(weight, kind, _bias(node, kind.scale * incoming.scale), rescale)
+
+
+def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[WeightType, Rescale | None]:
+    """The type of the weights, and what brings the sums to the output's type."""
+    unscaled, settings = site.unscaled, site.settings
+    if declared:
+        kind = declared.of_weights
+        unscaled = unscaled and len(kind.scale) == 1
+    else:
+        what = f"the weights of {node.name[:80]!r}"
+        if settings.per_channel and not unscaled:
+            return _by_channel(node, site, what)
+        span = interval(node.weight, settings.weight_bits, settings.method)
+        kind = _weight_type([rescaling.affine(span, settings.weight_bits, what)])
+    if unscaled:
+        return kind, None
+    return kind, site.rescale(_along(kind.scale * site.incoming().scale, site.shape))
+
+
+def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Rescale]:
+    """Each channel's scale is the one that its multiplier gives exactly."""
+    bits, incoming = site.settings.weight_bits, site.incoming()
+    spans = [interval(row, bits, site.settings.method) for row in node.weight]
+    widest = max(span.high - span.low for span in spans)
+    spans = [_widened(span, widest * _NARROWEST) for span in spans]
+    kinds = [rescaling.affine(span, bits, what) for span in spans]
+    steps = np.array([kind.scale for kind in kinds]) * incoming.scale
+    rescale = site.rescale(np.array([steps.max()]))
+    ratios = steps / rescale.output.scale
+    shift = max(rescale.shift, int(np.ceil(np.log2(16 / ratios.min()))))
+    multiplier = np.ceil(np.ldexp(ratios, shift) * _ROUNDING).astype(np.int64)
+    exact = np.ldexp(multiplier.astype(np.float64), -shift) * rescale.output.scale / incoming.scale
+    kinds = [
+        Affine(scale, min(round(-span.low / scale), kind.top), kind.bits)
+        for scale, span, kind in zip(exact.tolist(), spans, kinds, strict=True)
+    ]
+    return _weight_type(kinds), replace(rescale, multiplier=_along(multiplier, site.shape), shift=shift)
+
+
+def _along(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
+    """One value for each channel, broadcasting to ``shape``."""
+    return values.reshape(-1, *(1 for _ in shape[1:]))
+
+
+def _widened(span: Interval, width: float) -> Interval:
+    factor = width / max(span.high - span.low, np.finfo(np.float64).tiny)
+    return span if factor <= 1 else Interval(span.low, span.low + width)
+
+
+def _bias(node: Parametric, step: FloatArray) -> IntArray:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        bias = np.rint(node.bias / step)
+    if not np.all(np.abs(bias) < 2.0**61):
+        raise ModelError(
+            "model.range_too_wide",
+            f"the biases of {node.name[:80]!r} are out of proportion to its weights and inputs",
+        )
+    return bias.astype(np.int64)
+
+
+def _weight_type(kinds: list[Affine]) -> WeightType:
+    zero = np.array([kind.zero_point for kind in kinds], dtype=np.int64)
+    return WeightType(np.array([kind.scale for kind in kinds]), zero, kinds[0].bits)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSum(Windowed):
+    """Sums of products of weights and inputs. weight: uint8[out, ...], the integers q_w; bias: int64[out]."""
+
+    weight: NDArray[np.uint8] = field(repr=False)
+    weight_type: WeightType = field(repr=False)
+    bias: IntArray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        outputs = len(self.weight)
+        self._require(self.weight.size > 0, "has no weights")
+        self._require(int(self.weight.max()) <= self.weight_type.top, "has a weight beyond its type")
+        self._require(self.bias.shape == (outputs,), "has biases that do not fit its weights")
+        for values in (self.weight_type.scale, self.weight_type.zero_point):
+            self._require(len(values) in (1, outputs), "has types that do not fit its weights")
+        require_narrow(self.name, 1 << self.bias_bits)
+
+    @cached_property
+    def centred_weight(self) -> IntArray:
+        """``q_w - z_w``, int64 of the weights' shape."""
+        zero = self.weight_type.zero_point.reshape(-1, *(1 for _ in self.weight.shape[1:]))
+        return self.weight.astype(np.int64) - zero
+
+    @property
+    def bias_bits(self) -> int:
+        """The biases' type: a b >= 1 with -2^b <= bias < 2^b for every entry."""
+        return max(1, int(self.bias.min()).bit_length(), int(self.bias.max()).bit_length())
+
+    def blank(self) -> Self:
+        """The same node with weights 0, and biases that say no more than ``bias_bits``."""
+        largest = np.full_like(self.bias, (1 << self.bias_bits) - 1)
+        return replace(self, weight=np.zeros_like(self.weight), bias=largest)
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        least, most = super().bounds(types, shapes)
+        bias = self._along(shapes, self.bias)
+        return least + bias, most + bias
+
+    def type_bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        low, high = types[0].centred
+        terms = math.prod(self.weight.shape[1:])
+        reach = terms * self.weight_type.reach * max(-low, high) + (1 << self.bias_bits)
+        along = self._along(shapes, reach)
+        return -along, along
+
+    def biases(self, outputs: int) -> IntArray:
+        return self.bias
+
+    def step(self, types: Sequence[Affine]) -> float | None:
+        scale = self.weight_type.scale
+        return float(scale[0]) * types[0].scale if len(scale) == 1 else None
+
+    def parameters(self, privacy: Privacy) -> tuple[Parameter, Parameter]:
+        """The weights, less their zero points, and biases."""
+        kind, proof = self.weight_type, _PROOFS[privacy]
+        zero = kind.zero_point.reshape(-1, *(1 for _ in self.weight.shape[1:]))
+        bound = Bound(-zero, kind.top - zero, proof)
+        reach = 1 << self.bias_bits
+        return (
+            Parameter(
+                f"{self.name}/weight", self.weight.shape, bound, values=self.centred_weight, privacy=privacy
+            ),
+            Parameter(
+                f"{self.name}/bias",
+                self.bias.shape,
+                Bound.of(-reach, reach - 1, proof),
+                values=self.bias,
+                privacy=privacy,
+            ),
+        )
+
+    def scales(self) -> dict[str, Any] | None:
+        kind, shown = self.weight_type, super().scales() or {}
+        weight = {"scale": kind.scale.tolist(), "zero_point": kind.zero_point.tolist(), "bits": kind.bits}
+        return {"name": self.name, "weight": weight, "bias_bits": self.bias_bits} | shown
