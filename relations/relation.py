@@ -6,7 +6,9 @@ another's business: ``circuits.lowering`` makes rank-1 constraints of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from relations.bounds import Bound
@@ -141,9 +143,11 @@ class Equal(_Relation):
 
 @dataclass(frozen=True, eq=False)
 class Total(_Relation):
-    """``out`` [1]: the sum of all entries of ``value``."""
+    """``out`` [1] is ``constant + sign · sum value`` over all entries; ``sign`` is 1 or -1."""
 
     value: Tensor
+    sign: int = 1
+    constant: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +169,37 @@ Weighted = MatMul | Convolution
 Accumulation = Linear | WindowSum | MatMul | Convolution
 """What adds up: where a ``Lookup`` reads it, the sums themselves need not be held."""
 Relation = Accumulation | Lookup | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """What is to hold, in an order in which each relation follows those that make what it reads.
+
+    ``given``: tensors from outside, the input first; a relation whose output is among them says what it must
+    be. Where the proof of a bound is a range check, it belongs to what is to hold. ``output``: the network's.
+    """
+
+    given: tuple[Tensor, ...]
+    relations: tuple[Relation, ...]
+    output: Tensor
+
+    @property
+    def input(self) -> Tensor:
+        return self.given[0]
+
+    @property
+    def accumulations(self) -> list[Accumulation]:
+        return [relation for relation in self.relations if isinstance(relation, Accumulation)]
+
+    @property
+    def layers(self) -> list[Weighted]:
+        return [relation for relation in self.relations if isinstance(relation, Weighted)]
+
+    @cached_property
+    def lookups(self) -> dict[Tensor, Lookup]:
+        """For sums that are looked up, the lookup: nothing else reads them."""
+        return {relation.value: relation for relation in self.relations if isinstance(relation, Lookup)}
+
+    def extended(self, given: Iterable[Tensor], relations: Iterable[Relation]) -> Relations:
+        """These and more."""
+        return Relations((*self.given, *given), (*self.relations, *relations), self.output)

@@ -11,11 +11,12 @@ and level 5 looks values up instead of decomposing them and checks products at a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from circuits.lowering.argmax import argmax
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
@@ -25,24 +26,29 @@ from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid, kernel_of
 from circuits.lowering.tables import Tables
-from circuits.quantised.related import Related
 from circuits.r1cs import linear
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import at_least
+from circuits.r1cs.gadgets import at_least, is_zero
 from circuits.r1cs.linear import LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source
 from circuits.r1cs.steps import Constant, Product, Sum
 from relations.integers import IntArray
 from relations.relation import (
     Accumulation,
+    Argmax,
+    AtLeast,
     Convolution,
+    Equal,
     Linear,
     Lookup,
     MatMul,
     Maximum,
     Move,
-    Relation,
+    Relations,
+    Square,
     Tensor,
+    Term,
+    Total,
     WindowSum,
 )
 
@@ -54,7 +60,7 @@ def arithmetic(builder: Builder, level: Level) -> Arithmetic:
     return Tables(builder) if level == 5 else Digits(builder, full=level < 2)
 
 
-def best_plan(tools: Arithmetic, network: Related, level: Level, others: Cost) -> Plan:
+def best_plan(tools: Arithmetic, network: Relations, level: Level, others: Cost) -> Plan:
     """How to prove each relation. ``others``: the cost of what is not the network's."""
     return Optimiser(tools, network, level, others).plan()
 
@@ -73,19 +79,19 @@ class Lowering:
     Tensors are wires, each proven to be within its bound, or sums of wires that nobody needed to hold.
     """
 
-    def __init__(self, tools: Arithmetic, network: Related, level: Level, plan: Plan) -> None:
+    def __init__(self, tools: Arithmetic, relations: Relations, level: Level, plan: Plan) -> None:
         self._tools, self._builder = tools, tools.builder
-        self._network, self._level, self._plan = network, level, plan
-        self._wires: dict[Tensor, IntArray] = {}
+        self.relations, self._level, self._plan = relations, level, plan
+        self.wires: dict[Tensor, IntArray] = {}
         self._sums: dict[Tensor, _Held] = {}
 
     def hold(self, tensor: Tensor, wires: IntArray) -> None:
-        """``wires`` are those of ``tensor``, range-checked by the caller."""
-        self._wires[tensor] = wires.reshape(tensor.shape)
+        """``wires`` are those of ``tensor``; where its bound asks for a range check, the caller makes it."""
+        self.wires[tensor] = wires.reshape(tensor.shape)
 
-    def lower(self, relations: Iterable[Relation]) -> None:
-        """The constraints of ``relations``, each after those that make what it reads."""
-        for relation in relations:
+    def lower(self) -> None:
+        """Add the constraints of all relations. What is given is held."""
+        for relation in self.relations.relations:
             match relation:
                 case Linear() | WindowSum() | MatMul() | Convolution():
                     self._accumulate(relation)
@@ -95,11 +101,21 @@ class Lowering:
                     self._maximum(relation)
                 case Move():
                     self._move(relation)
+                case Argmax():
+                    self._argmax(relation)
+                case Equal():
+                    self._equal(relation)
+                case Total():
+                    self._total(relation)
+                case Square():
+                    self._square(relation)
+                case AtLeast():
+                    self._at_least(relation)
 
     def values(self, tensor: Tensor) -> linear.Linear:
         """The entries of ``tensor``, flattened."""
-        if tensor in self._wires:
-            return linear.Linear.wires(self._wires[tensor].ravel())
+        if tensor in self.wires:
+            return linear.Linear.wires(self.wires[tensor].ravel())
         held = self._sums[tensor]
         assert isinstance(held.sums, LinearCombinations)  # noqa: S101  no one hides what is read
         rows, order = held.sums.whole(), held.order.ravel()
@@ -115,18 +131,22 @@ class Lowering:
             sums = self._constant_weights(relation)
         else:
             sums, short = self._secret_weights(relation)
-        self._sums[relation.out] = _Held(sums, _order(relation), short)
+        if relation.out in self.wires:
+            assert isinstance(sums, LinearCombinations)  # noqa: S101  given tensors are sums of wires
+            self._require(relation.out, sums.whole())
+        else:
+            self._sums[relation.out] = _Held(sums, _order(relation), short)
 
     def _add(self, relation: Linear) -> LinearCombinations:
-        first, *rest = (
-            Weighted.wires(self._wires[term.tensor].ravel())
-            .scale(term.factor)
-            .shift(-term.factor * term.zero_point)
-            for term in relation.terms
-        )
+        first, *rest = (self._term(term) for term in relation.terms)
         for sums in rest:
             first += sums
         return first
+
+    def _term(self, term: Term) -> LinearCombinations:
+        held = self.wires.get(term.tensor)
+        value = self.values(term.tensor) if held is None else Weighted.wires(held.ravel())
+        return value.scale(term.factor).shift(-term.factor * term.zero_point)
 
     def _window_sum(self, relation: WindowSum) -> LinearCombinations:
         kernel = kernel_of(relation)
@@ -140,7 +160,7 @@ class Lowering:
         return PublicKernel(x, kernel, weight, relation.bias.values)
 
     def _x(self, relation: WindowSum | MatMul | Convolution) -> IntArray:
-        return self._wires[relation.x.tensor]
+        return self.wires[relation.x.tensor]
 
     def _check_term_signs(self, relation: MatMul | Convolution, x: IntArray, kernel: Kernel) -> None:
         """What level 0 alone does."""
@@ -153,11 +173,13 @@ class Lowering:
     def _secret_weights(self, relation: MatMul | Convolution) -> tuple[LinearCombinations | Hidden, bool]:
         """Sums of products, or what hides them, and whether they are short."""
         way = self._plan.ways[relation.name]
-        lookup = self._network.lookups[relation.out] if way.scaled else None
+        lookup = self.relations.lookups[relation.out] if way.scaled else None
         layer = layer_of(relation, lookup)
         assert layer is not None  # noqa: S101  the plan says that there is one
         self._check_term_signs(relation, self._x(relation), layer.kernel)
         weight, bias = hold(self._tools, relation.weight, relation.bias)
+        self.hold(relation.weight, weight)
+        self.hold(relation.bias, bias)
         wires = Wires(self._x(relation).ravel(), weight.reshape(len(weight), -1), bias)
         if not isinstance(way.encoding, Encoding):
             return self._products(relation.name, layer.kernel, wires), is_short(relation)
@@ -198,10 +220,10 @@ class Lowering:
             scaled = function.scaled(relation.value.bound)
             source = Known(self._builder, total, scaled, knit=self._level >= 3, short=held.short)
         clamp = self._plan.ways[relation.name].clamp
-        self._wires[relation.out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
+        self.wires[relation.out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
 
     def _maximum(self, relation: Maximum) -> None:
-        x, bits = self._wires[relation.value], relation.value.bits
+        x, bits = self.wires[relation.value], relation.value.bits
         assert bits is not None  # noqa: S101  sums are never pooled
 
         def largest(name: str, candidates: IntArray) -> IntArray:
@@ -209,7 +231,7 @@ class Lowering:
 
         # To a pool a sample more is so many channels more.
         wires = max_pool(largest, relation, x.reshape(-1, *x.shape[2:]))
-        self._wires[relation.out] = wires.reshape(relation.out.shape)
+        self.wires[relation.out] = wires.reshape(relation.out.shape)
 
     def _move(self, relation: Move) -> None:
         """A wire is moved as its integer would be; sums are moved alone."""
@@ -219,12 +241,58 @@ class Lowering:
             order = held.order.reshape(batch, -1)[:, relation.places]
             self._sums[relation.out] = held._replace(order=order)
             return
-        wires = np.concatenate([self._wires[each].reshape(batch, -1) for each in relation.sources], axis=1)
+        wires = np.concatenate([self.wires[each].reshape(batch, -1) for each in relation.sources], axis=1)
         moved = wires[:, relation.places]
         if relation.constant is not None:
             wire = self._constant(relation.name, relation.constant)
             moved = np.where(relation.places < 0, wire, moved)
-        self._wires[relation.out] = moved
+        self.wires[relation.out] = moved
+
+    def _argmax(self, relation: Argmax) -> None:
+        values, bounds = self.values(relation.value), relation.value.bound.interval
+        argmax(self._tools, relation.name, values, bounds, self._out(relation.out))
+
+    def _equal(self, relation: Equal) -> None:
+        left, right = self.values(relation.left), relation.right
+        difference = left.shift(-right) if isinstance(right, int) else left - self.values(right)
+        self.hold(relation.out, is_zero(self._builder, relation.out.name, difference.whole()))
+
+    def _total(self, relation: Total) -> None:
+        sums = linear.Linear.ones(self.wires[relation.value].reshape(1, -1))
+        if relation.out in self.wires:
+            # As sum value = sign (out - constant).
+            self._require(relation.out, sums.shift(relation.sign * relation.constant), relation.sign)
+        else:
+            self._sums[relation.out] = _Held(sums, np.zeros((1,), np.int64), short=False)
+
+    def _square(self, relation: Square) -> None:
+        value, out = (
+            self.values(relation.value),
+            self._builder.private(relation.out.name, *relation.out.shape),
+        )
+        self._builder.multiply(relation.out.name, value, value, linear.Linear.wires(out.ravel()))
+        self._builder.fill(Product(relation.out.name, out.ravel(), value.compact, value.compact))
+        self.hold(relation.out, out)
+
+    def _at_least(self, relation: AtLeast) -> None:
+        left, right = self.values(relation.left), self.values(relation.right)
+        bits = max(tensor.bound.bits for tensor in (relation.left, relation.right))
+        found = at_least(self._builder, relation.name, left, right, bits, full=self._level < 2)
+        wires, name = self.wires[relation.out].ravel(), relation.out.name
+        self._builder.zero(name, linear.Linear.wires(wires) - linear.Linear.wires(found))
+        self._builder.fill(Sum(name, wires, found))
+
+    def _out(self, tensor: Tensor) -> IntArray:
+        """The wires of a tensor that is given, or such that the prover chooses."""
+        if tensor not in self.wires:
+            self.hold(tensor, self._tools.chosen(tensor.name, math.prod(tensor.shape)))
+        return self.wires[tensor]
+
+    def _require(self, tensor: Tensor, sums: linear.Linear, sign: int = 1) -> None:
+        """``sums = sign · tensor``, which is given. Rows: one each."""
+        wires = self.wires[tensor].ravel()
+        self._builder.zero(tensor.name, sums - linear.Linear.wires(wires).scale(sign))
+        self._builder.fill(Sum(tensor.name, wires, sums.scale(sign).compact))
 
     def _constant(self, name: str, value: int) -> int:
         """A wire that holds ``value``. One row."""

@@ -20,12 +20,21 @@ from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain,
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
 from circuits.lowering.sliding import kernel_of
-from circuits.quantised.related import Related
 from circuits.r1cs.gadgets import decompose_cost
 from circuits.r1cs.sources import knit_rows
 from relations.functions import Requantisation
 from relations.integers import Interval
-from relations.relation import Accumulation, Convolution, Linear, Lookup, MatMul, Maximum, Move, WindowSum
+from relations.relation import (
+    Accumulation,
+    Convolution,
+    Linear,
+    Lookup,
+    MatMul,
+    Maximum,
+    Move,
+    Relations,
+    WindowSum,
+)
 
 # Five strands take 14 slots of a field element: more than sums of 8-bit products leave.
 _STRANDS = (2, 3, 4)
@@ -72,9 +81,9 @@ class Plan:
 class Optimiser:
     """``others``: the cost of what is not the network's: input, argmax and the like."""
 
-    def __init__(self, tools: Arithmetic, network: Related, level: int, others: Cost) -> None:
+    def __init__(self, tools: Arithmetic, network: Relations, level: int, others: Cost) -> None:
         self._tools, self._network, self._level = tools, network, level
-        weights = Cost.sum(parameters_cost(each.weight, each.bias) for each in network.weighted)
+        weights = Cost.sum(parameters_cost(each.weight, each.bias) for each in network.layers)
         self._others = Cost.sum([others, weights, _cost_of_movers(tools, network)])
         if level == 0:
             self._others += _cost_of_term_signs(network)
@@ -203,7 +212,7 @@ class Optimiser:
             yield Checked()
 
 
-def _cost_of_movers(tools: Arithmetic, network: Related) -> Cost:
+def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
     """Of relations without sums."""
     costs = [Cost()]
     for relation in network.relations:
@@ -217,7 +226,7 @@ def _cost_of_movers(tools: Arithmetic, network: Related) -> Cost:
     return Cost.sum(costs)
 
 
-def _cost_of_term_signs(network: Related) -> Cost:
+def _cost_of_term_signs(network: Relations) -> Cost:
     """Of what level 0 alone does: a comparison for each factor of each product."""
     rows = 0
     for relation in network.relations:

@@ -42,13 +42,6 @@ def hold(tools: Arithmetic, *parameters: Parameter) -> list[IntArray]:
     return held
 
 
-def register(tools: Arithmetic, *parameters: Parameter) -> None:
-    """The one proof that the parameters of a committed model are of their types: all others link to the same
-    commitment, entry by entry."""
-    for parameter, wires in zip(parameters, hold(tools, *parameters), strict=True):
-        _check(tools, parameter, wires)
-
-
 def parameters_cost(*parameters: Parameter) -> Cost:
     """Of those that are proven to be of their types."""
     return Cost.sum(

@@ -12,10 +12,9 @@ from functools import cached_property
 from circuits.graphs.node import dims
 from circuits.graphs.types import Affine, Shape
 from circuits.quantised.graph import QuantGraph
-from circuits.quantised.related import Related
 from relations.bounds import Bound
 from relations.relation import Privacy as Privacy
-from relations.relation import Relation, Tensor
+from relations.relation import Relation, Relations, Tensor
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,14 @@ class TypedGraph:
     batch: int = 1
 
     @cached_property
-    def related(self) -> Related:
-        """The relations between the tensors."""
+    def relations(self) -> Relations:
+        """What must hold between the tensors, whoever proves it, in the order of the nodes."""
+        tensors, relations = self._related
+        return Relations((tensors[self.qgraph.input_name],), relations, tensors[self.qgraph.output])
+
+    @cached_property
+    def _related(self) -> tuple[dict[str, Tensor], tuple[Relation, ...]]:
+        """The tensors by the names that they have in the network, and the relations between them."""
         graph = self.qgraph
         shape, kind = (self.batch, *graph.input_shape), graph.input_type
         first = Tensor("input", shape, Bound.of(0, kind.top, "range"), kind.bits)
@@ -68,13 +73,13 @@ class TypedGraph:
             made = node.relate([tensors[name] for name in node.inputs], types, self.weight_privacy)
             tensors[node.name] = made[-1].out
             relations += made
-        return Related(first, tensors[graph.output], tuple(relations), tensors)
+        return tensors, tuple(relations)
 
     @cached_property
     def tensors(self) -> dict[str, TensorType]:
         """The type of every tensor between the nodes, the input's first."""
         graph, types = self.qgraph, {}
-        for name, tensor in self.related.tensors.items():
+        for name, tensor in self._related[0].items():
             privacy = self.input_privacy if name == graph.input_name else "private"
             ends = tensor.bound.interval
             types[name] = TensorType(graph.shapes[name], *ends, privacy, graph.types[name])

@@ -18,7 +18,7 @@ import numpy as np
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Clip, Digits, Product, Quotient
+from circuits.r1cs.steps import Clip, Compare, Digits, Product, Quotient
 from relations.functions import Requantisation, slack_factor
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from zenerrors import StatementError
@@ -236,6 +236,21 @@ def at_least(
     """
     lifted = (left - right).shift(1 << bits)
     return _decomposer(full)(builder, name, lifted, bits + 1)[:, -1]
+
+
+def is_zero(builder: Builder, name: str, value: Linear) -> IntArray:
+    """Wires [n] for ``value == 0``, 1 or 0. Rows: two each.
+
+    Sound: ``value inverse = 1 - zero`` lets ``zero`` be 1 alone where the value is 0, and ``value zero = 0``
+    lets it be 0 alone where it is not.
+    """
+    zero, inverse = builder.private(name, value.rows), builder.private(f"{name}/inverse", value.rows)
+    nonzero = Linear.wires(zero).scale(-1).shift(1)
+    builder.multiply(f"{name}_if", value, Linear.wires(inverse), nonzero)
+    builder.multiply(f"{name}_only_if", value, Linear.wires(zero), Linear.empty(value.rows))
+    builder.fill(Compare(name, zero, value.compact, "zero"))
+    builder.derive(Quotient(f"{name}/inverse", inverse, 1, value.compact))
+    return zero
 
 
 def larger(

@@ -14,25 +14,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import (
-    Cost,
-    Lowering,
-    Plan,
-    argmax,
-    argmax_cost,
-    arithmetic,
-    best_plan,
-)
+from circuits.lowering import Cost, Lowering, Plan, argmax_cost, arithmetic, best_plan
 from circuits.quantised import QuantGraph
-from circuits.quantised.related import Related
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, Weighted
-from circuits.r1cs.steps import Compare, Quotient, Sum
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
 from kernels import FrArray
+from relations.bounds import Bound, Proof
 from relations.integers import IntArray
+from relations.relation import Argmax, Equal, Relations, Tensor, Total
 from zenerrors import StatementError
 
 DATASET, CORRECT = "dataset", "correct"
@@ -118,38 +109,52 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     as ``compile_inference``, and ``statement.batch`` for a batch of none.
     """
     typed = _typed(qgraph, batch, weight_privacy)
-    network, builder = typed.related, Builder()
-    plan = _plan(typed, network)
+    network, builder = typed.relations, Builder()
+    plan, relations = _plan(typed, network), _relations(network, qgraph.classes)
     begin(builder, typed)
-    size = builder.public("size", 1)
+    _, labels, correct, size = relations.given
+    tools = arithmetic(builder, _LEVEL)
+    lowering = Lowering(tools, relations, _LEVEL, plan)
+    lowering.hold(size, builder.public("size", 1))
     committed_type(builder, DATASET, qgraph)
     builder.segment(CORRECT, linked=True)
-    tools = arithmetic(builder, _LEVEL)
-    samples = builder.committed(DATASET, "samples", batch * math.prod(qgraph.input_shape))
-    labels = builder.committed(DATASET, "labels", batch)
-    tools.ranged("input/value", Weighted.wires(samples), qgraph.input_type.bits)
+    lowering.hold(network.input, builder.committed(DATASET, "samples", math.prod(network.input.shape)))
+    lowering.hold(labels, builder.committed(DATASET, "labels", batch))
+    lowering.hold(correct, builder.committed(CORRECT, "correct", 1))
+    tools.ranged("input/value", lowering.values(network.input), qgraph.input_type.bits)
     for name, lowest in _label_ranges(qgraph.classes):
-        tools.ranged(name, Weighted.wires(labels), qgraph.classes.bit_length(), lowest)
-    lowering = Lowering(tools, network, _LEVEL, plan)
-    lowering.hold(network.input, samples)
-    lowering.lower(network.relations)
-    values, bounds = lowering.values(network.output), network.output.bound.interval
-    found = tools.chosen("output/label", batch)
-    argmax(tools, "output/argmax", values, bounds, found[:, np.newaxis])
-    right = _is_zero(builder, "output/right", Linear.wires(found) - Linear.wires(labels))
-    filling = _is_zero(builder, "output/filling", Linear.wires(labels).shift(-qgraph.classes))
-    count = builder.committed(CORRECT, "correct", 1)
-    builder.zero("output/correct", Linear.ones(right[np.newaxis]) - Linear.wires(count))
-    builder.zero("output/size", Linear.ones(filling[np.newaxis]).shift(-batch) + Linear.wires(size))
-    builder.fill(Sum("correct", count, Weighted.ones(right[np.newaxis])))
-    builder.fill(Sum("size", size, Weighted.ones(filling[np.newaxis]).scale(-1).shift(batch)))
-    return Accuracy(typed, _LEVEL, builder.program(), plan)
+        tools.ranged(name, lowering.values(labels), qgraph.classes.bit_length(), lowest)
+    lowering.lower()
+    return Accuracy(typed, _LEVEL, builder.program(), plan, relations, lowering.wires)
+
+
+def _relations(network: Relations, classes: int) -> Relations:
+    """Those of ``network``, and how many of its labels are right."""
+    batch = network.input.shape[0]
+
+    def tensor(name: str, most: int, *shape: int, proof: Proof = "relation") -> Tensor:
+        return Tensor(name, shape, Bound.of(0, most, proof))
+
+    labels = tensor("labels", classes, batch, 1, proof="range")
+    found = tensor("output/label", classes - 1, batch, 1)
+    right, filling = tensor("output/right", 1, batch, 1), tensor("output/filling", 1, batch, 1)
+    correct, size = tensor("output/correct", batch, 1), tensor("output/size", batch, 1)
+    return network.extended(
+        (labels, correct, size),
+        (
+            Argmax("output/argmax", found, network.output),
+            Equal("output/right", right, found, labels),
+            Equal("output/filling", filling, labels, classes),
+            Total("output/correct", correct, right),
+            Total("output/size", size, filling, -1, batch),
+        ),
+    )
 
 
 def plan_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed = _typed(qgraph, batch, weight_privacy)
-    return _plan(typed, typed.related)
+    return _plan(typed, typed.relations)
 
 
 def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGraph:
@@ -159,7 +164,7 @@ def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGrap
     return TypedGraph(qgraph, "committed", weight_privacy, batch)
 
 
-def _plan(typed: TypedGraph, network: Related) -> Plan:
+def _plan(typed: TypedGraph, network: Relations) -> Plan:
     tools, graph = arithmetic(Builder(), _LEVEL), typed.qgraph
     argmaxes = argmax_cost(tools, typed.batch, graph.classes, 1, network.output.bound.interval)
     labels = Cost.range_checks(graph.classes.bit_length(), typed.batch * len(_label_ranges(graph.classes)))
@@ -173,18 +178,3 @@ def _label_ranges(classes: int) -> list[tuple[str, int]]:
     beyond = 1 << classes.bit_length()
     least, most = ("output/least_label", 0), ("output/most_label", classes + 1 - beyond)
     return [least] if classes + 1 == beyond else [least, most]
-
-
-def _is_zero(builder: Builder, name: str, value: Linear) -> IntArray:
-    """Wires [n] for ``value == 0``, 1 or 0. Rows: two each.
-
-    Sound: ``value inverse = 1 - zero`` lets ``zero`` be 1 alone where the value is 0, and ``value zero = 0``
-    lets it be 0 alone where it is not.
-    """
-    zero, inverse = builder.private(name, value.rows), builder.private(f"{name}/inverse", value.rows)
-    nonzero = Linear.wires(zero).scale(-1).shift(1)
-    builder.multiply(f"{name}_if", value, Linear.wires(inverse), nonzero)
-    builder.multiply(f"{name}_only_if", value, Linear.wires(zero), Linear.empty(value.rows))
-    builder.fill(Compare(name, zero, value.compact, "zero"))
-    builder.derive(Quotient(f"{name}/inverse", inverse, 1, value.compact))
-    return zero

@@ -23,6 +23,7 @@ from circuits.schemes.inputs import described_type
 from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
+from relations.relation import Relations, Tensor
 from zenerrors import StatementError, TensorError
 
 # Public inputs by the names of their groups, as plain integers.
@@ -49,13 +50,16 @@ _SAYS_INPUT = {
 class Circuit(ABC):
     """A network, its privacy, the level of DESIGN 5.3 that it was compiled at, and the result.
 
-    ``plan``: how each node is proven, and what else it could have been.
+    ``plan``: how each node is proven, and what else it could have been. ``relations``: what is proven, and
+    ``wires`` those of the tensors that have any, by the builder's numbers.
     """
 
     typed: TypedGraph
     level: Level
     program: Program
     plan: Plan
+    relations: Relations
+    wires: Mapping[Tensor, IntArray]
     scheme: ClassVar[str]
 
     @property
@@ -70,6 +74,10 @@ class Circuit(ABC):
     def layout(self) -> Mapping[str, IntArray]:
         """The variable indices of every named group of wires, int64 of the group's shape."""
         return self.statement.layout
+
+    def tensors(self, z: IntArray) -> dict[Tensor, IntArray]:
+        """What the tensors that have wires are under the assignment ``z``, int64[variables]."""
+        return {tensor: z[self.program.order[wires]] for tensor, wires in self.wires.items()}
 
     @property
     @abstractmethod

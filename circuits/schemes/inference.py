@@ -13,26 +13,16 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import (
-    Cost,
-    Level,
-    Lowering,
-    Plan,
-    argmax,
-    argmax_cost,
-    arithmetic,
-    best_plan,
-)
+from circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
-from circuits.quantised.related import Related
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.steps import Sum
 from circuits.schemes.circuit import Circuit, Values, public_group, require_known
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from kernels import FrArray
+from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
+from relations.relation import Argmax, Linear, Relations, Tensor, Term
 from zenerrors import StatementError
 
 # What a proof shows of the output: the label, beside it all logits, or the first few labels in order.
@@ -123,28 +113,36 @@ def compile_inference(
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
     _require_shown(typed, reveal, top)
     builder = Builder()
-    plan = lower_inference(builder, typed, level, reveal, top)
-    return Inference(typed, level, builder.program(), plan, reveal, top)
+    plan, lowering = lower_inference(builder, typed, level, reveal, top)
+    proven = plan, lowering.relations, lowering.wires
+    return Inference(typed, level, builder.program(), *proven, reveal, top)
 
 
 def lower_inference(
     builder: Builder, typed: TypedGraph, level: Level, reveal: Reveal = "label", top: int = 1
-) -> Plan:
+) -> tuple[Plan, Lowering]:
     """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
-    network = typed.related
+    network, classes = typed.relations, typed.qgraph.classes
     plan = _plan(typed, network, level, reveal, top)
+    label = Tensor("top" if reveal == "top" else "label", (1, top), Bound.of(0, classes - 1))
+    logits = Tensor("output/logits", network.output.shape, network.output.bound)
+    shown = [logits] if reveal == "logits" else []
+    relations = network.extended(
+        [label, *shown],
+        [
+            Argmax("output/argmax", label, network.output),
+            *(Linear("output/logits", each, (Term(network.output),)) for each in shown),
+        ],
+    )
     begin(builder, typed)
     tools = arithmetic(builder, level)
-    x = input_wires(tools, typed)
-    labels = builder.public("top" if reveal == "top" else "label", top)
-    lowering = Lowering(tools, network, level, plan)
-    lowering.hold(network.input, x)
-    lowering.lower(network.relations)
-    values = lowering.values(network.output)
-    argmax(tools, "output/argmax", values, network.output.bound.interval, labels[np.newaxis])
-    if reveal == "logits":
-        _show(builder, values)
-    return plan
+    lowering = Lowering(tools, relations, level, plan)
+    lowering.hold(network.input, input_wires(tools, typed))
+    lowering.hold(label, builder.public(label.name, top))
+    for each in shown:
+        lowering.hold(each, builder.public("logits", classes))
+    lowering.lower()
+    return plan, lowering
 
 
 def plan_inference(
@@ -159,7 +157,7 @@ def plan_inference(
     Raises as ``compile_inference``.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
-    return _plan(typed, typed.related, level, "label", 1)
+    return _plan(typed, typed.relations, level, "label", 1)
 
 
 def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> TypedGraph:
@@ -189,17 +187,10 @@ def _require_shown(typed: TypedGraph, reveal: Reveal, top: int) -> None:
         )
 
 
-def _plan(typed: TypedGraph, network: Related, level: Level, reveal: Reveal, top: int) -> Plan:
+def _plan(typed: TypedGraph, network: Relations, level: Level, reveal: Reveal, top: int) -> Plan:
     tools, graph = arithmetic(Builder(), level), typed.qgraph
     bounds = network.output.bound.interval
     others = inputs_cost(typed) + argmax_cost(tools, 1, graph.classes, top, bounds)
     if reveal == "logits":
         others += Cost(rows=graph.classes)
     return best_plan(tools, network, level, others)
-
-
-def _show(builder: Builder, values: Linear) -> None:
-    """Public wires for the values themselves. Rows: one each."""
-    shown = builder.public("logits", values.rows)
-    builder.zero("output/logits", values - Linear.wires(shown))
-    builder.fill(Sum("logits", shown, values))

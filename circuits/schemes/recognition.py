@@ -18,13 +18,13 @@ from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import at_least, decompose_cost, require_fit
-from circuits.r1cs.linear import Linear, Weighted
-from circuits.r1cs.steps import Product, Sum
+from circuits.r1cs.gadgets import decompose_cost, require_fit
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
 from kernels import FrArray
+from relations.bounds import Bound
 from relations.integers import IntArray
+from relations.relation import AtLeast, Linear, Relations, Square, Tensor, Term, Total
 from zenerrors import StatementError
 
 _SAYS_REFERENCE = {
@@ -138,16 +138,8 @@ def compile_recognition(
     )
     kind = embedding_type(qgraph)
     typed, width = TypedGraph(qgraph, input_privacy, weight_privacy), qgraph.classes
-    builder = Builder()
-    begin(builder, typed)
-    tools = arithmetic(builder, level)
     most = width * kind.top**2
     require_fit("output/distance", (0, 2 * most))
-    x = input_wires(tools, typed)
-    reference = given(tools, "reference", reference_privacy, width)
-    threshold, match = builder.public("threshold", 1), builder.public("match", 1)
-    tools.ranged("output/reference", Weighted.wires(reference), kind.bits)
-    tools.ranged("output/threshold", Weighted.wires(threshold), most.bit_length())
     others = Cost.sum(
         [
             inputs_cost(typed),
@@ -156,28 +148,43 @@ def compile_recognition(
             Cost(rows=width + decompose_cost(most.bit_length() + 1, full=level < 2) + 1),
         ]
     )
-    network = typed.related
+    network, builder = typed.relations, Builder()
+    relations, tools = _relations(network, most), arithmetic(builder, level)
     plan = best_plan(tools, network, level, others)
-    lowering = Lowering(tools, network, level, plan)
-    lowering.hold(network.input, x)
-    lowering.lower(network.relations)
-    values = lowering.values(network.output)
+    lowering = Lowering(tools, relations, level, plan)
+    begin(builder, typed)
+    _, reference, threshold, match = relations.given
+    lowering.hold(network.input, input_wires(tools, typed))
+    lowering.hold(reference, given(tools, "reference", reference_privacy, width))
+    lowering.hold(threshold, builder.public("threshold", 1))
+    lowering.hold(match, builder.public("match", 1))
+    for name, tensor in (("output/reference", reference), ("output/threshold", threshold)):
+        tools.ranged(name, lowering.values(tensor), tensor.bound.bits)
+    lowering.lower()
+    proven = plan, relations, lowering.wires
+    return Recognition(typed, level, builder.program(), *proven, reference_privacy)
 
-    difference = values - Linear.wires(reference)
-    square = builder.private("output/square", width)
-    builder.multiply("output/square", difference, difference, Linear.wires(square))
-    builder.fill(Product("output/square", square, difference, difference))
-    near = at_least(
-        builder,
-        "output/near",
-        Linear.wires(threshold),
-        Linear.ones(square[np.newaxis]),
-        most.bit_length(),
-        full=level < 2,
+
+def _relations(network: Relations, most: int) -> Relations:
+    """Those of ``network``, and whether its embedding is near. ``most``: the largest distance."""
+    embedding = network.output
+    shape, (low, high) = embedding.shape, embedding.bound.interval
+    top = (1 << (embedding.bits or 0)) - 1
+    reference = Tensor("reference", shape, Bound.of(0, top, "range"))
+    threshold = Tensor("threshold", (1,), Bound.of(0, (1 << most.bit_length()) - 1, "range"))
+    match = Tensor("output/match", (1,), Bound.of(0, 1))
+    difference = Tensor("output/difference", shape, Bound.of(low - top, high))
+    square = Tensor("output/square", shape, Bound.of(0, top**2))
+    distance = Tensor("output/distance", (1,), Bound.of(0, most))
+    return network.extended(
+        (reference, threshold, match),
+        (
+            Linear("output/difference", difference, (Term(embedding), Term(reference, -1))),
+            Square("output/square", square, difference),
+            Total("output/distance", distance, square),
+            AtLeast("output/near", match, threshold, distance),
+        ),
     )
-    builder.zero("output/match", Linear.wires(match) - Linear.wires(near))
-    builder.fill(Sum("match", match, near))
-    return Recognition(typed, level, builder.program(), plan, reference_privacy)
 
 
 def embedding_type(qgraph: QuantGraph) -> Affine:

@@ -8,12 +8,14 @@ that another architecture could read otherwise.
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from circuits.lowering import Plan
-from circuits.lowering.parameters import digest_limbs, register
+from circuits.lowering import Lowering, Plan
+from circuits.lowering.parameters import digest_limbs, hold
 from circuits.lowering.tables import Tables
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
@@ -22,7 +24,7 @@ from circuits.schemes.circuit import Circuit
 from circuits.schemes.inputs import begin
 from kernels import FrArray
 from relations.integers import IntArray
-from relations.relation import Weighted
+from relations.relation import Parameter, Relations, Weighted
 from zenerrors import StatementError
 
 
@@ -66,7 +68,8 @@ def parameters(qgraph: QuantGraph) -> IntArray:
     int64[parameters], in the order of the linked segment of every circuit. Raises ``StatementError``
     (``statement.no_weights``) for a network without any.
     """
-    values = [each.values.ravel() for layer in _layers(_typed(qgraph)) for each in (layer.weight, layer.bias)]
+    layers = _layers(_typed(qgraph).relations)
+    values = [each.values.ravel() for layer in layers for each in (layer.weight, layer.bias)]
     return np.concatenate([digest_limbs(qgraph.architecture.digest), *values])
 
 
@@ -77,27 +80,37 @@ def compile_registration(qgraph: QuantGraph) -> Registration:
     as ``parameters``.
     """
     builder = Builder()
-    typed = lower_registration(builder, qgraph)
+    typed, lowering = lower_registration(builder, qgraph)
     program = builder.program()
-    return Registration(typed, 5, program, Plan({}, program.statement.constraints, {}))
+    plan = Plan({}, program.statement.constraints, {})
+    return Registration(typed, 5, program, plan, lowering.relations, lowering.wires)
 
 
-def lower_registration(builder: Builder, qgraph: QuantGraph) -> TypedGraph:
+def lower_registration(builder: Builder, qgraph: QuantGraph) -> tuple[TypedGraph, Lowering]:
     """Add the constraints of ``compile_registration`` to ``builder``, all but what that defers."""
     typed = _typed(qgraph)
-    layers = _layers(typed)
+    network = typed.relations
+    registered = [(_to_prove(layer.weight), _to_prove(layer.bias)) for layer in _layers(network)]
+    relations = Relations(tuple(itertools.chain(*registered)), (), network.output)
     begin(builder, typed)
     tools = Tables(builder)
-    for layer in layers:
-        register(tools, layer.weight, layer.bias)
-    return typed
+    lowering = Lowering(tools, relations, 5, Plan({}, 0, {}))
+    for pair in registered:
+        for parameter, wires in zip(pair, hold(tools, *pair), strict=True):
+            lowering.hold(parameter, wires)
+    return typed, lowering
+
+
+def _to_prove(parameter: Parameter) -> Parameter:
+    """Here its bound is proven, where all others take it for granted: they link to the same commitment."""
+    return replace(parameter, bound=replace(parameter.bound, proof="range"))
 
 
 def _typed(qgraph: QuantGraph) -> TypedGraph:
     return TypedGraph(qgraph, "private", "committed")
 
 
-def _layers(typed: TypedGraph) -> list[Weighted]:
-    if layers := typed.related.weighted:
+def _layers(network: Relations) -> list[Weighted]:
+    if layers := network.layers:
         return layers
     raise StatementError("statement.no_weights", "the network has no weights to commit to")

@@ -349,8 +349,8 @@ def test_an_invented_entry_and_shifted_multiplicities_are_refused(case: Case) ->
 def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
     for kind in ("conv", "dense"):
         graph = network(kind)
-        related = TypedGraph(graph, "private", "private").related
-        first = related.weighted[0]
+        related = TypedGraph(graph, "private", "private").relations
+        first = related.layers[0]
         layer = layer_of(first, related.lookups[first.out])
         assert layer is not None
         builder = Builder()
@@ -415,8 +415,8 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
     dense = QuantDense(NODE, ("x",), weight, kind, bias, rescale=rescale)
     following = QuantDense("y", (NODE,), *weights_of(1, 2, outputs))
     typed = TypedGraph(QuantGraph("x", (taps,), x, (dense, following), "y"), "private", "private")
-    related = typed.related
-    first = related.weighted[0]
+    related = typed.relations
+    first = related.layers[0]
     for scale in (None, related.lookups[first.out]):
         layer = layer_of(first, scale)
         assert layer is not None
