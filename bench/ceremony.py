@@ -17,15 +17,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rich.console import Console
-from rich.table import Table
-
 from bench.measure import alone, argument_parser, usable_cores
-from bench.report import machine
+from bench.report import Report, Row
 from bench.synthetic import random_statement
 from circuits import compile_registration, quantise, zoo
 from prover.constraint_file import save_statement
@@ -65,26 +61,6 @@ class Run(NamedTuple):
     seconds: float
     cpu_s: float
     peak_mb: float
-
-
-@dataclass
-class Row:
-    """One command: medians; ``spread`` is (slowest - fastest) / median. ``constraints``: None for powers.
-
-    ``before_...``: the other checkout's, once; ``ratio`` is that of its processor seconds over ours.
-    """
-
-    case: str
-    constraints: int | None
-    command: str
-    seconds: float
-    spread: float
-    cpu_s: float
-    peak_mb: float
-    before_s: float | None
-    before_cpu_s: float | None
-    before_mb: float | None
-    ratio: float | None
 
 
 def rows(case: str, before: Path | None, repetitions: int) -> Iterator[Row]:
@@ -130,51 +106,20 @@ def run(program: Path, command: str, folder: Path) -> Run:
 def _row(case: str, constraints: int | None, name: str, runs: list[Run], before: Run | None) -> Row:
     times = [each.seconds for each in runs]
     seconds, cpu = statistics.median(times), statistics.median(each.cpu_s for each in runs)
+    more: dict[str, object] = {"case": case, "cpu_s": cpu}
+    if before is not None:
+        more |= {"before_s": before.seconds, "before_cpu_s": before.cpu_s, "before_mb": before.peak_mb}
     return Row(
-        case,
-        constraints,
         name,
+        constraints,
         seconds,
         (max(times) - min(times)) / seconds,
-        cpu,
-        max(each.peak_mb for each in runs),
-        before and before.seconds,
-        before and before.cpu_s,
-        before and before.peak_mb,
-        before and before.cpu_s / cpu,
+        threads=usable_cores(),
+        peer=before and "before, processor seconds",
+        ratio=before and before.cpu_s / cpu,
+        peak_mb=max(each.peak_mb for each in runs),
+        more=more,
     )
-
-
-def show(console: Console, measured: list[Row]) -> None:
-    table = Table(title="ceremonies", title_justify="left")
-    for heading in (
-        "case",
-        "constraints",
-        "command",
-        "s",
-        "CPU s",
-        "peak MB",
-        "before s",
-        "CPU s",
-        "MB",
-        "ratio",
-    ):
-        table.add_column(heading, justify="left" if heading in ("case", "command") else "right")
-    for row in measured:
-        first = row.command in (*VERIFY_POWERS, next(iter(COMMANDS)))
-        table.add_row(
-            row.case if first else "",
-            f"{row.constraints:,}" if first and row.constraints else "",
-            row.command,
-            f"{row.seconds:.3g} ({row.spread:.0%})",
-            f"{row.cpu_s:.3g}",
-            f"{row.peak_mb:.0f}",
-            f"{row.before_s:.3g}" if row.before_s else "",
-            f"{row.before_cpu_s:.3g}" if row.before_cpu_s else "",
-            f"{row.before_mb:.0f}" if row.before_mb else "",
-            f"{row.ratio:.3g}" if row.ratio else "",
-        )
-    console.print(table)
 
 
 def main() -> None:
@@ -183,12 +128,10 @@ def main() -> None:
     parser.add_argument("--before", type=Path, metavar="ZENSERVE", help="another checkout's program")
     options = parser.parse_args()
     cases, repetitions = (QUICK, 1) if options.quick else (options.cases, 3)
-    measured = [row for case in cases for row in rows(case, options.before, repetitions)]
-    console = Console(width=110)
-    console.print(f"{machine()}; median of {repetitions}, (max - min) / median in brackets", highlight=False)
-    show(console, measured)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in measured], indent=1) + "\n")
+    report = Report("ceremony", f"median of {repetitions}; size = constraints")
+    for case in cases:
+        report.show(case, rows(case, options.before, repetitions))
+    report.write(options.json)
 
 
 if __name__ == "__main__":

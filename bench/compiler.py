@@ -11,7 +11,6 @@ Sizes are constraints; "peak MB" is that of the command's process.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
@@ -19,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ import numpy as np
 
 import kernels
 from bench import scalar
-from bench.measure import Timing, alone, measure, seconds
-from bench.report import Report, Row, machine
+from bench.measure import Timing, alone, argument_parser, measure, seconds
+from bench.report import Report, Row
 from circuits import QuantGraph, compile_inference, quantise, zoo
 from circuits.graphs.node import QuantNode
 from circuits.graphs.types import Affine, Rescale, WeightType
@@ -96,9 +96,8 @@ def against_gates(name: str, qgraph: QuantGraph, repetitions: int, *, by_gates: 
     ratio = seconds(lambda: compute_gates(qgraph, q)) / timing.median if by_gates else None
     constraints = compile_inference(qgraph, level=2).statement.constraints
     peer = PEER if by_gates else None
-    return Row(
-        f"circuit_{name}", constraints, THREADS, None, timing.median, timing.spread, peer=peer, ratio=ratio
-    )
+    timing = replace(timing, ratio=ratio)
+    return Row.of(f"circuit_{name}", constraints, timing, threads=THREADS, peer=peer)
 
 
 def sweep(shapes: tuple[tuple[int, int], ...], repetitions: int) -> tuple[list[Row], str]:
@@ -110,9 +109,9 @@ def sweep(shapes: tuple[tuple[int, int], ...], repetitions: int) -> tuple[list[R
             f"conv_{inputs}_to_{outputs}", convolution(outputs, inputs), repetitions, by_gates=by_gates
         )
         multiplications = outputs * inputs * 25 * 24 * 24
-        lines["tensors"].append((multiplications, row.median_s))
+        lines["tensors"].append((multiplications, row.median))
         if row.ratio is not None:
-            lines[PEER].append((multiplications, row.median_s * row.ratio))
+            lines[PEER].append((multiplications, row.median * row.ratio))
         rows.append(row)
     title = "Circuit computation of one convolution, 5×5 on 28×28"
     return rows, line_chart(title, "multiplications", "seconds", lines, logarithmic=True)
@@ -127,9 +126,9 @@ def zoo_rows(names: tuple[str, ...], weights: Privacy, cache: str, repetitions: 
         (execute, witness), _ = alone(_run, name, weights, repetitions)
         size, peak = report["constraints"], report["compiled"]["peak_memory"] / 1e6
         threads = report["seconds"]["threads"]
-        yield Row(f"{label}_compile", size, threads, None, first, 0.0, peak_mb=peak)
+        yield Row(f"{label}_compile", size, first, threads=threads, peak_mb=peak)
         for what, timing in (("cached", again), ("execute", execute), ("witness", witness)):
-            yield Row(f"{label}_{what}", size, 1, None, timing.median, timing.spread)
+            yield Row.of(f"{label}_{what}", size, timing, threads=1)
 
 
 def command(name: str, weights: str, cache: str, *options: str) -> Any:
@@ -162,14 +161,11 @@ def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
+    parser = argument_parser(__doc__)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the sweep, as SVG")
-    parser.add_argument("--quick", action="store_true", help="smallest sizes, one repetition: does it run?")
     options = parser.parse_args()
     repetitions = 1 if options.quick else 3
-    print(f"{machine()}; median of {repetitions}, spread = (max - min) / median; gates once")
-    report = Report()
+    report = Report("compiler", f"median of {repetitions}, gates once; size = constraints")
 
     name = "shallownet" if options.quick else "lenet-medium"
     qgraph = quantise(zoo.network(name), zoo.calibration(name))

@@ -1,6 +1,6 @@
 """How many constraints the gadgets for large circuits take.
 
-    python -m bench.counts [--json FILE]
+    python -m bench.counts [--json FILE] [--quick]
 
 Each row is a whole circuit around one gadget, its tensors committed in a segment: every constraint that a
 proof would need, tables and powers of the challenge included. "a unit" divides them by the range-checked
@@ -10,15 +10,11 @@ challenge misses a wrong value.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from bench.measure import arguments
+from bench.report import Report, Row
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.lookups import Lookups
@@ -82,30 +78,22 @@ CASES = (
 )
 
 
+def row(case: Case) -> Row:
+    program = case.build()
+    count = program.statement.constraints
+    said = {
+        "a_unit": count / case.units,
+        "committed": sum(segment.size for segment in program.statement.segments),
+        "soundness_bits": round(program.soundness_bits),
+    }
+    return Row(case.name, case.units, count, unit="constraints", more=said)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
-    chosen = parser.parse_args()
-    table = Table("name", "constraints", "a unit", "units", "committed", "soundness", title="Whole circuits")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    rows = []
-    for case in CASES:
-        program = case.build()
-        statement = program.statement
-        committed = sum(segment.size for segment in statement.segments)
-        table.add_row(
-            case.name,
-            f"{statement.constraints:,}",
-            f"{statement.constraints / case.units:.3g}",
-            f"{case.units:,}",
-            f"{committed:,}",
-            f"{program.soundness_bits:.0f} bits",
-        )
-        rows.append({"name": case.name, "constraints": statement.constraints})
-    Console(width=110).print(table)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+    options = arguments(__doc__)
+    report = Report("counts")
+    report.show("Whole circuits; size = units", map(row, CASES[: 1 if options.quick else None]))
+    report.write(options.json)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
@@ -25,12 +26,13 @@ from bench import digits, peers, proofs
 from bench.elements import random_elements
 from bench.measure import Timing, argument_parser, in_turn, seconds, threads_to_measure
 from bench.peers import Peer
-from bench.report import Report, Row, machine
+from bench.report import Report, Row
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
 from prover.groth16.cost import msm_products
 
 ARKWORKS = "py_arkworks_bls12381"
 ARKWORKS_POINTS = 1 << 16
+FEW_FROM = 14
 CHAINS = 64
 """Of products that do not wait for each other: eight vectors of eight."""
 
@@ -42,11 +44,11 @@ def rows_of(figure: Row, timings: dict[str, Timing]) -> list[Row]:
     """``figure`` with each one's time: ours first, then a row for each peer."""
     others = list(timings.items())[1:]
     theirs = [
-        replace(figure, name=f"{peer}_{figure.name}", peer=peer, ratio=timing.ratio, floor_s=None)
+        replace(figure, name=f"{peer}_{figure.name}", peer=peer, ratio=timing.ratio, floor=None)
         for peer, timing in others
     ]
     return [
-        replace(row, median_s=timing.median, spread=timing.spread)
+        replace(row, median=timing.median, spread=timing.spread)
         for row, timing in zip([figure, *theirs], timings.values(), strict=True)
     ]
 
@@ -60,7 +62,7 @@ def products(competitors: Sequence[Peer], repetitions: int) -> list[Row]:
             contestants: Contestants = {"": partial(product_seconds, field)}
             if target == available_targets()[0]:
                 contestants |= {peer.name: partial(peer.product, field.name) for peer in competitors}
-            figure = Row(f"{field.name}_product", 1, 1, None, 0, 0)
+            figure = Row(f"{field.name}_product", 1, 0, threads=1)
             ours, *theirs = rows_of(figure, in_turn(contestants, repetitions=repetitions))
             rows += [replace(ours, name=f"{ours.name}_{target}"), *theirs]
     return rows
@@ -69,6 +71,23 @@ def products(competitors: Sequence[Peer], repetitions: int) -> list[Row]:
 def product_seconds(field: PrimeField) -> float:
     values, rounds = field.from_ints(range(2, CHAINS + 3)), 20_000
     return seconds(lambda: field.multiply_repeatedly(values, rounds)) / (CHAINS * rounds)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel over a field or a group, at these sizes, in binary logarithms; ``quick``: the smallest."""
+
+    kernel: Literal["ntt", "msm"]
+    field: Literal["fr", "g1", "g2"]
+    sizes: tuple[int, ...]
+    quick: int
+
+
+CASES: Final = (
+    Case("ntt", "fr", (16, 18, 20), 12),
+    Case("msm", "g1", (14, 16, 18, 20), 8),
+    Case("msm", "g2", (14, 16, 18), 8),
+)
 
 
 def transforms(
@@ -82,7 +101,7 @@ def transforms(
         contestants: Contestants = {"": partial(seconds, ours)}
         contestants |= {p.name: partial(p.ntt, log_size, threads) for p in competitors if p.has_ntt()}
         floor = domain.size // 2 * log_size * product_s / threads
-        figure = Row("ntt", domain.size, threads, None, 0, 0, floor_s=floor)
+        figure = Row("ntt", domain.size, 0, threads=threads, floor=floor)
         rows += rows_of(figure, in_turn(contestants, repetitions=repetitions))
     return rows
 
@@ -106,7 +125,8 @@ def msm_rows(
                 contestants[ARKWORKS] = arkworks_msm(k, group, bases, scalars, expected)
             contestants |= {p.name: partial(peer_msm, p, group, size, threads, expected) for p in competitors}
             floor = msm_products(group, size, bits) * product_s / threads
-            figure = Row(f"msm_{group.name}", size, threads, kind, 0, 0, floor_s=floor)
+            name, scalars_of = f"msm_{group.name}", {"scalars": kind}
+            figure = Row(name, size, 0, threads=threads, floor=floor, more=scalars_of)
             rows += rows_of(figure, in_turn(contestants, repetitions=repetitions))
     return rows
 
@@ -145,40 +165,38 @@ def main() -> None:
     parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--sizes", type=int, nargs="*", default=[16, 18, 20], help="log2 of the proofs' rows")
     options = parser.parse_args()
+    note = f"target {available_targets()[0]}; median of {1 if options.quick else 5}, 3 if it is long"
+    report = Report("cpu", note)
     with peers.started(dict(options.peer)) as competitors:
-        report = measure_kernels(competitors, quick=options.quick)
+        measure_kernels(report, competitors, quick=options.quick)
     proofs.measure_proofs(report, [10] if options.quick else options.sizes, 1 if options.quick else 3)
     threads = threads_to_measure()
     digits.measure_digits(report, *((1, threads[-1:]) if options.quick else (5, threads)))
     report.write(options.json)
 
 
-def measure_kernels(competitors: Sequence[Peer], *, quick: bool) -> Report:
-    repetitions = 1 if quick else 5
-    k = load(available_targets()[0])
-    print(
-        f"{machine()}; target {k.target}; median of {repetitions}, 3 for MSMs of more than 2^14 points "
-        "and for proofs; spread = (max - min) / median"
-    )
-    report = Report()
-
+def measure_kernels(report: Report, competitors: Sequence[Peer], *, quick: bool) -> None:
+    repetitions, k = 1 if quick else 5, load(available_targets()[0])
     rows = products(competitors, repetitions)
-    report.show("Field products", rows, unit=("ns", 1e9))
-    speed = {row.name: row.median_s for row in rows}
+    report.show("Field products", rows)
+    speed = {row.name: row.median for row in rows}
     fp_s, fr_s = (speed[f"{field}_product_{k.target}"] for field in ("fp", "fr"))
+    for case in CASES:
+        sizes = (case.quick,) if quick else case.sizes
+        if case.kernel == "ntt":
+            title = "NTT over Fr, natural to bit-reversed order"
+            found = (transforms(k, size, competitors, repetitions, fr_s) for size in sizes)
+        else:
+            title, group = f"MSM over {case.field.upper()}", k.g1 if case.field == "g1" else k.g2
+            found = (_sums(k, group, size, competitors, repetitions, fp_s) for size in sizes)
+        report.show(title, chain.from_iterable(found))
 
-    rows = []
-    for size in (12,) if quick else (16, 18, 20):
-        rows += transforms(k, size, competitors, repetitions, fr_s)
-    report.show("NTT over Fr, natural to bit-reversed order", rows)
 
-    for group, sizes in ((k.g1, (14, 16, 18, 20)), (k.g2, (14, 16, 18))):
-        for size in (8,) if quick else sizes:
-            rows = msm_rows(
-                k, group, size, competitors, min(repetitions, 3) if size > 14 else repetitions, fp_s
-            )
-            report.show(f"MSM over {group.name.upper()}, 2^{size} points", rows)
-    return report
+def _sums(
+    k: Kernels, group: Group, log_size: int, competitors: Sequence[Peer], repetitions: int, product_s: float
+) -> list[Row]:
+    fewer = min(repetitions, 3) if log_size > FEW_FROM else repetitions
+    return msm_rows(k, group, log_size, competitors, fewer, product_s)
 
 
 if __name__ == "__main__":

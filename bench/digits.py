@@ -33,11 +33,11 @@ def digits_rows(
     label = f"digits_{weight_privacy}_weights"
     for threads in thread_counts:
         (constraints, median, spread), peak = alone(_setup, weight_privacy, path, threads, repetitions)
-        rows.append(Row(f"{label}_setup", constraints, threads, None, median, spread, peak_mb=peak))
+        rows.append(Row(f"{label}_setup", constraints, median, spread, threads=threads, peak_mb=peak))
         (median, spread), peak = alone(_prove, weight_privacy, path, threads, repetitions)
-        rows.append(Row(f"{label}_prove", constraints, threads, None, median, spread, peak_mb=peak))
+        rows.append(Row(f"{label}_prove", constraints, median, spread, threads=threads, peak_mb=peak))
     (median, spread), peak = alone(_verify, weight_privacy, path, repetitions)
-    rows.append(Row(f"{label}_verify", constraints, 1, None, median, spread, peak_mb=peak))
+    rows.append(Row(f"{label}_verify", constraints, median, spread, threads=1, peak_mb=peak))
     return rows
 
 

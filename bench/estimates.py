@@ -9,22 +9,18 @@ a sum, is measured anew before each network, as a worker measures it when it fir
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from base.progress import Progress
 from bench import measure
-from bench.report import machine
+from bench.report import Report, Row
 from circuits import Circuit, Inference, compile_inference, compile_registration, quantise, zoo
 from prover import groth16
 from prover.groth16 import CommitmentKey, ProvingKey, cost
@@ -33,17 +29,6 @@ from prover.groth16.cost import Size
 T = TypeVar("T")
 NETWORKS = ("shallownet", "lenet-small")
 REGISTERED = ("shallownet",)
-
-
-@dataclass
-class Row:
-    """One stage of one circuit: processor seconds that it was foretold to take, and that it took."""
-
-    circuit: str
-    constraints: int
-    stage: str
-    foretold: float
-    taken: float
 
 
 class Stages:
@@ -99,37 +84,25 @@ def _taken(work: Callable[[Progress], T]) -> tuple[T, dict[str, float]]:
 def _compared(
     name: str, circuit: Circuit, whole: str, foretold: dict[str, float], taken: dict[str, float]
 ) -> list[Row]:
-    rows = circuit.statement.constraints
-    total = Row(name, rows, whole, sum(foretold.values()), sum(taken.values()))
-    return [total, *(Row(name, rows, stage, foretold[stage], taken[stage]) for stage in taken)]
+    def row(stage: str, expected: float, seconds: float) -> Row:
+        ratio = expected / seconds
+        more = {"stage": stage, "foretold_s": expected}
+        return Row(name, circuit.statement.constraints, seconds, peer="foretold", ratio=ratio, more=more)
 
-
-def show(console: Console, measured: list[Row]) -> None:
-    table = Table(title="estimates", title_justify="left")
-    for heading in ("circuit", "constraints", "stage", "foretold s", "taken s", "ratio"):
-        table.add_column(heading, justify="left" if heading in ("circuit", "stage") else "right")
-    for row in measured:
-        whole = row.stage in ("setup", "proof")
-        cells = (f"{row.foretold:.3g}", f"{row.taken:.3g}", f"{row.foretold / row.taken:.2f}")
-        stage = row.stage if whole else f"  {row.stage}"
-        first = (row.circuit, f"{row.constraints:,}") if whole else ("", "")
-        table.add_row(*first, stage, *cells, end_section=False)
-    console.print(table)
+    total = row(whole, sum(foretold.values()), sum(taken.values()))
+    return [total, *(row(stage, foretold[stage], taken[stage]) for stage in taken)]
 
 
 def main() -> None:
     options = measure.arguments(__doc__)
-    measured = []
+    report = Report("estimates", "one thread, processor seconds")
     for net in NETWORKS[: 1 if options.quick else None]:
         qgraph = quantise(zoo.network(net), zoo.calibration(net))
-        measured += rows(net, compile_inference(qgraph))
+        report.show(net, rows(net, compile_inference(qgraph)))
         if net in REGISTERED and not options.quick:
-            measured += rows(f"{net}, registration", compile_registration(qgraph))
-    console = Console(width=110)
-    console.print(f"{machine()}, one thread, processor seconds", highlight=False)
-    show(console, measured)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in measured], indent=1) + "\n")
+            name = f"{net}, registration"
+            report.show(name, rows(name, compile_registration(qgraph)))
+    report.write(options.json)
 
 
 if __name__ == "__main__":

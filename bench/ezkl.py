@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from bench import digits
 from bench.measure import Timing, alone, arguments, measure, seconds
-from bench.report import Report, Row, machine
+from bench.report import Report, Row
 from prover import groth16
 
 VISIBILITY: dict[str, object] = {
@@ -135,30 +135,17 @@ def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
         prove()
         timing = measure(ours, prove, repetitions=repetitions)
         peers = measure(prove, repetitions=repetitions)
-    row = partial(Row, size=circuit.statement.constraints, threads=threads, scalars=None)
-    peer = f"ezkl {version('ezkl')} {name}"
+    row = partial(Row.of, size=circuit.statement.constraints, threads=threads)
+    tool = f"ezkl {version('ezkl')} {name}"
     return [
-        row(
-            name="digits_prove",
-            median_s=timing.median,
-            spread=timing.spread,
-            peer=peer,
-            ratio=timing.ratio,
-            peak_mb=alone(ours_alone)[1],
-        ),
-        row(
-            name=f"ezkl_{name}_prove",
-            median_s=peers.median,
-            spread=peers.spread,
-            peak_mb=alone(prove_alone, options)[1],
-        ),
+        row("digits_prove", timing=timing, peer=tool, peak_mb=alone(ours_alone)[1]),
+        row(f"ezkl_{name}_prove", timing=peers, peak_mb=alone(prove_alone, options)[1]),
     ]
 
 
 def main() -> None:
     options = arguments(__doc__)
-    print(f"{machine()}; spread = (max - min) / median")
-    report = Report()
+    report = Report("ezkl")
     for name, settings in (("tuned", TUNED), ("default", DEFAULT)):
         report.show("Digits 64-32-10, one proof", rows(name, settings, 1 if options.quick else 5))
     report.write(options.json)

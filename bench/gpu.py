@@ -1,23 +1,24 @@
 """GPU figures: kernels and whole proofs on one card, beside the card's limits and other libraries.
 
-    python -m bench.gpu [--peer NAME=PATH ...] [--json FILE] [--topics TOPIC ...] [--sizes 20 22] [--quick]
+    python -m bench.gpu [--peer NAME=PATH ...] [--json FILE] [--topics TOPIC ...] [--sizes 20 22]
+                        [--device 1] [--quick]
 
 "floor" is what the products of the algorithm take at the rate that this card reaches in registers, or its
-bytes at the rate of a copy on the device, whichever is longer; "floors" is the time over that. A peer
+bytes at the rate of a copy on the device, whichever is longer. A peer
 (bench/peers/README.md) is asked in turn with ours, for the same points and scalars; sums must agree. Data
 lie on the device before the clock starts. Transforms of up to 2^16 elements and negacyclic ones are
 replayed from CUDA graphs of 20 calls, all else is called from Python. Scalars: "random" fill the field,
 "network" are 60 % bytes, 20 % bits and 20 % of the whole field, "equal" are one element. The ceilings are
-always measured. ``--sizes`` are those of the proofs. Proofs and the network need the project's dependencies;
-all else needs numpy and CuPy alone.
+always measured. ``--sizes`` are those of the proofs.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +27,16 @@ from bench import peers
 from bench.elements import equal_elements, network_elements, random_elements
 from bench.measure import argument_parser
 from bench.peers import Peer
-from bench.roofline import Cost, Field, Roofline, listed, machine, on_device, profile, replayed
+from bench.report import Report, Row
+from bench.roofline import Cost, Field, Roofline, machine, on_device, profile, published, replayed
 from gpu import fixed_base, modules, negacyclic, ntt
 from gpu.device import Array, Device
 from gpu.msm import Bases, msm, window_count
 from gpu.sparse import Matrix
 from kernels import FrArray, Group, WordArray, available_targets, fp, fp2, fr, g1, g2, load
 
+Sizes = Sequence[int]
+NETWORK = "lenet-face-large-orl"
 REPLAYED = 20
 LARGEST_REPLAYED = 16
 
@@ -56,61 +60,40 @@ PAIR_ADDITION, MIXED_ADDITION, ADDITION = 6, 10, 14
 add-2008-s)."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Binary logarithms, but for ``blocks`` and ``rounds``, which the ceilings take."""
+def ceilings(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    """What the card does at most: products in registers, copies, uploads, launches.
 
-    blocks: int
-    rounds: int
-    copied_bytes: int
-    transforms: Sequence[int]
-    quotients: Sequence[int]
-    negacyclic: Sequence[int]
-    g1: Sequence[int]
-    g2: Sequence[int]
-    fixed_base: int
-    sparse: int
-
-
-FULL = Sizes(
-    132 * 16, 2000, 30, range(10, 25), range(16, 23), range(11, 17), range(16, 23), range(16, 21), 20, 20
-)
-QUICK = Sizes(1, 2, 10, [4], [4], [11], [5], [4], 5, 5)
-
-
-def ceilings(bench: Roofline, sizes: Sizes) -> None:
-    """What the card does at most: products in registers, copies, uploads, launches."""
-    device = bench.device
+    ``sizes``: of the blocks, of the rounds of products and of the bytes that are copied.
+    """
+    device, (blocks, rounds, size) = bench.device, (1 << each for each in sizes)
     kernels = modules.load(device, "ceilings")
     kinds: tuple[tuple[Field, int, int], ...] = (("fr", 4, 256), ("fp", 6, 256), ("fp2", 12, 128))
     for name, words, threads in kinds:
-        values = device.upload(np.ones((2 * threads * sizes.blocks, words), np.uint64))
-        arguments = sizes.blocks, threads, values, np.int32(sizes.rounds)
-        products = 2 * threads * sizes.blocks * sizes.rounds
-        run = partial(kernels.launch, f"{name}_products", *arguments)
-        row = bench.measure(f"{name}_products", products, on_device(device, run))
-        bench.rates[name] = products / row.median_s
-        print(f"    {bench.rates[name] / 1e9:.4g} G products a second in {name}")
-    source, target = (device.zeros(1 << sizes.copied_bytes, np.uint8) for _ in range(2))
-    row = bench.measure("copy", source.nbytes, on_device(device, partial(device.copy, source, target)))
-    bench.rates["copy"] = 2 * source.nbytes / row.median_s
-    print(f"    {bench.rates['copy'] / 1e12:.4g} TB/s read and written")
-    host = np.ones(1 << sizes.copied_bytes, np.uint8)
-    row = bench.measure("upload", host.nbytes, on_device(device, partial(device.copy, host, target)))
-    print(f"    {host.nbytes / row.median_s / 1e9:.4g} GB/s")
+        values = device.upload(np.ones((2 * threads * blocks, words), np.uint64))
+        products = 2 * threads * blocks * rounds
+        run = partial(kernels.launch, f"{name}_products", blocks, threads, values, np.int32(rounds))
+        row = _with_rate(bench, f"{name}_products", products, run, products)
+        bench.rates[name] = row.more["per_s"]
+        yield row
+    source, target = (device.zeros(size, np.uint8) for _ in range(2))
+    row = _with_rate(bench, "copy", size, partial(device.copy, source, target), 2 * size)
+    bench.rates["copy"] = row.more["per_s"]
+    yield row
+    yield _with_rate(bench, "upload", size, partial(device.copy, np.ones(size, np.uint8), target), size)
     nothing = partial(kernels.launch, "fr_products", 1, 32, device.zeros((64, 4), np.uint64), np.int32(0))
-    bench.measure("launch", 1, on_device(device, nothing, count=1000))
+    yield from bench.measure("launch", 1, on_device(device, nothing, count=1000))
 
 
-def transforms(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
-    device = bench.device
-    with_ntt = [peer for peer in competitors if peer.has_ntt()]
-    for log_size in sizes.transforms:
-        domain, values = (
-            ntt.Domain(device, log_size),
-            device.upload(random_elements(1 << log_size)),
-        )
-        bench.measure(
+def _with_rate(bench: Roofline, name: str, size: int, call: Callable[[], object], done: int) -> Row:
+    (row,) = bench.measure(name, size, on_device(bench.device, call))
+    return replace(row, more={"per_s": done / row.median})
+
+
+def transforms(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    device, with_ntt = bench.device, [peer for peer in competitors if peer.has_ntt()]
+    for log_size in sizes:
+        domain, values = ntt.Domain(device, log_size), device.upload(random_elements(1 << log_size))
+        yield from bench.measure(
             "ntt",
             domain.size,
             _timed(device, log_size, partial(domain.ntt, values, order="to_bit_reversed")),
@@ -129,13 +112,14 @@ def transform_cost(log_size: int) -> Cost:
     return Cost(64 * n * len(ntt.passes(log_size)) + 16 * n, "fr", n * log_size / 2)
 
 
-def quotients(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+def quotients(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
     device = bench.device
-    for log_size in sizes.quotients:
+    for log_size in sizes:
         domain = ntt.Domain(device, log_size)
         a, b, c = (device.upload(random_elements(1 << log_size, seed)) for seed in range(3))
         call = partial(domain.quotient, a, b, c)
-        bench.measure("quotient", domain.size, _timed(device, log_size, call), cost=quotient_cost(log_size))
+        timed, cost = _timed(device, log_size, call), quotient_cost(log_size)
+        yield from bench.measure("quotient", domain.size, timed, cost=cost)
 
 
 def quotient_cost(log_size: int) -> Cost:
@@ -144,33 +128,33 @@ def quotient_cost(log_size: int) -> Cost:
     return Cost(64 * n * 3 * (2 * passes - 1) + 128 * n, "fr", 6 * n * log_size / 2 + 4 * n)
 
 
-def negacyclic_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
+def negacyclic_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
     device = bench.device
-    for bits, prime in PRIMES.items():
-        for log_size in sizes.negacyclic:
-            ring = negacyclic.Ring(device, log_size, prime)
-            a, b = (device.upload(np.arange(ring.size, dtype=ring.dtype)) for _ in range(2))
-            transform = replayed(device, partial(ring.ntt, a), REPLAYED)
-            name, cost = f"negacyclic_ntt_{bits}", Cost(4 * a.nbytes)  # two passes
-            row = bench.measure(name, ring.size, transform, cost=cost)
-            for card, published in PUBLISHED.get(log_size, {}).items() if bits == 62 else ():
-                bench.published(row, f"paper_{card}", published)
-            product = replayed(device, partial(ring.product, a, b), REPLAYED)
-            name, cost = f"negacyclic_product_{bits}", Cost(9 * a.nbytes)  # writes one of the two back
-            bench.measure(name, ring.size, product, cost=cost)
+    for (bits, prime), log_size in product(PRIMES.items(), sizes):
+        ring = negacyclic.Ring(device, log_size, prime)
+        a, b = (device.upload(np.arange(ring.size, dtype=ring.dtype)) for _ in range(2))
+        transform = replayed(device, partial(ring.ntt, a), REPLAYED)
+        name, cost = f"negacyclic_ntt_{bits}", Cost(4 * a.nbytes)  # two passes
+        (row,) = bench.measure(name, ring.size, transform, cost=cost)
+        yield row
+        for card, seconds in PUBLISHED.get(log_size, {}).items() if bits == 62 else ():
+            yield published(row, f"paper_{card}", seconds)
+        both = replayed(device, partial(ring.product, a, b), REPLAYED)
+        name, cost = f"negacyclic_product_{bits}", Cost(9 * a.nbytes)  # writes one of the two back
+        yield from bench.measure(name, ring.size, both, cost=cost)
 
 
-def msm_g1(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
-    _msm(bench, g1, "fp", sizes.g1, competitors)
+def msm_g1(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    return _msm(bench, g1, "fp", sizes, competitors)
 
 
-def msm_g2(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
-    _msm(bench, g2, "fp2", sizes.g2, competitors)
+def msm_g2(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    return _msm(bench, g2, "fp2", sizes, competitors)
 
 
 def _msm(
-    bench: Roofline, group: Group, field: Field, sizes: Sequence[int], competitors: Sequence[Peer]
-) -> None:
+    bench: Roofline, group: Group, field: Field, sizes: Sizes, competitors: Sequence[Peer]
+) -> Iterator[Row]:
     device = bench.device
     logarithms = random_elements(1 << max(sizes), seed=4)
     points = fixed_base.multiply_base(device, device.upload(group.generator), device.upload(logarithms))
@@ -191,20 +175,18 @@ def _msm(
                 result = affine(group, device.download(call()))
                 if log_size == min(sizes):
                     check_sum(group, result, logarithms[:size], elements[:size])
-                kernels = profile(call)
-                bench.measure(
+                yield from bench.measure(
                     f"msm_{group.name}",
                     size,
                     on_device(device, call),
                     cost=msm_cost(bases, field, kind),
-                    scalars=kind,
                     peers={
                         peer.name: partial(peer_msm, peer, group, size, group.compress(result))
                         for peer in (competitors if kind != "equal" or size < _LARGE else ())
                     },
-                    kernels=kernels,
+                    scalars=kind,
+                    kernels=profile(call),
                 )
-                print("    " + listed(kernels))
 
 
 def load_peers(device: Device, group: Group, points: Array, path: Path, competitors: Sequence[Peer]) -> None:
@@ -251,91 +233,91 @@ def msm_cost(bases: Bases, field: Field, kind: str) -> Cost:
     return Cost(moved, field, products)
 
 
-def fixed_bases(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
-    device = bench.device
-    scalars = device.upload(random_elements(1 << sizes.fixed_base))
-    additions = window_count(fixed_base.choose_width(len(scalars))) - 1
-    kinds: tuple[tuple[Group, Field], ...] = ((g1, "fp"), (g2, "fp2"))
-    for group, field in kinds:
+def fixed_bases(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    device, kinds = bench.device, ((g1, "fp"), (g2, "fp2"))  # type: Device, tuple[tuple[Group, Field], ...]
+    for log_size, (group, field) in product(sizes, kinds):
+        scalars = device.upload(random_elements(1 << log_size))
+        additions = window_count(fixed_base.choose_width(len(scalars))) - 1
         base = fixed_base.FixedBase(device, device.upload(group.generator), len(scalars))
         out = device.empty((len(scalars), *group.shape), np.uint64)
         cost = Cost(scalars.nbytes + out.nbytes, field, len(scalars) * MIXED_ADDITION * additions)
-        row = bench.measure(
-            f"fixed_base_{group.name}",
-            len(scalars),
-            on_device(device, partial(base.multiply, scalars, out)),
-            cost=cost,
-        )
-        print(f"    {len(scalars) / row.median_s / 1e6:.4g} M points a second")
+        call = on_device(device, partial(base.multiply, scalars, out))
+        yield from bench.measure(f"fixed_base_{group.name}", len(scalars), call, cost=cost)
 
 
-def sparse_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> None:
-    device, rows, entries = bench.device, 1 << sizes.sparse, 8
-    draw = np.random.default_rng(5)
-    offsets = np.arange(0, entries * rows + 1, entries, dtype=np.int64)
-    columns = draw.integers(0, rows, entries * rows, dtype=np.uint32)
-    coefficients = draw.integers(0, 256, entries * rows, dtype=np.uint32)
-    matrix = Matrix(device, offsets, columns, coefficients, fr.from_int64(np.arange(-128, 128)))
-    z, out = device.upload(random_elements(rows)), device.empty((rows, 4), np.uint64)
-    cost = Cost(rows * (entries * (4 + 4 + 32) + 4 + 64), "fr", entries * rows)
-    bench.measure("sparse_product", rows, on_device(device, partial(matrix.multiply, z, out)), cost=cost)
+def sparse_products(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    device, entries, draw = bench.device, 8, np.random.default_rng(5)
+    for rows in (1 << log_size for log_size in sizes):
+        offsets = np.arange(0, entries * rows + 1, entries, dtype=np.int64)
+        columns = draw.integers(0, rows, entries * rows, dtype=np.uint32)
+        coefficients = draw.integers(0, 256, entries * rows, dtype=np.uint32)
+        matrix = Matrix(device, offsets, columns, coefficients, fr.from_int64(np.arange(-128, 128)))
+        z, out = device.upload(random_elements(rows)), device.empty((rows, 4), np.uint64)
+        cost = Cost(rows * (entries * (4 + 4 + 32) + 4 + 64), "fr", entries * rows)
+        call = on_device(device, partial(matrix.multiply, z, out))
+        yield from bench.measure("sparse_product", rows, call, cost=cost)
 
 
-TOPICS = {
-    "transforms": ("Transforms over Fr, natural to bit-reversed order", transforms),
-    "quotients": ("The quotient, A B - C on the coset from values of A, B and C", quotients),
-    "negacyclic": ("Negacyclic transforms and products of words", negacyclic_products),
-    "msm_g1": ("Multi-scalar multiplication in G1", msm_g1),
-    "msm_g2": ("Multi-scalar multiplication in G2", msm_g2),
-    "fixed_base": ("Products of one base", fixed_bases),
-    "sparse": ("Sparse matrix, 8 entries a row, times a vector", sparse_products),
+def proofs(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    try:
+        from bench import gpu_proofs
+    except ImportError as error:
+        bench.report.say(f"Proofs are left out, since the prover needs what is not installed: {error}")
+        return
+    for log_size in sizes:
+        yield from gpu_proofs.measure_size(bench, log_size)
+
+
+def network(bench: Roofline, sizes: Sizes, competitors: Sequence[Peer]) -> Iterator[Row]:
+    """No ``sizes``: no network."""
+    try:
+        from bench import gpu_network
+    except ImportError as error:
+        bench.report.say(f"The network is left out, since the compiler needs what is not installed: {error}")
+        return
+    for _ in sizes:
+        yield from gpu_network.measure_network(bench, NETWORK)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A topic: its kernels at these sizes, in binary logarithms, and at the ``quick`` ones."""
+
+    title: str
+    run: Callable[[Roofline, Sizes, Sequence[Peer]], Iterator[Row]]
+    sizes: Sizes
+    quick: Sizes
+
+
+CEILINGS = Case("Ceilings", ceilings, (11, 11, 30), (0, 1, 10))
+CASES = {
+    "transforms": Case("Transforms over Fr, natural to bit-reversed order", transforms, range(10, 25), (4,)),
+    "quotients": Case("The quotient, A B - C on the coset", quotients, range(16, 23), (4,)),
+    "negacyclic": Case("Negacyclic transforms and products", negacyclic_products, range(11, 17), (11,)),
+    "msm_g1": Case("Multi-scalar multiplication in G1", msm_g1, range(16, 23), (5,)),
+    "msm_g2": Case("Multi-scalar multiplication in G2", msm_g2, range(16, 21), (4,)),
+    "fixed_base": Case("Products of one base", fixed_bases, (20,), (5,)),
+    "sparse": Case("Sparse matrix, 8 entries a row, times a vector", sparse_products, (20,), (5,)),
+    "proofs": Case("Groth16, network's witness", proofs, (20, 22), (5,)),
+    "network": Case(f"{NETWORK}, weights committed, input private", network, (1,), ()),
 }
-
-TOPICS_OF_ALL = (*TOPICS, "proofs", "network")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
-    parser.add_argument("--topics", nargs="*", choices=TOPICS_OF_ALL, default=TOPICS_OF_ALL)
-    parser.add_argument("--sizes", type=int, nargs="*", default=[20, 22], help="log2 of the proofs' rows")
+    parser.add_argument("--topics", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--sizes", type=int, nargs="*", help="log2 of the proofs' rows")
+    parser.add_argument("--device", type=int, default=0, help="which GPU, as CUDA counts them")
     options = parser.parse_args(arguments)
-    bench, sizes = Roofline(Device(), 2 if options.quick else 7), QUICK if options.quick else FULL
-    print(", ".join(f"{key} {value}" for key, value in machine(bench.device).items()))
-    print(f"median of {bench.repetitions}, spread = (slowest - fastest) / median")
-    bench.topic("Ceilings")
-    ceilings(bench, sizes)
+    device, repetitions = Device(options.device), 2 if options.quick else 7
+    report = Report("gpu", f"median of {repetitions}", machine(device))
+    bench = Roofline(device, repetitions, report)
+    cases = CASES | {"proofs": replace(CASES["proofs"], sizes=options.sizes)} if options.sizes else CASES
     with peers.started(dict(options.peer)) as competitors:
-        for topic, (title, run) in TOPICS.items():
-            if topic in options.topics:
-                bench.topic(title)
-                run(bench, sizes, competitors)
-    if "proofs" in options.topics:
-        proofs(bench, [5] if options.quick else options.sizes)
-    if "network" in options.topics and not options.quick:
-        network(bench, "lenet-face-large-orl")
-    bench.write(options.json)
-
-
-def proofs(bench: Roofline, sizes: Sequence[int]) -> None:
-    try:
-        from bench import gpu_proofs
-    except ImportError as error:
-        print(f"\nProofs are left out, since the prover needs what is not installed: {error}")
-        return
-    for log_size in sizes:
-        bench.topic(f"Groth16, 2^{log_size} rows")
-        gpu_proofs.measure_size(bench, log_size)
-
-
-def network(bench: Roofline, net: str) -> None:
-    try:
-        from bench import gpu_network
-    except ImportError as error:
-        print(f"\nThe network is left out, since the compiler needs what is not installed: {error}")
-        return
-    bench.topic(f"{net}, weights committed, input private")
-    gpu_network.measure_network(bench, net)
+        for case in (CEILINGS, *(cases[topic] for topic in options.topics)):
+            report.show(case.title, case.run(bench, case.quick if options.quick else case.sizes, competitors))
+    report.write(options.json)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from base.progress import silent
 from bench.measure import seconds, usable_cores
-from bench.roofline import Roofline, Row, duration, listed, profile
+from bench.report import Row
+from bench.roofline import Roofline, profile
 from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
 from kernels import FrArray
 from prover import backends, groth16
@@ -20,37 +23,43 @@ from prover.groth16.sessions.gpu import resident_keys
 PIPELINED = 2
 
 
-def measure_size(bench: Roofline, log_size: int) -> None:
+def measure_size(bench: Roofline, log_size: int) -> Iterator[Row]:
     """A network-like statement of 2^log_size rows and its witness. Every proof is verified."""
     os.environ[backends.VARIABLE] = f"gpu:{bench.device.index}"
     statement, rows, threads = random_statement(log_size), 1 << log_size, usable_cores()
     start = time.perf_counter()
     key = groth16.setup(statement, threads=threads)
-    bench.add(Row("groth16_setup", rows, time.perf_counter() - start, 0))
-    free = bench.device.free_bytes()
-    taken = seconds(lambda: resident_keys(bench.device.index).load(key, statement, threads, silent))
-    resident_mb = (free - bench.device.free_bytes()) / 2**20
-    bench.add(Row("groth16_load_key", rows, taken, 0, memory_mb=resident_mb))
+    yield Row("groth16_setup", rows, time.perf_counter() - start)
+    loaded = load_key(bench, "groth16_load_key", rows, key, statement)
+    yield loaded
     z = random_witness(statement, "network")
     _prove(key, statement, z)
-    times, shares = zip(*(_prove(key, statement, z) for _ in range(bench.repetitions)), strict=True)
+    proofs = [_prove(key, statement, z) for _ in range(bench.repetitions)]
+    row = median_row(bench, "groth16_prove", rows, proofs, loaded)
+    yield replace(row, more={**row.more, "kernels": profile(lambda: groth16.prove(key, statement, z))})
+    yield _pipelined(bench, rows, key, statement, z)
+
+
+def load_key(bench: Roofline, name: str, size: int, key: ProvingKey, statement: ConstraintSystem) -> Row:
+    """The key's way to the device, and what stays there, with all that proofs with it need."""
+    free, keys = bench.device.free_bytes(), resident_keys(bench.device.index)
+    taken = seconds(lambda: keys.load(key, statement, usable_cores(), silent))
+    memory_mb = (free - bench.device.free_bytes()) / 2**20
+    return Row(name, size, taken, more={"memory_mb": memory_mb})
+
+
+def median_row(
+    bench: Roofline, name: str, size: int, proofs: Sequence[tuple[float, dict[str, float]]], loaded: Row
+) -> Row:
+    """Of proofs' seconds and stages; the memory is the device's."""
+    times, shares = zip(*proofs, strict=True)
     median = statistics.median_low(times)
-    row = Row(
-        "groth16_prove",
-        rows,
-        median,
-        (max(times) - min(times)) / median,
-        "network",
-        stages=shares[times.index(median)],
-        kernels=profile(lambda: groth16.prove(key, statement, z)),
-        memory_mb=resident_mb,
-        peak_mb=bench.device.held_bytes() / 2**20,
-    )
-    bench.add(row)
-    print(f"    {resident_mb:.0f} MB stay on the device, {row.peak_mb:.0f} MB at most")
-    print("    " + ", ".join(f"{name} {share:.0%}" for name, share in (row.stages or {}).items()))
-    print("    " + listed(row.kernels or {}))
-    _pipelined(bench, rows, key, statement, z)
+    more = {
+        "memory_mb": loaded.more["memory_mb"],
+        "device_mb": bench.device.held_bytes() / 2**20,
+        "stages": shares[times.index(median)],
+    }
+    return Row(name, size, median, (max(times) - min(times)) / median, more=more)
 
 
 def _prove(key: ProvingKey, statement: ConstraintSystem, z: FrArray) -> tuple[float, dict[str, float]]:
@@ -63,7 +72,7 @@ def _prove(key: ProvingKey, statement: ConstraintSystem, z: FrArray) -> tuple[fl
     return taken, stages.shares()
 
 
-def _pipelined(bench: Roofline, rows: int, key: ProvingKey, statement: ConstraintSystem, z: FrArray) -> None:
+def _pipelined(bench: Roofline, rows: int, key: ProvingKey, statement: ConstraintSystem, z: FrArray) -> Row:
     """The time of a proof where two threads have proofs made one after the other."""
     count = PIPELINED * bench.repetitions
     with ThreadPoolExecutor(PIPELINED) as pool:
@@ -73,5 +82,4 @@ def _pipelined(bench: Roofline, rows: int, key: ProvingKey, statement: Constrain
     for proof in proofs:
         verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
         assert verdict.valid, verdict
-    bench.add(Row("groth16_prove_pipelined", rows, each, 0, "network"))
-    print(f"    {1 / each:.3g} proofs a second, {duration(each)} each")
+    return Row("groth16_prove_pipelined", rows, each)

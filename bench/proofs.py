@@ -1,8 +1,8 @@
 """Proofs of random statements with a network's shape: time, stages, memory.
 
 The statements are those of bench/synthetic.py; one key serves both of its witnesses. Each figure comes from a
-fresh process; "peak MB" is its resident set at the most, in brackets what it held before the proof and
-``prover.groth16.cost`` foretells for it. The smallest size is proven on one thread, two
+fresh process; "peak MB" is its resident set at the most, "formula MB" what it held before the proof and what
+``prover.groth16.memory`` foretells for it. The smallest size is proven on one thread, two
 and all, the others on all.
 """
 
@@ -31,7 +31,7 @@ def measure_proofs(report: Report, sizes: list[int], repetitions: int) -> None:
 def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_threads: bool) -> None:
     every = usable_cores()
     setup_s, peak = alone(_setup, log_size, path, every)
-    setup = Row("groth16_setup", 1 << log_size, every, None, setup_s, 0, peak_mb=peak)
+    setup = Row("groth16_setup", 1 << log_size, setup_s, threads=every, peak_mb=peak)
     rows = []
     shapes: tuple[Shape, ...] = ("network", "dense")
     for shape in shapes:
@@ -39,7 +39,6 @@ def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_t
             row, peak = alone(_prove, log_size, shape, path, threads, repetitions)
             rows.append(replace(row, peak_mb=peak))
     report.show(f"Groth16, 2^{log_size} rows", [setup, *rows])
-    report.show_stages("Where their time goes", rows)
 
 
 def _setup(log_size: int, path: Path, threads: int) -> float:
@@ -69,12 +68,14 @@ def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: i
     return Row(
         "groth16_prove",
         1 << log_size,
-        threads,
-        shape,
         median,
         (max(times) - min(times)) / median,
-        formula_mb=(before + formula) / 2**20,
-        stages=shares[times.index(median)],
+        threads=threads,
+        more={
+            "scalars": shape,
+            "formula_mb": (before + formula) / 2**20,
+            "stages": shares[times.index(median)],
+        },
     )
 
 

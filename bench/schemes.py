@@ -11,14 +11,13 @@ Verification takes one thread. Images from $ZENSERVE_DATA or shared/data beside 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -26,12 +25,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
 import circuits
-from bench.measure import Timing, alone, measure
-from bench.report import machine
+from bench.measure import Timing, alone, argument_parser, measure
+from bench.report import Cells, Report, Row, more, number
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
@@ -70,25 +67,6 @@ AIMS: Final = {
 }
 # Networks for which EZKL's proof takes minutes at most, and fits into memory.
 EZKL: Final = ("shallownet",)
-HEADINGS: Final = (
-    *("scheme", "constraints", "setup s", "prove s", "aim s", "verify s"),
-    *("peak MB", "key MB", "bytes"),
-)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One scheme on one network. ``key_mb``: the proving key's file; MB are 2^20 bytes."""
-
-    net: str
-    scheme: str
-    constraints: int
-    setup_s: float
-    prove_s: float
-    verify_s: float
-    peak_mb: float
-    key_mb: float
-    proof_bytes: int
 
 
 @dataclass(frozen=True)
@@ -246,28 +224,22 @@ def in_turn(task: Task, peers: Path) -> Timing:
         return measure(worker.prove, ezkl.prove_committed, repetitions=task.repetitions)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A row, and what else is printed of it."""
+def aim(row: Row) -> str:
+    wanted = AIMS.get((row.more["net"], row.name))
+    return f"{wanted:g}" if wanted else ""
 
-    row: Row
-    prove: Timing
-    prove_mb: float
 
-    @property
-    def line(self) -> tuple[str, ...]:
-        row, aim = self.row, AIMS.get((self.row.net, self.row.scheme))
-        return (
-            row.scheme,
-            f"{row.constraints:,}",
-            f"{row.setup_s:.3g}",
-            f"{row.prove_s:.3g} ({self.prove.spread:.0%})",
-            f"{aim:g}" if aim else "",
-            f"{row.verify_s:.4f}",
-            f"{row.peak_mb:,.0f} ({self.prove_mb:,.0f})",
-            f"{row.key_mb:,.1f}",
-            f"{row.proof_bytes:,}",
-        )
+CELLS: Final[Cells] = {
+    "scheme": lambda row: row.name,
+    "constraints": lambda row: number(row.size),
+    "setup s": more("setup_s"),
+    "prove s": lambda row: f"{row.median:.3g} ({row.spread:.0%})",
+    "aim s": aim,
+    "verify s": lambda row: f"{row.more['verify_s']:.4f}",
+    "peak MB": lambda row: f"{row.peak_mb:,.0f} ({row.more['prove_mb']:,.0f})",
+    "key MB": lambda row: f"{row.more['key_mb']:,.1f}",
+    "bytes": more("proof_bytes"),
+}
 
 
 class Bench:
@@ -285,28 +257,44 @@ class Bench:
         labels = self.images.labels[:used]
         return Task(scheme, self.network.to_bytes(), integers, labels, self.repetitions, self.folder)
 
-    def scheme(self, scheme: str) -> Measured:
+    def scheme(self, scheme: str) -> Row:
         task = self.task(scheme)
         (constraints, setup), setup_mb = alone(make_key, task)
         (proving, verifying, size), prove_mb = alone(prove, task)
-        row = Row(
-            self.net,
-            f"accuracy-{len(task.images)}" if scheme == "accuracy" else scheme,
-            constraints,
-            setup,
-            proving.median,
-            verifying.median,
-            max(setup_mb, prove_mb),
-            (self.folder / "key").stat().st_size / (1 << 20),
-            size,
-        )
-        return Measured(row, proving, prove_mb)
+        name = f"accuracy-{len(task.images)}" if scheme == "accuracy" else scheme
+        return self._row(name, constraints, proving, setup, verifying, (setup_mb, prove_mb), "key", size)
 
-    def peer(self) -> Measured:
-        """EZKL on the same network and image, just after our inference. Raises ``ImportError``."""
+    def _row(
+        self,
+        name: str,
+        constraints: int,
+        proving: Timing,
+        setup_s: float,
+        verifying: Timing,
+        peaks: tuple[float, float],
+        key: str,
+        size: int,
+        peer: str | None = None,
+    ) -> Row:
+        """``peaks``: MB of setup and proof; ``key``: the file, below the folder."""
+        more = {
+            "net": self.net,
+            "setup_s": setup_s,
+            "verify_s": verifying.median,
+            "prove_mb": peaks[1],
+            "key_mb": (self.folder / key).stat().st_size / (1 << 20),
+            "proof_bytes": size,
+        }
+        return Row.of(name, constraints, proving, threads=THREADS, peer=peer, peak_mb=max(peaks), more=more)
+
+    def peer(self) -> Row:
+        """EZKL on the same network and image, just after our inference, the ratio of both in turn.
+
+        Raises ``ImportError``.
+        """
         from bench import ezkl
 
-        folder = self.folder / "ezkl"
+        folder, tool = self.folder / "ezkl", f"ezkl-{version('ezkl')}"
         folder.mkdir()
         setup, setup_mb = alone(ezkl.make_keys, folder, to_onnx(_network(self.net)), self.images.inputs[0])
         (proving, verifying), prove_mb = alone(ezkl.prove_and_verify, folder, min(self.repetitions, 2))
@@ -314,19 +302,11 @@ class Bench:
         settings, proof = (
             json.loads((folder / name).read_text()) for name in ("settings.json", "proof.json")
         )
-        row = Row(
-            self.net,
-            f"ezkl-{version('ezkl')}",
-            settings["num_rows"],
-            setup,
-            proving.median,
-            verifying.median,
-            max(setup_mb, prove_mb),
-            (folder / "pk").stat().st_size / (1 << 20),
-            len(proof["proof"]),
+        timing, size = replace(proving, ratio=turns.ratio), len(proof["proof"])
+        peaks = setup_mb, prove_mb
+        return self._row(
+            tool, settings["num_rows"], timing, setup, verifying, peaks, "ezkl/pk", size, peer=tool
         )
-        print(f"{self.net}: in turn, EZKL's proof takes {turns.ratio:.1f}x as long as our inference's.")
-        return Measured(row, proving, prove_mb)
 
 
 def schemes_of(net: str) -> list[str]:
@@ -343,39 +323,26 @@ def of_paper(net: str) -> Iterator[tuple[str, ...]]:
         yield "ZEN, accuracy-100", f"{counts.accuracy:,}", *[""] * 7
 
 
-def show(title: str, lines: Sequence[Sequence[str]]) -> None:
-    table = Table(title=title, title_justify="left")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "scheme" else "right")
-    for line in lines:
-        table.add_row(*line)
-    Console(width=110).print(table)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--net", choices=[*NETS, QUICK], help="this network only")
     parser.add_argument("--scheme", choices=SCHEMES, help="this scheme only")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
-    parser.add_argument("--quick", action="store_true", help="the digits, one repetition: does it run?")
     options = parser.parse_args()
     repetitions = 1 if options.quick else 3
-    print(f"{machine()}, {THREADS} threads")
-    print(f"Median of {repetitions}, in brackets (max - min) / median; setups once.")
+    note = f"{THREADS} threads; median of {repetitions}, in brackets (max - min) / median; setups once"
+    report = Report("schemes", note)
     if not (options.quick or FOLDER.is_dir()):
-        print(f"No images in {FOLDER}: stand-ins from the zoo. Set ZENSERVE_DATA (docs/zoo.md).")
-    rows: list[Row] = []
+        report.say(f"No images in {FOLDER}: stand-ins from the zoo. Set ZENSERVE_DATA (docs/zoo.md).")
     for net in [options.net] if options.net else [QUICK] if options.quick else NETS:
         wanted = [name for name in schemes_of(net) if options.scheme in (None, name)]
         if wanted:
-            rows += bench(net, wanted, repetitions)
-        if options.json:
-            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    if not rows:
+            bench(report, net, wanted, repetitions)
+        report.write(options.json)
+    if not report.rows:
         parser.error(f"{options.net} is measured by {', '.join(schemes_of(options.net))}")
 
 
-def bench(net: str, schemes: Sequence[str], repetitions: int) -> list[Row]:
+def bench(report: Report, net: str, schemes: Sequence[str], repetitions: int) -> None:
     """Measure and print one network."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(net, repetitions, Path(folder))
@@ -386,9 +353,11 @@ def bench(net: str, schemes: Sequence[str], repetitions: int) -> list[Row]:
                 try:
                     found.append(bench.peer())
                 except ImportError:
-                    print("EZKL is not installed here: pip install 'zenserve[bench]'.")
-    show(f"{net}, {bench.images.source}", [*(one.line for one in found), *of_paper(net)])
-    return [one.row for one in found]
+                    report.say("EZKL is not installed here: pip install 'zenserve[bench]'.")
+    for row in found:
+        if row.peer:
+            report.say(f"{net}: in turn, EZKL's proof takes {row.ratio:.1f}x as long as our inference's.")
+    report.show(f"{net}, {bench.images.source}", found, CELLS, list(of_paper(net)))
 
 
 if __name__ == "__main__":

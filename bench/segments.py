@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from bench import counts
 from bench.measure import Timing, alone, arguments, measure
-from bench.report import Report, Row, machine
+from bench.report import Report, Row
 from circuits.r1cs.products import Convolution
 from kernels import FrArray, fr
 from prover import groth16
@@ -94,7 +95,7 @@ def convolution_rows(shape: Convolution, repetitions: int) -> list[Row]:
     for threads in THREADS:
         (constraints, setup, proof), peak = alone(_prove_convolution, shape, threads, repetitions)
         for name, timing in (("convolution_setup", setup), ("convolution_prove", proof)):
-            rows.append(Row(name, constraints, threads, None, timing.median, timing.spread, peak_mb=peak))
+            rows.append(Row.of(name, constraints, timing, threads=threads, peak_mb=peak))
     return rows
 
 
@@ -121,7 +122,8 @@ def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tu
 
 def rows(scalars: str, bits: int, batch: int, repetitions: int) -> list[Row]:
     def row(name: str, timing: Timing, size: int = 1) -> Row:
-        return Row(name, size, 1, scalars, timing.median / size, timing.spread, peer=PEER, ratio=timing.ratio)
+        each = replace(timing, median=timing.median / size)
+        return Row.of(name, size, each, threads=1, peer=PEER, more={"scalars": scalars})
 
     plain = time_check(*plain_claim(bits), 4 * repetitions)
     key, claims = linked_claims(bits, batch)
@@ -141,8 +143,7 @@ def rows(scalars: str, bits: int, batch: int, repetitions: int) -> list[Row]:
 def main() -> None:
     options = arguments(__doc__)
     repetitions, batch = (1, 3) if options.quick else (5, BATCH)
-    print(f"{machine()}; median of {repetitions} (singles {4 * repetitions}), spread = (max - min) / median")
-    report = Report()
+    report = Report("segments", f"median of {repetitions} (singles {4 * repetitions})")
     shape = Convolution(1, 2, 2, (6, 6), (3, 3)) if options.quick else counts.WIDE_CONVOLUTION
     title = f"Convolution {shape.inputs} to {shape.outputs} channels, {shape.kernel} on {shape.image}"
     report.show(f"{title}, everything private; size = constraints", convolution_rows(shape, repetitions))

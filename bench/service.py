@@ -22,20 +22,16 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from rich.console import Console
-from rich.table import Table
-
 from bench import strangers
 from bench.measure import argument_parser, measure, usable_cores
-from bench.report import Report, Row, machine
+from bench.report import Report, Row
 from bench.service_jobs import pages, streams, submissions
-from bench.serving import Load, image, load, registered, running
-from bench.strangers import Cost
+from bench.serving import image, load, registered, running
 from client import Client
 from client.api import succeeded
 from kernels import WordArray
@@ -50,7 +46,7 @@ from verifier.keys import opened
 Result = TypeVar("Result")
 
 
-def verify(folder: Path, report: Report, quick: bool) -> list[Load]:
+def verify(folder: Path, report: Report, quick: bool) -> list[Row]:
     """Verifications, by one API process and by one for each core."""
     with running(folder, "serve") as server, Client(server.url) as client:
         document, key_file = _proof(client)
@@ -88,19 +84,9 @@ def show_verification(report: Report, document: ProofDocument, key_file: KeyFile
             partial(judge_each, cases(ARKWORKS, count)),
             repetitions=repetitions,
         )
-        rows.append(
-            Row(
-                name="alone" if count == 1 else "together, each",
-                size=count,
-                threads=1,
-                scalars=None,
-                median_s=timing.median / count,
-                spread=timing.spread,
-                peer="arkworks",
-                ratio=timing.ratio,
-                floor_s=floor.seconds / count / (1 + repetitions),
-            )
-        )
+        each = replace(timing, median=timing.median / count)
+        name, least = "alone" if count == 1 else "together, each", floor.seconds / count / (1 + repetitions)
+        rows.append(Row.of(name, count, each, threads=1, peer="arkworks", floor=least))
     report.show("Verification of a document", rows)
 
 
@@ -125,7 +111,7 @@ class _Unavoidable(NativeCurve):
         return result
 
 
-def unknown_callers(folder: Path, _report: Report, _quick: bool) -> list[Cost]:
+def unknown_callers(folder: Path, _report: Report, _quick: bool) -> list[Row]:
     """Requests without a key, to a service that asks for one."""
     with running(folder, "serve") as server, Client(server.url) as client:
         document, key_file = _proof(client)
@@ -140,31 +126,7 @@ def _proof(client: Client) -> tuple[ProofDocument, KeyFile]:
     return document, checked(KeyFile, client.get_verification_key(key_id))
 
 
-def show(console: Console, title: str, loads: list[Load]) -> None:
-    table = Table(title=title, title_justify="left")
-    headings = (
-        "name",
-        "processes",
-        "connections",
-        "per s",
-        "p50 ms",
-        "p99 ms",
-        "CPU ms",
-        "peak MB",
-        "refused",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "name" else "right")
-    for row in loads:
-        figures = (row.per_second, row.p50_ms, row.p99_ms, row.cpu_ms)
-        shown = [f"{figure:.1f}" for figure in figures]
-        table.add_row(
-            row.name, str(row.processes), str(row.connections), *shown, f"{row.peak_mb:.0f}", str(row.refused)
-        )
-    console.print(table)
-
-
-TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Any]]]] = {
+TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Row]]]] = {
     "verify": verify,
     "submissions": submissions,
     "pages": pages,
@@ -177,16 +139,11 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--topics", nargs="+", choices=TOPICS, default=list(TOPICS))
     options = parser.parse_args()
-    console, report, found = Console(width=110), Report(), []
-    console.print(machine())
+    report = Report("service", "size = connections")
     for topic in options.topics:
         with tempfile.TemporaryDirectory(prefix="zenserve-bench-") as folder:
-            rows = TOPICS[topic](Path(folder), report, options.quick)
-        (strangers.show if topic == "strangers" else show)(console, topic, rows)
-        found += rows
-    if options.json is not None:
-        figures = [asdict(row) for row in report.rows] + [asdict(row) for row in found]
-        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+            report.show(topic, TOPICS[topic](Path(folder), report, options.quick))
+    report.write(options.json)
 
 
 if __name__ == "__main__":

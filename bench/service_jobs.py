@@ -18,8 +18,8 @@ from sqlalchemy import create_engine, insert, select
 from sqlalchemy.orm import Session
 
 from bench.measure import alone
-from bench.report import Report
-from bench.serving import Load, Server, image, registered, running
+from bench.report import Report, Row
+from bench.serving import Server, image, load_row, registered, running
 from client import Client
 from client.api import succeeded
 from service.storage.tables import LOCAL_TENANT, Job, Proof
@@ -47,7 +47,7 @@ def production() -> Iterator[dict[str, str]]:
         postgres.close()
 
 
-def submissions(folder: Path, report: Report, quick: bool) -> list[Load]:
+def submissions(folder: Path, report: Report, quick: bool) -> list[Row]:
     """One worker proves what comes in, with all cores, while the rest is still coming."""
     loads = [_submissions(folder / "sqlite", "SQLite", {}, quick)]
     with production() as settings:
@@ -55,7 +55,7 @@ def submissions(folder: Path, report: Report, quick: bool) -> list[Load]:
     return loads
 
 
-def pages(folder: Path, report: Report, quick: bool) -> list[Load]:
+def pages(folder: Path, report: Report, quick: bool) -> list[Row]:
     """The first page, one from the middle, and one of a rare state."""
     loads = _pages(folder / "sqlite", "SQLite", {}, quick)
     with production() as settings:
@@ -63,7 +63,7 @@ def pages(folder: Path, report: Report, quick: bool) -> list[Load]:
     return loads
 
 
-def streams(folder: Path, report: Report, quick: bool) -> list[Load]:
+def streams(folder: Path, report: Report, quick: bool) -> list[Row]:
     """`/healthz` ten times a second, alone and beside streams of a job that waits."""
     with running(folder, "serve") as server, Client(server.url) as client:
         model = registered(client)
@@ -76,7 +76,7 @@ def streams(folder: Path, report: Report, quick: bool) -> list[Load]:
                 _beside, server.url, path, count, 20 if quick else 100, server.process.pid
             )
             name = f"healthz beside {count}" if count else "healthz alone"
-            loads.append(Load.of(server, name, times, took, spent / len(times), 0, count + 1))
+            loads.append(load_row(server, name, times, took, spent / len(times), 0, count + 1))
     return loads
 
 
@@ -108,7 +108,7 @@ def _beside(url: str, path: str, count: int, asked: int, pid: int) -> tuple[list
     return asyncio.run(ask())
 
 
-def _submissions(folder: Path, name: str, settings: dict[str, str], quick: bool) -> Load:
+def _submissions(folder: Path, name: str, settings: dict[str, str], quick: bool) -> Row:
     folder.mkdir()
     count = 50 if quick else SUBMISSIONS
     with running(folder, "serve", settings=settings) as server, Client(server.url, timeout=120) as client:
@@ -119,7 +119,7 @@ def _submissions(folder: Path, name: str, settings: dict[str, str], quick: bool)
         (times, refused, took), _ = alone(_submit, server.url, body, count)
         cpu = (server.cpu_seconds() - before) / count
         done = sum(1 for _ in client.proofs(state="succeeded")) - 1
-        return Load.of(server, f"{name}; {done} proven meanwhile", times, took, cpu, refused, CALLERS)
+        return load_row(server, f"{name}; {done} proven meanwhile", times, took, cpu, refused, CALLERS)
 
 
 def _submit(url: str, body: bytes, count: int) -> tuple[list[float], int, float]:
@@ -146,7 +146,7 @@ def _submit(url: str, body: bytes, count: int) -> tuple[list[float], int, float]
     return times, refused, time.perf_counter() - start
 
 
-def _pages(folder: Path, name: str, settings: dict[str, str], quick: bool) -> list[Load]:
+def _pages(folder: Path, name: str, settings: dict[str, str], quick: bool) -> list[Row]:
     folder.mkdir()
     count = 2000 if quick else LISTED
     with running(folder, "serve", settings=settings) as server, Client(server.url) as client:
@@ -170,11 +170,11 @@ def _pages(folder: Path, name: str, settings: dict[str, str], quick: bool) -> li
         ]
 
 
-def _read(server: Server, name: str, path: str, count: int) -> Load:
+def _read(server: Server, name: str, path: str, count: int) -> Row:
     before = server.cpu_seconds()
     (times, refused, took), _ = alone(_get, server.url + path, count)
     cpu = (server.cpu_seconds() - before) / count
-    return Load.of(server, name, times, took, cpu, refused, 1)
+    return load_row(server, name, times, took, cpu, refused, 1)
 
 
 def _get(url: str, count: int) -> tuple[list[float], int, float]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import httpx
 import numpy as np
@@ -22,6 +22,7 @@ import psutil
 
 from bench.digits import DIGITS
 from bench.measure import alone
+from bench.report import Row
 from client import Client, Model
 from client.api import succeeded
 
@@ -32,48 +33,6 @@ UNLIMITED: Final = {
     "ZENSERVE_VERIFY_PER_MINUTE": "10000000",
     "ZENSERVE_RATE_PER_MINUTE": "10000000",
 }
-
-
-@dataclass
-class Load:
-    """Requests over ``connections`` that ask again as soon as they are answered. ``per_second``, ``cpu_ms``:
-    of items, of which a request may have several.
-    """
-
-    name: str
-    processes: int
-    connections: int
-    per_second: float
-    p50_ms: float
-    p99_ms: float
-    cpu_ms: float
-    peak_mb: float
-    refused: int
-
-    @classmethod
-    def of(
-        cls,
-        server: Server,
-        name: str,
-        times: list[float],
-        took: float,
-        cpu: float,
-        refused: int,
-        connections: int,
-    ) -> Self:
-        """``times``: seconds of each request; ``took``: of all of them; ``cpu``: of the API for each."""
-        ranks = statistics.quantiles(times, n=100, method="inclusive")
-        return cls(
-            name=name,
-            processes=server.processes,
-            connections=connections,
-            per_second=len(times) / took,
-            p50_ms=1e3 * ranks[49],
-            p99_ms=1e3 * ranks[98],
-            cpu_ms=1e3 * cpu,
-            peak_mb=server.peak_mb(),
-            refused=refused,
-        )
 
 
 @dataclass
@@ -107,6 +66,25 @@ class Server:
         statuses = (Path(f"/proc/{process.pid}/status").read_text() for process in self.api)
         sizes = (line.split()[1] for status in statuses for line in status.splitlines() if name in line)
         return max(map(int, sizes)) / 1024
+
+
+def load_row(
+    server: Server, name: str, times: list[float], took: float, cpu: float, refused: int, connections: int
+) -> Row:
+    """Requests over ``connections`` that ask again as soon as they are answered; the time is the median's.
+
+    ``times``: seconds of each request; ``took``: of all of them; ``cpu``: of the API for each item, of which
+    a request may have several, as for "per_s".
+    """
+    ranks = statistics.quantiles(times, n=100, method="inclusive")
+    more = {
+        "processes": server.processes,
+        "per_s": len(times) / took,
+        "p99_ms": 1e3 * ranks[98],
+        "cpu_ms": 1e3 * cpu,
+        "refused": refused,
+    }
+    return Row(name, connections, ranks[49], peak_mb=server.peak_mb(), more=more)
 
 
 @contextmanager
@@ -155,13 +133,13 @@ def image() -> list[Any]:
 
 def load(
     server: Server, name: str, path: str, body: bytes, *, connections: int, duration: float, items: int = 1
-) -> Load:
+) -> Row:
     """What ``connections`` get that post ``body`` for ``duration`` seconds, after a moment of the same."""
     alone(_ask, server.url, path, body, connections, 1.0)
     before = server.cpu_seconds()
     (times, refused), _ = alone(_ask, server.url, path, body, connections, duration)
     cpu = (server.cpu_seconds() - before) / (items * (len(times) + refused))
-    return Load.of(server, name, times, duration / items, cpu, refused, connections)
+    return load_row(server, name, times, duration / items, cpu, refused, connections)
 
 
 def _ask(url: str, path: str, body: bytes, connections: int, duration: float) -> tuple[list[float], int]:

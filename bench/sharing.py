@@ -19,22 +19,19 @@ stage of a proof that reads them, "proof" the whole. Their peer has kept the mat
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import kernels
 from bench.compiler import convolution, some_input
 from bench.measure import Timing, alone, arguments, measure, seconds
-from bench.report import Report, Row, machine
+from bench.report import Report, Row
 from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
 from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
@@ -94,26 +91,18 @@ CASES = (
 QUICK = (Case("shallownet", "public", 5, proved=True), Case("tiny", "private", 2))
 
 
-@dataclass
-class Values:
-    """How often values repeat. ``entries``: coefficients of matrices, or weights of a kernel; ``pooled``: the
-    distinct ones of each matrix added up, ``grouped``: those of each row, the products that are left where
-    what meets equal ones is added up first. Only matrices have pools: 4 bytes for each entry and 32 for each
-    coefficient, where ``mb_single`` has 32 for each entry."""
+def values_row(name: str, entries: int, distinct: int, grouped: int, pooled: int | None = None) -> Row:
+    """How often values repeat: products that are left where what meets equal ones is added up first, a row's.
 
-    name: str
-    entries: int
-    distinct: int
-    grouped: int
-    pooled: int | None = None
-
-    @property
-    def mb_pooled(self) -> float | None:
-        return None if self.pooled is None else (4 * self.entries + 32 * self.pooled) / 1e6
-
-    @property
-    def mb_single(self) -> float | None:
-        return None if self.pooled is None else 32 * self.entries / 1e6
+    ``entries``: coefficients of matrices, or weights of a kernel; ``pooled``: the distinct ones of each
+    matrix added up. Only matrices have pools: 4 bytes for each entry and 32 for each coefficient, where
+    "mb_single" has 32 for each entry.
+    """
+    more: dict[str, object] = {"distinct": distinct}
+    if pooled is not None:
+        of_pool = (4 * entries + 32 * pooled) / 1e6
+        more |= {"pooled": pooled, "mb_pooled": of_pool, "mb_single": 32 * entries / 1e6}
+    return Row(name, entries, grouped, unit="grouped", more=more)
 
 
 class Entries(NamedTuple):
@@ -168,17 +157,17 @@ def _made(block: Block) -> Block:
     return block.make() if isinstance(block, Tile) else block
 
 
-def values_of(name: str, found: list[Csr]) -> Values:
+def values_of(name: str, found: list[Csr]) -> Row:
     distinct = {value for matrix in found for value in matrix.pool}
     grouped = 0
     for matrix in found:
         row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
         grouped += len(np.unique(row * len(matrix.pool) + matrix.coefficients))
     entries = sum(len(matrix.columns) for matrix in found)
-    return Values(name, entries, len(distinct), grouped, sum(len(matrix.pool) for matrix in found))
+    return values_row(name, entries, len(distinct), grouped, sum(len(matrix.pool) for matrix in found))
 
 
-def pool_rows(case: Case, repetitions: int) -> tuple[list[Row], Values]:
+def pool_rows(case: Case, repetitions: int) -> tuple[list[Row], Row]:
     """The pool against a coefficient for each entry."""
     circuit = case.compile()
     z = circuit.witness(some_input(circuit.qgraph))
@@ -208,11 +197,11 @@ def pool_rows(case: Case, repetitions: int) -> tuple[list[Row], Values]:
     rows = []
     for what, ours, peer in (("apply", apply, apply_single), ("make", make, make_single)):
         timing = measure(ours, peer, repetitions=repetitions)
-        rows.append(_row(f"{case.name}_{what}", values.entries, timing, "a coefficient for each entry"))
+        rows.append(_row(f"{case.name}_{what}", values.size, timing, "a coefficient for each entry"))
     return rows, values
 
 
-def sums_rows(network: str, repetitions: int) -> tuple[list[Row], list[Values]]:
+def sums_rows(network: str, repetitions: int) -> tuple[list[Row], list[Row]]:
     """Each convolution of a network."""
     qgraph = NETWORKS[network]()
     rows, values = [], []
@@ -231,7 +220,7 @@ def sums_rows(network: str, repetitions: int) -> tuple[list[Row], list[Values]]:
 
 def _sums_row(
     name: str, kernel: Kernel, q: IntArray, weight: IntArray, bias: IntArray, repetitions: int
-) -> tuple[Row, Values]:
+) -> tuple[Row, Row]:
     groups = [Group.of(row) for row in weight]
     assert np.array_equal(kernel.convolve(q, weight, bias), by_equal_weights(kernel, q, groups, bias))
     timing = measure(
@@ -243,7 +232,7 @@ def _sums_row(
     distinct = len(np.unique(weight))
     size = kernel.outputs * kernel.sliding.pairs
     row = _row(f"{name}_sums", size, timing, "inputs of equal weights added up first")
-    return row, Values(name, weight.size, distinct, grouped)
+    return row, values_row(name, weight.size, distinct, grouped)
 
 
 class Group(NamedTuple):
@@ -363,35 +352,21 @@ def prover_of(circuit: Inference, q: IntArray) -> Prove:
     return lambda statement: groth16.prove(key, statement, witness, answer=answer, threads=THREADS)
 
 
-def _row(name: str, size: int, timing: Timing, peer: str | None, threads: int = 1) -> Row:
-    return Row(name, size, threads, None, timing.median, timing.spread, peer=peer, ratio=timing.ratio)
-
-
-def show(title: str, values: list[Values]) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("name")
-    for heading in ("entries", "distinct", "grouped", "pooled", "MB pooled", "MB single"):
-        table.add_column(heading, justify="right")
-    for row in values:
-        sizes = [row.entries, row.distinct, row.grouped, row.pooled]
-        memory = [row.mb_pooled, row.mb_single]
-        counts = ("" if size is None else str(size) for size in sizes)
-        table.add_row(row.name, *counts, *("" if mb is None else f"{mb:.4g}" for mb in memory))
-    Console(width=110).print(table)
+def _row(name: str, size: int | None, timing: Timing, peer: str | None, threads: int = 1) -> Row:
+    return Row.of(name, size, timing, threads=threads, peer=peer)
 
 
 def main() -> None:
     options = arguments(__doc__)
     cases, repetitions = (QUICK, 1) if options.quick else (CASES, 3)
-    print(f"{machine()}; median of {repetitions}, spread = (max - min) / median")
-    report, values = Report(), []
+    report, values = Report("sharing", f"median of {repetitions}"), []
 
     rows = []
     for case in cases:
         (timed, value), _ = alone(pool_rows, case, repetitions)
         rows += timed
         values.append(value)
-    show("Coefficients", values)
+    report.show("Coefficients; size = entries", values)
     report.show("A z, B z, C z from a pool; size = entries", rows)
 
     # Read where a process loads numpy: those of ``alone``.
@@ -402,7 +377,7 @@ def main() -> None:
         rows += timed
         weights += found
     del os.environ["OPENBLAS_NUM_THREADS"]
-    show("Weights of convolutions", weights)
+    report.show("Weights of convolutions; size = entries", weights)
     report.show("Sums of convolutions; size = multiplications", rows)
 
     shared, built = [], []
@@ -412,9 +387,7 @@ def main() -> None:
         built += building
     report.show(f"{IMAGES} images, extrapolated; size = constraints", shared)
     report.show("Matrices made in each proof; size = constraints, of what is kept: bytes", built)
-    if options.json is not None:
-        found_rows = [asdict(row) for row in [*report.rows, *values, *weights]]
-        options.json.write_text(json.dumps(found_rows, indent=1) + "\n")
+    report.write(options.json)
 
 
 if __name__ == "__main__":

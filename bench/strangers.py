@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
-from rich.console import Console
-from rich.table import Table
 
+from bench.report import Row
 from bench.serving import Server, running
 from kernels import fr, g1
 from prover.groth16 import VerifyingKey
@@ -41,20 +40,11 @@ class Attack:
     headers: dict[str, str] = field(default_factory=lambda: dict(_JSON))
 
 
-@dataclass
-class Cost:
-    """``mb``: the most memory while the request was served, above that of the process before all of them."""
+def costs(server: Server, document: Json, key: Json) -> list[Row]:
+    """What each attack costs this server, which nobody else asks anything, in order: processor seconds.
 
-    name: str
-    path: str
-    kb: float
-    status: int
-    cpu_s: float
-    mb: float
-
-
-def costs(server: Server, document: Json, key: Json) -> list[Cost]:
-    """What each attack costs this server, which nobody else asks anything, in order."""
+    "mb": the most memory while a request was served, above that of the process before all of them.
+    """
     with httpx.Client(base_url=server.url, timeout=None) as http:  # noqa: S113  on however slow a machine
         for path in ("/healthz", "/openapi.json", "/docs"):
             http.get(path)
@@ -63,20 +53,19 @@ def costs(server: Server, document: Json, key: Json) -> list[Cost]:
         return [_cost(server, http, attack, idle) for attack in attacks(document, key)]
 
 
-def _cost(server: Server, http: httpx.Client, attack: Attack, idle: float) -> Cost:
+def _cost(server: Server, http: httpx.Client, attack: Attack, idle: float) -> Row:
     server.forget_peak()
     before = server.cpu_seconds()
     method, content = ("GET", None) if attack.body is None else ("POST", attack.body)
     answer = http.request(method, attack.path, content=content, headers=attack.headers)
     http.get("/healthz")  # what goes on after the answer counts, too
-    return Cost(
-        name=attack.name,
-        path=attack.path.partition("?")[0][:40],
-        kb=len(attack.body or b"") / 1024,
-        status=answer.status_code,
-        cpu_s=server.cpu_seconds() - before,
-        mb=server.peak_mb() - idle,
-    )
+    more = {
+        "path": attack.path.partition("?")[0][:40],
+        "kb": len(attack.body or b"") / 1024,
+        "status": answer.status_code,
+        "mb": server.peak_mb() - idle,
+    }
+    return Row(attack.name, None, server.cpu_seconds() - before, more=more)
 
 
 def attacks(document: Json, key: Json) -> Iterator[Attack]:
@@ -197,18 +186,7 @@ def widened(document: Json, key: Json, inputs: int) -> tuple[Json, Json]:
     return key_file.model_dump(mode="json"), forged.model_dump(mode="json")
 
 
-def strangers(folder: Path, document: Json, key: Json) -> list[Cost]:
+def strangers(folder: Path, document: Json, key: Json) -> list[Row]:
     """``folder``: that of a service which made the proof."""
     with running(folder, "api", settings=ASKS_FOR_KEYS) as server:
         return costs(server, document, key)
-
-
-def show(console: Console, title: str, rows: list[Cost]) -> None:
-    table = Table(title=title, title_justify="left")
-    for heading in ("name", "path", "KB sent", "status", "CPU s", "MB"):
-        table.add_column(heading, justify="left" if heading in ("name", "path") else "right")
-    for row in rows:
-        table.add_row(
-            row.name, row.path, f"{row.kb:.0f}", str(row.status), f"{row.cpu_s:.2f}", f"{row.mb:.0f}"
-        )
-    console.print(table)

@@ -139,9 +139,9 @@ def _said(circuit: Circuit) -> tuple[str, str]:
 def _measured() -> list[tuple[str, float]]:
     """Circuits and ratios of the latest run of ``bench.compiler``; none outside a checkout."""
     files = sorted(_RESULTS.glob("compiler-*.json"))
-    rows = json.loads(files[-1].read_text()) if files else []
+    rows = json.loads(files[-1].read_text())["rows"] if files else []
     return [
         (row["name"].removeprefix("circuit_"), row["ratio"])
         for row in rows
-        if row["peer"] == _PEER and row["ratio"] is not None
+        if row.get("peer") == _PEER and "ratio" in row
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 
 import kernels
 from bench.compiler import some_input
+from bench.report import read
 from bench.sharing import QUICK, Entries, Group, Single, by_equal_weights, matrices
 from circuits.lowering.sliding import Kernel
 from kernels import fr
@@ -52,16 +52,16 @@ def test_every_row_of_the_sharing_benchmark(tmp_path: Path) -> None:
     output = tmp_path / "rows.json"
     command = [sys.executable, "-m", "bench.sharing", "--quick", "--json", str(output)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    rows = json.loads(output.read_text())
-    timed = {row["name"]: row for row in rows if "median_s" in row}
-    counted = {row["name"]: row for row in rows if "entries" in row}
+    _, rows = read(output)
+    timed = {row.name: row for row in rows if row.unit == "s"}
+    counted = {row.name: row for row in rows if row.unit == "grouped"}
     names = ("apply", "make", "images", "build", "evaluate", "kept")
     expected = {f"{case.name}_{what}" for case in QUICK for what in names}
     expected |= {f"{QUICK[0].name}_{what}" for what in ("proved", "proof")} | {"tiny_conv1_sums"}
     assert timed.keys() == expected
-    assert all(row["median_s"] > 0 for row in timed.values())
-    assert all((row["peer"] is None) == name.endswith(("build", "kept")) for name, row in timed.items())
+    assert all(row.median > 0 for row in timed.values())
+    assert all((row.peer is None) == name.endswith(("build", "kept")) for name, row in timed.items())
     assert counted.keys() == {*(case.name for case in QUICK), "tiny_conv1"}
-    assert all(row["distinct"] <= row["grouped"] <= row["entries"] for row in counted.values())
+    assert all(row.more["distinct"] <= row.median <= (row.size or 0) for row in counted.values())
     # Compiling once for all is less work than for each, whatever else the machine does.
-    assert all(row["ratio"] > 1 for name, row in timed.items() if name.endswith(("images", "proved")))
+    assert all((row.ratio or 0) > 1 for name, row in timed.items() if name.endswith(("images", "proved")))

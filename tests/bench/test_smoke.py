@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import kernels
 from bench.cpu import peer_msm
 from bench.measure import usable_cores
 from bench.peers import started
+from bench.report import read
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,8 +23,8 @@ def test_every_row_of_the_cpu_benchmark(tmp_path: Path) -> None:
     stand_in.chmod(0o700)
     command = [sys.executable, "-m", "bench.cpu", "--quick", "--json", str(output)]
     subprocess.run([*command, "--peer", f"stand_in={stand_in}"], cwd=ROOT, check=True, capture_output=True)
-    rows = json.loads(output.read_text())
-    assert {row["name"] for row in rows} >= {
+    _, rows = read(output)
+    assert {row.name for row in rows} >= {
         "fp_product_portable",
         "fr_product_portable",
         "ntt",
@@ -36,18 +36,18 @@ def test_every_row_of_the_cpu_benchmark(tmp_path: Path) -> None:
         "digits_private_weights_prove",
         "digits_public_weights_verify",
     }
-    assert "stand_in_ntt" not in {row["name"] for row in rows}
+    assert "stand_in_ntt" not in {row.name for row in rows}
     for row in rows:
-        assert row["median_s"] > 0
-        assert 1 <= row["threads"] <= usable_cores()
-        assert (row["peer"] is None) == (row["ratio"] is None)
-        assert row["name"].startswith(row["peer"] or "")
-        assert (row["peak_mb"] is not None) == row["name"].startswith(("digits", "groth16"))
-    proofs = [row for row in rows if row["name"] == "groth16_prove"]
-    assert {row["scalars"] for row in proofs} == {"network", "dense"}
+        assert row.median > 0
+        assert 1 <= (row.threads or 0) <= usable_cores()
+        assert (row.peer is None) == (row.ratio is None)
+        assert row.name.startswith(row.peer or "")
+        assert (row.peak_mb is not None) == row.name.startswith(("digits", "groth16"))
+    proofs = [row for row in rows if row.name == "groth16_prove"]
+    assert {row.more["scalars"] for row in proofs} == {"network", "dense"}
     for row in proofs:
-        assert sum(row["stages"].values()) == pytest.approx(1)
-        assert {"constraints", "quotient", "msm_b_g2"} <= row["stages"].keys()
+        assert sum(row.more["stages"].values()) == pytest.approx(1)
+        assert {"constraints", "quotient", "msm_b_g2"} <= row.more["stages"].keys()
 
 
 @pytest.mark.parametrize(("group", "threads", "answer"), [("g1", 1, "error no"), ("g2", 2, "")])
@@ -77,12 +77,12 @@ def test_every_row_of_the_segments_benchmark(tmp_path: Path) -> None:
     output = tmp_path / "rows.json"
     command = [sys.executable, "-m", "bench.segments", "--quick", "--json", str(output)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    rows = json.loads(output.read_text())
+    _, rows = read(output)
     proving, verifying = rows[:4], rows[4:]
-    assert [row["name"] for row in proving] == ["convolution_setup", "convolution_prove"] * 2
+    assert [row.name for row in proving] == ["convolution_setup", "convolution_prove"] * 2
     names = ["verify_plain", "verify_linked", "verify_linked_batch"]
-    assert [(row["name"], row["scalars"]) for row in verifying] == [
+    assert [(row.name, row.more["scalars"]) for row in verifying] == [
         (name, scalars) for scalars in ("bytes", "random") for name in names
     ]
-    assert {row["peer"] for row in verifying} == {"py_arkworks_bls12381"}
-    assert all(row["median_s"] > 0 for row in rows)
+    assert {row.peer for row in verifying} == {"py_arkworks_bls12381"}
+    assert all(row.median > 0 for row in rows)
