@@ -154,7 +154,7 @@ def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]
     def complete() -> None:
         z = circuit.witness(q)
         z[drawn] = challenges
-        circuit.program.answer(z, challenges)
+        circuit.program.post_challenge(z, challenges)
 
     execute = measure(lambda: circuit.execute(q), repetitions=repetitions)
     return execute, measure(complete, repetitions=repetitions)

@@ -71,7 +71,9 @@ def _made(circuit: Circuit, basis: CommitmentKey | None, report: Progress) -> Pr
 def _proven(circuit: Inference, key: ProvingKey, report: Progress) -> None:
     report("witness", 0.0)
     witness = circuit.witness(np.zeros(circuit.qgraph.input_shape, dtype=np.int64))
-    groth16.prove(key, circuit.statement, witness, answer=circuit.program.answer, progress=report)
+    groth16.prove(
+        key, circuit.statement, witness, post_challenge=circuit.program.post_challenge, progress=report
+    )
 
 
 def _taken(work: Callable[[Progress], T]) -> tuple[T, dict[str, float]]:

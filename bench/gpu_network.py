@@ -49,7 +49,7 @@ def measure_network(bench: Roofline, net: str) -> Iterator[Row]:
             circuit.statement,
             z,
             openings=[opening],
-            answer=partial(circuit.program.answer, threads=threads),
+            post_challenge=partial(circuit.program.post_challenge, threads=threads),
             threads=threads,
             progress=stages,
         )

@@ -197,7 +197,7 @@ class Worker:
             circuit.statement,
             self.case.witness(),
             openings=self.openings,
-            answer=partial(circuit.program.answer, threads=THREADS),
+            post_challenge=partial(circuit.program.post_challenge, threads=THREADS),
             threads=THREADS,
         ).to_bytes()
 

@@ -46,7 +46,7 @@ def linked_statement() -> ConstraintSystem:
     return ConstraintSystem(INPUTS, 1, (product,), 1, (Segment("root", 1, linked=True),))
 
 
-def answer(z: FrArray, challenges: FrArray) -> None:
+def complete(z: FrArray, challenges: FrArray) -> None:
     z[WEIGHTED] = fr.mul(z[ROOT], challenges[0])
 
 
@@ -59,7 +59,7 @@ def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
     witness = fr.from_ints([1, *public, 0, 7, 0, 0])
     opening = basis.commit(witness[ROOT : ROOT + 1])
     made = (
-        groth16.prove(key, statement, witness, openings=[opening], answer=answer).to_bytes()
+        groth16.prove(key, statement, witness, openings=[opening], post_challenge=complete).to_bytes()
         for _ in range(proofs)
     )
     return key.verifying_key, [Claim(public, proof, [opening.commitment]) for proof in made]
@@ -110,7 +110,11 @@ def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tu
     def prove() -> groth16.Proof:
         witness = program.witness(tensors)
         return groth16.prove(
-            key, statement, witness, answer=partial(program.answer, threads=threads), threads=threads
+            key,
+            statement,
+            witness,
+            post_challenge=partial(program.post_challenge, threads=threads),
+            threads=threads,
         )
 
     setup = measure(lambda: groth16.setup(statement, threads=threads), repetitions=min(repetitions, 2))

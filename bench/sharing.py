@@ -338,7 +338,7 @@ def complete(circuit: Inference, q: IntArray) -> FrArray:
     z, statement = circuit.witness(q), circuit.statement
     challenges = fr.from_ints(range(12345, 12345 + statement.challenges))
     z[1 + statement.public : statement.instance] = challenges
-    circuit.program.answer(z, challenges)
+    circuit.program.post_challenge(z, challenges)
     return z
 
 
@@ -348,8 +348,10 @@ Prove = Callable[[ConstraintSystem], object]
 def prover_of(circuit: Inference, q: IntArray) -> Prove:
     """Proves for a key made here, by the circuit's statement or one that has the same digest."""
     key = groth16.setup(circuit.statement, threads=THREADS)
-    witness, answer = circuit.witness(q), circuit.program.answer
-    return lambda statement: groth16.prove(key, statement, witness, answer=answer, threads=THREADS)
+    witness, post_challenge = circuit.witness(q), circuit.program.post_challenge
+    return lambda statement: groth16.prove(
+        key, statement, witness, post_challenge=post_challenge, threads=THREADS
+    )
 
 
 def _row(name: str, size: int | None, timing: Timing, peer: str | None, threads: int = 1) -> Row:

@@ -84,7 +84,7 @@ class Scheme(Generic[CircuitKind]):
             self.circuit.statement,
             witness,
             openings=[openings[name] for name in self.circuit.commitments],
-            answer=partial(self.circuit.program.answer, threads=THREADS),
+            post_challenge=partial(self.circuit.program.post_challenge, threads=THREADS),
             threads=THREADS,
         ).to_bytes()
 

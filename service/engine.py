@@ -203,7 +203,7 @@ def prove(
         circuit.statement,
         witness(),
         openings=[openings[name] for name in circuit.commitments],
-        answer=partial(circuit.program.answer, threads=threads),
+        post_challenge=partial(circuit.program.post_challenge, threads=threads),
         threads=threads,
         progress=progress,
     )

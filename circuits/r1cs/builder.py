@@ -15,7 +15,7 @@ import numpy as np
 
 from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.program import Program
-from circuits.r1cs.steps import Step
+from circuits.r1cs.steps import Step, Steps
 from circuits.r1cs.tiles import Made, Products, Tile
 from prover.constraint_system import Block, ConstraintSystem, ProductBlock, Segment, SparseBlock
 from relations.integers import IntArray
@@ -41,8 +41,8 @@ class Builder:
         self.layout: dict[str, IntArray] = {}
         self.degree = 0
         self._blocks: list[_Block] = []
-        self._fills: list[Step] = []
-        self._derivations: list[Step] = []
+        self._integer: list[Step] = []
+        self._field: list[Step] = []
         self._post_challenge: list[Step] = []
         self._deferred: list[Callable[[], None]] = []
         self._fixed: list[tuple[str, IntArray]] = []
@@ -88,12 +88,12 @@ class Builder:
 
     def fill(self, step: Step) -> None:
         """``step`` runs after all earlier ones, in int64, before the challenges are drawn."""
-        self._fills.append(step)
+        self._integer.append(step)
 
     def derive(self, step: Step) -> None:
         """``step`` runs after all ``fill`` steps, on field elements, before the challenges are drawn: for
         wires that do not fit into 64 bits."""
-        self._derivations.append(step)
+        self._field.append(step)
 
     def post_challenge(self, step: Step) -> None:
         """``step`` runs after all earlier ones, on field elements, when the challenges are known."""
@@ -167,8 +167,8 @@ class Builder:
             layout={name: order[wires] for name, wires in self.layout.items()},
         )
         self._check_fixed(statement, order)
-        steps = tuple(self._fills), tuple(self._derivations), tuple(self._post_challenge)
-        return Program(statement, order, *steps, self.degree)
+        steps = Steps(tuple(self._integer), tuple(self._field), tuple(self._post_challenge))
+        return Program(statement, order, steps, self.degree)
 
     def _check_fixed(self, statement: ConstraintSystem, order: IntArray) -> None:
         for name, wires in self._fixed:

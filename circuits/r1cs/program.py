@@ -16,7 +16,7 @@ from base.parallel import in_chunks
 from base.randomness import Secrets, random_elements
 from circuits.r1cs import execution
 from circuits.r1cs.linear import ONE
-from circuits.r1cs.steps import Step
+from circuits.r1cs.steps import Steps
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
@@ -36,9 +36,7 @@ class Program:
 
     statement: ConstraintSystem
     order: IntArray
-    fills: tuple[Step, ...]
-    derivations: tuple[Step, ...]
-    post_challenge_steps: tuple[Step, ...]
+    steps: Steps
     degree: int
 
     def __post_init__(self) -> None:
@@ -61,7 +59,7 @@ class Program:
             assignment[self.statement.layout[name]] = value
         with Secrets() as secret:
             z = secret(assignment[self.order])
-            execution.fill(self.fills, z)
+            execution.fill(self.steps.integer, z)
             assignment[self.order] = z
         return assignment
 
@@ -74,24 +72,24 @@ class Program:
 
     def derive(self, z: FrArray) -> None:
         """Fill in, in place, the variables of ``z`` that do not fit into 64 bits."""
-        if not self.derivations:
+        if not self.steps.field:
             return
         with Secrets() as secret:
             wires = secret(z[self.order])
-            execution.solve(self.derivations, wires)
+            execution.solve(self.steps.field, wires)
             z[self.order] = wires
 
-    def answer(self, z: FrArray, challenges: FrArray, threads: int = 1) -> None:
+    def post_challenge(self, z: FrArray, challenges: FrArray, threads: int = 1) -> None:
         """Fill in, in place, the variables of ``z`` that depend on its challenges: what ``prove`` asks for.
 
         ``challenges`` are already among the variables of ``z``.
         """
-        if not self.post_challenge_steps:
+        if not self.steps.post_challenge:
             return
         with Secrets() as secret:
             wires = secret(np.empty((len(self.order), *z.shape[1:]), dtype=z.dtype))
             _gather(z, self.order, wires, threads)
-            execution.solve(self.post_challenge_steps, wires, threads)
+            execution.solve(self.steps.post_challenge, wires, threads)
             _gather(wires, self._private_wires, z[self.statement.first_private :], threads)
 
     def check(self, z: FrArray, threads: int = 1) -> None:
@@ -102,7 +100,7 @@ class Program:
         """
         statement = self.statement
         z[1 + statement.public : statement.instance] = drawn = random_elements(statement.challenges)
-        self.answer(z, drawn, threads)
+        self.post_challenge(z, drawn, threads)
         statement.check(z, threads)
 
     @cached_property

@@ -12,7 +12,7 @@ does so on the processor. Values of a ``Constant`` may be secret: no step shows 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,14 @@ class Step:
     """``name``: of the group of wires that it writes, ``layer/part``."""
 
     name: str
+
+
+class Steps(NamedTuple):
+    """Those of a witness, by phase."""
+
+    integer: tuple[Step, ...]
+    field: tuple[Step, ...]
+    post_challenge: tuple[Step, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ class Filter:
             self.program.statement,
             self.program.witness(values),
             openings=[opening],
-            answer=self.program.answer,
+            post_challenge=self.program.post_challenge,
         )
         # A public input is an element of Fr: a negative output v is written as r + v.
         public = [value % fr.modulus for value in output.ravel().tolist()]

@@ -5,8 +5,8 @@
     proof = prove(proving_key, system, witness)
     verdict = verify(proving_key.verifying_key, public_inputs, proof)
 
-With segments, ``setup`` takes a ``CommitmentKey`` where they are linked, ``prove`` the openings and an
-``answer`` to the challenges, ``verify`` the commitments.
+With segments, ``setup`` takes a ``CommitmentKey`` where they are linked, ``prove`` the openings and
+what makes the post-challenge witness, ``verify`` the commitments.
 
 The rooms: ``qap`` (the polynomials of a constraint system), ``commitment``, ``trusted_setup``, ``proving``,
 ``native`` (verification with the kernels), ``proving_key``; ``point_arrays`` (untrusted points); ``sessions``
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from base.progress import Progress
     from prover.groth16.commitment import CommitmentKey, Opening
     from prover.groth16.native import verify, verify_batch
-    from prover.groth16.proving import Answer, prove
+    from prover.groth16.proving import PostChallenge, prove
     from prover.groth16.proving_key import ProvingKey
     from prover.groth16.trusted_setup import setup
     from verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
@@ -41,7 +41,7 @@ _HOMES = {
     "base.progress": ("Progress",),
     "prover.groth16.commitment": ("CommitmentKey", "Opening"),
     "prover.groth16.native": ("verify", "verify_batch"),
-    "prover.groth16.proving": ("Answer", "prove"),
+    "prover.groth16.proving": ("PostChallenge", "prove"),
     "prover.groth16.proving_key": ("ProvingKey",),
     "prover.groth16.trusted_setup": ("setup",),
     "verifier.groth16.opening": ("Revealed", "check_opening", "check_sum", "sum_blindings"),
@@ -63,10 +63,10 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "REASONS",
-    "Answer",
     "Claim",
     "CommitmentKey",
     "Opening",
+    "PostChallenge",
     "Progress",
     "Proof",
     "ProvingKey",

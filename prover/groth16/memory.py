@@ -48,9 +48,9 @@ def proving_stages(size: Size, threads: int) -> Iterator[Stage]:
     """The stages of a proof, beside the transforms' twiddles and, with segments, a copy of the witness."""
     n, v = size.rows, size.variables
     if size.segments:
-        answer = _SCALAR * (v + size.committed)  # the circuit's wires, and a copy of what is fixed
+        completing = _SCALAR * (v + size.committed)  # the circuit's wires, and a copy of what is fixed
         links = _SCALAR * size.linked + multiplication(g1, size.linked, threads)
-        working = max(answer, links, multiplication(g1, size.committed, threads))
+        working = max(completing, links, multiplication(g1, size.committed, threads))
         yield Stage(working, _G1 * (2 * size.committed + size.linked))
     # A z, B z and C z; the quotient takes their place.
     yield Stage(3 * _SCALAR * n + kernels.scratch_bytes(n.bit_length() - 1, threads))

@@ -24,9 +24,10 @@ from verifier.groth16 import transcript
 from verifier.groth16.proof import Proof
 from zenerrors import StatementError
 
-Answer = Callable[[FrArray, FrArray], None]
-"""``answer(z, challenges)`` completes the witness z, uint64[variables, 4], in place, once the challenges,
-uint64[challenges, 4], are known: it writes private variables that depend on them, and no others."""
+PostChallenge = Callable[[FrArray, FrArray], None]
+"""The post-challenge witness: ``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place,
+once the challenges, uint64[challenges, 4], are known. It writes private variables that depend on them, and no
+others."""
 
 
 def prove(
@@ -35,15 +36,15 @@ def prove(
     witness: FrArray,
     *,
     openings: Sequence[Opening] = (),
-    answer: Answer | None = None,
+    post_challenge: PostChallenge | None = None,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Proof:
     """A proof that ``witness`` (uint64[variables, 4], Montgomery, z[0] = 1) satisfies ``statement``.
 
     The witness holds public inputs, segments, and the private variables that do not depend on challenges;
-    ``answer`` computes the others. Challenges and blinding variables are set here, whatever stands in their
-    places. ``openings``: for each linked segment, in order, a commitment to its values.
+    ``post_challenge`` computes the others. Challenges and blinding variables are set here, whatever stands in
+    their places. ``openings``: for each linked segment, in order, a commitment to its values.
 
     Every call draws fresh blinding factors: two proofs of one witness share no group element.
     Stages: "load key" where a GPU has not got it yet, "commit" where there are segments, then "constraints",
@@ -55,9 +56,9 @@ def prove(
 
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are
-    missing or open to other values, ``statement.answer`` where ``answer`` changes more than it may,
+    missing or open to other values, ``statement.post_challenge`` where that changes more than it may,
     ``statement.unsatisfied`` (the message names the first row that fails); ``ResourceError`` as
-    ``sessions.begin`` raises it; and what ``answer`` and ``progress`` raise.
+    ``sessions.begin`` raises it; and what ``post_challenge`` and ``progress`` raise.
     """
     report = progress or silent
     if proving_key.statement_digest != statement.digest:
@@ -73,7 +74,9 @@ def prove(
         with sessions.begin(proving_key, statement, witness, threads, report) as session:
             commit = _NOTHING
             if statement.segments:
-                commit = _commit(session, proving_key, statement, witness, openings, answer, threads, report)
+                commit = _commit(
+                    session, proving_key, statement, witness, openings, post_challenge, threads, report
+                )
             if not np.array_equal(witness[0], qap.element(1)):
                 raise StatementError(
                     "statement.witness_constant",
@@ -98,7 +101,7 @@ def _commit(
     statement: ConstraintSystem,
     z: FrArray,
     openings: Sequence[Opening],
-    answer: Answer | None,
+    post_challenge: PostChallenge | None,
     threads: int,
     report: Progress,
 ) -> Committed:
@@ -120,17 +123,18 @@ def _commit(
         key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, statement.challenges
     )
     z[public.stop : statement.instance] = challenges = fr.from_ints(drawn)
-    if answer is not None:
+    if post_challenge is not None:
         fixed = z[: statement.first_private]
         with Secrets() as secret:
             before = secret(copied(fixed, threads))
-            answer(z, challenges)
+            post_challenge(z, challenges)
             unchanged = equal(before, fixed, threads)
         if not unchanged:
             raise StatementError(
-                "statement.answer",
-                "answer changed what was fixed before the challenges: it may write private variables only",
-                field="answer",
+                "statement.post_challenge",
+                "post_challenge changed what was fixed before the challenges: it may write private variables"
+                " only",
+                field="post_challenge",
             )
     report("commit", 1.0)
     return tuple(segments), tuple(knowledge), tuple(links)

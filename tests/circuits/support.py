@@ -75,7 +75,7 @@ def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> IntA
     z[0] = 1
     z[circuit.layout["input"]] = q.ravel()
     wires, values = np.array(list(overrides)), np.array(list(overrides.values()))
-    for step in circuit.program.fills:
+    for step in circuit.program.steps.integer:
         z[wires] = values
         taken = z[order]
         execution.fill([step], taken)
@@ -90,7 +90,7 @@ def fill(builder: Builder, wires: IntArray, values: Sequence[int] | IntArray) ->
     z = np.zeros(len(program.order), dtype=np.int64)
     z[0] = 1
     z[wires] = values
-    execution.fill(program.fills, z)
+    execution.fill(program.steps.integer, z)
     assignment = np.zeros(program.statement.variables, dtype=np.int64)
     assignment[program.order] = z
     return assignment
@@ -167,7 +167,7 @@ def answered(program: Program, z: Assignment, seed: int = 0) -> FrArray:
     assignment = elements(z).copy()
     program.derive(assignment)
     assignment[1 + statement.public : statement.instance] = drawn
-    program.answer(assignment, drawn)
+    program.post_challenge(assignment, drawn)
     return assignment
 
 

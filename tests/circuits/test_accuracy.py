@@ -136,7 +136,7 @@ def circuit() -> Accuracy:
 def forged(circuit: Accuracy, samples: IntArray, labels: IntArray, lies: dict[int, int]) -> list[int]:
     """What a prover computes who insists on some wires and follows from them."""
     order, z = circuit.program.order, assigned(circuit, samples, labels)
-    for step in circuit.program.fills:
+    for step in circuit.program.steps.integer:
         z[list(lies)] = list(lies.values())
         taken = z[order]
         execution.fill([step], taken)
@@ -318,7 +318,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
             circuit.statement,
             witness,
             openings=[openings[name] for name in names],
-            answer=circuit.program.answer,
+            post_challenge=circuit.program.post_challenge,
         )
         commitments = [openings[name].commitment for name in names]
         assert groth16.verify(key.verifying_key, public, proof, commitments).valid
@@ -335,7 +335,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
                     circuit.statement,
                     witness,
                     openings=[(other if each == name else openings)[each] for each in names],
-                    answer=circuit.program.answer,
+                    post_challenge=circuit.program.post_challenge,
                 )
 
 

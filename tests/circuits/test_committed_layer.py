@@ -69,7 +69,9 @@ def test_it_is_proven_for_the_committed_weights_and_no_others() -> None:
     mine = BASIS.commit(kernels.fr.from_int64(WEIGHT.ravel()))
     other = BASIS.commit(kernels.fr.from_int64(np.roll(WEIGHT, 1).ravel()))
     witness = program.witness(values(program))
-    proof = groth16.prove(key, statement, witness, openings=[mine], answer=program.answer).to_bytes()
+    proof = groth16.prove(
+        key, statement, witness, openings=[mine], post_challenge=program.post_challenge
+    ).to_bytes()
     public = [*INPUT.ravel().tolist(), *np.maximum(WEIGHT @ INPUT, 0).ravel().tolist()]
     assert groth16.verify(key.verifying_key, public, proof, [mine.commitment]).valid
     assert not groth16.verify(key.verifying_key, public, proof, [other.commitment]).valid

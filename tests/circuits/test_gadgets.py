@@ -378,7 +378,7 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None
     for logits in itertools.product(range(bounds[0], bounds[1] + 1), repeat=count):
         honest = np.zeros(program.statement.variables, dtype=np.int64)
         honest[0], honest[values] = 1, logits
-        execution.fill(program.fills, honest)
+        execution.fill(program.steps.integer, honest)
         order = np.argsort(-np.array(logits), kind="stable")
         assert honest[labels].tolist() == order[:2].tolist()
         assert first_violation(program.statement, honest) is None

@@ -238,11 +238,11 @@ def test_a_proof_of_lookups_verifies() -> None:
     statement = program.statement
     key = groth16.setup(statement)
     witness = program.witness({"v0": TRIPLES[[0, 3, 0]].T})
-    proof = groth16.prove(key, statement, witness, answer=program.answer)
+    proof = groth16.prove(key, statement, witness, post_challenge=program.post_challenge)
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
     witness[statement.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
     with pytest.raises(StatementError, match=r"table/sum\[0\]") as caught:
-        groth16.prove(key, statement, witness, answer=program.answer)
+        groth16.prove(key, statement, witness, post_challenge=program.post_challenge)
     assert caught.value.code == "statement.unsatisfied"
 
 

@@ -324,11 +324,11 @@ def test_a_proof_of_products_verifies() -> None:
     program = convolved(shape)
     key = groth16.setup(program.statement)
     witness = program.witness({"x": x, "w": w, "y": shape.apply(x, w)})
-    proof = groth16.prove(key, program.statement, witness, answer=program.answer)
+    proof = groth16.prove(key, program.statement, witness, post_challenge=program.post_challenge)
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
     wrong = program.witness({"x": x, "w": w, "y": shape.apply(x, w) + 1})
     with pytest.raises(StatementError, match="conv/check") as caught:
-        groth16.prove(key, program.statement, wrong, answer=program.answer)
+        groth16.prove(key, program.statement, wrong, post_challenge=program.post_challenge)
     assert caught.value.code == "statement.unsatisfied"
 
 

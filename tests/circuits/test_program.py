@@ -60,14 +60,14 @@ def test_a_witness_is_held_against_every_row_without_a_proof() -> None:
             program.check(z)
 
 
-def test_answers_leave_blinding_and_challenges_alone() -> None:
+def test_post_challenge_steps_leave_blinding_and_challenges_alone() -> None:
     _, program = mixed()
     witness = program.witness({"x": [5, 7]})
     marks = kernels.fr.from_ints([11, 12, 13])
     witness[[3, 6, 8]] = marks
     for threads in (1, 3):
         witness[9:] = 0
-        program.answer(witness, witness[3:4], threads)
+        program.post_challenge(witness, witness[3:4], threads)
         assert np.array_equal(witness[[3, 6, 8]], marks)
         assert kernels.fr.to_ints(witness[9:]) == [55, 77]
 

@@ -205,5 +205,7 @@ def test_a_proof_of_ranges_verifies() -> None:
     program = ranged([(8, -128)], [40])
     key = groth16.setup(program.statement)
     values = np.random.default_rng(1).integers(-128, 128, 40)
-    proof = groth16.prove(key, program.statement, program.witness({"v0": values}), answer=program.answer)
+    proof = groth16.prove(
+        key, program.statement, program.witness({"v0": values}), post_challenge=program.post_challenge
+    )
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid

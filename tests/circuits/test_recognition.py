@@ -118,7 +118,9 @@ def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
     )
     key = groth16.setup(circuit.statement, basis=basis)
     witness = circuit.witness(q, reference, 40, statement=9)
-    proof = groth16.prove(key, circuit.statement, witness, openings=held, answer=circuit.program.answer)
+    proof = groth16.prove(
+        key, circuit.statement, witness, openings=held, post_challenge=circuit.program.post_challenge
+    )
     verify = groth16.verify
     assert verify(key.verifying_key, public, proof, [opening.commitment for opening in held]).valid
     assert not verify(key.verifying_key, public, proof, [opening.commitment for opening in other]).valid

@@ -144,7 +144,7 @@ def answered(circuit: Circuit, z: FrArray) -> FrArray:
     drawn = [hashlib.sha512(b"challenge %d" % index).digest() for index in range(statement.challenges)]
     challenges = fr.from_ints([int.from_bytes(each, "big") for each in drawn])
     z[1 + statement.public : statement.instance] = challenges
-    circuit.program.answer(z, challenges, _THREADS)
+    circuit.program.post_challenge(z, challenges, _THREADS)
     return z
 
 

@@ -53,7 +53,7 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
         registration.statement,
         registration.witness(statement=7),
         openings=[model],
-        answer=registration.program.answer,
+        post_challenge=registration.program.post_challenge,
     ).to_bytes()
     assert groth16.verify(key.verifying_key, [7], registered, [model.commitment]).valid
     assert not groth16.verify(key.verifying_key, [7], registered, [other.commitment]).valid
@@ -65,14 +65,16 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     public = circuit.public_inputs(q)
     witness = circuit.witness(q)
     proof = groth16.prove(
-        key, circuit.statement, witness, openings=[model], answer=circuit.program.answer
+        key, circuit.statement, witness, openings=[model], post_challenge=circuit.program.post_challenge
     ).to_bytes()
     assert groth16.verify(key.verifying_key, public, proof, [model.commitment]).valid
     assert not groth16.verify(key.verifying_key, public, proof, [other.commitment]).valid
     for label in set(range(network.classes)) - {public[1]}:
         assert not groth16.verify(key.verifying_key, [0, label], proof, [model.commitment]).valid
     with pytest.raises(StatementError):
-        groth16.prove(key, circuit.statement, witness, openings=[other], answer=circuit.program.answer)
+        groth16.prove(
+            key, circuit.statement, witness, openings=[other], post_challenge=circuit.program.post_challenge
+        )
 
 
 def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGraph) -> None:

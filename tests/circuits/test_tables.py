@@ -48,7 +48,7 @@ def rescaling(shift: int, bits: int, low: int = 0, high: int | None = None) -> R
 def filled(program: Program, wires: IntArray, values: list[int], overrides: dict[int, int]) -> FrArray:
     """Honest but for ``overrides``, by the builder's numbers; challenges and their answers included."""
     z = np.zeros(len(program.order), dtype=np.int64)
-    for step in program.fills:
+    for step in program.steps.integer:
         z[0], z[wires] = 1, values
         for wire, value in overrides.items():
             z[wire] = value
@@ -175,7 +175,9 @@ def test_a_label_is_proven_and_no_other_verifies(weights: Privacy) -> None:
     circuit = compile_inference(graph, weight_privacy=weights, level=5)
     q = networks.inputs(graph, 3)[2]
     key = groth16.setup(circuit.statement)
-    proof = groth16.prove(key, circuit.statement, circuit.witness(q), answer=circuit.program.answer)
+    proof = groth16.prove(
+        key, circuit.statement, circuit.witness(q), post_challenge=circuit.program.post_challenge
+    )
     public = circuit.public_inputs(q)
     assert groth16.verify(key.verifying_key, public, proof).valid
     for label in set(range(3)) - set(public):

@@ -72,7 +72,11 @@ class Maker:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(proving, "_check_links", lambda *_: None)
             return groth16.prove(
-                self.proving_key, circuit.statement, witness, openings=openings, answer=circuit.program.answer
+                self.proving_key,
+                circuit.statement,
+                witness,
+                openings=openings,
+                post_challenge=circuit.program.post_challenge,
             ).to_bytes()
 
 

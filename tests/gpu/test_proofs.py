@@ -30,9 +30,9 @@ from tests.prover.statements import (
     CUBIC_Z,
     IDLE_Z,
     R,
-    answer_committed,
     commitment_basis,
     committed_statement,
+    complete_committed,
     cubic_statement,
     idle_statement,
 )
@@ -65,7 +65,7 @@ class Case:
             self.statement,
             self.z if z is None else z,
             openings=self.openings,
-            answer=self.answer,
+            post_challenge=self.answer,
         )
 
 
@@ -76,7 +76,7 @@ def cubic() -> Case:
 def committed() -> Case:
     basis, z = commitment_basis(4), fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(z[3:5]), basis.commit(z[6:7]))
-    return Case(committed_statement(), z, basis, openings, answer_committed)
+    return Case(committed_statement(), z, basis, openings, complete_committed)
 
 
 def idle() -> Case:

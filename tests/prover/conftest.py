@@ -9,9 +9,9 @@ from tests.prover.statements import (
     CUBIC_Z,
     Committed,
     Example,
-    answer_committed,
     commitment_basis,
     committed_statement,
+    complete_committed,
     cubic_statement,
 )
 
@@ -30,5 +30,5 @@ def committed() -> Committed:
     key = groth16.setup(statement, basis=basis)
     witness = kernels.fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = groth16.prove(key, statement, witness, openings=openings, answer=answer_committed)
+    proof = groth16.prove(key, statement, witness, openings=openings, post_challenge=complete_committed)
     return Committed(statement, COMMITTED_Z, key, basis, openings, proof)

@@ -18,7 +18,7 @@ from tests.prover import verifiers
 from tests.prover.statements import (
     Committed,
     R,
-    answer_committed,
+    complete_committed,
 )
 
 TRAPDOOR = Trapdoor(
@@ -63,7 +63,7 @@ def prove(
         case.statement,
         case.witness if witness is None else witness,
         openings=case.openings if openings is None else openings,
-        answer=answer_committed,
+        post_challenge=complete_committed,
     )
 
 

@@ -87,7 +87,7 @@ IDLE_Z = [1, 0, 9, 1234, 81, 0, 5678, 9, R - 1]
 COMMITTED_Z = [1, 56, 0, 3, 5, 0, 7, 0, 21, 35, 0, 0, 0]
 
 
-def answer_committed(z: FrArray, challenges: FrArray) -> None:
+def complete_committed(z: FrArray, challenges: FrArray) -> None:
     """Completes the witness of ``committed_statement``."""
     z[11:13] = kernels.fr.mul(z[[4, 9]], challenges[0])
 

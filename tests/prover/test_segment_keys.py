@@ -37,9 +37,9 @@ from tests.prover.segments import (
 from tests.prover.statements import (
     Committed,
     R,
-    answer_committed,
     commitment_basis,
     committed_statement,
+    complete_committed,
 )
 from zenerrors import EncodingError, FileFormatError, StatementError
 
@@ -87,7 +87,11 @@ def test_a_key_with_segments_survives_its_forms(committed: Committed, tmp_path: 
     committed.key.save(tmp_path / "key")
     loaded = ProvingKey.load(tmp_path / "key")
     proof = groth16.prove(
-        loaded, committed.statement, committed.witness, openings=committed.openings, answer=answer_committed
+        loaded,
+        committed.statement,
+        committed.witness,
+        openings=committed.openings,
+        post_challenge=complete_committed,
     )
     assert reason(committed, proof) == "ok"
     assert Proof.from_bytes(proof.to_bytes()) == proof == Proof.from_json(proof.to_json())
@@ -321,11 +325,15 @@ def test_blinding_and_copies_of_the_witness_are_wiped(
 ) -> None:
     seen: list[FrArray] = []
 
-    def answer(z: FrArray, challenges: FrArray) -> None:
-        answer_committed(z, challenges)
+    def complete(z: FrArray, challenges: FrArray) -> None:
+        complete_committed(z, challenges)
         seen.append(z)
 
     groth16.prove(
-        committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
+        committed.key,
+        committed.statement,
+        committed.witness,
+        openings=committed.openings,
+        post_challenge=complete,
     )
     assert not seen[0].any()

@@ -33,9 +33,9 @@ from tests.prover.statements import (
     COMMITTED_Z,
     Committed,
     R,
-    answer_committed,
     commitment_basis,
     committed_statement,
+    complete_committed,
 )
 from verifier.groth16 import transcript
 from zenerrors import FileFormatError, StatementError
@@ -82,7 +82,7 @@ def test_proofs_are_what_the_exponents_say() -> None:
         patch.setattr(
             proving, "random_elements", lambda n: fr.from_ints([next(drawn)] if n == 1 else [21, 22])
         )
-        proof = groth16.prove(key, statement, witness, openings=openings, answer=answer_committed)
+        proof = groth16.prove(key, statement, witness, openings=openings, post_challenge=complete_committed)
     exponents = reference.key_exponents(statement, TRAPDOOR)["segments"]
     z = list(COMMITTED_Z)
     z[5], z[7], z[10] = 11, 12, 13
@@ -280,7 +280,7 @@ def mixed_commitments(key: ProvingKey, basis: CommitmentKey) -> tuple[Proof, lis
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proving, "_commit_segments", move)
-        proof = groth16.prove(key, statement, witness, openings=openings, answer=answer_committed)
+        proof = groth16.prove(key, statement, witness, openings=openings, post_challenge=complete_committed)
     return proof, [opening.commitment for opening in openings]
 
 
@@ -424,13 +424,17 @@ def test_a_wrong_value_anywhere_is_refused(committed: Committed, variable: int) 
 
 
 @pytest.mark.parametrize("variable", [1, 2, 3, 5, 9])
-def test_an_answer_may_write_private_variables_only(committed: Committed, variable: int) -> None:
-    def answer(z: FrArray, challenges: FrArray) -> None:
-        answer_committed(z, challenges)
+def test_the_post_challenge_witness_is_private_variables_only(committed: Committed, variable: int) -> None:
+    def complete(z: FrArray, challenges: FrArray) -> None:
+        complete_committed(z, challenges)
         z[variable] = z[0]
 
     with pytest.raises(StatementError) as error:
         groth16.prove(
-            committed.key, committed.statement, committed.witness, openings=committed.openings, answer=answer
+            committed.key,
+            committed.statement,
+            committed.witness,
+            openings=committed.openings,
+            post_challenge=complete,
         )
-    assert (error.value.code, error.value.field) == ("statement.answer", "answer")
+    assert (error.value.code, error.value.field) == ("statement.post_challenge", "post_challenge")

@@ -14,7 +14,7 @@ from prover.constraint_file import load_statement, save_statement
 from prover.groth16 import CommitmentKey, ProvingKey
 from prover.groth16.iden3.ptau import read_ptau
 from service import cli
-from tests.prover.statements import COMMITTED_Z, answer_committed, committed_statement, cubic_statement
+from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed, cubic_statement
 from tests.service.support import tiny_calibration, tiny_onnx
 
 
@@ -67,7 +67,9 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
     basis = CommitmentKey.of(read_ptau("p.ptau"))
     witness = fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = groth16.prove(key, committed_statement(), witness, openings=openings, answer=answer_committed)
+    proof = groth16.prove(
+        key, committed_statement(), witness, openings=openings, post_challenge=complete_committed
+    )
     assert groth16.verify(key.verifying_key, [56], proof, [opening.commitment for opening in openings])
 
 

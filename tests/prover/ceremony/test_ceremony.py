@@ -33,8 +33,8 @@ from tests.prover.ceremony.support import (
 )
 from tests.prover.statements import (
     R,
-    answer_committed,
     committed_statement,
+    complete_committed,
     csr,
     cubic_statement,
     patient,
@@ -102,7 +102,7 @@ def prove_and_verify(case: Case, key: ProvingKey) -> str:
         return groth16.verify(key.verifying_key, case.z[1 : 1 + case.statement.public], proof).reason
     basis = CommitmentKey.of(case.powers)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = groth16.prove(key, case.statement, witness, openings=openings, answer=answer_committed)
+    proof = groth16.prove(key, case.statement, witness, openings=openings, post_challenge=complete_committed)
     outside = [opening.commitment for opening in openings]
     assert not groth16.verify(key.verifying_key, case.z[1:2], proof, outside[::-1])
     return groth16.verify(key.verifying_key, case.z[1:2], proof, outside).reason
