@@ -24,7 +24,7 @@ from bench.report import Report, Row
 from circuits import Circuit, Inference, compile_inference, compile_registration, quantise, zoo
 from prover import groth16
 from prover.groth16 import CommitmentKey, ProvingKey, cost
-from prover.groth16.cost import Size
+from prover.size import Size
 
 T = TypeVar("T")
 NETWORKS = ("shallownet", "lenet-small")

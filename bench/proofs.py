@@ -19,7 +19,7 @@ from bench.report import Report, Row
 from bench.synthetic import PUBLIC, Shape, Stages, random_statement, random_witness
 from prover import groth16
 from prover.groth16 import memory
-from prover.groth16.cost import Size
+from prover.size import Size
 
 
 def measure_proofs(report: Report, sizes: list[int], repetitions: int) -> None:

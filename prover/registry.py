@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from prover.groth16.native import NATIVE
-from verifier.groth16.system import Groth16Verifier
-from verifier.registry import Systems
+from prover.groth16.system import Groth16
+from prover.system import ProofSystem
+from verifier import registry
+from zenerrors import StatementError
 
-SYSTEMS: Final[Systems] = {Groth16Verifier.id: Groth16Verifier(NATIVE)}
+SYSTEMS: Final[dict[str, ProofSystem]] = {Groth16.id: Groth16()}
+
+
+def register(system: ProofSystem) -> None:
+    """Have this system prove what is asked of it by its id, and judge its own documents."""
+    SYSTEMS[system.id] = system
+    registry.register(system)
+
+
+def find(system: str) -> ProofSystem:
+    """The system of this id. Raises ``StatementError`` (``statement.system``) where it is not installed."""
+    if system not in SYSTEMS:
+        raise StatementError(
+            "statement.system",
+            f"system: no proof system {system!r} is installed here; there is {', '.join(SYSTEMS)}",
+            field="system",
+        )
+    return SYSTEMS[system]

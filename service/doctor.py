@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kernels.target import available_targets
+from prover import registry
 from service import encryption as sealed
 from service import engine
 from service.basis import find_basis
@@ -24,6 +25,7 @@ from service.storage.database import clock
 from service.storage.repositories.deployment import Deployment
 from service.storage.repositories.workers import Workers
 from service.worker.abilities import Abilities
+from verifier.registry import FIRST
 from zenerrors import FileFormatError, ZenError
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -138,7 +140,7 @@ def _secret(runtime: Runtime) -> Finding:
 
 
 def _basis(runtime: Runtime) -> Finding:
-    if find_basis(runtime) is None:
+    if find_basis(runtime, registry.find(FIRST)) is None:
         return Finding(
             "basis",
             "warn",

@@ -15,6 +15,7 @@ from typing import Any
 
 from circuits import Accuracy, Circuit
 from kernels import FrArray
+from prover import registry
 from service import engine, intake
 from service.batches import cut
 from service.encryption import unpack
@@ -22,24 +23,27 @@ from verifier.documents import Values, canonical
 
 
 def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
-    """JSON: the ``values`` that the proof would show, the circuit's ``identity``, its ``commitments``, the
-    ``estimate`` of one proof and how many ``proofs`` there would be.
+    """JSON: the ``values`` that the proof would show, the digest of the ``statement``, the description of
+    the ``circuit``, its ``commitments``, the ``estimate`` of one proof, how many ``proofs`` there would be.
 
-    ``asked``: JSON of ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it, ``batch`` of an
-    accuracy, and ``threads``; ``secrets``: the input or the dataset, packed. Of a dataset, every sample is
-    executed and the witness of the first shard checked. Raises ``StatementError``, ``TensorError``.
+    ``asked``: JSON of ``system``, ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it,
+    ``batch`` of an accuracy, and ``threads``; ``secrets``: the input or the dataset, packed. Of a dataset,
+    every sample is executed and the witness of the first shard checked.
+
+    Raises ``StatementError``, ``TensorError``.
     """
     task, start = json.loads(asked), time.perf_counter()
     run = _accuracy if task["scheme"] == "accuracy" else _one_input
     circuit, values, witness, proofs = run(task, quantised, secrets)
     prepared = time.perf_counter() - start
     circuit.program.check(witness())
-    estimate = engine.estimate(circuit, task["threads"])
+    estimate = engine.estimate(registry.find(task["system"]), circuit, task["threads"])
     estimate["proof_seconds"] += prepared
     return canonical(
         {
             "values": values,
-            "identity": engine.identity(circuit),
+            "statement": circuit.statement.digest.hex(),
+            "circuit": circuit.describe(),
             "commitments": circuit.commitments,
             "estimate": estimate,
             "proofs": proofs,

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from prover.groth16 import Opening
-
 if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
     from service.runtime import Runtime
     from service.storage.tables import Model
@@ -23,10 +21,10 @@ _OPENING: Final = ".opening"
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """Integers, int64 of any shape, and the opening of their commitment if they have one."""
+    """Integers, int64 of any shape, and the opening of their commitment if they have one, as bytes."""
 
     values: Integers
-    opening: Opening | None = None
+    opening: bytes | None = None
 
 
 def put(runtime: Runtime, place: str, data: bytes) -> str:
@@ -65,7 +63,7 @@ def pack(secrets: Mapping[str, Secret]) -> bytes:
     for name, secret in secrets.items():
         arrays[name] = secret.values
         if secret.opening is not None:
-            arrays[name + _OPENING] = np.frombuffer(secret.opening.to_bytes(), dtype=np.uint8)
+            arrays[name + _OPENING] = np.frombuffer(secret.opening, dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
@@ -79,5 +77,5 @@ def unpack(data: bytes) -> dict[str, Secret]:
     for name, values in arrays.items():
         if not name.endswith(_OPENING):
             opening = arrays.get(name + _OPENING)
-            secrets[name] = Secret(values, None if opening is None else Opening.from_bytes(opening.tobytes()))
+            secrets[name] = Secret(values, None if opening is None else opening.tobytes())
     return secrets

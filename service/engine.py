@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -17,15 +17,15 @@ import circuits
 from base.progress import Progress
 from circuits import Circuit, Inference, QuantGraph, Recognition
 from circuits.quantised.typed import Privacy
+from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
 from kernels import FrArray
-from prover import groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, cost, memory
-from prover.groth16.cost import Size
+from prover.size import Size
+from prover.system import CommitmentKey, Estimate, Opening, ProofSystem
 from service.encryption import Secret
 from verifier.documents import KeyFile, Values, canonical
 from verifier.keys import key_file
-from zenerrors import ModelError
+from verifier.registry import FIRST
+from zenerrors import ModelError, StatementError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
 _KEPT_BYTES: Final = 256 << 20
@@ -85,27 +85,31 @@ def task(
     )
 
 
-def circuit_digest(circuit: Circuit, basis: CommitmentKey | None) -> str:
-    """What keys are kept by: SHA-256, in hex, of the constraints, what they mean, and the basis they link to,
-    if they link to any.
+def circuit_digest(system: ProofSystem, circuit: Circuit, basis: CommitmentKey | None) -> str:
+    """What keys are kept by: SHA-256, in hex, of the proof system, the constraints, what they mean, and the
+    basis they link to, if they link to any.
     """
-    return digest_of(identity(circuit), basis)
+    return digest_of(system.id, circuit.statement.digest, circuit.describe(), basis)
 
 
-def identity(circuit: Circuit) -> dict[str, Any]:
-    """The constraints and what they mean, JSON-able."""
-    return {"statement": circuit.statement.digest.hex(), "circuit": circuit.describe()}
-
-
-def digest_of(identity: Mapping[str, Any], basis: CommitmentKey | None) -> str:
-    """``circuit_digest`` of the circuit of this ``identity``."""
-    parts = {**identity, "basis": basis.identity.hex() if basis else None}
+def digest_of(
+    system: str, statement: bytes, description: Mapping[str, Any], basis: CommitmentKey | None
+) -> str:
+    """``circuit_digest`` of the circuit of this description, whose constraints have the digest ``statement``.
+    Keys from before there were other systems are found by what they were kept by.
+    """
+    parts = {
+        "statement": statement.hex(),
+        "circuit": description,
+        "basis": basis.identity.hex() if basis else None,
+        **({} if system == FIRST else {"system": system}),
+    }
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
-def require_memory(circuit: Circuit, threads: int) -> None:
+def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
     """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
-    needed, free = _memory(Size.of(circuit.statement), threads), free_memory()
+    needed, free = _memory(system.estimate(Size.of(circuit.statement), threads)), free_memory()
     if needed > free:
         raise ModelError(
             "model.memory",
@@ -115,34 +119,27 @@ def require_memory(circuit: Circuit, threads: int) -> None:
         )
 
 
-def estimate(circuit: Circuit, threads: int) -> dict[str, Any]:
+def estimate(system: ProofSystem, circuit: Circuit, threads: int) -> dict[str, Any]:
     """What a proof takes: ``constraints``, bytes of ``memory``, and seconds on one processor as ``cost``; by
     this machine's speed the ``setup_seconds`` of its keys and, the witness once there, its ``proof_seconds``;
     ``key_bytes`` of the proving key and ``proof_bytes``.
     """
-    size, here = Size.of(circuit.statement), speed(threads)
+    size = Size.of(circuit.statement)
+    found = system.estimate(size, threads)
     return {
         "constraints": circuit.statement.constraints,
-        "memory": _memory(size, threads),
+        "memory": _memory(found),
         "cost": round(_SECONDS_PER_ROW * size.rows, 3),
-        "setup_seconds": cost.setup_seconds(size, here),
-        "proof_seconds": cost.proving_seconds(size, here),
-        "key_bytes": size.proving_key_bytes,
-        "proof_bytes": size.proof_bytes,
+        "setup_seconds": sum(found.setup_seconds.values()),
+        "proof_seconds": sum(found.proof_seconds.values()),
+        "key_bytes": found.proving_key_bytes,
+        "proof_bytes": found.proof_bytes,
     }
 
 
-def stages(circuit: Circuit, threads: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds that the stages of setup and of a proof take on processors of this machine, by estimate."""
-    size, here = Size.of(circuit.statement), speed(threads)
-    return cost.setup_stages(size, here), cost.proving_stages(size, here)
-
-
-speed = lru_cache(maxsize=1)(cost.speed)
-"""Of this machine's kernels, measured when it is first asked for."""
-
-
-def largest_batch(quantised: bytes, weight_privacy: Privacy, most: int, threads: int) -> int:
+def largest_batch(
+    system: ProofSystem, quantised: bytes, weight_privacy: Privacy, most: int, threads: int
+) -> int:
     """How many samples, up to ``most``, one proof of accuracy takes in the memory that is free.
 
     By estimate: what circuits of one and of two samples take, drawn out in a straight line. Raises
@@ -157,8 +154,8 @@ def largest_batch(quantised: bytes, weight_privacy: Privacy, most: int, threads:
     low, high = 0, most
     while low < high:
         batch = (low + high + 1) // 2
-        size = _drawn_out(one, two, batch)
-        if _memory(size, threads) + min(_KEPT_BYTES, _ENTRY_BYTES * size.nonzeros) <= free:
+        size = Size.drawn_out(one, two, batch)
+        if _memory(system.estimate(size, threads)) + min(_KEPT_BYTES, _ENTRY_BYTES * size.nonzeros) <= free:
             low = batch
         else:
             high = batch - 1
@@ -178,15 +175,38 @@ def free_memory() -> int:
 
 
 def setup(
-    circuit: Circuit, basis: CommitmentKey | None, file: Path, threads: int, progress: Progress
+    system: ProofSystem,
+    circuit: Circuit,
+    basis: CommitmentKey | None,
+    file: Path,
+    threads: int,
+    progress: Progress,
 ) -> KeyFile:
-    """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``."""
-    proving_key = groth16.setup(circuit.statement, basis=basis, threads=threads, progress=progress)
-    proving_key.save(file)
-    return key_file(proving_key.verifying_key, circuit.describe())
+    """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``. Raises
+    ``StatementError``: ``statement.system`` where the proof system cannot prove such a circuit,
+    ``statement.soundness`` where a proof would convince too easily.
+    """
+    needed = {"challenges": circuit.statement.challenges > 0, "links": len(circuit.commitments) > 0}
+    if lacking := [name for name, asked in needed.items() if asked and name not in system.capabilities]:
+        raise StatementError(
+            "statement.system",
+            f"{system.id} has no {' and no '.join(lacking)}, which this circuit takes: register the model"
+            " with another system",
+            field="system",
+        )
+    bits = system.soundness_bits(circuit.statement.constraints, circuit.program.degree)
+    if bits < LEAST_SOUNDNESS_BITS:
+        raise StatementError(
+            "statement.soundness",
+            f"proofs of {system.id} for this circuit have {bits:.0f} bits of soundness, and"
+            f" {LEAST_SOUNDNESS_BITS} are the least: register a smaller network",
+        )
+    key = system.setup(circuit.statement, file, basis=basis, threads=threads, progress=progress)
+    return key_file(key, circuit.describe())
 
 
 def prove(
+    system: ProofSystem,
     circuit: Circuit,
     key: Path,
     witness: Callable[[], FrArray],
@@ -196,9 +216,9 @@ def prove(
 ) -> bytes:
     """A proof, linked to the commitments that the circuit names."""
     progress("load key", 0.0)
-    proving_key = _proving_key(key)
+    proving_key = system.load_key(key)
     progress("witness", 0.0)
-    proof: Proof = groth16.prove(
+    return system.prove(
         proving_key,
         circuit.statement,
         witness(),
@@ -207,28 +227,8 @@ def prove(
         threads=threads,
         progress=progress,
     )
-    return proof.to_bytes()
 
 
-@lru_cache(maxsize=2)
-def _proving_key(file: Path) -> ProvingKey:
-    """The key in a file of the store, which is never written again. A GPU keeps those that are kept here."""
-    return ProvingKey.load(file)
-
-
-def _memory(size: Size, threads: int) -> int:
+def _memory(found: Estimate) -> int:
     # The formulas hold within a fifth.
-    return max(memory.setup(size, threads), memory.proving(size, threads)) * 6 // 5
-
-
-def _drawn_out(one: ConstraintSystem, two: ConstraintSystem, batch: int) -> Size:
-    """The size of a batch: every sample adds what the second one added."""
-
-    def drawn_out(first: int, second: int) -> int:
-        return first + (batch - 1) * (second - first)
-
-    sizes = Size.of(one), Size.of(two)
-    names = ("variables", "private", "in_a", "in_b", "nonzeros", "absent", "largest", "committed", "linked")
-    grown = {name: drawn_out(*(getattr(size, name) for size in sizes)) for name in names}
-    rows = drawn_out(*(statement.constraints + len(statement.anchored) for statement in (one, two)))
-    return replace(sizes[0], **grown, rows=1 << (rows - 1).bit_length())
+    return max(found.setup_memory, found.proof_memory) * 6 // 5

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from prover.groth16 import CommitmentKey
+from prover import registry
+from prover.system import CommitmentKey, ProofSystem
 from service import basis as bases
 from service import engine
 from service.runtime import Runtime
@@ -16,7 +17,7 @@ from service.storage.tables import Model
 from verifier.documents import KeyFile
 from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
-from zenerrors import ConflictError
+from zenerrors import ConflictError, RequestError
 
 _FORM: Final = ("scheme", "privacy", "reveal", "top", "batch")
 
@@ -25,9 +26,10 @@ def circuit_of(runtime: Runtime, key: KeyFile) -> str:
     """The digest of the circuit whose key this is. Raises ``ConflictError`` (``conflict.basis``) where it
     links to another basis than the service's.
     """
-    verifying = opened(key).verifying
-    identity = {"statement": verifying.statement_digest.hex(), "circuit": key.circuit}
-    return engine.digest_of(identity, _same_basis(runtime, verifying))
+    read = opened(key)
+    system, verifying = registry.find(read.system.id), read.verifying
+    over = _same_basis(runtime, system, verifying)
+    return engine.digest_of(system.id, verifying.statement_digest, key.circuit, over)
 
 
 def install(session: Session, circuit: str, stored: str, size: int, key: KeyFile) -> None:
@@ -55,6 +57,16 @@ def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) 
     raise none_yet()
 
 
+def check_ceremonies(system: ProofSystem, field: str = "require_ceremony") -> None:
+    """Raises ``RequestError`` where there are no ceremonies for keys of this proof system."""
+    if CEREMONY not in system.setups:
+        raise RequestError(
+            "request.invalid",
+            f"{field}: there are no ceremonies for keys of {system.id}",
+            field=field,
+        )
+
+
 def none_yet() -> ConflictError:
     return ConflictError(
         "conflict.ceremony",
@@ -65,11 +77,11 @@ def none_yet() -> ConflictError:
     )
 
 
-def _same_basis(runtime: Runtime, key: VerifyingKey) -> CommitmentKey | None:
+def _same_basis(runtime: Runtime, system: ProofSystem, key: VerifyingKey) -> CommitmentKey | None:
     """The service's basis, if the key links to one."""
     if key.basis is None:
         return None
-    basis = bases.load_basis(runtime) if bases.find_basis(runtime) else None
+    basis = bases.load_basis(runtime, system) if bases.find_basis(runtime, system) else None
     if basis is None or basis.identity != key.basis:
         raise ConflictError(
             "conflict.basis",

@@ -8,18 +8,19 @@ from dataclasses import asdict
 from typing import Any
 
 from circuits.schemes.circuit import Circuit
-from prover.groth16 import memory
-from prover.groth16.cost import Size, Speed, proving_seconds, setup_seconds
+from prover.size import Size
+from prover.system import ProofSystem
 
 
-def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
-    """The costs of ``circuit``, JSON-able. Sizes are in bytes; seconds are estimates for ``speed``'s machine.
+def report(circuit: Circuit, system: ProofSystem, threads: int) -> dict[str, Any]:
+    """The costs of ``circuit``, JSON-able. Sizes are in bytes; seconds are estimates for this machine.
 
     ``layers`` and ``gadgets`` share out all constraints and non-zeros, ``layers`` all variables but the
     constant one and those that blind segments.
     """
     statement = circuit.statement
     size = Size.of(statement)
+    taken = system.estimate(size, threads)
     return {
         "digest": statement.digest.hex(),
         "constraints": statement.constraints,
@@ -30,15 +31,12 @@ def report(circuit: Circuit, speed: Speed) -> dict[str, Any]:
         "layers": _layers(circuit),
         "ways": _ways(circuit),
         "gadgets": _gadgets(circuit),
-        "key": {"proving": size.proving_key_bytes, "verifying": size.verifying_key_bytes},
-        "memory": {
-            "setup": memory.setup(size, speed.threads),
-            "proving": memory.proving(size, speed.threads),
-        },
+        "key": {"proving": taken.proving_key_bytes, "verifying": taken.verifying_key_bytes},
+        "memory": {"setup": taken.setup_memory, "proving": taken.proof_memory},
         "seconds": {
-            "threads": speed.threads,
-            "setup": setup_seconds(size, speed),
-            "proving": proving_seconds(size, speed),
+            "threads": threads,
+            "setup": sum(taken.setup_seconds.values()),
+            "proving": sum(taken.proof_seconds.values()),
         },
     }
 

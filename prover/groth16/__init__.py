@@ -11,9 +11,9 @@ what makes the post-challenge witness, ``verify`` the commitments.
 The rooms: ``qap`` (the polynomials of a constraint system), ``commitment``, ``trusted_setup``, ``proving``,
 ``native`` (verification with the kernels), ``proving_key``; ``point_arrays`` (untrusted points); ``sessions``
 (a proof's sums on either backend); ``ceremony`` (setup by several parties, from ``powers_of_tau``); ``cost``
-and ``memory`` (what all this takes); ``iden3`` (snarkjs and circom); ``reference``, slow and independent.
-The verifier's half is ``verifier.groth16``.
-docs/groth16.md has the formulas, docs/formats.md the bytes.
+and ``memory`` (what all this takes); ``system`` (all of it as the object that ``prover.registry`` has);
+``iden3`` (snarkjs and circom); ``reference``, slow and independent. The verifier's half is in
+``verifier.groth16``. docs/groth16.md has the formulas, docs/formats.md the bytes.
 
 Names are loaded when they are first used: a command that only verifies does without the prover.
 """

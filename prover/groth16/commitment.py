@@ -142,6 +142,11 @@ class CommitmentKey:
         """
         return cls(**container.read(path, COMMITMENT_BASIS, _SECTIONS, check_hash=check_hash))
 
+    @property
+    def length(self) -> int:
+        """To how many values a commitment can be."""
+        return len(self.points)
+
     @cached_property
     def identity(self) -> bytes:
         """U_1 = [τ]_1, 48 bytes: it determines all the others, so bases of any length with it agree."""

@@ -15,96 +15,49 @@ import numpy as np
 
 from base import container
 from kernels import Group, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
 from prover.groth16.proving_key import SECTIONS
+from prover.size import Size
 from verifier.groth16.proof import PLAIN_BYTES
 from verifier.groth16.verifying_key import development_key_bytes
 from verifier.points import G1_BYTES
 from verifier.preamble import PREAMBLE_BYTES
 
 
-@dataclass(frozen=True)
-class Size:
-    """What the cost of a statement depends on.
+def in_g1(size: Size) -> int:
+    """Points of the key there that are multiples of the generator."""
+    witness = size.in_a + size.in_b + size.private + 2 * size.committed + size.linked
+    return witness + size.rows + size.inputs
 
-    ``rows``: n, a power of two; ``inputs``: public ones and challenges; ``in_a``, ``in_b``: variables that A
-    and B read; ``private``, ``committed``: private variables, and those of all segments with the blinding
-    ones, less the ``absent`` ones, which occur in no row; ``linked``: points of the links; ``nonzeros``,
-    ``largest``: entries of all blocks, and of the largest one.
-    """
 
-    rows: int
-    variables: int
-    inputs: int
-    private: int
-    in_a: int
-    in_b: int
-    nonzeros: int
-    absent: int
-    largest: int
-    segments: int
-    committed: int
-    links: int
-    linked: int
+def verifying_key_bytes(size: Size) -> int:
+    return development_key_bytes(size.inputs, size.segments, size.links)
 
-    @classmethod
-    def of(cls, statement: ConstraintSystem) -> Size:
-        survey = statement.survey
-        absent, absent_committed = survey.absent, int(np.searchsorted(survey.absent, statement.first_private))
-        links = [segment.size + 2 for segment in statement.segments if segment.linked]
-        return cls(
-            rows=1 << qap.log_domain_size(statement),
-            variables=statement.variables,
-            inputs=statement.instance - 1,
-            private=statement.variables - statement.first_private - len(absent) + absent_committed,
-            in_a=survey.in_a,
-            in_b=survey.in_b,
-            nonzeros=int(survey.nonzeros.sum()),
-            absent=len(absent),
-            largest=int(survey.nonzeros.sum(axis=1).max(initial=0)),
-            segments=len(statement.segments),
-            committed=statement.first_private - statement.instance - absent_committed,
-            links=len(links),
-            linked=sum(links),
-        )
 
-    @property
-    def in_g1(self) -> int:
-        """Points of the key there that are multiples of the generator."""
-        witness = self.in_a + self.in_b + self.private + 2 * self.committed + self.linked
-        return witness + self.rows + self.inputs
+def proof_bytes(size: Size) -> int:
+    """The length of its file."""
+    others = 2 * size.segments + size.links
+    return PLAIN_BYTES + (PREAMBLE_BYTES + 2 + G1_BYTES * others if size.segments else 0)
 
-    @property
-    def verifying_key_bytes(self) -> int:
-        return development_key_bytes(self.inputs, self.segments, self.links)
 
-    @property
-    def proof_bytes(self) -> int:
-        """The length of its file."""
-        others = 2 * self.segments + self.links
-        return PLAIN_BYTES + (PREAMBLE_BYTES + 2 + G1_BYTES * others if self.segments else 0)
-
-    @property
-    def proving_key_bytes(self) -> int:
-        """The length of its file, if no coefficients of a variable cancel out in A or B."""
-        counts = {
-            "verifying_key": self.verifying_key_bytes,
-            "beta_g1": 1,
-            "delta_g1": 1,
-            "a_columns": self.in_a,
-            "a": self.in_a,
-            "b_columns": self.in_b,
-            "b_g1": self.in_b,
-            "b_g2": self.in_b,
-            "absent": self.absent,
-            "private": self.private,
-            "quotient": self.rows,
-            "segments": self.committed,
-            "knowledge": self.committed,
-            "links": self.linked,
-        }
-        return container.file_bytes(SECTIONS, counts)
+def proving_key_bytes(size: Size) -> int:
+    """The length of its file, if no coefficients of a variable cancel out in A or B."""
+    counts = {
+        "verifying_key": verifying_key_bytes(size),
+        "beta_g1": 1,
+        "delta_g1": 1,
+        "a_columns": size.in_a,
+        "a": size.in_a,
+        "b_columns": size.in_b,
+        "b_g1": size.in_b,
+        "b_g2": size.in_b,
+        "absent": size.absent,
+        "private": size.private,
+        "quotient": size.rows,
+        "segments": size.committed,
+        "knowledge": size.committed,
+        "links": size.linked,
+    }
+    return container.file_bytes(SECTIONS, counts)
 
 
 @dataclass(frozen=True)
@@ -163,9 +116,9 @@ def setup_stages(size: Size, speed: Speed) -> dict[str, float]:
         "lagrange": _FIELD * 2 * 8 * size.rows,
         "columns": _SETUP + _SCATTERED * size.nonzeros + _FIELD * 3 * size.variables,
         "key_g2": _FIXED_G2 * _fixed_additions(size.in_b),
-        "key_g1": _FIXED_G1 * _fixed_additions(size.in_g1),
+        "key_g1": _FIXED_G1 * _fixed_additions(in_g1(size)),
         "key_links": _MULTIPLIED_G1 * size.linked,
-        "store": _STORED * size.proving_key_bytes,
+        "store": _STORED * proving_key_bytes(size),
     }
     return {stage: speed.product * count for stage, count in products.items()}
 

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 import kernels
 from kernels import Group, g1, g2
-from prover.groth16.cost import Size, fixed_base_windows
+from prover.groth16.cost import fixed_base_windows, in_g1
+from prover.size import Size
 
 _SCALAR: Final = 32
 _G1: Final = 96
@@ -67,9 +68,9 @@ def setup_stages(size: Size, threads: int) -> Iterator[Stage]:
     # Two bases and three columns; the matrices of the blocks that are being read, 16 bytes an entry.
     matrices = 16 * min(size.nonzeros, (threads + 1) * size.largest)
     yield Stage(_SCALAR * (2 * n + 3 * v) + matrices)
-    left = _SCALAR * (3 * v + 2 * size.in_g1)  # the columns, their parts, and these in one array
+    left = _SCALAR * (3 * v + 2 * in_g1(size))  # the columns, their parts, and these in one array
     yield Stage(left + _SCALAR * size.in_b + table(g2, size.in_b), _G2 * size.in_b)
-    yield Stage(left + table(g1, size.in_g1), _G1 * size.in_g1)
+    yield Stage(left + table(g1, in_g1(size)), _G1 * in_g1(size))
     yield Stage(left + 3 * _G1 * size.linked)
 
 

@@ -13,7 +13,7 @@ from service.cli.answers import Answer, RefusedError, answering, err
 from zenerrors import naming
 
 if TYPE_CHECKING:
-    from prover.groth16 import CommitmentKey
+    from prover.system import CommitmentKey
 
 app = typer.Typer(help="The points that all commitments are over.", no_args_is_help=True)
 
@@ -38,16 +38,16 @@ def import_file(
     """
     from prover.groth16 import CommitmentKey
     from prover.groth16.iden3.ptau import read_ptau
-    from service import basis as bases
+    from service import powers as powers_of_tau
 
     with deployment.opened() as runtime, naming(file):
         if not _is_ptau(file):
             basis = CommitmentKey.load(file)
-            bases.import_basis(runtime, basis)
+            powers_of_tau.import_basis(runtime, basis)
         else:
             with terminal.show_stages(err, "verifying"):
                 powers = read_ptau(file, threads=os.cpu_count() or 1)
-            basis = bases.import_powers(runtime, file, powers)
+            basis = powers_of_tau.import_powers(runtime, file, powers)
         return _answer(basis)
 
 
@@ -55,12 +55,15 @@ def import_file(
 @answering
 def show() -> Answer:
     """Say which basis the service has. Exit code 1 if there is none yet."""
+    from prover import registry
+    from prover.groth16.system import Groth16
     from service import basis as bases
 
     with deployment.opened() as runtime:
-        if bases.find_basis(runtime) is None:
+        system = registry.find(Groth16.id)
+        if bases.find_basis(runtime, system) is None:
             raise RefusedError(Answer(None, (_NONE,)))
-        return _answer(bases.load_basis(runtime))
+        return _answer(bases.load_basis(runtime, system))
 
 
 def _is_ptau(file: Path) -> bool:
@@ -69,5 +72,5 @@ def _is_ptau(file: Path) -> bool:
 
 
 def _answer(basis: CommitmentKey) -> Answer:
-    facts = {"points": len(basis.points), "identity": basis.identity.hex()}
+    facts = {"points": basis.length, "identity": basis.identity.hex()}
     return Answer(facts, (terminal.table_of(facts),))

@@ -91,7 +91,8 @@ def _compile(
 ) -> dict[str, Any]:
     from circuits import quantise
     from circuits.schemes import cost
-    from prover.groth16.cost import speed
+    from prover import registry
+    from verifier.registry import FIRST
 
     progress("read", 0.0)
     graph = _graph(network)
@@ -103,7 +104,7 @@ def _compile(
     progress("count", 0.6)
     circuit.statement.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
-    return {"calibration": origin} | cost.report(circuit, speed(THREADS))
+    return {"calibration": origin} | cost.report(circuit, registry.find(FIRST), THREADS)
 
 
 def _graph(network: str) -> Graph:

@@ -71,11 +71,12 @@ def install_key(
 
 
 def _install(runtime: Runtime, file: Path, key: KeyFile) -> None:
-    from prover.groth16 import ProvingKey
+    from prover import registry
     from service import keys
     from verifier.keys import opened
 
-    if ProvingKey.load(file).verifying_key != opened(key).verifying:
+    read = opened(key)
+    if registry.find(read.system.id).load_key(file).verifying_key != read.verifying:
         raise FileFormatError("file.hash", "the proving key is not that of the verification key")
     circuit = keys.circuit_of(runtime, key)
     with runtime.store.scratch() as scratch:

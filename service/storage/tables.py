@@ -28,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 
 from service.settings import QueueName
+from verifier.registry import FIRST
 
 Privacy = Literal["public", "private"]
 WeightPrivacy = Literal["public", "committed"]
@@ -226,6 +227,8 @@ class VerificationKey(Base):
     """What the key proves: the description that the compiler gives of its circuit."""
     transcript: Mapped[dict[str, Any] | None]
     """How the key's ceremony came to its secrets."""
+    system: Mapped[str] = mapped_column(String(40), server_default=FIRST)
+    """The proof system that it is of."""
     created_at: Mapped[datetime]
 
 
@@ -255,6 +258,8 @@ class Model(Base):
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
+    system: Mapped[str] = mapped_column(String(40), server_default=FIRST)
+    """The proof system that commits to it and proves what it computes."""
     weight_privacy: Mapped[WeightPrivacy] = mapped_column(String(16))
     bits: Mapped[int]
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("models.id"))

@@ -7,7 +7,8 @@ from typing import Any, Final, Literal
 
 from sqlalchemy.orm import Session
 
-from service import basis
+from prover import registry
+from service import keys, powers
 from service.access import audit
 from service.access.principal import Principal
 from service.jobs.lifecycle import Jobs, Terms, new_id
@@ -70,9 +71,10 @@ def start(
         )
         if earlier := Jobs(session).earlier(terms):
             return earlier
+        keys.check_ceremonies(registry.find(model.system), "model_id")
         asked = [_asked(session, model, each, f"circuits.{at}") for at, each in enumerate(body.circuits)]
-    powers = basis.powers_digest(runtime)
-    row = Ceremony(id=new_id("cer"), model_id=model.id, name=body.name, asked=asked, powers=powers)
+    digest = powers.powers_digest(runtime)
+    row = Ceremony(id=new_id("cer"), model_id=model.id, name=body.name, asked=asked, powers=digest)
     return jobs.submit(runtime, caller, "ceremony", row, terms, "ceremony.create")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
+from prover import registry
 from service import basis as bases
 from service import encryption, intake
 from service.access import audit
@@ -13,7 +14,7 @@ from service.jobs.lifecycle import new_id, now, scoped, used_otherwise
 from service.runtime import Runtime
 from service.storage.repositories import Commitments, Models
 from service.storage.repositories.accounts import Tenants
-from service.storage.tables import Commitment
+from service.storage.tables import Commitment, Model
 from service.submissions import jobs
 from service.submissions.requests import CommitmentRequest
 from verifier.documents import Opening, OpeningFile, OpeningPart
@@ -38,7 +39,7 @@ def commit(
         if found := earlier(session):
             return found
         model = Models(session, caller.tenant_id).ready(body.model_id)
-    row = _commit(runtime, body, encryption.open_network(runtime, model))
+    row = _commit(runtime, body, model)
     row.tenant_id = caller.tenant_id
     row.idempotency_key, row.request_mac = key, macs[0] if key else None
 
@@ -55,10 +56,14 @@ def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFi
     """What shows what the caller's commitment is to. It is noted who fetched it. Raises ``NotFoundError``."""
     with runtime.database.write() as session:
         row = Commitments(session, caller.tenant_id).get(commitment_id)
+        system = registry.find(Models(session, caller.tenant_id).get(row.model_id).system)
         audit.note(session, caller, "commitment.reveal", commitment_id)
     secret = encryption.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
-    revealed = bases.reveal(bases.load_basis(runtime), secret, runtime.settings.threads)
-    part = OpeningPart(commitment=row.commitment, opening=Opening(**revealed.to_json()))
+    assert secret.opening is not None  # noqa: S101  there is one for whatever was committed
+    opening = system.commitments.read_opening(secret.opening)
+    basis, threads = bases.load_basis(runtime, system), runtime.settings.threads
+    revealed = bases.reveal(basis, opening, secret.values, threads)
+    part = OpeningPart(commitment=row.commitment, opening=Opening(**revealed))
     return OpeningFile(kind=row.kind, parts=[part])
 
 
@@ -70,16 +75,18 @@ def delete(runtime: Runtime, caller: Principal, commitment_id: str) -> None:
     jobs.delete(runtime, [row.opening])
 
 
-def _commit(runtime: Runtime, body: CommitmentRequest, quantised: bytes) -> Commitment:
+def _commit(runtime: Runtime, body: CommitmentRequest, model: Model) -> Commitment:
     """The row, and in the store what opens it."""
+    quantised = encryption.open_network(runtime, model)
     if body.kind == "input":
         read = intake.read_input(quantised, body.values, "values")
         values = intake.committed_values(quantised, read)
     else:
         values = intake.read_reference(quantised, body.values, "values")
-    basis = bases.require_basis(runtime)
+    basis = bases.require_basis(runtime, registry.find(model.system))
     opening = bases.commit(basis, values, runtime.settings.threads)
     row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
     row.commitment = opening.commitment.hex()
-    row.opening = encryption.put_secrets(runtime, f"commitment:{row.id}", {"value": Secret(values, opening)})
+    secret = Secret(values, opening.to_bytes())
+    row.opening = encryption.put_secrets(runtime, f"commitment:{row.id}", {"value": secret})
     return row

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from prover import registry
+from prover.system import ProofSystem
 from service import basis, encryption, intake
 from service.access import audit
 from service.access.principal import Principal
@@ -37,7 +39,7 @@ def add(
             return earlier
         model = Models(session, caller.tenant_id).ready(row.model_id)
     quantised = encryption.open_network(runtime, model)
-    _check_shard_size(runtime, quantised, row.shard_size)
+    _check_shard_size(runtime, registry.find(model.system), quantised, row.shard_size)
     contents = [file.read(runtime, caller.tenant_id) for file in handed]
     read = sandbox.run(caller.tenant_id, "read_dataset", quantised, *contents)
     row.id = new_id("dst")
@@ -70,8 +72,10 @@ def delete(runtime: Runtime, caller: Principal, dataset_id: str) -> None:
     jobs.delete(runtime, [dataset.samples, dataset.openings])
 
 
-def _check_shard_size(runtime: Runtime, quantised: bytes, shard_size: int | None) -> None:
-    most = intake.samples_in(quantised, basis.basis_length(runtime))
+def _check_shard_size(
+    runtime: Runtime, system: ProofSystem, quantised: bytes, shard_size: int | None
+) -> None:
+    most = intake.samples_in(quantised, basis.basis_length(runtime, system))
     if most < (shard_size or 1):
         raise RequestError(
             "request.invalid",

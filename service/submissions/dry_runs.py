@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from prover import registry
 from service import basis, encryption, engine
 from service.jobs.lifecycle import Terms
 from service.jobs.scheduling import require_place, routed
@@ -63,7 +64,8 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
         dataset = Datasets(session, tenant_id).ready(order.dataset_id) if order.dataset_id else None
     tried = _try(runtime, body, model, order, dataset)
     estimate, count = tried["estimate"], tried["proofs"]
-    digest = engine.digest_of(tried["identity"], basis.load_basis(runtime) if tried["commitments"] else None)
+    over = basis.load_basis(runtime, registry.find(model.system)) if tried["commitments"] else None
+    digest = engine.digest_of(model.system, bytes.fromhex(tried["statement"]), tried["circuit"], over)
     with runtime.database.read() as session:
         terms = routed(session, runtime.settings, Terms(tenant_id=tenant_id), estimate)
         keys = Circuits(session).find(digest)
@@ -94,6 +96,7 @@ def _try(
     else:
         secrets = encryption.get(runtime, f"dataset:{dataset.id}", dataset.samples)
     asked = {
+        "system": model.system,
         "scheme": body.scheme,
         "weight_privacy": model.weight_privacy,
         "request": order.request,

@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service import basis, encryption, intake
+from prover import registry
+from prover.system import ProofSystem
+from service import basis, encryption, intake, keys
 from service.access import audit
 from service.access.principal import Principal
 from service.jobs.lifecycle import Jobs, new_id
@@ -15,6 +17,7 @@ from service.storage.repositories import Models
 from service.storage.tables import Model
 from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
+from verifier.registry import FIRST
 from zenerrors import ModelError, RequestError
 
 
@@ -34,6 +37,11 @@ def register(
     options = [row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in handed)]
     if row.require_ceremony:
         options.append("require_ceremony")
+    if row.system != FIRST:
+        options.append(row.system)
+    system = registry.find(row.system)
+    if row.require_ceremony:
+        keys.check_ceremonies(system)
     terms = jobs.terms(runtime, caller, b"model", options, labels, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
@@ -44,7 +52,7 @@ def register(
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
     report, _, quantised = read.partition(b"\n")
     if row.weight_privacy == "committed":
-        _check_basis(runtime, quantised)
+        _check_basis(runtime, system, quantised)
     row.id = new_id("mdl")
     row.report = json.loads(report)
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
@@ -55,9 +63,12 @@ def register(
 
 
 def change(runtime: Runtime, caller: Principal, model_id: str, *, require_ceremony: bool) -> None:
-    """Raises ``NotFoundError``."""
+    """Raises ``NotFoundError``, and ``RequestError`` where the model's proof system has no ceremonies."""
     with runtime.database.write() as session:
-        Models(session, caller.tenant_id).get(model_id).require_ceremony = require_ceremony
+        model = Models(session, caller.tenant_id).get(model_id)
+        if require_ceremony:
+            keys.check_ceremonies(registry.find(model.system))
+        model.require_ceremony = require_ceremony
         audit.note(session, caller, "model.change", model_id)
 
 
@@ -73,6 +84,12 @@ def _check_parent(models: Models, row: Model) -> None:
     if row.parent_id is None:
         return
     parent = models.ready(row.parent_id, "parent_id")
+    if parent.system != row.system:
+        raise RequestError(
+            "request.invalid",
+            f"parent_id: that model's commitment is of {parent.system}; register both with one system",
+            field="parent_id",
+        )
     if row.weight_privacy != "committed" or parent.commitment is None:
         raise RequestError(
             "request.invalid",
@@ -81,8 +98,8 @@ def _check_parent(models: Models, row: Model) -> None:
         )
 
 
-def _check_basis(runtime: Runtime, quantised: bytes) -> None:
-    needed, length = intake.parameter_count(quantised), basis.basis_length(runtime)
+def _check_basis(runtime: Runtime, system: ProofSystem, quantised: bytes) -> None:
+    needed, length = intake.parameter_count(quantised), basis.basis_length(runtime, system)
     if needed > length:
         raise ModelError(
             "model.too_large",

@@ -13,7 +13,7 @@ from kernels import fr
 from prover import groth16
 from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
 from prover.groth16 import CommitmentKey, ProvingKey, memory
-from prover.groth16.cost import Size
+from prover.size import Size
 from tests.prover.statements import Example
 
 SPAWN = multiprocessing.get_context("spawn")

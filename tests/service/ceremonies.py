@@ -32,7 +32,7 @@ def powers_of_two_people() -> Iterator[None]:
     bases._load.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "service.basis.read_ptau",
+            "service.powers.read_ptau",
             lambda *given, **how: replace(read_ptau(*given, **how), contributions=2),
         )
         yield

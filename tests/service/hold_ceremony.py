@@ -26,7 +26,7 @@ from client.resources import CircuitFields
 from prover.groth16 import powers_of_tau
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import basis as bases
+from service import powers as imported
 from tests.service.ceremonies import accepted, contribute, finish, open_for, powers_of_two_people
 from tests.service.conftest import open_runtime
 from tests.service.support import npy, serving, work_on, work_on_all
@@ -59,7 +59,7 @@ def hold(net: str, folder: Path) -> None:
     powers = timed(f"{net}: 2^{power} powers", lambda: powers_of_tau.generate(power, threads=THREADS))
     write_ptau(file, powers)
     runtime = open_runtime(folder / "data", max_body_bytes=1 << 30, threads=THREADS)
-    bases.import_powers(runtime, file, read_ptau(file, known=True))
+    imported.import_powers(runtime, file, read_ptau(file, known=True))
     images = np.resize(samples, (shard, *samples.shape[1:]))
     with serving(runtime) as url, Client(url, timeout=600) as api:
         onnx, calibration = to_onnx(graph), npy(samples)

@@ -11,15 +11,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from prover import registry
 from prover.groth16 import CommitmentKey, powers_of_tau
 from prover.groth16.iden3.ptau import write_ptau
 from service import basis as bases
+from service import powers as imported
 from service.cli.basis import app
 from service.runtime import Runtime
 from service.scheduler.reaper import sweep
 from service.storage.store import Store
 from tests.service.conftest import BASIS_POINTS
+from verifier.registry import FIRST
 from zenerrors import ConflictError
+
+GROTH16 = registry.find(FIRST)
 
 
 @pytest.fixture(autouse=True)
@@ -30,22 +35,22 @@ def _forget() -> Iterator[None]:
 
 
 def test_the_basis_is_made_once_and_stays(runtime: Runtime) -> None:
-    assert bases.basis_length(runtime) == BASIS_POINTS
-    first = bases.require_basis(runtime)
+    assert bases.basis_length(runtime, GROTH16) == BASIS_POINTS
+    first = bases.require_basis(runtime, GROTH16)
     other = replace(runtime, settings=runtime.settings.model_copy(update={"basis_points": 8}))
     bases._load.cache_clear()
-    assert bases.require_basis(other).identity == first.identity
-    assert bases.basis_length(other) == BASIS_POINTS
+    assert bases.require_basis(other, GROTH16).identity == first.identity
+    assert bases.basis_length(other, GROTH16) == BASIS_POINTS
     for file in (runtime.settings.data_dir / "artifacts").glob("??/*"):
         assert runtime.store.get(file.name)
     sweep(runtime)
     bases._load.cache_clear()
-    assert bases.load_basis(runtime).identity == first.identity
+    assert bases.load_basis(runtime, GROTH16).identity == first.identity
 
 
 def test_of_several_that_make_it_at_once_the_first_one_s_stays(runtime: Runtime) -> None:
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: bases.require_basis(runtime).identity, range(4)))
+        made = list(pool.map(lambda _: bases.require_basis(runtime, GROTH16).identity, range(4)))
     assert len(set(made)) == 1
     assert len(list((runtime.settings.data_dir / "artifacts").glob("??/*"))) == 1
 
@@ -55,28 +60,28 @@ def test_a_host_without_a_copy_brings_it_from_the_remote_store(
 ) -> None:
     url = f"{s3}/{secrets.token_hex(4)}"
     here, there = (replace(runtime, store=Store(tmp_path / host, url)) for host in ("here", "there"))
-    made = bases.require_basis(here).identity
+    made = bases.require_basis(here, GROTH16).identity
     bases._load.cache_clear()
-    assert bases.load_basis(there).identity == made
+    assert bases.load_basis(there, GROTH16).identity == made
 
 
 def test_the_file_of_an_older_service_is_taken_over(runtime: Runtime) -> None:
     earlier, given = runtime.settings.data_dir / "basis", CommitmentKey.generate(16)
     given.save(earlier)
-    assert bases.basis_length(runtime) == 16
+    assert bases.basis_length(runtime, GROTH16) == 16
     assert not earlier.exists()
     bases._load.cache_clear()
-    assert bases.require_basis(runtime).identity == given.identity
+    assert bases.require_basis(runtime, GROTH16).identity == given.identity
 
 
 def test_a_basis_is_imported_before_the_first_commitment_only(runtime: Runtime) -> None:
     given = CommitmentKey.generate(16)
     for _ in range(2):
-        bases.import_basis(runtime, given)
-    assert bases.require_basis(runtime).identity == given.identity
+        imported.import_basis(runtime, given)
+    assert bases.require_basis(runtime, GROTH16).identity == given.identity
     with pytest.raises(ConflictError, match="another basis of 16 points"):
-        bases.import_basis(runtime, CommitmentKey.generate(16))
-    assert bases.require_basis(runtime).identity == given.identity
+        imported.import_basis(runtime, CommitmentKey.generate(16))
+    assert bases.require_basis(runtime, GROTH16).identity == given.identity
 
 
 def test_the_command_line_imports_powers_of_tau_and_shows_them(
@@ -92,4 +97,4 @@ def test_the_command_line_imports_powers_of_tau_and_shows_them(
         answer = run.invoke(app, command)
         assert answer.exit_code == 0, answer.output
         assert identity in answer.output
-    assert bases.load_basis(runtime).identity.hex() == identity
+    assert bases.load_basis(runtime, GROTH16).identity.hex() == identity

@@ -21,8 +21,7 @@ from prover.constraint_file import load_statement
 from prover.groth16 import ceremony, powers_of_tau
 from prover.groth16.ceremony import Beacon, State
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import basis as bases
-from service import cli
+from service import cli, powers
 from service.runtime import Runtime
 from service.scheduler.retention import forget
 from service.storage.repositories import Contributions, stored
@@ -74,7 +73,7 @@ def begun(
     """A data directory with a model and an open ceremony for its inference, to be copied; their ids."""
     folder = tmp_path_factory.mktemp("begun") / "data"
     runtime = open_runtime(folder, max_body_bytes=MAX_BODY_BYTES)
-    bases.import_powers(runtime, powers_file, read_ptau(powers_file))
+    powers.import_powers(runtime, powers_file, read_ptau(powers_file))
     with serving(runtime) as url, Client(url) as client:
         model = registered(runtime, client)
         held = open_for(runtime, client, model, [{"scheme": "inference"}])
@@ -134,7 +133,7 @@ def test_three_contributors_and_a_beacon(
     names = [each["name"] for each in held.contributions or []]
     assert names == ["Ada", "Emmy", "Sofja", Beacon(bytes.fromhex(VALUE), 2).name]
 
-    powers = replace(read_ptau(powers_file), contributions=2)
+    kept = replace(read_ptau(powers_file), contributions=2)
     assert hashlib.sha256(powers_file.read_bytes()).hexdigest() == held.powers
     keys = {}
     for index, (circuit, state) in enumerate(
@@ -143,7 +142,7 @@ def test_three_contributors_and_a_beacon(
         key = KeyFile.model_validate(api.get_verification_key(circuit["verification_key_id"]))
         statement = tmp_path / "statement"
         statement.write_bytes(api.get_ceremony_file(held.id, circuit["statement"]))
-        made_again = ceremony.finish(state, load_statement(statement), powers)
+        made_again = ceremony.finish(state, load_statement(statement), kept)
         assert made_again.verifying_key == opened(key).verifying
         assert [hash_.hex() for hash_ in made_again.verifying_key.contributions][:3] == [
             each[index] for each in hashes
@@ -440,8 +439,8 @@ def test_from_the_command_line(run: Any, runtime: Runtime, model: Model, tmp_pat
     for index in range(2):
         state = State.load(tmp_path / f"all/{index}.state")
         statement = load_statement(tmp_path / f"all/{index}.stmt")
-        powers = replace(read_ptau(tmp_path / "all/powers.ptau"), contributions=2)
-        ceremony.verify(state, statement, powers)
+        kept = replace(read_ptau(tmp_path / "all/powers.ptau"), contributions=2)
+        ceremony.verify(state, statement, kept)
     assert run("delete", ceremony_id)[0] == 0
 
 

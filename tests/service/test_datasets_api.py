@@ -13,14 +13,16 @@ import pytest
 
 from circuits import QuantGraph, compile_accuracy
 from client import ApiError, Client, Model
+from prover import registry
 from prover.groth16 import Revealed, check_opening
-from prover.groth16.cost import Size
+from prover.size import Size
 from service import engine, intake
 from service.batches import even
 from service.runtime import Runtime
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
 from verifier.datasets import LabelledData, quantise
 from verifier.documents import Description, checked
+from verifier.registry import FIRST
 from zenerrors import TensorError
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -94,7 +96,9 @@ def test_without_a_shard_size_the_memory_decides(
     work_on(with_model, dataset.id)
     assert api.get_dataset(dataset.id).shard_size == 7
     sizes = []
-    monkeypatch.setattr(engine, "_memory", lambda size, threads: size.private)
+    system = registry.find(FIRST)
+    monkeypatch.setattr(system, "estimate", lambda size, threads: size.private)
+    monkeypatch.setattr(engine, "_memory", lambda found: found)
     monkeypatch.setattr(engine, "_KEPT_BYTES", 0)
     for free in (1000, 350, 0):  # 39 private variables, and 92 a sample
         monkeypatch.setattr(engine, "free_memory", lambda free=free: free)
@@ -112,8 +116,11 @@ def test_the_estimate_for_a_batch_is_on_the_safe_side() -> None:
     batches = {n: compile_accuracy(graph, batch=n, weight_privacy="committed") for n in (1, 2, 7, 50)}
     sizes = {n: circuit.statement for n, circuit in batches.items()}
     for n, statement in sizes.items():
-        estimate = engine._memory(engine._drawn_out(sizes[1], sizes[2], n), 2)
-        assert 1.0 <= estimate / engine._memory(Size.of(statement), 2) < 1.5
+        drawn_out = Size.drawn_out(sizes[1], sizes[2], n)
+        estimates = [
+            engine._memory(registry.find(FIRST).estimate(size, 2)) for size in (drawn_out, Size.of(statement))
+        ]
+        assert 1.0 <= estimates[0] / estimates[1] < 1.5
 
 
 def test_shards_are_of_one_size_as_far_as_they_can() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from client import Client, Model
+from prover import registry
 from prover.groth16 import reference
 from prover.groth16.iden3.ptau import read_ptau
 from service import basis as bases
@@ -23,6 +24,7 @@ from verifier.documents import KeyFile, ProofDocument
 from verifier.groth16.system import groth16_key
 from verifier.judging import judge
 from verifier.keys import opened
+from verifier.registry import FIRST
 from zenerrors import FileFormatError
 
 POWER = 8
@@ -177,7 +179,7 @@ def test_what_does_not_belong_together_is_not_installed(
 
     bases._load.cache_clear()
     elsewhere = open_runtime(tmp_path / "elsewhere")
-    bases.require_basis(elsewhere)
+    bases.require_basis(elsewhere, registry.find(FIRST))
     bases._load.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "elsewhere"))

@@ -43,6 +43,7 @@ from service.storage.tables import Model, WeightPrivacy
 from service.submissions import models
 from service.submissions.requests import Bits, Name, ResourceId
 from verifier.documents import ProofDocument, Receipt
+from verifier.registry import FIRST
 from zenerrors import NotFoundError
 
 router = APIRouter(tags=["models"], route_class=ApiRoute)
@@ -63,7 +64,7 @@ _jobs.add_events("Server-sent events of the registration, as those of a proof.")
 _FIELDS = (
     *("model", "calibration", "calibration_labels"),
     *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
-    *("name", "weight_privacy", "bits", "parent_id", "label", "require_ceremony"),
+    *("name", "system", "weight_privacy", "bits", "parent_id", "label", "require_ceremony"),
 )
 
 
@@ -90,6 +91,10 @@ async def create_model(
     calibration_sha256: Hash = None,
     calibration_labels_sha256: Hash = None,
     name: Annotated[Name, Form(description="What to call it.", examples=["digits"])] = "unnamed",
+    system: Annotated[
+        str,
+        Form(max_length=40, description="The proof system that proves what it computes.", examples=[FIRST]),
+    ] = FIRST,
     weight_privacy: Annotated[
         WeightPrivacy,
         Form(description="Whether everybody may know the weights, or proofs are about a commitment to them."),
@@ -116,6 +121,7 @@ async def create_model(
         files.append(handed("calibration_labels", calibration_labels, calibration_labels_sha256))
     row = Model(
         name=name,
+        system=system,
         weight_privacy=weight_privacy,
         bits=bits,
         parent_id=parent_id,

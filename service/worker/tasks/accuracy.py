@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from circuits import Accuracy
-from prover.groth16 import Opening
 from service import basis as bases
 from service import encryption as sealed
 from service import engine
@@ -28,7 +27,6 @@ from service.worker.tasks import steps
 from service.worker.tasks.datasets import open_batches
 from verifier import documents
 from verifier.documents import OpeningFile, Statement, checked, timestamp
-from verifier.groth16.opening import sum_blindings
 from verifier.words import make_statement
 from zenerrors import ConflictError
 
@@ -58,10 +56,11 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         )
     batch = batches[shard.position]
     assert shard.opening is not None  # noqa: S101  it is there until the proof is over
+    read = keys.system.commitments.read_opening
     part = open_openings(runtime, dataset).parts[shard.position]
     openings = steps.model_opening(runtime, proof.model) | {
-        "dataset": Opening.from_bytes(bytes.fromhex(part.commitment + part.opening.blinding)),
-        "correct": Opening.from_bytes(runtime.vault.open(shard.opening, f"count:{shard.id}")),
+        "dataset": read(bytes.fromhex(part.commitment + part.opening.blinding)),
+        "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
     scalar = _statement(proof).scalar
     witness = partial(circuit.witness, batch.samples, batch.labels, statement=scalar)
@@ -78,8 +77,8 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     with runtime.database.read() as session:
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset)
-    basis = bases.load_basis(runtime)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
+    basis = bases.load_basis(runtime, keys.system)
     counts, openings = [], []
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))
@@ -91,7 +90,13 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         values={"correct": sum(counts), "size": dataset.size},
         commitments={"model": proof.model.commitment} if proof.model.commitment else {},
         made_at=timestamp(now()),
-        dataset=_described(dataset, open_openings(runtime, dataset), batches, openings),
+        dataset=_described(
+            dataset,
+            open_openings(runtime, dataset),
+            batches,
+            [opening.commitment for opening in openings],
+            keys.system.commitments.open_sum(openings, counts),
+        ),
         challenge=proof.request.get("challenge"),
     )
     ids = [new_id("shd") for _ in batches]
@@ -131,9 +136,11 @@ def _open(runtime: Runtime, dataset: Dataset) -> tuple[Accuracy, list[Batch]]:
 
 
 def _described(
-    dataset: Dataset, opened: OpeningFile, batches: list[Batch], counts: list[Opening]
+    dataset: Dataset, opened: OpeningFile, batches: list[Batch], counts: list[bytes], blinding: bytes
 ) -> documents.Dataset:
-    """What the statement says of the dataset; how its commitments open, if it is public."""
+    """What the statement says of the dataset; how its commitments open, if it is public. ``counts``: the
+    commitments to them, whose sum ``blinding`` opens.
+    """
     public = dataset.privacy == "public"
     return documents.Dataset(
         sha256=dataset.sha256 if public else None,
@@ -143,12 +150,12 @@ def _described(
             documents.Shard(
                 size=batch.size,
                 dataset=part.commitment,
-                correct=count.commitment.hex(),
+                correct=count.hex(),
                 opening=part.opening if public else None,
             )
             for batch, part, count in zip(batches, opened.parts, counts, strict=True)
         ],
-        blinding=sum_blindings(count.blinding_bytes for count in counts).hex(),
+        blinding=blinding.hex(),
     )
 
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy.orm import Session
 
 from circuits import Circuit, QuantGraph
 from circuits.schemes.audit import recompile
+from prover import registry
 from prover.constraint_file import load_description, load_statement, save_statement
 from prover.groth16 import ceremony
 from prover.groth16.ceremony import State
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.powers_of_tau import PowersOfTau
+from prover.groth16.system import Groth16
 from service import basis as bases
 from service import encryption as sealed
 from service import engine, keys
+from service import powers as powers_of_tau
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
@@ -32,6 +35,9 @@ from verifier.beacon import Beacon
 from verifier.documents import KeyFile
 from verifier.keys import key_file, opened
 from zenerrors import CeremonyError, RequestError
+
+_GROTH16: Final = registry.find(Groth16.id)
+"""No other system has ceremonies."""
 
 
 class _Taken(NamedTuple):
@@ -65,7 +71,7 @@ def open_ceremony(runtime: Runtime, hold: Hold) -> None:
         for asked, key in zip(row.asked, known, strict=True):
             hold.progress("compile", 0.0)
             circuit = _compiled(quantised, model, asked, key)
-            powers = bases.load_powers(runtime, row.powers, required_power(circuit.statement))
+            powers = powers_of_tau.load_powers(runtime, row.powers, required_power(circuit.statement))
             files.append([scratches.enter_context(runtime.store.scratch()) for _ in range(2)])
             circuits.append(_started(runtime, hold, circuit, powers, *files[-1]))
         if len({each.circuit for each in circuits}) < len(circuits):
@@ -146,7 +152,7 @@ def _closed(
     for circuit, state_file, key_path in zip(circuits, states, proving_keys, strict=True):
         file = runtime.store.path(circuit.statement)
         statement = load_statement(file)
-        powers = bases.load_powers(runtime, about.powers, required_power(statement))
+        powers = powers_of_tau.load_powers(runtime, about.powers, required_power(statement))
         before = State.read(runtime.store.path(circuit.state))
         state = ceremony.add_beacon(before, beacon, threads=threads, progress=progress)
         key = ceremony.finish(state, statement, powers, threads=threads, progress=progress)
@@ -206,8 +212,8 @@ def _started(
 ) -> CeremonyCircuit:
     """The circuit's row but for its place and files, which are written."""
     threads = runtime.settings.threads
-    engine.require_memory(circuit, threads)
-    basis = bases.load_basis(runtime) if circuit.commitments else None
+    engine.require_memory(_GROTH16, circuit, threads)
+    basis = bases.load_basis(runtime, _GROTH16) if circuit.commitments else None
     state = ceremony.start(circuit.statement, powers, threads=threads, progress=hold.progress)
     save_statement(statement, circuit.statement, circuit.describe())
     state.save(file)
@@ -220,7 +226,7 @@ def _started(
             field="circuits",
         )
     return CeremonyCircuit(
-        circuit=engine.circuit_digest(circuit, basis),
+        circuit=engine.circuit_digest(_GROTH16, circuit, basis),
         form=keys.form_of(circuit.describe()),
         constraints=circuit.statement.constraints,
         start=state.origin.hex(),

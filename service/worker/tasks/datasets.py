@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from prover.groth16 import CommitmentKey
+from prover import registry
+from prover.system import CommitmentKey
 from service import basis as bases
 from service import encryption as sealed
 from service import engine, intake
 from service.batches import Batch, cut, even
-from service.encryption import Integers, Secret
+from service.encryption import Integers
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.storage.repositories import Datasets
@@ -24,7 +25,8 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     with runtime.database.read() as session:
         dataset = Datasets(session).get(hold.claim.id)
     quantised = sealed.open_network(runtime, dataset.model)
-    basis = bases.require_basis(runtime, hold.progress)
+    system = registry.find(dataset.model.system)
+    basis = bases.require_basis(runtime, system, hold.progress)
     hold.progress("size", 0.0)
     batch = dataset.shard_size or _shard_size(runtime, dataset, quantised)
     batches = open_batches(runtime, dataset, batch, quantised)
@@ -56,8 +58,8 @@ def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: byte
 
 def _committed(basis: CommitmentKey, values: Integers, threads: int, *, hiding: bool) -> OpeningPart:
     opening = bases.commit(basis, values, threads, hiding=hiding)
-    revealed = bases.reveal(basis, Secret(values, opening), threads)
-    return OpeningPart(commitment=opening.commitment.hex(), opening=Opening(**revealed.to_json()))
+    revealed = bases.reveal(basis, opening, values, threads)
+    return OpeningPart(commitment=opening.commitment.hex(), opening=Opening(**revealed))
 
 
 def _refuse_equal(parts: list[OpeningPart]) -> None:
@@ -75,6 +77,8 @@ def _refuse_equal(parts: list[OpeningPart]) -> None:
 
 def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes) -> int:
     """As many samples in one proof as fit the memory and the basis."""
-    most = min(dataset.size, intake.samples_in(quantised, bases.basis_length(runtime)))
-    privacy = dataset.model.weight_privacy
-    return even(dataset.size, engine.largest_batch(quantised, privacy, most, runtime.settings.threads))
+    system, privacy = registry.find(dataset.model.system), dataset.model.weight_privacy
+    most = min(dataset.size, intake.samples_in(quantised, bases.basis_length(runtime, system)))
+    return even(
+        dataset.size, engine.largest_batch(system, quantised, privacy, most, runtime.settings.threads)
+    )

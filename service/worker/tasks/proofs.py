@@ -26,7 +26,8 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     task = engine.task(quantised, proof.scheme, proof.model.weight_privacy, proof.request, secrets)
     keys = steps.require_keys(runtime, hold, task.circuit, proof.model)
     openings = steps.model_opening(runtime, proof.model)
-    openings |= {name: secret.opening for name, secret in secrets.items() if secret.opening}
+    read = keys.system.commitments.read_opening
+    openings |= {name: read(secret.opening) for name, secret in secrets.items() if secret.opening}
     statement = make_statement(
         keys.file.circuit,
         keys.file.reference,

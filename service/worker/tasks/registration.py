@@ -6,7 +6,8 @@ from functools import partial
 
 import circuits
 from circuits import QuantGraph, Registration
-from prover.groth16 import Opening
+from prover import registry
+from prover.system import Opening
 from service import basis as bases
 from service import encryption as sealed
 from service import engine
@@ -41,7 +42,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
         if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
             model = Models(session).get(model.id)
             model.network = circuit.network.hex()
-            model.estimate = engine.estimate(circuit, runtime.settings.threads)
+            model.estimate = engine.estimate(keys.system, circuit, runtime.settings.threads)
             model.verification_key_id = keys.file.id
             if committed is not None:
                 opening, registration = committed
@@ -56,7 +57,7 @@ def _commit(
     runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent: Model | None
 ) -> tuple[Opening, ProofDocument]:
     """A commitment to the network, and the proof of its registration."""
-    basis = bases.require_basis(runtime, hold.progress)
+    basis = bases.require_basis(runtime, registry.find(model.system), hold.progress)
     hold.progress("commit", 0.0)
     parameters = circuits.parameters(QuantGraph.from_bytes(quantised))
     opening = bases.commit(basis, parameters, runtime.settings.threads)

@@ -10,7 +10,9 @@ from sqlalchemy.orm import Session
 
 from circuits import Circuit
 from kernels import FrArray
-from prover.groth16 import Opening
+from prover import registry
+from prover.size import Size
+from prover.system import Opening, ProofSystem
 from service import engine
 from service.basis import load_basis
 from service.jobs.lifecycle import Jobs
@@ -29,6 +31,7 @@ from verifier.system import CEREMONY
 class Keys:
     """The keys of a circuit: the proving key's path, and the verification key as it is handed on."""
 
+    system: ProofSystem
     proving: Path
     file: KeyFile
     digest: str
@@ -44,34 +47,36 @@ def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
     if model.commitment is None or model.blinding is None:
         return {}
     data = runtime.vault.open(model.blinding, f"blinding:{model.id}")
-    return {"model": Opening.from_bytes(bytes.fromhex(model.commitment) + data)}
+    read = registry.find(model.system).commitments.read_opening
+    return {"model": read(bytes.fromhex(model.commitment) + data)}
 
 
 def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -> Keys:
-    """The keys of a circuit, made where there are none yet. Stages: those of ``groth16.setup``, "store".
+    """The keys of a circuit, made where there are none yet. Stages: those of the system's setup, "store".
 
     Raises ``ConflictError`` (``conflict.ceremony``) where they are not of a ceremony, and the model takes no
     others.
     """
     # What the circuit links to was committed over the basis: so it is there.
-    basis = load_basis(runtime) if circuit.commitments else None
-    digest, store = engine.circuit_digest(circuit, basis), runtime.store
+    system = registry.find(model.system)
+    basis = load_basis(runtime, system) if circuit.commitments else None
+    digest, store = engine.circuit_digest(system, circuit, basis), runtime.store
     with runtime.database.read() as session:
         known = Circuits(session).find(digest)
         if model.require_ceremony and not (known and key_file(known.verification_key).setup == CEREMONY):
             raise none_yet()
         if known:
-            return _keys(runtime, known, hold.backend, fresh=False)
-    engine.require_memory(circuit, runtime.settings.threads)
-    _expect(runtime, hold, circuit, with_setup=True)
+            return _keys(runtime, system, known, hold.backend, fresh=False)
+    engine.require_memory(system, circuit, runtime.settings.threads)
+    _expect(runtime, hold, system, circuit, with_setup=True)
     with store.scratch() as scratch:
-        key = engine.setup(circuit, basis, scratch, runtime.settings.threads, hold.progress)
+        key = engine.setup(system, circuit, basis, scratch, runtime.settings.threads, hold.progress)
         hold.progress("store", 0.0)
         size = scratch.stat().st_size
         proving_key = store.adopt(scratch)
     with runtime.database.write() as session:
         kept = Circuits(session).add(digest, proving_key, key, circuit.statement.constraints, size)
-    keys = _keys(runtime, kept, hold.backend, fresh=True)
+    keys = _keys(runtime, system, kept, hold.backend, fresh=True)
     if kept.proving_key != proving_key:  # another worker was faster
         store.delete(proving_key)
     return keys
@@ -90,18 +95,20 @@ def prove(
         with runtime.database.write() as session:
             Jobs(session).expect(hold.claim, keys.expected)
     elif not keys.fresh:
-        _expect(runtime, hold, circuit, with_setup=False)
-    proof = engine.prove(circuit, keys.proving, witness, openings, runtime.settings.threads, hold.progress)
+        _expect(runtime, hold, keys.system, circuit, with_setup=False)
+    threads, progress = runtime.settings.threads, hold.progress
+    proof = engine.prove(keys.system, circuit, keys.proving, witness, openings, threads, progress)
     hold.rows += circuit.statement.constraints
     return proof
 
 
-def _expect(runtime: Runtime, hold: Hold, circuit: Circuit, *, with_setup: bool) -> None:
+def _expect(runtime: Runtime, hold: Hold, system: ProofSystem, circuit: Circuit, *, with_setup: bool) -> None:
     """Foretell the stages of a circuit that was never proven: on processors, since what they take on a GPU
     nobody can tell, and of jobs that make one proof under one key.
     """
     if hold.backend == "cpu" and hold.claim.kind in ("proof", "shard"):
-        setup, proof = engine.stages(circuit, runtime.settings.threads)
+        found = system.estimate(Size.of(circuit.statement), runtime.settings.threads)
+        setup, proof = (dict(stages) for stages in (found.setup_seconds, found.proof_seconds))
         with runtime.database.write() as session:
             Jobs(session).expect(hold.claim, hold.timings() | (setup if with_setup else {}) | proof)
 
@@ -111,8 +118,11 @@ def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -
     Circuits(session).used(keys.digest, hold.backend, None if keys.fresh else timings)
 
 
-def _keys(runtime: Runtime, circuit: tables.Circuit, backend: str, *, fresh: bool) -> Keys:
+def _keys(
+    runtime: Runtime, system: ProofSystem, circuit: tables.Circuit, backend: str, *, fresh: bool
+) -> Keys:
     return Keys(
+        system=system,
         proving=runtime.store.path(circuit.proving_key),
         file=key_file(circuit.verification_key),
         digest=circuit.digest,

@@ -1,0 +1,100 @@
+"""Groth16 as a proof system, on this machine's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from base.progress import Progress
+from kernels import FrArray
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import cost, memory
+from prover.groth16.commitment import CommitmentKey, Opening
+from prover.groth16.native import NATIVE
+from prover.groth16.proving import prove
+from prover.groth16.proving_key import ProvingKey
+from prover.groth16.trusted_setup import setup
+from prover.size import Size
+from prover.system import Committing, Estimate, ProofSystem
+from verifier.groth16.opening import sum_blindings
+from verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
+from verifier.groth16.verifying_key import VerifyingKey
+
+
+class TauCommitments(PedersenOverPowersOfTau, Committing):
+    def make_key(self, file: Path, values: int, threads: int, progress: Progress | None) -> None:
+        CommitmentKey.generate(values, threads=threads, progress=progress).save(file)
+
+    def load_key(self, file: Path) -> CommitmentKey:
+        return CommitmentKey.load(file)
+
+    def read_opening(self, data: bytes) -> Opening:
+        return Opening.from_bytes(data)
+
+    def open_sum(self, openings: Sequence[Opening], values: Sequence[int]) -> bytes:
+        return sum_blindings(opening.blinding_bytes for opening in openings)
+
+
+class Groth16(Groth16Verifier, ProofSystem):
+    """Verification, too, is on the kernels."""
+
+    commitments = TauCommitments()
+
+    def __init__(self) -> None:
+        super().__init__(NATIVE)
+
+    def setup(
+        self,
+        statement: ConstraintSystem,
+        file: Path,
+        *,
+        basis: CommitmentKey | None,
+        threads: int,
+        progress: Progress,
+    ) -> VerifyingKey:
+        key = setup(statement, basis=basis, threads=threads, progress=progress)
+        key.save(file)
+        return key.verifying_key
+
+    def load_key(self, file: Path) -> ProvingKey:
+        return _load_key(file)
+
+    def prove(
+        self,
+        key: ProvingKey,
+        statement: ConstraintSystem,
+        witness: FrArray,
+        *,
+        openings: Sequence[Opening],
+        post_challenge: Callable[[FrArray, FrArray], None],
+        threads: int,
+        progress: Progress,
+    ) -> bytes:
+        return prove(
+            key,
+            statement,
+            witness,
+            openings=openings,
+            post_challenge=post_challenge,
+            threads=threads,
+            progress=progress,
+        ).to_bytes()
+
+    def estimate(self, size: Size, threads: int) -> Estimate:
+        speed = _speed(threads)
+        return Estimate(
+            proving_key_bytes=cost.proving_key_bytes(size),
+            verifying_key_bytes=cost.verifying_key_bytes(size),
+            proof_bytes=cost.proof_bytes(size),
+            setup_memory=memory.setup(size, threads),
+            proof_memory=memory.proving(size, threads),
+            setup_seconds=cost.setup_stages(size, speed),
+            proof_seconds=cost.proving_stages(size, speed),
+        )
+
+
+_load_key = lru_cache(maxsize=2)(ProvingKey.load)
+"""Keys of the store, whose files are never written again. A GPU keeps those that are kept here."""
+_speed = lru_cache(maxsize=1)(cost.speed)
+"""Of this machine's kernels, measured when it is first asked for."""

@@ -1,0 +1,86 @@
+"""How large a constraint system is: what it costs to prove is estimated by this alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from prover.constraint_system import ConstraintSystem
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the cost of a constraint system depends on.
+
+    ``rows``: n, a power of two; ``inputs``: public ones and challenges; ``in_a``, ``in_b``: variables that A
+    and B read; ``private``, ``committed``: private variables, and those of all segments with the blinding
+    ones, less the ``absent`` ones, which occur in no row; ``linked``: points of the links; ``nonzeros``,
+    ``largest``: entries of all blocks, and of the largest one.
+    """
+
+    rows: int
+    variables: int
+    inputs: int
+    private: int
+    in_a: int
+    in_b: int
+    nonzeros: int
+    absent: int
+    largest: int
+    segments: int
+    committed: int
+    links: int
+    linked: int
+
+    @classmethod
+    def of(cls, statement: ConstraintSystem) -> Size:
+        survey = statement.survey
+        absent, absent_committed = survey.absent, int(np.searchsorted(survey.absent, statement.first_private))
+        links = [segment.size + 2 for segment in statement.segments if segment.linked]
+        return cls(
+            rows=_padded(_rows(statement)),
+            variables=statement.variables,
+            inputs=statement.instance - 1,
+            private=statement.variables - statement.first_private - len(absent) + absent_committed,
+            in_a=survey.in_a,
+            in_b=survey.in_b,
+            nonzeros=int(survey.nonzeros.sum()),
+            absent=len(absent),
+            largest=int(survey.nonzeros.sum(axis=1).max(initial=0)),
+            segments=len(statement.segments),
+            committed=statement.first_private - statement.instance - absent_committed,
+            links=len(links),
+            linked=sum(links),
+        )
+
+    @classmethod
+    def drawn_out(cls, one: ConstraintSystem, two: ConstraintSystem, count: int) -> Size:
+        """That of ``count`` parts, by those of one and of two: every part adds what the second one added."""
+
+        def drawn_out(first: int, second: int) -> int:
+            return first + (count - 1) * (second - first)
+
+        sizes = cls.of(one), cls.of(two)
+        names = (
+            "variables",
+            "private",
+            "in_a",
+            "in_b",
+            "nonzeros",
+            "absent",
+            "largest",
+            "committed",
+            "linked",
+        )
+        grown = {name: drawn_out(*(getattr(size, name) for size in sizes)) for name in names}
+        return replace(sizes[0], **grown, rows=_padded(drawn_out(_rows(one), _rows(two))))
+
+
+def _rows(statement: ConstraintSystem) -> int:
+    return statement.constraints + len(statement.anchored)
+
+
+def _padded(rows: int) -> int:
+    """The next power of two, at least 2."""
+    return 1 << max(1, (rows - 1).bit_length())

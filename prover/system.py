@@ -1,0 +1,145 @@
+"""What a proof system is to whoever proves with it: the verifier's half, and keys, proofs and what they take.
+
+``registry`` has those that are installed. Keys go to files and come from them: what is in a file, its system
+alone knows.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from base.progress import Progress
+from kernels import FrArray
+from prover.constraint_system import ConstraintSystem
+from prover.size import Size
+from verifier.system import CommitmentScheme, VerifyingKey, VerifyingSystem
+
+
+class Opening(Protocol):
+    """A commitment and what opens it together with the values. As secret as these."""
+
+    @property
+    def commitment(self) -> bytes:
+        """Public."""
+
+    @property
+    def blinding_bytes(self) -> bytes:
+        """The rest of ``to_bytes``."""
+
+    def to_bytes(self) -> bytes:
+        """The commitment and the blinding: to be sealed before it is stored."""
+
+
+class Revealed(Protocol):
+    """What shows a commitment to be to values, for all who are to see them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``CommitmentScheme.check_form`` has it."""
+
+
+class CommitmentKey(Protocol):
+    """What all commitments of a service are over. Values are uint64[n, 4], Montgomery."""
+
+    @property
+    def identity(self) -> bytes:
+        """What verifiers know it by."""
+
+    @property
+    def length(self) -> int:
+        """To how many values a commitment can be."""
+
+    def commit(self, values: FrArray, *, hiding: bool = True, threads: int = 1) -> Opening:
+        """With fresh randomness; without ``hiding`` a function of the values. Raises ``StatementError``."""
+
+    def reveal(self, opening: Any, values: FrArray, *, threads: int = 1) -> Revealed:
+        """Raises ``StatementError`` where ``opening`` is not to ``values``."""
+
+
+class ProvingKey(Protocol):
+    @property
+    def verifying_key(self) -> VerifyingKey: ...
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What keys and a proof take on this machine: bytes, and seconds by stage, in the order of the work.
+
+    ``setup_memory``, ``proof_memory``: the peak beside the constraint system and the witness.
+    """
+
+    proving_key_bytes: int
+    verifying_key_bytes: int
+    proof_bytes: int
+    setup_memory: int
+    proof_memory: int
+    setup_seconds: Mapping[str, float]
+    proof_seconds: Mapping[str, float]
+
+
+class Committing(CommitmentScheme):
+    """A commitment scheme with the half that commits."""
+
+    @abstractmethod
+    def make_key(self, file: Path, values: int, threads: int, progress: Progress | None) -> None:
+        """Write a commitment key of a development setup, for vectors of so many values. Stage: "basis"."""
+
+    @abstractmethod
+    def load_key(self, file: Path) -> CommitmentKey:
+        """Raises ``FileFormatError``, ``StatementError``."""
+
+    @abstractmethod
+    def read_opening(self, data: bytes) -> Opening:
+        """The inverse of ``Opening.to_bytes``. Raises ``StatementError`` (``statement.openings``)."""
+
+    @abstractmethod
+    def open_sum(self, openings: Sequence[Any], values: Sequence[int]) -> bytes:
+        """What ``check_sum`` takes for commitments to these values, one each."""
+
+
+class ProofSystem(VerifyingSystem):
+    """Both halves of a proof system."""
+
+    commitments: Committing
+
+    @abstractmethod
+    def setup(
+        self,
+        statement: ConstraintSystem,
+        file: Path,
+        *,
+        basis: Any,
+        threads: int,
+        progress: Progress,
+    ) -> VerifyingKey:
+        """Make the keys of a constraint system, linked over the commitment key ``basis``, None where
+        no segment is; the proving key goes to ``file``. Without secrets it is a function of the statement.
+        """
+
+    @abstractmethod
+    def load_key(self, file: Path) -> ProvingKey:
+        """The proving key, to be asked for again and again. Raises ``FileFormatError``."""
+
+    @abstractmethod
+    def prove(
+        self,
+        key: Any,
+        statement: ConstraintSystem,
+        witness: FrArray,
+        *,
+        openings: Sequence[Any],
+        post_challenge: Callable[[FrArray, FrArray], None],
+        threads: int,
+        progress: Progress,
+    ) -> bytes:
+        """A proof that ``witness`` (uint64[variables, 4], Montgomery) satisfies ``statement``. ``openings``:
+        for each linked segment, in order; ``post_challenge`` completes the witness once there are challenges.
+        Raises ``StatementError``.
+        """
+
+    @abstractmethod
+    def estimate(self, size: Size, threads: int) -> Estimate:
+        """What a constraint system of this size takes."""
