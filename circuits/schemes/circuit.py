@@ -75,10 +75,6 @@ class Circuit(ABC):
         """The variable indices of every named group of wires, int64 of the group's shape."""
         return self.statement.layout
 
-    def tensors(self, z: IntArray) -> dict[Tensor, IntArray]:
-        """What the tensors that have wires are under the assignment ``z``, int64[variables]."""
-        return {tensor: z[self.program.order[wires]] for tensor, wires in self.wires.items()}
-
     @property
     @abstractmethod
     def public_layout(self) -> list[dict[str, Any]]:

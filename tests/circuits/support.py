@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import kernels
-from circuits import Graph, Inference, QuantGraph, quantise
+from circuits import Circuit, Graph, Inference, QuantGraph, quantise
 from circuits.graphs.node import Node
 from circuits.operators.clip import Clip
 from circuits.operators.dense import Dense, QuantDense
@@ -22,6 +22,7 @@ from circuits.r1cs.program import Program
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem, Csr
 from relations.integers import IntArray
+from relations.relation import Tensor
 from tests.circuits.quantised import slow
 
 R = kernels.fr.modulus
@@ -169,6 +170,17 @@ def answered(program: Program, z: Assignment, seed: int = 0) -> FrArray:
     assignment[1 + statement.public : statement.instance] = drawn
     program.post_challenge(assignment, drawn)
     return assignment
+
+
+def held(circuit: Circuit, z: Assignment) -> dict[Tensor, NDArray[Any]]:
+    """The integers of all tensors that have wires: field elements are read as the nearest to 0."""
+    assignment = elements(z)
+    found = {}
+    for tensor, wires in circuit.wires.items():
+        values = kernels.fr.to_ints(assignment[circuit.program.order[wires.ravel()]])
+        integers = np.array([value - R if value > R // 2 else value for value in values], object)
+        found[tensor] = integers.reshape(tensor.shape)
+    return found
 
 
 def challenged(program: Program, z: Assignment, seed: int = 0) -> list[int]:

@@ -23,7 +23,7 @@ from circuits.schemes.audit import audit, audit_points
 from prover.groth16 import ceremony, powers_of_tau
 from prover.groth16.ceremony.initial import required_power
 from tests.circuits.quantised import networks
-from tests.circuits.test_recognition import embedding
+from tests.circuits.quantised.networks import embedding
 from tests.prover.statements import forged_key
 from verifier.system import CEREMONY
 from zenerrors import CeremonyError, FileFormatError, StatementError, ZenError

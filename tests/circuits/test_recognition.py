@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import QuantGraph, Recognition, compile_recognition, input_values
-from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level
-from circuits.operators.dense import QuantDense
 from circuits.quantised.typed import Privacy
 from prover import groth16
 from prover.groth16.reference import check
@@ -24,15 +21,6 @@ from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
 from tests.prover.statements import commitment_basis, patient
 from zenerrors import StatementError, TensorError
-
-
-def embedding(seed: int) -> QuantGraph:
-    """A network whose output is a typed vector of three."""
-    graph = networks.of_kinds(seed, "conv", shape=(1, 3, 3))
-    last = graph.nodes[-1]
-    assert isinstance(last, QuantDense)
-    typed = replace(last, rescale=Rescale(np.array([3]), 10, Affine(0.1, 2, 4), 0, 15))
-    return replace(graph, nodes=(*graph.nodes[:-1], typed))
 
 
 def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:
@@ -47,7 +35,7 @@ def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:
 def test_the_match_is_the_distance_against_the_threshold(
     seed: int, privacy: tuple[Privacy, Privacy], level: Level, beside: int
 ) -> None:
-    graph = embedding(seed)
+    graph = networks.embedding(seed)
     circuit = compile_recognition(graph, input_privacy=privacy[0], weight_privacy=privacy[1], level=level)
     q, reference = inputs(graph, seed)
     distance = int(((graph.execute(q).logits - reference) ** 2).sum())
@@ -62,7 +50,7 @@ def test_the_match_is_the_distance_against_the_threshold(
 
 @pytest.fixture(scope="module")
 def circuit() -> Recognition:
-    return compile_recognition(embedding(1), weight_privacy="private", level=2)
+    return compile_recognition(networks.embedding(1), weight_privacy="private", level=2)
 
 
 def test_every_wire_that_lies_is_refused(circuit: Recognition) -> None:
@@ -104,7 +92,7 @@ def test_bad_input_is_named(circuit: Recognition) -> None:
 
 
 def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
-    graph = embedding(1)
+    graph = networks.embedding(1)
     circuit = compile_recognition(graph, input_privacy="committed", reference_privacy="committed")
     q, reference = inputs(graph)
     assert circuit.commitments == ["input", "reference"]

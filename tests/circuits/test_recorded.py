@@ -42,6 +42,8 @@ from circuits.schemes.circuit import Circuit
 from circuits.schemes.inference import Reveal
 from kernels import FrArray, fr
 from relations.integers import IntArray
+from tests.circuits.relation_checker import broken
+from tests.circuits.support import held
 
 PINNED = Path(__file__).parent / "recorded_statements.json"
 NETWORKS = (*zoo.NAMES, zoo.EMBEDDING)
@@ -180,6 +182,7 @@ def _is_sampled(network: str, case: Case, rows: int) -> bool:
 @pytest.mark.parametrize(("network", "case"), list(_params()))
 def test_what_is_proven_is_what_was_recorded(network: str, case: Case) -> None:
     circuit, z = compiled(network, case)
+    assert broken(circuit.relations, held(circuit, z)) == []
     assert digests(circuit, answered(circuit, z)) == recorded()[network][str(case)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from circuits.graphs.node import QuantNode
@@ -148,6 +150,15 @@ def of_kinds(
     for kind in kinds:
         steps[kind]()
     return maker.finish()
+
+
+def embedding(seed: int) -> QuantGraph:
+    """A network whose output is a typed vector of three."""
+    graph = of_kinds(seed, "conv", shape=(1, 3, 3))
+    last = graph.nodes[-1]
+    assert isinstance(last, QuantDense)
+    typed = replace(last, rescale=Rescale(np.array([3]), 10, Affine(0.1, 2, 4), 0, 15))
+    return replace(graph, nodes=(*graph.nodes[:-1], typed))
 
 
 def inputs(graph: QuantGraph, count: int, seed: int = 0) -> IntArray:

@@ -1,0 +1,197 @@
+"""Whether relations hold, by their definitions alone: plain integers, no wires, no rows, no field.
+
+It shares nothing with the compiler but the relations themselves, so that it can judge what the compiler makes
+of them: an assignment that satisfies every row, and not these, would be a forged proof.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relations.planes import Sliding
+from relations.relation import (
+    Argmax,
+    AtLeast,
+    Convolution,
+    Equal,
+    Linear,
+    Lookup,
+    MatMul,
+    Maximum,
+    Move,
+    Parameter,
+    Relation,
+    Relations,
+    Square,
+    Tensor,
+    Term,
+    Total,
+    WindowSum,
+)
+
+# Python integers: nothing overflows.
+Integers = NDArray[Any]
+
+
+def broken(relations: Relations, values: Mapping[Tensor, Integers]) -> list[str]:
+    """What does not hold, in words.
+
+    ``values``: those of all tensors that are held, by whatever proves the relations. Tensors that are not are
+    what their relations make them; parameters that are public are what the statement says.
+    """
+    check = _Check(values)
+    wrong = [f"{tensor.name} leaves its bound" for tensor in relations.given if not check.within(tensor)]
+    for relation in relations.relations:
+        wrong += check.relation(relation)
+    return wrong
+
+
+class _Check:
+    def __init__(self, values: Mapping[Tensor, Integers]) -> None:
+        self._held = {tensor: np.asarray(value).astype(object) for tensor, value in values.items()}
+        self._made: dict[Tensor, Integers] = {}
+
+    def relation(self, relation: Relation) -> list[str]:
+        made, out = _MAKES[type(relation)](self, relation), relation.out
+        parameters = [relation.weight, relation.bias] if isinstance(relation, MatMul | Convolution) else []
+        wrong = [f"{each.name} leaves its bound" for each in parameters if not self.within(each)]
+        if out not in self._held:
+            self._made[out] = made
+        elif not np.array_equal(self._held[out].reshape(made.shape), made):
+            wrong.append(f"{relation.name}: {out.name} is not what it must be")
+        return wrong if self.within(out) else [*wrong, f"{out.name} leaves its bound"]
+
+    def within(self, tensor: Tensor) -> bool:
+        """Whether it keeps its bound, or another proof says so."""
+        value, bound = self.value(tensor), tensor.bound
+        return bound.proof == "registration" or bool(((bound.low <= value) & (value <= bound.high)).all())
+
+    def value(self, tensor: Tensor) -> Integers:
+        if tensor in self._held:
+            return self._held[tensor].reshape(tensor.shape)
+        if isinstance(tensor, Parameter) and tensor.privacy == "public":
+            return tensor.values.astype(object)
+        return self._made[tensor].reshape(tensor.shape)
+
+    def term(self, term: Term) -> Integers:
+        return term.factor * (self.value(term.tensor) - term.zero_point)
+
+
+def _linear(check: _Check, relation: Linear) -> Integers:
+    total = check.term(relation.terms[0])
+    for term in relation.terms[1:]:
+        total = total + check.term(term)
+    return total
+
+
+def _matmul(check: _Check, relation: MatMul) -> Integers:
+    weight, bias = check.value(relation.weight), check.value(relation.bias)
+    made: Integers = check.term(relation.x) @ weight.T + bias
+    return made
+
+
+def _convolution(check: _Check, relation: Convolution) -> Integers:
+    weight, bias = check.value(relation.weight), check.value(relation.bias)
+    outputs, channels = weight.shape[:2]
+    made = np.zeros(relation.out.shape, object) + bias[:, np.newaxis, np.newaxis]
+    x, each = check.term(relation.x), outputs // relation.sliding.groups
+    for output in range(outputs):
+        first = output // each * channels
+        for row, column, window, place in _windows(relation.sliding):
+            seen = x[:, first : first + channels, window[0], window[1]]
+            taps = weight[output, :, place[0], place[1]]
+            made[:, output, row, column] += (seen * taps).reshape(len(x), -1).sum(axis=1)
+    return made
+
+
+def _window_sum(check: _Check, relation: WindowSum) -> Integers:
+    x, made = check.term(relation.x), np.zeros(relation.out.shape, object)
+    for row, column, window, _ in _windows(relation.sliding):
+        made[:, :, row, column] = x[:, :, window[0], window[1]].reshape(*x.shape[:2], -1).sum(axis=2)
+    return made
+
+
+def _maximum(check: _Check, relation: Maximum) -> Integers:
+    x, made = check.value(relation.value), np.zeros(relation.out.shape, object)
+    for row, column, window, _ in _windows(relation.sliding):
+        made[:, :, row, column] = x[:, :, window[0], window[1]].reshape(*x.shape[:2], -1).max(axis=2)
+    return made
+
+
+def _windows(sliding: Sliding) -> Iterator[tuple[int, int, tuple[slice, slice], tuple[slice, slice]]]:
+    """For each output its place, and which part of the image meets which part of the kernel."""
+    down, across = sliding.out
+    for at in itertools.product(range(down), range(across)):
+        window, place = [], []
+        for axis in (0, 1):
+            first = at[axis] * sliding.stride[axis] - sliding.padding[axis]
+            last = min(first + sliding.kernel[axis], sliding.image[1 + axis])
+            window.append(slice(max(first, 0), last))
+            place.append(slice(max(-first, 0), last - first))
+        yield at[0], at[1], (window[0], window[1]), (place[0], place[1])
+
+
+def _lookup(check: _Check, relation: Lookup) -> Integers:
+    function, value = relation.function, check.value(relation.value)
+    total = function.multiplier.astype(object) * value + function.offset
+    made: Integers = np.clip(total // 2**function.shift, function.low, function.high)
+    return made
+
+
+def _move(check: _Check, relation: Move) -> Integers:
+    batch = relation.out.shape[0]
+    sources = [check.value(source).reshape(batch, -1) for source in relation.sources]
+    entries = np.concatenate([*sources, np.full((batch, 1), relation.constant)], axis=1)
+    return entries[:, relation.places]
+
+
+def _argmax(check: _Check, relation: Argmax) -> Integers:
+    batch, wanted = relation.out.shape
+    rows = check.value(relation.value).reshape(batch, -1)
+    return np.array([_largest(list(row))[:wanted] for row in rows], object)
+
+
+def _largest(values: Sequence[int]) -> list[int]:
+    """The places of all values, the largest first, and of equals the first."""
+    return sorted(range(len(values)), key=lambda place: (-values[place], place))
+
+
+def _equal(check: _Check, relation: Equal) -> Integers:
+    right = relation.right if isinstance(relation.right, int) else check.value(relation.right)
+    return np.asarray(check.value(relation.left) == right).astype(int).astype(object)
+
+
+def _total(check: _Check, relation: Total) -> Integers:
+    total = sum(check.value(relation.value).ravel().tolist())
+    return np.array([relation.constant + relation.sign * total], object)
+
+
+def _square(check: _Check, relation: Square) -> Integers:
+    value = check.value(relation.value)
+    return value * value
+
+
+def _at_least(check: _Check, relation: AtLeast) -> Integers:
+    left, right = check.value(relation.left), check.value(relation.right)
+    return np.asarray(left >= right).astype(int).astype(object)
+
+
+_MAKES: dict[type, Any] = {
+    Linear: _linear,
+    MatMul: _matmul,
+    Convolution: _convolution,
+    WindowSum: _window_sum,
+    Lookup: _lookup,
+    Maximum: _maximum,
+    Move: _move,
+    Argmax: _argmax,
+    Equal: _equal,
+    Total: _total,
+    Square: _square,
+    AtLeast: _at_least,
+}
