@@ -247,30 +247,30 @@ class Combination(LinearCombinations):
         if any(sums.rows != rows for _, sums in terms):
             raise ValueError("linear combinations of different numbers of rows do not add up row by row")
         self.rows = rows
-        self._terms: list[tuple[int | IntArray, LinearCombinations]] = []
-        self._constant: IntArray = np.broadcast_to(constant, rows)
+        self.terms: list[tuple[int | IntArray, LinearCombinations]] = []
+        self.constant: IntArray = np.broadcast_to(constant, rows)
         for factor, sums in terms:
             if isinstance(sums, Combination):
                 # Its own terms instead: a part is then put together once, however deep the sum was.
-                self._terms += [(_times(factor, inner), leaf) for inner, leaf in sums._terms]
-                self._constant = self._constant + _times(factor, sums._constant)
+                self.terms += [(_times(factor, inner), leaf) for inner, leaf in sums.terms]
+                self.constant = self.constant + _times(factor, sums.constant)
             else:
-                self._terms.append((factor, sums))
+                self.terms.append((factor, sums))
 
     @property
     def width(self) -> int:
-        return sum(sums.width for _, sums in self._terms) + 1
+        return sum(sums.width for _, sums in self.terms) + 1
 
     def part(self, start: int, stop: int) -> Linear:
-        parts = [Linear.constant(self._constant[start:stop])]
-        for factor, sums in self._terms:
+        parts = [Linear.constant(self.constant[start:stop])]
+        for factor, sums in self.terms:
             factors = factor if isinstance(factor, int) else factor[start:stop]
             parts.append(sums.part(start, stop).scale(factors))
         return Linear.total(parts)
 
     def evaluate(self, z: IntArray) -> IntArray:
-        total = self._constant.copy()
-        for factor, sums in self._terms:
+        total = self.constant.copy()
+        for factor, sums in self.terms:
             total += factor * sums.evaluate(z)
         return total
 

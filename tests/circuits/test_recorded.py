@@ -150,6 +150,19 @@ def answered(circuit: Circuit, z: FrArray) -> FrArray:
     return z
 
 
+def callables(part: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """What can be called among all that the steps of a witness are made of."""
+    seen = set() if seen is None else seen
+    if id(part) in seen or isinstance(part, np.ndarray | str | int | float | None):
+        return
+    seen.add(id(part))
+    if callable(part):
+        yield part
+    parts = part if isinstance(part, tuple | list) else vars(part).values()
+    for each in parts:
+        yield from callables(each, seen)
+
+
 def digests(circuit: Circuit, z: FrArray) -> dict[str, Any]:
     """What is recorded of a case: its rows, and the first 16 hexadecimal digits of three digests."""
     description = json.dumps(circuit.describe(), sort_keys=True).encode()
@@ -184,6 +197,7 @@ def test_what_is_proven_is_what_was_recorded(network: str, case: Case) -> None:
     circuit, z = compiled(network, case)
     assert broken(circuit.relations, held(circuit, z)) == []
     assert digests(circuit, answered(circuit, z)) == recorded()[network][str(case)]
+    assert list(callables(circuit.program.steps)) == []
 
 
 @pytest.mark.parametrize(
