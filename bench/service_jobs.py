@@ -22,7 +22,9 @@ from bench.report import Report, Row
 from bench.serving import Server, image, load_row, registered, running
 from client import Client
 from client.api import succeeded
-from service.storage.tables import LOCAL_TENANT, Job, Proof
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Proof
 from tests.programs import find
 from tests.servers import Postgres, Redis
 

@@ -11,18 +11,14 @@ from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
 from client.resources import (
     Commitment,
-    CommitmentKind,
     Dataset,
     DryRun,
     Model,
-    Privacy,
     Proof,
     ProofFields,
-    Reveal,
-    Scheme,
     State,
-    WeightPrivacy,
 )
+from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")
 
@@ -41,7 +37,7 @@ class Proving(Calls):
         *,
         calibration_labels: bytes | None = None,
         name: str = "unnamed",
-        weight_privacy: WeightPrivacy = "public",
+        weight_privacy: PublicOrCommitted = "public",
         bits: int = 8,
         parent_id: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -174,7 +170,7 @@ class Proving(Calls):
         samples: bytes,
         labels: bytes,
         *,
-        privacy: Privacy,
+        privacy: PublicOrPrivate,
         name: str = "unnamed",
         shard_size: int | None = None,
         job_labels: Mapping[str, str] | None = None,
@@ -248,7 +244,7 @@ class Proving(Calls):
         *,
         scheme: Scheme = "inference",
         input_id: str | None = None,
-        input_privacy: Privacy | None = None,
+        input_privacy: PublicOrPrivate | None = None,
         reveal: Reveal | None = None,
         top: int | None = None,
         reference: Any = None,

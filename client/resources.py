@@ -7,15 +7,20 @@ from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, TypedDict, TypeVar
 
+from verifier.schemes import (
+    AnyScheme,
+    CommitmentKind,
+    Privacy,
+    PublicOrCommitted,
+    PublicOrPrivate,
+    Reveal,
+    Scheme,
+)
+
 Resource = TypeVar("Resource")
 JobKind = TypeVar("JobKind", bound="Job")
 
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
-Scheme = Literal["inference", "recognition", "accuracy"]
-Privacy = Literal["public", "private"]
-WeightPrivacy = Literal["public", "committed"]
-CommitmentKind = Literal["input", "reference"]
-Reveal = Literal["label", "logits", "top"]
 Phase = Literal["opening", "open", "closing", "finished"]
 Scope = Literal["read", "prove", "register", "reveal", "contribute", "manage", "admin"]
 Event = Literal[
@@ -74,7 +79,7 @@ class Model(Job):
     """
 
     name: str
-    weight_privacy: WeightPrivacy
+    weight_privacy: PublicOrCommitted
     bits: int
     parent_id: str | None
     network: str | None
@@ -95,7 +100,7 @@ class Dataset(Job):
 
     model_id: str
     name: str
-    privacy: Privacy
+    privacy: PublicOrPrivate
     size: int
     sha256: str | None
     picked_for: str | None
@@ -155,11 +160,11 @@ class Ceremony(Job):
 class CircuitFields(TypedDict, total=False):
     """A circuit of a ceremony: by its scheme and what it takes, or by a key that it has."""
 
-    scheme: Literal["registration", "inference", "recognition", "accuracy"]
-    input_privacy: Literal["public", "private", "committed"]
+    scheme: AnyScheme
+    input_privacy: Privacy
     reveal: Reveal
     top: int
-    reference_privacy: Literal["public", "committed"]
+    reference_privacy: PublicOrCommitted
     shard_size: int
     verification_key_id: str
 
@@ -169,7 +174,7 @@ class ProofFields(TypedDict, total=False):
 
     scheme: Scheme
     input_id: str | None
-    input_privacy: Privacy | None
+    input_privacy: PublicOrPrivate | None
     reveal: Reveal | None
     top: int | None
     reference: Any

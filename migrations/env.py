@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from service.storage.tables import Base
+from service.storage.records.base import Base
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True

@@ -20,8 +20,8 @@ from prover.system import CommitmentKey, Committing, Opening, ProofSystem
 from service import encryption as sealed
 from service.encryption import Integers
 from service.runtime import Runtime
+from service.storage.records.resources import Dataset
 from service.storage.repositories import Artifacts
-from service.storage.tables import Dataset
 from verifier.documents import OpeningFile
 from verifier.registry import FIRST
 

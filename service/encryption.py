@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
     from service.runtime import Runtime
-    from service.storage.tables import Model
+    from service.storage.records.resources import Model
 
 Integers = NDArray[np.int64]
 

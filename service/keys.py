@@ -12,8 +12,8 @@ from prover.system import CommitmentKey, ProofSystem
 from service import basis as bases
 from service import engine
 from service.runtime import Runtime
+from service.storage.records.resources import Model
 from service.storage.repositories import Circuits
-from service.storage.tables import Model
 from verifier.documents import KeyFile
 from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from verifier.document import parse_json
 from verifier.points import SCALAR_MODULUS
+from verifier.schemes import AnyScheme
 from zenerrors import FileFormatError
 
 
@@ -35,7 +36,6 @@ def _moment(text: str) -> str:
     return text
 
 
-Scheme = Literal["registration", "inference", "recognition", "accuracy"]
 Kind = Literal["input", "reference", "dataset"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.", examples=["5d" * 32])]
 Scalar = Annotated[
@@ -163,7 +163,7 @@ class Statement(Document):
         default="zenserve statement", description="What this document is."
     )
     version: One = Field(default=1, description="Of the format.", examples=[1])
-    scheme: Scheme = Field(description="What kind of claim it is.", examples=["inference"])
+    scheme: AnyScheme = Field(description="What kind of claim it is.", examples=["inference"])
     claim: str = Field(
         description="What is claimed, in words that verifiers make again.", examples=["The label is 7."]
     )
@@ -340,7 +340,7 @@ class Quantisation(BaseModel):
     input: InputType
 
 
-_PARTS: Final[Mapping[Scheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
+_PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
     "registration": (("model",), [()]),
     "inference": (("model", "input"), [("label",), ("label", "logits"), ("top",)]),
     "recognition": (("model", "input", "reference"), [("threshold", "match")]),
@@ -358,7 +358,7 @@ class Description(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
-    scheme: Scheme
+    scheme: AnyScheme
     meaning: str
     network: Digest
     commitments: list[Literal["model", "input", "reference", "dataset", "correct"]] = Field(fail_fast=True)

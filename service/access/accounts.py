@@ -13,8 +13,9 @@ from service.access import audit, keys
 from service.access.principal import Principal, Scope
 from service.jobs.lifecycle import new_id, now
 from service.storage.database import clock
+from service.storage.records.accounts import ApiKey, Tenant
+from service.storage.records.base import LOCAL_TENANT
 from service.storage.repositories.accounts import Keys, Tenants
-from service.storage.tables import LOCAL_TENANT, ApiKey, Tenant
 from zenerrors import ConflictError
 
 LIMITS = ("max_queued", "max_running", "retention_days")

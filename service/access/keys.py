@@ -21,8 +21,8 @@ from service.access.principal import LOCAL, SCOPES, Principal, Scope
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.accounts import ApiKey
 from service.storage.repositories.accounts import Keys, suspended
-from service.storage.tables import ApiKey
 from zenerrors import AccessError
 
 _KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)

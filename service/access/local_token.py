@@ -18,8 +18,8 @@ from service.access import keys
 from service.access.principal import SCOPES
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.base import LOCAL_TENANT
 from service.storage.repositories.accounts import Keys, Logins
-from service.storage.tables import LOCAL_TENANT
 
 
 @contextmanager

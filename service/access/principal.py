@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from service.storage.tables import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT
 from zenerrors import AccessError, RequestError
 
 Scope = Literal["read", "prove", "register", "reveal", "contribute", "manage", "admin"]

@@ -9,9 +9,9 @@ from typing import Any, Final
 from pydantic import BaseModel, Field
 
 from service.api.schemas import JobView, job_fields
-from service.storage.tables import Ceremony, CeremonyCircuit, Contribution
+from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution
 from service.submissions.ceremonies import Phase, phase_of
-from service.submissions.requests import CircuitScheme
+from verifier.schemes import AnyScheme
 
 _SHA: Final = "5d" * 32
 
@@ -19,7 +19,7 @@ _SHA: Final = "5d" * 32
 class CircuitView(BaseModel):
     """A circuit of a ceremony, and how far its key is."""
 
-    scheme: CircuitScheme = Field(description="What its proofs prove.", examples=["inference"])
+    scheme: AnyScheme = Field(description="What its proofs prove.", examples=["inference"])
     form: dict[str, Any] = Field(
         description="What tells it from other circuits of the network.",
         examples=[{"scheme": "inference", "privacy": {"input": "private"}, "reveal": "label", "top": 1}],

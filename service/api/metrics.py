@@ -15,10 +15,10 @@ from prometheus_client.registry import Collector
 
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.jobs import Worker
 from service.storage.repositories.counts import Counts
 from service.storage.repositories.totals import Totals
 from service.storage.repositories.workers import SILENCE
-from service.storage.tables import Worker
 
 _QUEUES = ("cpu", "gpu")
 

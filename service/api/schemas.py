@@ -12,20 +12,12 @@ from service.jobs import progress
 from service.jobs.lifecycle import now
 from service.settings import QueueName
 from service.storage.paging import Page, Row
-from service.storage.tables import (
-    Commitment,
-    CommitmentKind,
-    Dataset,
-    Job,
-    Model,
-    Privacy,
-    Proof,
-    Scheme,
-    Upload,
-    WeightPrivacy,
-)
+from service.storage.records.accounts import Upload
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Commitment, Dataset, Model, Proof
 from service.submissions.requests import ResourceId
 from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
+from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Scheme
 
 Item = TypeVar("Item")
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -132,7 +124,7 @@ class ModelSummary(JobView):
     """A registered model, as lists show it."""
 
     name: str = Field(description="What its owner calls it.", examples=["digits"])
-    weight_privacy: WeightPrivacy = Field(
+    weight_privacy: PublicOrCommitted = Field(
         description="Whether everybody may know the weights, or proofs are about a commitment to them.",
         examples=["committed"],
     )
@@ -245,7 +237,9 @@ class DatasetSummary(JobView):
 
     model_id: str = Field(description="The model whose inputs the samples are.", examples=["mdl_5d1f0c"])
     name: str = Field(description="What its owner calls it.", examples=["held-out digits"])
-    privacy: Privacy = Field(description="Whether proofs say which dataset it is.", examples=["public"])
+    privacy: PublicOrPrivate = Field(
+        description="Whether proofs say which dataset it is.", examples=["public"]
+    )
     size: int = Field(description="How many samples it has.", examples=[100])
     sha256: str | None = Field(description="Of the content; null where it is private.")
     picked_for: str | None = Field(description="The model's commitment, which was there before.")

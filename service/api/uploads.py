@@ -16,9 +16,9 @@ from service.access.principal import Principal
 from service.api.body_limit import drain
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.accounts import Upload
 from service.storage.repositories.accounts import Tenants
 from service.storage.repositories.uploads import Uploads
-from service.storage.tables import Upload
 from service.submissions.files import Handed
 from zenerrors import RequestError, ResourceError, ZenError
 

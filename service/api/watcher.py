@@ -18,7 +18,7 @@ from service.access.principal import Principal
 from service.api.schemas import JobView
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.storage.tables import TERMINAL
+from service.storage.records.jobs import TERMINAL
 from zenerrors import AccessError, NotFoundError, ResourceError
 
 POLL_SECONDS = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -18,6 +18,7 @@ from prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, no_good, said_written
 from verifier.beacon import MOST_ROUNDS
+from verifier.schemes import PublicOrPrivate
 from zenerrors import CeremonyError, RequestError, naming
 
 app = typer.Typer()
@@ -85,10 +86,10 @@ def statement(
         Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ] = None,
     input_privacy: Annotated[
-        Literal["private", "public"], typer.Option(help="Whether proofs show their input.")
+        PublicOrPrivate, typer.Option(help="Whether proofs show their input.")
     ] = "private",
     weight_privacy: Annotated[
-        Literal["private", "public"], typer.Option(help="Whether the key gives the weights away.")
+        PublicOrPrivate, typer.Option(help="Whether the key gives the weights away.")
     ] = "public",
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
 ) -> Answer:

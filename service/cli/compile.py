@@ -19,6 +19,7 @@ from rich.table import Table
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
+from verifier.schemes import Privacy, PublicOrPrivate
 from zenerrors import naming
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from circuits import Circuit, Graph
     from circuits.graphs.types import FloatArray
 
-Privacy = Literal["private", "public"]
-WeightPrivacy = Literal["public", "private", "committed"]
 Scheme = Literal["inference", "recognition"]
 
 THREADS = os.cpu_count() or 1
@@ -40,9 +39,11 @@ def compile_network(
     network: Annotated[
         str, typer.Argument(metavar="NAME_OR_ONNX", help="A network of the zoo, or an ONNX file.")
     ],
-    input_privacy: Annotated[Privacy, typer.Option(help="Whether proofs show their input.")] = "private",
+    input_privacy: Annotated[
+        PublicOrPrivate, typer.Option(help="Whether proofs show their input.")
+    ] = "private",
     weight_privacy: Annotated[
-        WeightPrivacy,
+        Privacy,
         typer.Option(help="Whether the key gives the weights away, or proofs link to a commitment to them."),
     ] = "public",
     level: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from service.cli.shared import (
     finished,
 )
 from service.submissions import labels as job_labels
+from verifier.schemes import PublicOrPrivate
 
 if TYPE_CHECKING:
     from client import Client
@@ -43,9 +44,7 @@ def add_dataset(
     labels: Annotated[
         Path, typer.Argument(metavar="LABELS", exists=True, dir_okay=False, help="One class for each.")
     ],
-    privacy: Annotated[
-        Literal["public", "private"], typer.Option(help="Whether proofs name it by its content's hash.")
-    ],
+    privacy: Annotated[PublicOrPrivate, typer.Option(help="Whether proofs name it by its content's hash.")],
     name: Name = None,
     shard_size: Annotated[
         int | None,

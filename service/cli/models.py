@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from service.cli.shared import (
     finished,
 )
 from service.submissions import labels
+from verifier.schemes import PublicOrCommitted
 
 if TYPE_CHECKING:
     from client import Client
@@ -44,7 +45,7 @@ def add_model(
     ] = None,
     name: Name = None,
     weight_privacy: Annotated[
-        Literal["public", "committed"], typer.Option(help="Whether all may see the weights, or none.")
+        PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",
     bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
     parent_id: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ from service.cli.shared import (
     numbers,
 )
 from service.submissions import labels
+from verifier.schemes import CommitmentKind, PublicOrPrivate, Reveal, Scheme
 from zenerrors import RequestError
 
 if TYPE_CHECKING:
@@ -35,14 +36,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Look at proofs, fetch them, stop them.", no_args_is_help=True)
 
 ProofId = Annotated[str, typer.Argument(metavar="PROOF", help="The proof's id, prf_…")]
-Scheme = Literal["inference", "recognition", "accuracy"]
 
 
 @asking
 def commit(
     service: Client,
     model_id: ModelId,
-    kind: Annotated[Literal["input", "reference"], typer.Argument(help="What the values are to be.")],
+    kind: Annotated[CommitmentKind, typer.Argument(help="What the values are to be.")],
     values: InputFile,
     opening: Annotated[
         Path | None, typer.Option(help="Write to this file what opens it. As secret as the values.")
@@ -66,11 +66,9 @@ def prove(
     scheme: Annotated[Scheme, typer.Option(help="What to prove.")] = "inference",
     input_id: Annotated[str | None, typer.Option("--input", help="A committed input, cmt_…")] = None,
     input_privacy: Annotated[
-        Literal["private", "public"] | None, typer.Option(help="Whether the proof shows the input.")
+        PublicOrPrivate | None, typer.Option(help="Whether the proof shows the input.")
     ] = None,
-    reveal: Annotated[
-        Literal["label", "logits", "top"] | None, typer.Option(help="What the proof shows of the output.")
-    ] = None,
+    reveal: Annotated[Reveal | None, typer.Option(help="What the proof shows of the output.")] = None,
     top: Annotated[int | None, typer.Option(min=1, help="How many labels, with --reveal top.")] = None,
     reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,

@@ -25,8 +25,8 @@ from service.api.rates import Buckets
 from service.api.routes.dependencies import RuntimeDep
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.accounts import Login
 from service.storage.repositories.accounts import Logins
-from service.storage.tables import Login
 from zenerrors import AccessError, ResourceError
 
 COOKIE = "zenserve_login"

@@ -47,9 +47,12 @@ from sqlalchemy.orm import Session
 from service import telemetry
 from service.settings import QueueName
 from service.storage.database import clock
+from service.storage.records.accounts import Usage
+from service.storage.records.base import LOCAL_TENANT, Utc
+from service.storage.records.jobs import Job, JobEvent, JobLabel
+from service.storage.records.resources import Dataset, Proof, Shard
 from service.storage.repositories.totals import Totals
 from service.storage.repositories.webhooks import Deliveries
-from service.storage.tables import LOCAL_TENANT, Dataset, Job, JobEvent, JobLabel, Proof, Shard, Usage, Utc
 from zenerrors import ConflictError, NotFoundError
 
 LOST_WORKER = "resource.worker_lost"

@@ -12,10 +12,11 @@ from sqlalchemy.orm import Session
 from service.jobs.lifecycle import Claim, Jobs, Terms
 from service.settings import QueueName, Settings
 from service.storage.database import is_postgresql
+from service.storage.records.accounts import Tenant
+from service.storage.records.jobs import Job
 from service.storage.repositories.accounts import suspended
 from service.storage.repositories.webhooks import SUBJECTS
 from service.storage.repositories.workers import Workers
-from service.storage.tables import Job, Tenant
 from zenerrors import ResourceError
 
 _CLAIM_LOCK: Final = 0x5A454E02

@@ -9,10 +9,10 @@ from datetime import datetime
 from service import log
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.accounts import Upload
 from service.storage.repositories import Contributions, Proofs
 from service.storage.repositories.accounts import Logins
 from service.storage.repositories.uploads import Uploads
-from service.storage.tables import Upload
 from zenerrors import ConflictError, NotFoundError
 
 

@@ -25,8 +25,8 @@ from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.scheduler import outbound
 from service.scheduler.outbound import Outbound, RefusedError
+from service.storage.records.webhooks import Delivery
 from service.storage.repositories.webhooks import Deliveries
-from service.storage.tables import Delivery
 
 PERIOD_SECONDS = 0.5
 BREATH_SECONDS = 0.05

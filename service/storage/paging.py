@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from sqlalchemy import ColumnElement, ColumnExpressionArgument, literal, tuple_
 
-from service.storage.tables import Utc
+from service.storage.records.base import Utc
 from zenerrors import RequestError
 
 Row = TypeVar("Row")

@@ -14,9 +14,10 @@ from service.access.principal import Principal
 from service.jobs.lifecycle import Jobs, Terms, new_id
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
+from service.storage.records.resources import Model
 from service.storage.repositories import Ceremonies, Models, VerificationKeys
 from service.storage.repositories.uploads import Uploads
-from service.storage.tables import Ceremony, CeremonyCircuit, Contribution, HandedState, Model
 from service.submissions import jobs
 from service.submissions.jobs import Estimate
 from service.submissions.requests import (

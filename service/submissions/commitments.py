@@ -12,9 +12,9 @@ from service.access.principal import Principal
 from service.encryption import Secret
 from service.jobs.lifecycle import new_id, now, scoped, used_otherwise
 from service.runtime import Runtime
+from service.storage.records.resources import Commitment, Model
 from service.storage.repositories import Commitments, Models
 from service.storage.repositories.accounts import Tenants
-from service.storage.tables import Commitment, Model
 from service.submissions import jobs
 from service.submissions.requests import CommitmentRequest
 from verifier.documents import Opening, OpeningFile, OpeningPart

@@ -11,8 +11,8 @@ from service.access import audit
 from service.access.principal import Principal
 from service.jobs.lifecycle import Jobs, new_id
 from service.runtime import Runtime
+from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets, Models
-from service.storage.tables import Dataset
 from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
 from verifier.documents import OpeningFile

@@ -13,12 +13,13 @@ from service.jobs.lifecycle import Terms
 from service.jobs.scheduling import require_place, routed
 from service.runtime import Runtime
 from service.settings import QueueName
+from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Circuits, Datasets, Models
-from service.storage.tables import Dataset, Model, Scheme
 from service.submissions import orders, sandbox
 from service.submissions.orders import Order
 from service.submissions.requests import ProofRequest
 from verifier.documents import canonical
+from verifier.schemes import Scheme
 
 
 class DryRunView(BaseModel):

@@ -13,8 +13,9 @@ from service.access.principal import Principal, Scope
 from service.jobs.lifecycle import Jobs, Terms
 from service.jobs.scheduling import admit, routed
 from service.runtime import Runtime
+from service.storage.records.ceremonies import Ceremony, Contribution
+from service.storage.records.resources import Dataset, Model, Proof
 from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs
-from service.storage.tables import Ceremony, Contribution, Dataset, Model, Proof
 from service.submissions import files
 from service.submissions.files import Handed
 from zenerrors import ConflictError, ZenError

@@ -13,8 +13,8 @@ from service.access import audit
 from service.access.principal import Principal
 from service.jobs.lifecycle import Jobs, new_id
 from service.runtime import Runtime
+from service.storage.records.resources import Model
 from service.storage.repositories import Models
-from service.storage.tables import Model
 from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
 from verifier.registry import FIRST

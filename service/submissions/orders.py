@@ -10,10 +10,11 @@ from sqlalchemy.orm import Session
 from service import encryption, intake, keys
 from service.encryption import Secret
 from service.runtime import Runtime
+from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Commitments, Datasets
-from service.storage.tables import CommitmentKind, Dataset, Model
 from service.submissions.requests import ProofRequest
 from verifier.documents import canonical
+from verifier.schemes import CommitmentKind
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")

@@ -12,8 +12,8 @@ from service.access import audit
 from service.access.principal import Principal
 from service.jobs.lifecycle import Jobs, Terms, new_id
 from service.runtime import Runtime
+from service.storage.records.resources import Proof
 from service.storage.repositories import Datasets, Models, Proofs
-from service.storage.tables import Proof
 from service.submissions import jobs, orders
 from service.submissions.jobs import Estimate
 from service.submissions.requests import ProofRequest

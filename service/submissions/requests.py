@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from service.storage.tables import CommitmentKind, Privacy, Scheme
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
 from verifier.documents import MOST_INTEGER, Challenge
+from verifier.schemes import (
+    AnyScheme,
+    CommitmentKind,
+    Privacy,
+    PublicOrCommitted,
+    PublicOrPrivate,
+    Reveal,
+    Scheme,
+)
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -29,8 +37,6 @@ Labels = Annotated[
     ),
 ]
 MOST_CIRCUITS: Final = 16
-CircuitPrivacy = Literal["public", "private", "committed"]
-CircuitScheme = Literal["registration", "inference", "recognition", "accuracy"]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _SHA: Final = "5d" * 32
 
@@ -75,9 +81,11 @@ class ProofRequest(BaseModel):
     input: list[Any] | None = Field(
         default=None, description="Numbers, nested to the shape of the model's input."
     )
-    input_privacy: Privacy | None = Field(default=None, description="Whether the proof shows it. private")
+    input_privacy: PublicOrPrivate | None = Field(
+        default=None, description="Whether the proof shows it. private"
+    )
     input_id: ResourceId | None = Field(default=None, description="A commitment to the input.")
-    reveal: Literal["label", "logits", "top"] | None = Field(
+    reveal: Reveal | None = Field(
         default=None, description="Inference: what the proof shows of the output. label"
     )
     top: int | None = Field(
@@ -120,15 +128,15 @@ class CircuitRequest(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"scheme": "inference", "reveal": "label"}]}
     )
 
-    scheme: CircuitScheme | None = Field(default=None, description="What its proofs prove.")
-    input_privacy: CircuitPrivacy | None = Field(
+    scheme: AnyScheme | None = Field(default=None, description="What its proofs prove.")
+    input_privacy: Privacy | None = Field(
         default=None, description="Inference, recognition: whether proofs show their input. private"
     )
-    reveal: Literal["label", "logits", "top"] | None = Field(
+    reveal: Reveal | None = Field(
         default=None, description="Inference: what proofs show of the output. label"
     )
     top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
-    reference_privacy: Literal["public", "committed"] | None = Field(
+    reference_privacy: PublicOrCommitted | None = Field(
         default=None, description="Recognition: whether proofs show the reference. public"
     )
     shard_size: int | None = Field(

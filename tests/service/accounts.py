@@ -14,8 +14,8 @@ from service.access import accounts
 from service.access.principal import LOCAL, Scope
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
+from service.storage.records.base import LOCAL_TENANT
 from service.storage.repositories.accounts import Keys
-from service.storage.tables import LOCAL_TENANT
 from tests.service.support import PATIENCE_SECONDS, serving
 
 OPERATOR = replace(LOCAL, actor="command line")

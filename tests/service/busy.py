@@ -12,24 +12,11 @@ from service.access import keys
 from service.access.principal import Scope
 from service.jobs.lifecycle import LOST_WORKER, late, lost_worker, now
 from service.runtime import Runtime
-from service.storage.tables import (
-    LOCAL_TENANT,
-    AuditEntry,
-    Base,
-    Circuit,
-    Dataset,
-    Delivery,
-    Job,
-    JobEvent,
-    JobLabel,
-    Model,
-    Proof,
-    Shard,
-    Tenant,
-    VerificationKey,
-    Webhook,
-    Worker,
-)
+from service.storage.records.accounts import AuditEntry, Tenant
+from service.storage.records.base import LOCAL_TENANT, Base
+from service.storage.records.jobs import Job, JobEvent, JobLabel, Worker
+from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
+from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.shown import FORMS, described, statement
 
 HOSTILE = """<script>alert("1")</script>'" onload=alert(2) & {{ 7 * 7 }}"""

@@ -20,7 +20,7 @@ from service.api import authentication as door
 from service.api.rates import Buckets
 from service.cli import app
 from service.runtime import Runtime
-from service.storage.tables import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT
 from tests.service.accounts import (
     add_key,
     add_tenant,

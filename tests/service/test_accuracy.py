@@ -13,7 +13,8 @@ from service import engine
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
-from service.storage.tables import Job, Shard
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Shard
 from tests.service.support import (
     PATIENCE_SECONDS,
     labelled,

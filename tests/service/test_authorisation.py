@@ -20,7 +20,8 @@ from service.access.principal import SCOPES, Scope
 from service.app import create_app
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.storage.tables import LOCAL_TENANT, Ceremony, Contribution
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.ceremonies import Ceremony, Contribution
 from tests.service.accounts import (
     add_key,
     add_tenant,

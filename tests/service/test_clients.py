@@ -25,7 +25,7 @@ from service.app import create_app
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.scheduler.webhooks import sign
-from service.storage.tables import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 

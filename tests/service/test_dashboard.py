@@ -32,22 +32,13 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
+from service.storage.records.accounts import ApiKey, AuditEntry, Login, Tenant
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import TERMINAL, Job, JobLabel
+from service.storage.records.resources import Model, Proof
+from service.storage.records.webhooks import Delivery, Webhook
 from service.storage.repositories import overview
 from service.storage.repositories.overview import RANGES, Overview, Percentiles
-from service.storage.tables import (
-    LOCAL_TENANT,
-    TERMINAL,
-    ApiKey,
-    AuditEntry,
-    Delivery,
-    Job,
-    JobLabel,
-    Login,
-    Model,
-    Proof,
-    Tenant,
-    Webhook,
-)
 from service.worker.heartbeat import Hold
 from service.worker.tasks import TASKS
 from tests.service import shown

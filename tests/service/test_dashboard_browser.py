@@ -24,8 +24,11 @@ from client import Model
 from service.access.principal import SCOPES
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job, Worker
+from service.storage.records.resources import Proof
+from service.storage.records.webhooks import Webhook
 from service.storage.repositories.workers import Workers
-from service.storage.tables import LOCAL_TENANT, Job, Proof, Webhook, Worker
 from tests.service.busy import fill, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, until

@@ -21,7 +21,7 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import clock
-from service.storage.tables import Job
+from service.storage.records.jobs import Job
 from service.storage.vault import Vault
 from tests.servers import free_port, fresh_broker, fresh_database
 from tests.service.support import add_job, heart

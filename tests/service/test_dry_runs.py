@@ -11,7 +11,8 @@ from sqlalchemy import func, select
 
 from client import ApiError, Client, Model
 from service.runtime import Runtime
-from service.storage.tables import Base, Tenant
+from service.storage.records.accounts import Tenant
+from service.storage.records.base import Base
 from tests.service.support import labelled, work_on, work_on_all
 
 INPUT = [0.1, 0.2, 0.3, 0.4]

@@ -21,8 +21,8 @@ from service.app import create_app
 from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.serve import listen
+from service.storage.records.jobs import Worker
 from service.storage.repositories.workers import Workers
-from service.storage.tables import Worker
 from tests.service.conftest import MAX_BODY_BYTES
 from tests.service.support import serving
 

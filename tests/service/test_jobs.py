@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from service.jobs.lifecycle import LOST_WORKER, Claim, Jobs, Terms, now
 from service.runtime import Runtime
-from service.storage.tables import Job
+from service.storage.records.jobs import Job
 from tests.service import support
 from tests.service.support import add_job
 from zenerrors import ConflictError, NotFoundError

@@ -15,10 +15,13 @@ from service.jobs.queue import Queue
 from service.runtime import Runtime
 from service.scheduler.retention import forget
 from service.storage.paging import Place, Window
+from service.storage.records.accounts import Tenant
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job, JobLabel
+from service.storage.records.resources import Model, Proof
 from service.storage.repositories import labelled
 from service.storage.repositories.browsing import Browsing, Wanted
 from service.storage.repositories.lists import Filters, Lists
-from service.storage.tables import LOCAL_TENANT, Job, JobLabel, Model, Proof, Tenant
 from service.submissions import labels
 from tests.service.accounts import calling
 from tests.service.support import labelled as samples

@@ -13,8 +13,10 @@ from sqlalchemy import event, insert
 from service.runtime import Runtime
 from service.storage.database import Database
 from service.storage.paging import Place, Window
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model, Proof, VerificationKey
 from service.storage.repositories.lists import Filters, Lists
-from service.storage.tables import LOCAL_TENANT, Job, Model, Proof, VerificationKey
 from tests.service.accounts import calling
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

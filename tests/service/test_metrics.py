@@ -15,10 +15,10 @@ from service.access.principal import Scope
 from service.app import create_app
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
+from service.storage.records.jobs import Job, Worker
 from service.storage.repositories.accounts import Keys
 from service.storage.repositories.totals import Totals
 from service.storage.repositories.workers import Workers
-from service.storage.tables import Job, Worker
 from tests.service.support import add_job, serving, until
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -12,23 +12,18 @@ from sqlalchemy import text
 from service.jobs.lifecycle import Jobs, Terms, scoped
 from service.runtime import Runtime
 from service.storage import schema
-from service.storage.tables import (
-    LOCAL_TENANT,
-    ApiKey,
-    AuditEntry,
-    Base,
+from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
+from service.storage.records.base import LOCAL_TENANT, Base
+from service.storage.records.resources import (
     Circuit,
     Commitment,
     Dataset,
-    Delivery,
     Model,
     Proof,
     Shard,
-    Tenant,
-    Upload,
     VerificationKey,
-    Webhook,
 )
+from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.support import add_job
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

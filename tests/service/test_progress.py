@@ -11,8 +11,8 @@ from client import Client, Model
 from service.jobs.lifecycle import Jobs
 from service.jobs.progress import Overall, overall
 from service.runtime import Runtime
+from service.storage.records.jobs import Job
 from service.storage.repositories.resources import learned
-from service.storage.tables import Job
 from tests.service.support import work_on
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

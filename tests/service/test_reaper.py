@@ -16,8 +16,9 @@ from service.jobs.lifecycle import _PAUSES, Jobs, now
 from service.jobs.queue import REST_SECONDS
 from service.runtime import Runtime
 from service.scheduler.reaper import reap, sweep
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Circuit, Proof
 from service.storage.repositories import Models
-from service.storage.tables import Circuit, Job, Proof
 from tests.service.support import add_job, work_on
 
 

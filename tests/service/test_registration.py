@@ -11,7 +11,7 @@ from circuits import QuantGraph, compile_inference
 from client import ApiError, Client, Model
 from prover.groth16 import VerifyingKey
 from service.runtime import Runtime
-from service.storage.tables import Model as ModelRow
+from service.storage.records.resources import Model as ModelRow
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
 from verifier.documents import Receipt, checked
 from verifier.receipts import is_signed

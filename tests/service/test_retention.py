@@ -11,9 +11,12 @@ from sqlalchemy import delete, event, insert, update
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.scheduler.retention import forget
+from service.storage.records.accounts import Tenant, Upload
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Dataset, Model, Proof, Shard
 from service.storage.repositories import Proofs, Shards
 from service.storage.repositories.uploads import Uploads
-from service.storage.tables import LOCAL_TENANT, Dataset, Job, Model, Proof, Shard, Tenant, Upload
 from tests.service.support import add_job
 from zenerrors import ConflictError
 

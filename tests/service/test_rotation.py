@@ -20,10 +20,11 @@ from service.rotation import reseal, rotate
 from service.runtime import Runtime
 from service.scheduler.webhooks import place_of
 from service.settings import Settings
+from service.storage.records.resources import Model as ModelRow
+from service.storage.records.resources import Proof
+from service.storage.records.webhooks import Webhook
 from service.storage.repositories import stored
 from service.storage.repositories.secrets import SEALED, Sealed
-from service.storage.tables import Model as ModelRow
-from service.storage.tables import Proof, Webhook
 from service.storage.vault import KEY_FILE, Vault
 from tests.service.accounts import calling
 from tests.service.conftest import open_runtime

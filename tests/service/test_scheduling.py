@@ -10,8 +10,8 @@ import pytest
 from service.jobs.lifecycle import Claim, Jobs, Terms
 from service.jobs.scheduling import claim_next, require_place, routed
 from service.runtime import Runtime
+from service.storage.records.accounts import Tenant
 from service.storage.repositories.workers import Workers
-from service.storage.tables import Tenant
 from tests.service.support import add_job
 from zenerrors import ResourceError
 

@@ -16,7 +16,7 @@ from service import log
 from service.access import keys
 from service.access.principal import SCOPES
 from service.runtime import Runtime
-from service.storage.tables import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT
 from tests.programs import Find
 from tests.servers import fresh_database
 from tests.service.conftest import open_runtime

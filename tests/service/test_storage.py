@@ -16,9 +16,10 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model
 from service.storage.schema import _alembic as alembic
 from service.storage.store import Store
-from service.storage.tables import Job, Model
 from service.storage.vault import Vault
 from tests.service.support import add_job
 from zenerrors import FileFormatError

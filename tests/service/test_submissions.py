@@ -24,9 +24,11 @@ from service.jobs.lifecycle import Jobs
 from service.jobs.queue import Queue
 from service.runtime import Runtime
 from service.storage.paging import Window
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model
 from service.storage.repositories import Proofs
 from service.storage.repositories.accounts import AuditLog
-from service.storage.tables import LOCAL_TENANT, Job, Model
 from service.submissions import jobs, proofs
 from service.submissions.requests import ProofRequest
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, revoke

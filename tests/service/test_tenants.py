@@ -21,8 +21,11 @@ from service.jobs.scheduling import claim_next
 from service.runtime import Runtime
 from service.scheduler import removal
 from service.scheduler.removal import remove_tenants
+from service.storage.records.accounts import Tenant
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model
 from service.storage.repositories import stored
-from service.storage.tables import LOCAL_TENANT, Job, Model, Tenant
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx

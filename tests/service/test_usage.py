@@ -16,7 +16,7 @@ from client import Client, Model
 from service.cli import app
 from service.jobs.lifecycle import Jobs, Terms
 from service.runtime import Runtime
-from service.storage.tables import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
 from tests.service.support import add_job, work_on
 

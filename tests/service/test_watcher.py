@@ -20,7 +20,7 @@ from service.access.principal import LOCAL, Principal
 from service.api.watcher import Seat, Watcher
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.storage.tables import Job
+from service.storage.records.jobs import Job
 from tests.service.conftest import open_runtime
 from tests.service.support import add_job, serving, until
 from zenerrors import ResourceError

@@ -38,9 +38,11 @@ from service.runtime import Runtime
 from service.scheduler import outbound, webhooks
 from service.scheduler.outbound import Outbound, RefusedError, check_url, is_allowed
 from service.scheduler.webhooks import Courier
+from service.storage.records.accounts import Tenant
+from service.storage.records.jobs import Job
+from service.storage.records.webhooks import Delivery, Webhook
 from service.storage.repositories import webhooks as repository
 from service.storage.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
-from service.storage.tables import Delivery, Job, Tenant, Webhook
 from tests.service.support import PATIENCE_SECONDS, add_job, serving, until
 from zenerrors import RequestError
 

@@ -15,8 +15,8 @@ from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from service.settings import Settings
+from service.storage.records.jobs import Job, Worker
 from service.storage.repositories.workers import SILENCE
-from service.storage.tables import Job, Worker
 from service.worker import heartbeat, tasks
 from service.worker.heartbeat import Heartbeat, Hold
 from tests.service.support import PATIENCE_SECONDS, add_job, heart, run_job, take_back, until, work_on

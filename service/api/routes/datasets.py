@@ -31,12 +31,13 @@ from service.api.schemas import DatasetSummary, DatasetView, Listing, dataset_su
 from service.api.uploads import handed
 from service.basis import open_openings
 from service.runtime import Runtime
+from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets
 from service.storage.repositories.lists import Lists
-from service.storage.tables import Dataset, Privacy
 from service.submissions import datasets
 from service.submissions.requests import Name, ResourceId
 from verifier.documents import OpeningFile
+from verifier.schemes import PublicOrPrivate
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 
@@ -80,7 +81,7 @@ async def create_dataset(
     model_id: Annotated[
         ResourceId, Form(description="The registered model whose inputs they are.", examples=["mdl_5d1f0c"])
     ],
-    privacy: Annotated[Privacy, Form(description="Whether proofs say which dataset it is.")],
+    privacy: Annotated[PublicOrPrivate, Form(description="Whether proofs say which dataset it is.")],
     samples: Annotated[
         UploadFile | None, File(description="Samples `[n, *input shape]`: .npy, or a JSON array.")
     ] = None,

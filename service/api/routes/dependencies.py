@@ -20,9 +20,9 @@ from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.storage.paging import LONGEST, Place, Window
 from service.storage.repositories.lists import Filters
-from service.storage.tables import Scheme
 from service.submissions import labels
 from service.submissions.requests import PRINTABLE, ResourceId
+from verifier.schemes import Scheme
 from zenerrors import RequestError
 
 LONGEST_WAIT_SECONDS = 60

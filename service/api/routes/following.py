@@ -16,7 +16,7 @@ from service.api.schemas import JobView, Milestone
 from service.api.watcher import Seat
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
-from service.storage.tables import TERMINAL
+from service.storage.records.jobs import TERMINAL
 from zenerrors import AccessError, NotFoundError
 
 _DIGITS = 9

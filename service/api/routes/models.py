@@ -37,13 +37,14 @@ from service.api.schemas import (
 )
 from service.api.uploads import handed
 from service.runtime import Runtime
+from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
-from service.storage.tables import Model, WeightPrivacy
 from service.submissions import models
 from service.submissions.requests import Bits, Name, ResourceId
 from verifier.documents import ProofDocument, Receipt
 from verifier.registry import FIRST
+from verifier.schemes import PublicOrCommitted
 from zenerrors import NotFoundError
 
 router = APIRouter(tags=["models"], route_class=ApiRoute)
@@ -96,7 +97,7 @@ async def create_model(
         Form(max_length=40, description="The proof system that proves what it computes.", examples=[FIRST]),
     ] = FIRST,
     weight_privacy: Annotated[
-        WeightPrivacy,
+        PublicOrCommitted,
         Form(description="Whether everybody may know the weights, or proofs are about a commitment to them."),
     ] = "public",
     bits: Annotated[Bits, Form(description="Precision of the quantised network.")] = 8,

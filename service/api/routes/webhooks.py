@@ -16,8 +16,8 @@ from service.api.schemas import Cause, Listing, listing
 from service.jobs.lifecycle import new_id, now
 from service.scheduler import outbound, webhooks
 from service.storage.database import clock
+from service.storage.records.webhooks import Webhook
 from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
-from service.storage.tables import Webhook
 
 router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 

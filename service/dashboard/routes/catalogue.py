@@ -11,8 +11,8 @@ from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.layers import layers
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Admin, Reader
+from service.storage.records.resources import Circuit
 from service.storage.repositories.browsing import Browsing
-from service.storage.tables import Circuit
 
 router = APIRouter(route_class=PageRoute)
 

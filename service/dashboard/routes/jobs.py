@@ -16,9 +16,10 @@ from service.jobs import progress
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.storage.paging import Window
+from service.storage.records.jobs import TERMINAL, Job
+from service.storage.records.resources import Proof
 from service.storage.repositories.browsing import KINDS, Browsing, Wanted
 from service.storage.repositories.webhooks import SUBJECTS
-from service.storage.tables import TERMINAL, Job, Proof
 from service.submissions import jobs, labels
 from service.submissions.requests import PRINTABLE
 from zenerrors import ConflictError, NotFoundError

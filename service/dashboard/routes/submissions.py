@@ -17,12 +17,13 @@ from service.dashboard.pictures import is_picture
 from service.dashboard.visitors import Prover, Registrar, SendingProver, SendingRegistrar, Visitor
 from service.runtime import Runtime
 from service.storage.paging import LONGEST
+from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
-from service.storage.tables import Model, WeightPrivacy
 from service.submissions import models, orders, proofs, sandbox
 from service.submissions.requests import Bits, Name, ProofRequest
 from verifier.document import parse_json
+from verifier.schemes import PublicOrCommitted
 from zenerrors import RequestError, ZenError
 
 router = APIRouter(prefix="/models", route_class=PageRoute)
@@ -35,7 +36,7 @@ _Text = Annotated[str, Form()]
 
 class _NewModel(BaseModel):
     name: Name
-    weight_privacy: WeightPrivacy
+    weight_privacy: PublicOrCommitted
     bits: Bits
 
 

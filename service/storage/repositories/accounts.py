@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.storage.paging import Page, Place, Window, page
-from service.storage.tables import ApiKey, AuditEntry, Login, Tenant
+from service.storage.records.accounts import ApiKey, AuditEntry, Login, Tenant
 from zenerrors import AccessError, ConflictError, NotFoundError
 
 Listed = TypeVar("Listed", Tenant, ApiKey)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.storage.tables import Artifact
+from service.storage.records.deployment import Artifact
 
 
 class Artifacts:

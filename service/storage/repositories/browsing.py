@@ -13,19 +13,11 @@ from sqlalchemy import ColumnElement, Row, Select, String, cast, exists, func, n
 from sqlalchemy.orm import Session, defer, raiseload
 
 from service.storage.paging import Page, Place, Window, page
+from service.storage.records.accounts import Tenant
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
+from service.storage.records.webhooks import Delivery, Webhook
 from service.storage.repositories.labelled import Labelled
-from service.storage.tables import (
-    Circuit,
-    Dataset,
-    Delivery,
-    Job,
-    Model,
-    Proof,
-    Shard,
-    Tenant,
-    VerificationKey,
-    Webhook,
-)
 from zenerrors import NotFoundError
 
 KINDS = ("proof", "accuracy", "model", "dataset", "shard", "ceremony", "contribution")

@@ -7,14 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 
-from service.storage.tables import (
-    TERMINAL,
-    Ceremony,
-    CeremonyCircuit,
-    Contribution,
-    HandedState,
-    Job,
-)
+from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
+from service.storage.records.jobs import TERMINAL, Job
 from zenerrors import ConflictError, NotFoundError
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.storage.tables import Delivery, Job, Worker
+from service.storage.records.jobs import Job, Worker
+from service.storage.records.webhooks import Delivery
 
 
 class Counts:

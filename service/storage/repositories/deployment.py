@@ -8,7 +8,8 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from service.settings import QueueName
-from service.storage.tables import Job, Model
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model
 
 
 class Deployment:

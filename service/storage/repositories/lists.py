@@ -15,8 +15,11 @@ from sqlalchemy import ColumnElement, Select, select, union_all
 from sqlalchemy.orm import Session, contains_eager, defer, raiseload
 
 from service.storage.paging import Page, Place, Window, page
+from service.storage.records.ceremonies import Ceremony
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Commitment, Dataset, Model, Proof
 from service.storage.repositories.labelled import Labelled
-from service.storage.tables import Ceremony, Commitment, Dataset, Job, Model, Proof, Scheme
+from verifier.schemes import Scheme
 
 Made = TypeVar("Made", Model, Dataset, Proof, Ceremony)
 

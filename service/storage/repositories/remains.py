@@ -8,21 +8,11 @@ from typing import Any, Literal
 from sqlalchemy import Select, delete, exists, select
 from sqlalchemy.orm import Session
 
-from service.storage.tables import (
-    TERMINAL,
-    ApiKey,
-    AuditEntry,
-    Ceremony,
-    Commitment,
-    Dataset,
-    Delivery,
-    Job,
-    Model,
-    Proof,
-    Tenant,
-    Upload,
-    Webhook,
-)
+from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
+from service.storage.records.ceremonies import Ceremony
+from service.storage.records.jobs import TERMINAL, Job
+from service.storage.records.resources import Commitment, Dataset, Model, Proof
+from service.storage.records.webhooks import Delivery, Webhook
 
 Kind = Literal[
     "delivery", "webhook", "key", "upload", "job", "proof", "dataset", "commitment", "ceremony", "model"

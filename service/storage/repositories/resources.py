@@ -15,21 +15,18 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from service.storage.database import clock, is_postgresql
-from service.storage.tables import (
-    TERMINAL,
-    Artifact,
-    Base,
-    CeremonyCircuit,
+from service.storage.records.accounts import Tenant, Upload
+from service.storage.records.base import Base
+from service.storage.records.ceremonies import CeremonyCircuit, HandedState
+from service.storage.records.deployment import Artifact
+from service.storage.records.jobs import TERMINAL, Job
+from service.storage.records.resources import (
     Circuit,
     Commitment,
     Dataset,
-    HandedState,
-    Job,
     Model,
     Proof,
     Shard,
-    Tenant,
-    Upload,
     VerificationKey,
 )
 from verifier.documents import KeyFile

@@ -12,7 +12,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from service.storage.database import is_postgresql
-from service.storage.tables import Commitment, Dataset, Issuer, Model, Proof, Shard, Upload, Webhook
+from service.storage.records.accounts import Upload
+from service.storage.records.deployment import Issuer
+from service.storage.records.resources import Commitment, Dataset, Model, Proof, Shard
+from service.storage.records.webhooks import Webhook
 
 
 @dataclass(frozen=True)

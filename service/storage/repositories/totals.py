@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from service.storage.database import is_postgresql
-from service.storage.tables import Total
+from service.storage.records.deployment import Total
 
 
 class Totals:

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from service.storage.tables import Upload
+from service.storage.records.accounts import Upload
 from zenerrors import NotFoundError
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from service.storage.tables import Tenant, Usage
+from service.storage.records.accounts import Tenant, Usage
 
 
 class Books:

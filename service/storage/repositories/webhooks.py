@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session, contains_eager
 
 from service.storage.database import clock
 from service.storage.paging import Page, Place, Window, page
-from service.storage.tables import TERMINAL, Delivery, Job, Webhook
+from service.storage.records.jobs import TERMINAL, Job
+from service.storage.records.webhooks import Delivery, Webhook
 from zenerrors import ConflictError, NotFoundError
 
 SUBJECTS = {"model": "model", "dataset": "dataset", "proof": "proof", "accuracy": "proof"}

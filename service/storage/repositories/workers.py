@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from service.settings import QueueName
 from service.storage.database import clock
-from service.storage.tables import Worker
+from service.storage.records.jobs import Worker
 
 SILENCE: Final = timedelta(seconds=10)
 """A worker that has said nothing for as long is taken for dead."""

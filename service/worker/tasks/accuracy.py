@@ -20,8 +20,8 @@ from service.basis import open_openings
 from service.batches import Batch
 from service.jobs.lifecycle import Jobs, new_id, now
 from service.runtime import Runtime
+from service.storage.records.resources import Dataset, Proof, Shard
 from service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
-from service.storage.tables import Dataset, Proof, Shard
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.datasets import open_batches

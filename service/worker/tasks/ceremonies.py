@@ -28,8 +28,9 @@ from service import engine, keys
 from service import powers as powers_of_tau
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.storage.records.ceremonies import CeremonyCircuit, Contribution
+from service.storage.records.resources import Model
 from service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
-from service.storage.tables import CeremonyCircuit, Contribution, Model
 from service.worker.heartbeat import Hold
 from verifier.beacon import Beacon
 from verifier.documents import KeyFile

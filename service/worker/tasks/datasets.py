@@ -11,8 +11,8 @@ from service.batches import Batch, cut, even
 from service.encryption import Integers
 from service.jobs.lifecycle import Jobs
 from service.runtime import Runtime
+from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets
-from service.storage.tables import Dataset
 from service.worker.heartbeat import Hold
 from verifier.documents import Opening, OpeningFile, OpeningPart
 from zenerrors import TensorError

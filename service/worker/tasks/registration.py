@@ -14,9 +14,9 @@ from service import engine
 from service.jobs.lifecycle import Jobs, now
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.secrets import Issuers
-from service.storage.tables import Model
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from verifier.documents import Parent, ProofDocument, Receipt, timestamp

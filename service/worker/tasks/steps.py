@@ -18,9 +18,9 @@ from service.basis import load_basis
 from service.jobs.lifecycle import Jobs
 from service.keys import none_yet
 from service.runtime import Runtime
-from service.storage import tables
+from service.storage.records import resources
+from service.storage.records.resources import Model
 from service.storage.repositories import Circuits, key_file
-from service.storage.tables import Model
 from service.worker.heartbeat import Hold
 from verifier.documents import KeyFile, ProofDocument, Statement
 from verifier.judging import judge
@@ -119,7 +119,7 @@ def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -
 
 
 def _keys(
-    runtime: Runtime, system: ProofSystem, circuit: tables.Circuit, backend: str, *, fresh: bool
+    runtime: Runtime, system: ProofSystem, circuit: resources.Circuit, backend: str, *, fresh: bool
 ) -> Keys:
     return Keys(
         system=system,

@@ -1,0 +1,184 @@
+"""What jobs make: models, datasets, proofs; and the keys of circuits."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, false, select, text
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
+
+from service.storage.records.base import LOCAL_TENANT, Base, where
+from service.storage.records.jobs import Job
+from verifier.registry import FIRST
+from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Scheme
+
+
+class VerificationKey(Base):
+    """A verification key; its id is the SHA-256 of the key and of what it means (``verifier.documents``)."""
+
+    __tablename__ = "verification_keys"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    document: Mapped[dict[str, Any]]
+    """The key in its JSON form."""
+    circuit: Mapped[dict[str, Any]]
+    """What the key proves: the description that the compiler gives of its circuit."""
+    transcript: Mapped[dict[str, Any] | None]
+    """How the key's ceremony came to its secrets."""
+    system: Mapped[str] = mapped_column(String(40), server_default=FIRST)
+    """The proof system that it is of."""
+    created_at: Mapped[datetime]
+
+
+class Circuit(Base):
+    """The keys of a circuit. Models whose circuits are equal, to the last constraint, share them."""
+
+    __tablename__ = "circuits"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """SHA-256 of the statement, its description and the basis (``engine.circuit_digest``)."""
+    proving_key: Mapped[str] = mapped_column(String(64))
+    proving_key_bytes: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    constraints: Mapped[int] = mapped_column(server_default=text("0"))
+    uses: Mapped[int] = mapped_column(server_default=text("0"))
+    """Proofs made with it."""
+    seconds: Mapped[dict[str, Any] | None]
+    """Per backend and stage, what proofs took of late."""
+    verification_key_id: Mapped[str] = mapped_column(ForeignKey("verification_keys.id"))
+    verification_key: Mapped[VerificationKey] = relationship(lazy="joined")
+    created_at: Mapped[datetime]
+
+
+class Model(Base):
+    """A registered network."""
+
+    __tablename__ = "models"
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200))
+    system: Mapped[str] = mapped_column(String(40), server_default=FIRST)
+    """The proof system that commits to it and proves what it computes."""
+    weight_privacy: Mapped[PublicOrCommitted] = mapped_column(String(16))
+    bits: Mapped[int]
+    parent_id: Mapped[str | None] = mapped_column(ForeignKey("models.id"))
+    """The registered model that this is a new version of."""
+    quantised: Mapped[str] = mapped_column(String(64))
+    """Sealed quantised network. The ONNX file and the calibration are not kept."""
+    network: Mapped[str | None] = mapped_column(String(64))
+    """Hex digest: of the network, or of its architecture where the weights are committed."""
+    commitment: Mapped[str | None] = mapped_column(String(96))
+    """Hex, where the weights are committed."""
+    blinding: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed blinding factor of the commitment."""
+    registration: Mapped[dict[str, Any] | None]
+    """The proof file of the registration, where the weights are committed."""
+    receipt: Mapped[dict[str, Any] | None]
+    require_ceremony: Mapped[bool] = mapped_column(server_default=false())
+    """Only keys of a ceremony make proofs of it."""
+    report: Mapped[dict[str, Any] | None]
+    """What quantisation did, as ``circuits.quantisation.Report`` has it."""
+    estimate: Mapped[dict[str, Any] | None]
+    """Of the default proof: ``constraints``, ``memory`` in bytes, ``cost`` in seconds."""
+    verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
+    """Of the label for a private input, the default of proofs."""
+    verification_key: Mapped[VerificationKey | None] = relationship(lazy="joined")
+    setup: Mapped[str | None] = column_property(
+        select(VerificationKey.document["setup"].as_string())
+        .where(VerificationKey.id == verification_key_id)
+        .scalar_subquery()
+    )
+    """Who made that key."""
+    job: Mapped[Job] = relationship(lazy="joined")
+
+
+class Commitment(Base):
+    """A commitment to an input or a reference of a model."""
+
+    __tablename__ = "commitments"
+    __table_args__ = (
+        Index("commitments_by_tenant", "tenant_id", "created_at", "id"),
+        Index("commitments_by_key", "idempotency_key", unique=True),
+        Index("commitments_by_model", "model_id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    tenant_id: Mapped[str] = mapped_column(String(40), server_default=LOCAL_TENANT)
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    kind: Mapped[CommitmentKind] = mapped_column(String(16))
+    commitment: Mapped[str] = mapped_column(String(96))
+    """Hex."""
+    opening: Mapped[str] = mapped_column(String(64))
+    """Sealed values and blinding factor."""
+    idempotency_key: Mapped[str | None] = mapped_column(String(64))
+    """As a job's."""
+    request_mac: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    created_at: Mapped[datetime]
+
+
+class Dataset(Base):
+    """Labelled samples of a model's inputs, committed in shards."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (Index("datasets_by_model", "model_id"),)
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    name: Mapped[str] = mapped_column(String(200))
+    privacy: Mapped[PublicOrPrivate] = mapped_column(String(16))
+    size: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    """Of the samples and labels as they were given (``verifier.datasets``); not shown where they are
+    private.
+    """
+    picked_for: Mapped[str | None] = mapped_column(String(96))
+    """The model's commitment, in hex: it was there before the samples were picked."""
+    shard_size: Mapped[int | None]
+    """Samples in one proof; where the caller does not say, the job does."""
+    samples: Mapped[str] = mapped_column(String(64))
+    """Sealed samples, quantised, and labels."""
+    shards: Mapped[list[Any] | None]
+    """Each shard's size and commitment."""
+    openings: Mapped[str | None] = mapped_column(String(64))
+    """Sealed openings of the shards' commitments."""
+    job: Mapped[Job] = relationship(lazy="joined")
+    model: Mapped[Model] = relationship(lazy="joined")
+
+
+class Proof(Base):
+    """A proof, from the request to the result."""
+
+    __tablename__ = "proofs"
+    __table_args__ = (
+        Index("proofs_by_model", "model_id"),
+        Index("proofs_with_input", "id", **where("input IS NOT NULL")),
+    )
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    scheme: Mapped[Scheme] = mapped_column(String(16))
+    request: Mapped[dict[str, Any]]
+    """What was asked for, without what is secret."""
+    input: Mapped[str | None] = mapped_column(String(64))
+    """Sealed input and reference with their openings, until the job has ended."""
+    dataset_id: Mapped[str | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
+    verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
+    document: Mapped[dict[str, Any] | None]
+    """The proof file; without its proofs while the shards are at work."""
+    verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
+    job: Mapped[Job] = relationship(lazy="joined")
+    model: Mapped[Model] = relationship(lazy="joined")
+
+
+class Shard(Base):
+    """One shard of a proof of accuracy."""
+
+    __tablename__ = "shards"
+    __table_args__ = (Index("shards_with_opening", "proof_id", **where("opening IS NOT NULL")),)
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    proof_id: Mapped[str] = mapped_column(ForeignKey("proofs.id"), index=True)
+    position: Mapped[int]
+    opening: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed count and blinding factor of its commitment ``correct``, until the proof is over."""
+    proof: Mapped[bytes | None] = mapped_column(LargeBinary)
