@@ -151,7 +151,7 @@ def _lower(
     if isinstance(node, Pad):
         assert kind is not None
         return _pad(circuit, node, inputs[0], kind)
-    moved: Gates = node.run([tensor[np.newaxis] for tensor in inputs], 0)[0]  # type: ignore[attr-defined]
+    moved: Gates = node.move([tensor[np.newaxis] for tensor in inputs], 0)[0]  # type: ignore[attr-defined]
     return moved
 
 

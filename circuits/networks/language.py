@@ -88,21 +88,21 @@ class Tensor:
     ) -> Tensor:
         """Cross-correlation with weight[out, channels / groups, kh, kw] and bias[out]."""
         weight, bias = _parameters(weight, bias)
-        return self._then(Conv, weight, bias, _pair(stride), _around(padding), groups)
+        return self.then(Conv, weight, bias, _pair(stride), _around(padding), groups)
 
     def dense(self, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
         """``weight · x + bias`` for a vector x: weight[out, in], bias[out]."""
-        return self._then(Dense, *_parameters(weight, bias))
+        return self.then(Dense, *_parameters(weight, bias))
 
     def scale(self, factor: ArrayLike, offset: ArrayLike | None = None) -> Tensor:
         """Each channel times its factor, plus its offset: a batch norm. Folded into its neighbours."""
-        return self._then(Scale, *_parameters(factor, offset))
+        return self.then(Scale, *_parameters(factor, offset))
 
     def relu(self) -> Tensor:
-        return self._then(Clip)
+        return self.then(Clip)
 
     def clip(self, low: float, high: float) -> Tensor:
-        return self._then(Clip, low, high)
+        return self.then(Clip, low, high)
 
     def max_pool(
         self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
@@ -124,15 +124,19 @@ class Tensor:
         return self.reshape(math.prod(self.shape))
 
     def reshape(self, *shape: int) -> Tensor:
-        return self._then(Reshape, shape)
+        return self.then(Reshape, shape)
 
     def transpose(self, *axes: int) -> Tensor:
         """Axis i of the result is axis ``axes[i]``."""
-        return self._then(Transpose, axes)
+        return self.then(Transpose, axes)
 
     def pad(self, *padding: Pair) -> Tensor:
         """Zeros, (before, after) for each axis."""
-        return self._then(Pad, padding)
+        return self.then(Pad, padding)
+
+    def then(self, kind: type[Node], *arguments: object) -> Tensor:
+        """Any operator of ``circuits.operators`` that reads one tensor, with the rest of its arguments."""
+        return self._join(kind, [], *arguments)
 
     def __add__(self, other: Tensor) -> Tensor:
         return self._join(Add, [other]) if isinstance(other, Tensor) else NotImplemented
@@ -163,10 +167,7 @@ class Tensor:
         self, kind: type[Node], kernel: int | Pair, stride: int | Pair | None, padding: int | Padding
     ) -> Tensor:
         stride = kernel if stride is None else stride
-        return self._then(kind, _pair(kernel), _pair(stride), _around(padding))
-
-    def _then(self, kind: type[Node], *arguments: object) -> Tensor:
-        return self._join(kind, [], *arguments)
+        return self.then(kind, _pair(kernel), _pair(stride), _around(padding))
 
     def _join(
         self, kind: type[Node], others: Sequence[Tensor], *arguments: object, **named: object

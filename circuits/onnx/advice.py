@@ -8,14 +8,14 @@ from circuits.onnx.message import where
 from zenerrors import ModelError
 
 _SUPPORTED = (
-    "build the network of Conv, Gemm, MatMul, Relu, Clip, MaxPool, AveragePool, GlobalAveragePool, "
-    "BatchNormalization, Add, Concat, Flatten, Reshape, Transpose and Pad"
+    "build the network of Conv, Gemm, MatMul, Relu, LeakyRelu, Clip, Abs, MaxPool, AveragePool, "
+    "GlobalAveragePool, BatchNormalization, Add, Concat, Flatten, Reshape, Transpose and Pad"
 )
 _STATIC = "quantise statically, with calibration data (onnxruntime's quantize_static)"
 _PLAIN = "save the model without onnxruntime's graph optimisations"
 _NO_CONTROL = "export the module by tracing it, without control flow"
 _BATCH_NORM = "use BatchNormalization, whose statistics are constants"
-_ACTIVATION = "use Relu or Clip (ReLU6)"
+_ACTIVATION = "use Relu, Clip (ReLU6) or LeakyRelu"
 _INSTEAD = {
     **dict.fromkeys(["ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"], _STATIC),
     **dict.fromkeys(["FusedConv", "FusedGemm", "FusedMatMul"], _PLAIN),
@@ -31,7 +31,6 @@ _INSTEAD = {
             "Gelu",
             "HardSigmoid",
             "HardSwish",
-            "LeakyRelu",
             "Mish",
             "PRelu",
             "Selu",

@@ -10,6 +10,7 @@ quantised already.
 """
 
 from circuits.operators import (
+    absolute,
     add,
     average_pool,
     classes,
@@ -19,6 +20,7 @@ from circuits.operators import (
     convolution,
     dense,
     identity,
+    leaky_relu,
     max_pool,
     pad,
     quantise_linear,
@@ -33,6 +35,7 @@ _MODULES = (
     pad,
     clip,
     reshape,
+    absolute,
     add,
     average_pool,
     classes,
@@ -41,6 +44,7 @@ _MODULES = (
     convolution,
     dense,
     identity,
+    leaky_relu,
     max_pool,
     quantise_linear,
     transpose,

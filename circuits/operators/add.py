@@ -19,7 +19,7 @@ from circuits.operators.scale import scale
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 from relations.planes import Pair
-from relations.relation import Linear, Privacy, Tensor, Term
+from relations.relation import Linear, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +83,9 @@ class QuantAdd(Accumulating):
         require_narrow(self.name, max(-low, high))
         return np.array([low]), np.array([high])
 
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Linear:
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         scaled = zip(terms, self.factors, strict=True)
-        return Linear(self.name, sums, tuple(term._replace(factor=factor) for term, factor in scaled))
+        return [Linear(self.name, sums, tuple(term._replace(factor=factor) for term, factor in scaled))]
 
 
 def _add(step: Step) -> Value:

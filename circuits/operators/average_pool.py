@@ -19,7 +19,7 @@ from circuits.operators.windows import POOL, Pool, sees_single_values, stride_an
 from relations import planes, relation
 from relations.integers import IntArray
 from relations.planes import Padding, Pair, Sliding
-from relations.relation import Privacy, Tensor, Term
+from relations.relation import Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +88,9 @@ class WindowSum(Windowed):
     def kernel_weight(self, shape: Shape) -> IntArray:
         return np.ones((shape[0], 1, *self.kernel), dtype=np.int64)
 
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> relation.WindowSum:
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         (x,) = terms
-        return relation.WindowSum(self.name, sums, x, self.sliding(x.tensor.shape[1:]))
+        return [relation.WindowSum(self.name, sums, x, self.sliding(x.tensor.shape[1:]))]
 
 
 def _average_pool(step: Step) -> Value:

@@ -18,7 +18,7 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
-from relations.relation import Linear, Privacy, Tensor, Term
+from relations.relation import Linear, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,8 @@ class Requantise(Accumulating):
         low, high = types[0].centred
         return np.array([low]), np.array([high])
 
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Linear:
-        return Linear(self.name, sums, tuple(terms))
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
+        return [Linear(self.name, sums, tuple(terms))]
 
 
 def merge_clips(graph: Graph) -> Graph:

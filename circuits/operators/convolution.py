@@ -19,7 +19,7 @@ from circuits.operators.windows import stride_and_padding
 from relations import planes
 from relations.integers import IntArray
 from relations.planes import Padding, Pair, Sliding
-from relations.relation import Convolution, Privacy, Tensor, Term
+from relations.relation import Convolution, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +102,9 @@ class QuantConv(WeightedSum):
     def kernel_weight(self, shape: Shape) -> IntArray:
         return self.centred_weight
 
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Convolution:
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         (x,), parameters = terms, self.parameters(privacy)
-        return Convolution(self.name, sums, x, *parameters, self.sliding(x.tensor.shape[1:]))
+        return [Convolution(self.name, sums, x, *parameters, self.sliding(x.tensor.shape[1:]))]
 
     @property
     def _kernel(self) -> Pair:

@@ -20,7 +20,7 @@ from circuits.operators.transpose import Transpose
 from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
 from relations.integers import IntArray
 from relations.planes import Sliding
-from relations.relation import MatMul, Privacy, Tensor, Term
+from relations.relation import MatMul, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,8 @@ class QuantDense(WeightedSum):
     def kernel_weight(self, shape: Shape) -> IntArray:
         return self.centred_weight[:, :, np.newaxis, np.newaxis]
 
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> MatMul:
-        return MatMul(self.name, sums, terms[0], *self.parameters(privacy))
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
+        return [MatMul(self.name, sums, terms[0], *self.parameters(privacy))]
 
 
 def _gemm(step: Step) -> Value:

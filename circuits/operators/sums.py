@@ -18,7 +18,7 @@ from relations.bounds import Bound
 from relations.functions import slack_factor
 from relations.integers import IntArray
 from relations.planes import Sliding
-from relations.relation import Accumulation, Lookup, Privacy, Relation, Tensor, Term
+from relations.relation import Lookup, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +58,15 @@ class Accumulating(QuantNode):
         bounds = (self.bounds if privacy == "public" else self.type_bounds)(known, shapes)
         sums = self._made(inputs, Bound(*bounds), None)
         terms = [Term(tensor, 1, kind.zero_point) for tensor, kind in zip(inputs, known, strict=True)]
-        relations: list[Relation] = [self.summed(sums, terms, privacy)]
+        relations = self.summed(sums, terms, privacy)
         if self.rescale is not None:
             bound = Bound.of(self.rescale.low, self.rescale.high)
             out = self._made(inputs, bound, self.rescale.output.bits)
             relations.append(Lookup(self.name, out, sums, self.rescale.function))
         return relations
 
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> Accumulation:
-        """What makes ``sums`` of the inputs less their zero points: ``terms``."""
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
+        """What makes ``sums`` of the inputs less their zero points, ``terms``."""
         raise NotImplementedError
 
     def scales(self) -> dict[str, Any] | None:

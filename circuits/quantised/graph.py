@@ -21,7 +21,6 @@ from circuits.graphs.node import MOST_ELEMENTS, QuantNode
 from circuits.graphs.tensors import as_finite_tensor, first_index
 from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
-from circuits.operators.weighted import WeightedSum
 from circuits.quantised import file
 from relations.integers import IntArray
 from zenerrors import FileFormatError, ModelError, TensorError
@@ -103,11 +102,6 @@ class QuantGraph:
             node = nodes[node.inputs[0]]
         step = node.step(self.types_of(node))
         return None if step is None else (step, 0)
-
-    @property
-    def weighted(self) -> list[WeightedSum]:
-        """The nodes with weights."""
-        return [node for node in self.nodes if isinstance(node, WeightedSum)]
 
     def types_of(self, node: QuantNode) -> list[Affine]:
         """The types of what ``node`` reads. Raises ``ModelError`` where it reads sums without a type."""

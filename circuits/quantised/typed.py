@@ -13,8 +13,8 @@ from circuits.graphs.node import dims
 from circuits.graphs.types import Affine, Shape
 from circuits.quantised.graph import QuantGraph
 from relations.bounds import Bound
+from relations.relation import Parameter, Relation, Relations, Tensor
 from relations.relation import Privacy as Privacy
-from relations.relation import Relation, Relations, Tensor
 
 
 @dataclass(frozen=True)
@@ -88,21 +88,15 @@ class TypedGraph:
     @cached_property
     def weights(self) -> dict[str, TensorType]:
         """For every node with weights the type of ``q_w - z_w``."""
-        types = {}
-        for node in self.qgraph.weighted:
-            kind = node.weight_type
-            low, high = -int(kind.zero_point.max()), kind.top - int(kind.zero_point.min())
-            types[node.name] = TensorType(node.weight.shape, low, high, self.weight_privacy)
-        return types
+        return {layer.name: self._parameter(layer.weight) for layer in self.relations.layers}
 
     @cached_property
     def biases(self) -> dict[str, TensorType]:
         """For every node with weights the type of its biases."""
-        types = {}
-        for node in self.qgraph.weighted:
-            reach = 1 << node.bias_bits
-            types[node.name] = TensorType(node.bias.shape, -reach, reach - 1, self.weight_privacy)
-        return types
+        return {layer.name: self._parameter(layer.bias) for layer in self.relations.layers}
+
+    def _parameter(self, parameter: Parameter) -> TensorType:
+        return TensorType(parameter.shape, *parameter.bound.interval, self.weight_privacy)
 
     def __str__(self) -> str:
         lines = [f"{self.qgraph.input_name}: {self.tensors[self.qgraph.input_name]}"]

@@ -74,6 +74,7 @@ MUTATED = [
     ("add",),
     ("pad", "concat"),
     ("conv", "transpose"),
+    ("bent",),
 ]
 
 
@@ -83,7 +84,7 @@ def test_every_wire_that_lies_is_refused(kinds: tuple[str, ...], privacy: tuple[
     """Each wire of a small network in turn: moved by one, and by r / 2; alone, all others as they were."""
     graph = networks.of_kinds(11, *kinds, most_bits=3, shape=SMALL)
     circuit = compiled(graph, privacy, 2)
-    _mutate(circuit, networks.inputs(graph, 3, 5)[2])
+    refuse_all_lies(circuit, networks.inputs(graph, 3, 5)[2])
 
 
 @pytest.mark.parametrize("kinds", MUTATED)
@@ -93,16 +94,16 @@ def test_every_wire_that_lies_is_refused_at_level_5(
 ) -> None:
     """Told when the challenge is known already, and all that depends on it as it was."""
     graph = networks.of_kinds(11, *kinds, most_bits=3, shape=SMALL)
-    _mutate(compiled(graph, privacy, 5), networks.inputs(graph, 3, 5)[2])
+    refuse_all_lies(compiled(graph, privacy, 5), networks.inputs(graph, 3, 5)[2])
 
 
 @pytest.mark.parametrize("level", [0, 1, 3, 4])
 def test_every_wire_that_lies_is_refused_at_other_levels(level: Level) -> None:
     graph = networks.of_kinds(11, "conv", "max", most_bits=3, shape=(1, 2, 2))
-    _mutate(compiled(graph, ("private", "private"), level), networks.inputs(graph, 3, 5)[2])
+    refuse_all_lies(compiled(graph, ("private", "private"), level), networks.inputs(graph, 3, 5)[2])
 
 
-def _mutate(circuit: Inference, q: IntArray) -> None:
+def refuse_all_lies(circuit: Inference, q: IntArray) -> None:
     z = completed(circuit, circuit.assign(q))
     assert check(circuit.statement, z) is None
     wires = [

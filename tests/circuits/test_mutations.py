@@ -20,12 +20,12 @@ from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge
 
 SETTINGS: list[tuple[str, Level, Privacy]] = [
-    *((kind, 2, "private") for kind in ("conv", "sum", "max", "add", "requantise")),
+    *((kind, 2, "private") for kind in ("conv", "sum", "max", "add", "requantise", "bent")),
     ("conv", 2, "public"),
     ("conv", 1, "private"),
     ("max", 1, "public"),
     ("requantise", 0, "public"),
-    *((kind, 5, "private") for kind in ("conv", "sum", "max", "add")),
+    *((kind, 5, "private") for kind in ("conv", "sum", "max", "add", "bent")),
     ("requantise", 5, "public"),
     *((kind, level, "private") for kind in ("conv", "sum") for level in (3, 4)),
     ("conv", 4, "public"),

@@ -14,6 +14,7 @@ from circuits.operators.clip import Requantise
 from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
+from circuits.operators.leaky_relu import PiecewiseLinear
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
@@ -21,7 +22,7 @@ from circuits.operators.transpose import Transpose
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 
-KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose")
+KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose", "bent")
 
 
 class Maker:
@@ -123,6 +124,11 @@ class Maker:
 
     def requantise(self) -> None:
         self.add(Requantise(self.name("requantise"), (self.last,), rescale=self.rescale(self.kind.top, 1)))
+
+    def bent(self) -> None:
+        slopes = int(self.rng.integers(-4, 9)), int(self.rng.integers(1, 9))
+        rescale = self.rescale(8 * self.kind.top, 1)
+        self.add(PiecewiseLinear(self.name("bent"), (self.last,), slopes, rescale=rescale))
 
     def pad(self) -> None:
         self.add(Pad(self.name("pad"), (self.last,), ((0, 0), (1, 0), (0, 1))))

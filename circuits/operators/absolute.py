@@ -1,0 +1,41 @@
+"""Absolute values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.site import Site
+from circuits.graphs.types import FloatArray, Shape
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.leaky_relu import PiecewiseLinear, bent
+
+
+@dataclass(frozen=True, eq=False)
+class Abs(Node):
+    """``y = |x|`` elementwise."""
+
+    called = "abs"
+    adds = True
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return np.abs(inputs[0])
+
+    def quantise(self, site: Site) -> PiecewiseLinear:
+        return bent(site, -1, 1)
+
+    def written(self, constant: Constants) -> Written:
+        return Written("Abs")
+
+
+def _abs(step: Step) -> Value:
+    return Data(step.emit(Abs, (step.floats(),)))
+
+
+ENTRY = Entry(onnx={"Abs": Operator(_abs)})

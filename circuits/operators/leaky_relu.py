@@ -1,0 +1,132 @@
+"""LeakyRelu, and what is straight on either side of zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuits.graphs import rescaling
+from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, Bounds, FloatArray, Shape, require_narrow
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import declared_at, integer, typed
+from circuits.operators.sums import Accumulating
+from relations.bounds import Bound
+from relations.functions import Requantisation
+from relations.integers import IntArray
+from relations.planes import Pair
+from relations.relation import Linear, Lookup, Privacy, Relation, Tensor, Term
+
+# Beyond these an alpha or its inverse is no slope that 8 bits could show.
+_LEAST, _MOST = 2.0**-16, 2.0**16
+
+
+@dataclass(frozen=True, eq=False)
+class LeakyRelu(Node):
+    """``y = x`` for x >= 0, else ``alpha x``."""
+
+    called = "leaky"
+    adds = True
+
+    alpha: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not _LEAST <= abs(self.alpha) <= _MOST:
+            raise self.refuse(f"has alpha {self.alpha}; its absolute value must lie in [2^-16, 2^16]")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return np.where(inputs[0] < 0, self.alpha * inputs[0], inputs[0])
+
+    def quantise(self, site: Site) -> PiecewiseLinear:
+        """``alpha = m / 2^k``, to a quarter of a step at the end of the input's range."""
+        error = 1 / (4 * site.incoming().top)
+        (multiplier,), shift = rescaling.approximate(np.array([abs(self.alpha)]), error)
+        return bent(site, int(math.copysign(multiplier, self.alpha)), 1 << shift)
+
+    def written(self, constant: Constants) -> Written:
+        return Written("LeakyRelu", (), {"alpha": self.alpha})
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewiseLinear(Accumulating):
+    """``acc = below c`` where ``c = q - z`` is negative, else ``above c``, for ``slopes`` (below, above)."""
+
+    slopes: Pair
+
+    def __post_init__(self) -> None:
+        self._require(self.slopes[1] > 0, "needs a positive slope above zero")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+    def step(self, types: Sequence[Affine]) -> float | None:
+        return types[0].scale / self.slopes[1]
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        below, above = self.slopes
+        centred = inputs[0] - types[0].zero_point
+        return np.where(centred < 0, below, above) * centred
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        """Those of ``below c + (above - below) max(c, 0)``, as ``summed`` has it, term by term."""
+        (low, high), (below, above) = types[0].centred, self.slopes
+        ends = [below * low, below * high], [0, (above - below) * high]
+        least, most = sum(map(min, ends)), sum(map(max, ends))
+        require_narrow(self.name, max(-least, most))
+        return np.array([least]), np.array([most])
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
+        """``max(q, z)`` by a lookup, and what is linear in it and in q."""
+        (q,), (below, above) = terms, self.slopes
+        low, high = q.tensor.bound.interval
+        if not low < q.zero_point < high:
+            slope = above if low >= q.zero_point else below
+            return [Linear(self.name, sums, (q._replace(factor=slope),))]
+        name = f"{self.name}/positive"
+        same = Tensor(name, sums.shape, q.tensor.bound)
+        positive = Tensor(name, sums.shape, Bound.of(q.zero_point, high), q.tensor.bits)
+        cut = Requantisation(np.array([1]), 0, 0, q.zero_point, high)
+        parts = q._replace(factor=below), q._replace(tensor=positive, factor=above - below)
+        return [
+            Linear(name, same, (Term(q.tensor),)),
+            Lookup(name, positive, same, cut),
+            Linear(self.name, sums, tuple(part for part in parts if part.factor)),
+        ]
+
+
+def bent(site: Site, below: int, above: int) -> PiecewiseLinear:
+    """The node whose slopes are ``below / above``, and 1 above zero."""
+    rescale = None if site.unscaled else site.rescale(np.array([site.incoming().scale / above]))
+    return PiecewiseLinear(site.name, site.inputs, (below, above), rescale=rescale)
+
+
+def _leaky_relu(step: Step) -> Value:
+    return Data(_leaking(step, step.floats()))
+
+
+def _linear_leaky_relu(step: Step) -> Value:
+    return typed(step, _leaking(step, integer(step, 0)), declared_at(step, 3))
+
+
+def _leaking(step: Step, tensor: str) -> str:
+    alpha = step.attributes.get("alpha", 0.01)
+    if not _LEAST <= abs(alpha) <= _MOST:
+        raise step.refuse(
+            "unsupported_attribute", f"has alpha={alpha}, beyond 2^-16 to 2^16; use Relu in place of alpha=0"
+        )
+    return step.emit(LeakyRelu, (tensor,), alpha)
+
+
+ENTRY = Entry(
+    onnx={"LeakyRelu": Operator(_leaky_relu, {"alpha": "f"})},
+    microsoft={"QLinearLeakyRelu": Operator(_linear_leaky_relu, {"alpha": "f"}, 4, 5)},
+    integers=(PiecewiseLinear,),
+)

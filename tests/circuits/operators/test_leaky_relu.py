@@ -1,0 +1,148 @@
+"""LeakyRelu: as onnxruntime has it, in integers to a step, and proven at every level and privacy."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from onnx.helper import make_node
+
+from circuits import compile_inference, load_onnx, quantise
+from circuits.graphs.types import FloatArray
+from circuits.lowering import Level
+from circuits.networks.language import tensor
+from circuits.operators.clip import Clip
+from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear
+from circuits.quantised import QuantGraph
+from circuits.quantised.typed import Privacy
+from prover import groth16
+from tests.circuits.quantised import networks, slow
+from tests.circuits.support import answered, first_violation, make_model
+from tests.circuits.test_lowering import refuse_all_lies
+from tests.circuits.test_onnx_operators import agree, classified
+from zenerrors import ModelError
+
+ALPHAS = (0.01, 0.2, -0.5, 1.75, 1.0)
+LEVELS: tuple[Level, ...] = get_args(Level)
+PRIVACIES: tuple[Privacy, ...] = get_args(Privacy)
+SETTINGS = [
+    (level, weights)
+    for level, weights in itertools.product(LEVELS, PRIVACIES)
+    if level == 5 or weights != "committed"
+]
+
+
+def weight(*shape: int) -> FloatArray:
+    return np.random.default_rng(5).normal(size=shape)
+
+
+def leaking(alpha: float, low: float = -1.0, high: float = 1.0, bits: int = 8) -> QuantGraph:
+    """Two values in [low, high], bent, and three classes."""
+    graph = tensor("x", 2).then(LeakyRelu, alpha).dense(weight(3, 2)).graph()
+    return quantise(graph, np.array([[low, high], [high, low]]), bits)
+
+
+@pytest.mark.parametrize("alpha", [None, *ALPHAS])
+def test_it_is_read_from_onnx_and_means_the_same(alpha: float | None) -> None:
+    said: dict[str, Any] = {} if alpha is None else {"alpha": alpha}
+    rng = np.random.default_rng(3)
+    model = classified([make_node("LeakyRelu", ["x"], ["h"], **said)], {}, (2, 3), 17, rng)
+    node = agree(model, rng).nodes[0]
+    assert isinstance(node, LeakyRelu)
+    assert node.alpha == pytest.approx(alpha or 0.01)
+
+
+def test_onnxruntime_s_quantised_one_keeps_its_types() -> None:
+    ends = {"s": np.float32(0.1), "z": np.uint8(100), "t": np.float32(0.05), "o": np.uint8(20)}
+    nodes = [
+        make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        make_node("QLinearLeakyRelu", ["q", "s", "z", "t", "o"], ["r"], domain="com.microsoft", alpha=0.25),
+        make_node("DequantizeLinear", ["r", "t", "o"], ["h"]),
+    ]
+    arrays = {name: np.array(end) for name, end in ends.items()}
+    graph = load_onnx(classified(nodes, arrays, (4,), 17, np.random.default_rng(3)))
+    assert [type(node) for node in graph.nodes[:2]] == [LeakyRelu, Clip]
+    (bent, *_) = quantise(graph, np.random.default_rng(1).normal(size=(9, 4))).nodes
+    assert isinstance(bent, PiecewiseLinear)
+    assert bent.rescale is not None
+    assert (bent.slopes, bent.rescale.output.zero_point) == ((1, 4), 20)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"alpha": 0.0},
+        {"alpha": 1e9},
+        {"alpha": float("nan")},
+        {"alpha": float("inf")},
+        {"alpha": 1},
+        {"a": 1.0},
+    ],
+)
+def test_other_attributes_are_refused(said: dict[str, Any]) -> None:
+    nodes = [make_node("LeakyRelu", ["x"], ["h"], **said), make_node("MatMul", ["h", "w"], ["y"])]
+    with pytest.raises(ModelError, match="alpha") as caught:
+        load_onnx(make_model(nodes, {"w": np.zeros((2, 3), np.float32)}, ("batch", 2)))
+    assert caught.value.code == "model.unsupported_attribute"
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-3.0, 0.0), (0.0, 2.0)])
+def test_every_integer_is_bent_to_the_nearest_but_a_quarter_step(
+    alpha: float, low: float, high: float
+) -> None:
+    graph = leaking(alpha, low, high)
+    q = np.stack([np.arange(256)] * 2, axis=1)
+    bent, kind = dict(graph.tensors(q))["leaky1"], graph.types["leaky1"]
+    assert kind
+    real = graph.input_type.real(q)
+    exact = np.clip(np.where(real < 0, alpha * real, real), *kind.real(np.array([0, kind.top])))
+    assert np.abs(kind.real(bent) - exact).max() <= 0.75 * kind.scale
+    for sample in (0, 1, 100, 255):
+        expected = slow.tensors(graph, q[sample])["leaky1"]
+        assert bent[sample].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("level", "weights"), SETTINGS)
+@pytest.mark.parametrize("alpha", [0.2, -1.5])
+def test_it_is_proven_and_every_wire_that_lies_is_refused(
+    alpha: float, level: Level, weights: Privacy
+) -> None:
+    graph = leaking(alpha, bits=3)
+    circuit = compile_inference(graph, weight_privacy=weights, level=level)
+    assert circuit.statement.constraints == circuit.plan.rows
+    for q in networks.inputs(graph, 3, 1):
+        z = circuit.assign(q)
+        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert z[circuit.layout["label"][0]] == graph.execute(q).label
+    refuse_all_lies(circuit, q)
+
+
+@pytest.mark.parametrize("level", [2, 5])
+def test_a_proof_of_it_verifies_and_of_no_other_label(level: Level) -> None:
+    circuit = compile_inference(leaking(0.2), level=level)
+    q = np.array([10, 200])
+    key = groth16.setup(circuit.statement)
+    witness, public = circuit.witness(q), circuit.public_inputs(q)
+    proof = groth16.prove(
+        key, circuit.statement, witness, post_challenge=circuit.program.post_challenge
+    ).to_bytes()
+    for label in range(3):
+        expected = label == public[-1]
+        assert groth16.verify(key.verifying_key, [*public[:-1], label], proof).valid == expected
+
+
+def test_sums_that_the_argmax_alone_reads_stay_as_they_are() -> None:
+    graph = quantise(tensor("x", 3).dense(weight(3, 3)).then(LeakyRelu, 0.25).graph(), weight(9, 3))
+    node = graph.nodes[-1]
+    assert isinstance(node, PiecewiseLinear)
+    assert node.rescale is None
+    read = graph.types[node.inputs[0]]
+    assert read is not None
+    assert graph.output_scale == (read.scale / 4, 0)
+    circuit = compile_inference(graph, reveal="logits")
+    q = networks.inputs(graph, 3, 1)[2]
+    assert first_violation(circuit.statement, answered(circuit.program, circuit.assign(q))) is None
+    assert QuantGraph.from_bytes(graph.to_bytes()).digest == graph.digest
