@@ -1,0 +1,339 @@
+"""docs/performance.md and docs/gpu.md: the templates beside this file, with tables of bench/results.
+
+    python -m bench.pages
+
+A template's line ``{{ name }}`` becomes the table of that name, ``{{ on FILE }}`` the hardware of results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from bench.report import Cells, Row, duration, figure, lines_of, more, number, numeric, ratio, read
+from bench.schemes import CELLS, of_paper
+
+ROOT: Final = Path(__file__).parents[1]
+RESULTS: Final = ROOT / "bench" / "results"
+TEMPLATES: Final = ROOT / "bench" / "templates"
+
+CPU: Final = "cpu-2026-11-21-xeon-avx512"
+GPU: Final = "gpu-2026-11-21-h200"
+COMPILER: Final = "compiler-2026-11-21-epyc-milan"
+SHARING: Final = "sharing-2026-11-21-epyc-milan"
+SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
+SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
+SERVICE: Final = "service-2026-11-22-epyc-avx512"
+SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
+DEAREST: Final = 8
+
+
+def rows(file: str, *topics: str) -> list[Row]:
+    """Those of topics that begin so."""
+    return [row for row in read(RESULTS / f"{file}.json")[1] if row.topic.startswith(topics)]
+
+
+def table(lines: Sequence[tuple[str, ...]], headings: Sequence[str]) -> str:
+    rules = ["--:" if numeric(cells) else "---" for cells in zip(*lines, strict=True)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, rules, *lines))
+
+
+def listed(chosen: Sequence[Row], cells: Cells) -> str:
+    """A line a row."""
+    headings, lines = lines_of(chosen, cells)
+    return table(lines, headings)
+
+
+def grouped(chosen: Iterable[Row], key: Cells, cells: Cells) -> str:
+    """A line for all rows of one key, whose other cells are each what one of the rows says."""
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in chosen:
+        line = lines.setdefault(tuple(cell(row) for cell in key.values()), {})
+        for heading, cell in cells.items():
+            line[heading] = line.get(heading) or cell(row)
+    return table([(*place, *line.values()) for place, line in lines.items()], [*key, *cells])
+
+
+def name(row: Row) -> str:
+    return row.name
+
+
+def size(row: Row) -> str:
+    return number(row.size)
+
+
+def power(row: Row) -> str:
+    """The size as a power of two."""
+    return f"2^{row.size.bit_length() - 1}" if row.size and row.size > 1 else ""
+
+
+def threads(row: Row) -> str:
+    return number(row.threads)
+
+
+def ours(row: Row) -> str:
+    return "" if row.peer else figure(row)
+
+
+def floors(row: Row) -> str:
+    return f"{row.median / row.floor:.2f}x" if row.floor else ""
+
+
+def megabytes(row: Row) -> str:
+    return number(row.peak_mb and round(row.peak_mb))
+
+
+def beside(peer: str) -> Callable[[Row], str]:
+    return lambda row: ratio(row) if row.peer == peer else ""
+
+
+def ending(suffix: str, cell: Callable[[Row], str]) -> Callable[[Row], str]:
+    """The cell, of rows whose name ends so."""
+    return lambda row: cell(row) if row.name.endswith(suffix) else ""
+
+
+def stem(*suffixes: str) -> Callable[[Row], str]:
+    """The name without what its rows differ in."""
+    pattern = re.compile(f"_({'|'.join(suffixes)})$")
+    return lambda row: pattern.sub("", row.name)
+
+
+def kernel(row: Row) -> str:
+    return row.name.removeprefix(f"{row.peer}_").removesuffix("_x86_ifma")
+
+
+def stage(part: str) -> Callable[[Row], str]:
+    return lambda row: f"{row.more['stages'][part]:.0%}"
+
+
+def cpu_kernels() -> str:
+    powers = {"msm_g1": (16, 20), "msm_g2": (18,), "ntt": (16, 20)}
+
+    def is_shown(row: Row) -> bool:
+        return row.size in [1 << log for log in powers.get(kernel(row), (0,))]
+
+    chosen = filter(is_shown, rows(CPU, "Field", "NTT", "MSM"))
+    key = {"kernel": kernel, "size": power, "threads": threads, "scalars": more("scalars")}
+    peers = {"blst": "blst", "mcl": "mcl", "gnark-crypto": "gnark", "arkworks": "py_arkworks_bls12381"}
+    asked = {heading: beside(peer) for heading, peer in peers.items()}
+    return grouped(chosen, key, {"ours": ours, "vs floor": floors, **asked})
+
+
+def cpu_proofs() -> str:
+    proofs = [row for row in rows(CPU, "Groth16") if row.name == "groth16_prove"]
+    parts = list(proofs[0].more["stages"])
+    foretold = {"peak MB": megabytes, "foretold": lambda row: number(round(row.more["formula_mb"]))}
+    columns = {"rows": power, "threads": threads, "witness": more("scalars"), "proof": figure, **foretold}
+    return listed(proofs, columns | {part.replace("msm_", "Σ "): stage(part) for part in parts})
+
+
+def digits() -> str:
+    key = {"": stem("setup", "prove", "verify"), "constraints": size, "threads": threads}
+    steps = {step: ending(f"_{step}", figure) for step in ("setup", "prove", "verify")}
+    return grouped(rows(CPU, "Digits"), key, steps)
+
+
+def segments() -> str:
+    said = {"": name, "inputs": more("scalars"), "size": size, "threads": threads, "time": figure}
+    chosen = rows("segments-2026-11-21-epyc-milan", "")
+    return listed(chosen, {**said, "arkworks": ratio, "peak MB": megabytes})
+
+
+def estimates() -> str:
+    chosen = rows("estimates-2026-11-22-epyc", "")
+    whole = [row for row in chosen if row.more["stage"] in ("setup", "proof")]
+    said = {"circuit": name, "constraints": size, "": more("stage"), "foretold s": more("foretold_s")}
+    return listed(whole, {**said, "taken": figure, "ratio": ratio})
+
+
+def counts() -> str:
+    said = {
+        "circuit": name,
+        "constraints": lambda row: number(row.median),
+        "a unit": more("a_unit"),
+        "units": size,
+    }
+    chosen = rows("counts-2026-11-21", "")
+    return listed(chosen, {**said, "committed": more("committed"), "soundness, bits": more("soundness_bits")})
+
+
+def gates() -> str:
+    said = {"circuit": name, "constraints": size, "ours": figure, "spread": _spread}
+    return listed(rows(COMPILER, "Circuit"), {**said, "gate by gate": ratio})
+
+
+def _spread(row: Row) -> str:
+    return f"{row.spread:.0%}"
+
+
+def compiled() -> str:
+    steps = ("compile", "cached", "execute", "witness")
+    key = {"network": stem(*(f"committed_{step}" for step in steps)), "constraints": size}
+    cells = {step: ending(f"_{step}", figure) for step in steps}
+    return grouped(
+        rows(COMPILER, "The zoo, input private, weights committed"), key, {**cells, "peak MB": megabytes}
+    )
+
+
+def pools() -> str:
+    key = {"circuit": stem("apply", "make"), "entries": size}
+    counted = {"distinct": more("distinct"), "pooled": more("pooled"), "MB": more("mb_pooled")}
+    timed = {step: ending(f"_{step}", ratio) for step in ("apply", "make")}
+    chosen = [*rows(SHARING, "Coefficients"), *rows(SHARING, "A z")]
+    return grouped(chosen, key, {**counted, "MB without": more("mb_single"), **timed})
+
+
+def shared() -> str:
+    steps = ("images", "proved", "build", "evaluate", "proof", "kept")
+    key = {"circuit": stem(*steps)}
+    timed = {step: ending(f"_{step}", ratio) for step in ("images", "proved", "evaluate", "proof")}
+    built = {"build": ending("_build", figure), "kept, bytes": ending("_kept", size)}
+    return grouped([*rows(SHARING, "100 images"), *rows(SHARING, "Matrices")], key, {**timed, **built})
+
+
+def equal_weights() -> str:
+    key = {"layer": stem("sums")}
+    cells = {"products": ending("_sums", size), "ours": ending("_sums", figure), "vs cache": ratio}
+    return grouped(rows(SHARING, "Sums"), key, cells)
+
+
+def schemes() -> str:
+    """Ours, with the proof's time under AVX-512, and under each network ZEN's own figures."""
+    fast = {(row.topic, row.name): f"{row.median:.3g}" for row in rows(SCHEMES_AVX512, "")}
+    of_zen = [
+        (f"{row.topic}, {line[0]}", *line[1:])
+        for row in _first(rows(SCHEMES, ""))
+        for line in of_paper(row.topic)
+    ]
+    cells = {
+        **CELLS,
+        "scheme": lambda row: f"{row.topic}, {row.name}",
+        "prove s": lambda row: f"{row.median:.3g}",
+        "AVX-512": lambda row: fast.get((row.topic, row.name), ""),
+        "peak MB": megabytes,
+    }
+    headings, lines = lines_of(rows(SCHEMES, ""), cells)
+    return table([*lines, *((*line, "") for line in of_zen if "inference" in line[0])], headings)
+
+
+def _first(chosen: Iterable[Row]) -> list[Row]:
+    """One of each topic."""
+    return list({row.topic: row for row in chosen}.values())
+
+
+def documents() -> str:
+    said = {"": name, "proofs": size, "each": figure, "arkworks": ratio, "vs floor": floors}
+    return listed(rows(SERVICE, "Verification"), said)
+
+
+def loads(file: str, *topics: str) -> str:
+    said = {"": name, "processes": more("processes"), "connections": size, "per s": more("per_s")}
+    taken = {"p50": figure, "p99 ms": more("p99_ms"), "CPU ms": more("cpu_ms"), "peak MB": megabytes}
+    return listed(rows(file, *topics), said | taken)
+
+
+def strangers() -> str:
+    dearest = sorted(rows(SERVICE_BUSY, "strangers"), key=lambda row: row.median, reverse=True)[:DEAREST]
+    said = {"request": name, "path": more("path"), "KB": more("kb"), "status": more("status")}
+    return listed(dearest, {**said, "CPU": figure, "MB": lambda row: number(round(row.more["mb"]))})
+
+
+def ezkl() -> str:
+    said = {"": name, "threads": threads, "proof": figure, "beside": lambda row: row.peer or ""}
+    chosen = rows("ezkl-2026-11-21-epyc-milan", "")
+    return listed(chosen, {**said, "ratio": ratio, "peak MB": megabytes})
+
+
+def rate(row: Row) -> str:
+    return f"{row.more['per_s'] / 1e9:,.4g} G" if "per_s" in row.more else ""
+
+
+def ceilings() -> str:
+    return listed(rows(GPU, "Ceilings"), {"": name, "of": size, "time": figure, "a second": rate})
+
+
+def gpu_kernels() -> str:
+    topics = ("Transforms", "The quotient", "Negacyclic", "Multi-scalar", "Products", "Sparse")
+    powers = {"ntt": (16, 20, 24), "negacyclic_ntt_62": (14, 16), "msm_g1": (16, 20, 22), "msm_g2": (16, 20)}
+
+    def is_shown(row: Row) -> bool:
+        if kernel(row).startswith("negacyclic_product") or row.more.get("scalars") == "equal":
+            return False
+        return row.size in [1 << log for log in powers.get(kernel(row), (20,))]
+
+    key = {"kernel": kernel, "size": power, "scalars": more("scalars")}
+    peers = {"sppark": "sppark", "V100": "paper_V100", "A100": "paper_A100"}
+    asked = {heading: beside(peer) for heading, peer in peers.items()}
+    chosen = filter(is_shown, rows(GPU, *topics))
+    return grouped(chosen, key, {"time": ours, "floors": floors, **asked})
+
+
+def gpu_proofs() -> str:
+    steps = {
+        "setup": "setup",
+        "load key": "load_key",
+        "proof": "prove",
+        "two at once, each": "prove_pipelined",
+    }
+    chosen = [*rows(GPU, "Groth16"), *rows(GPU, "lenet")]
+    chosen = [row for row in chosen if row.name.endswith(tuple(steps.values()))]
+    key = {"": stem(*steps.values()), "rows": size}
+    timed = {heading: ending(f"_{step}", figure) for heading, step in steps.items()}
+    held = {"MB held": ending("_load_key", _held), "kernels": ending("_prove", _in_kernels)}
+    return grouped(chosen, key, timed | held)
+
+
+def _held(row: Row) -> str:
+    return number(round(row.more["memory_mb"]))
+
+
+def _in_kernels(row: Row) -> str:
+    return duration(sum(row.more["kernels"].values())) if "kernels" in row.more else ""
+
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "cpu kernels": cpu_kernels,
+    "cpu proofs": cpu_proofs,
+    "digits": digits,
+    "segments": segments,
+    "estimates": estimates,
+    "counts": counts,
+    "gates": gates,
+    "compiled": compiled,
+    "pools": pools,
+    "shared": shared,
+    "equal weights": equal_weights,
+    "schemes": schemes,
+    "documents": documents,
+    "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
+    "streams": partial(loads, SERVICE_BUSY, "streams"),
+    "strangers": strangers,
+    "ezkl": ezkl,
+    "ceilings": ceilings,
+    "gpu kernels": gpu_kernels,
+    "gpu proofs": gpu_proofs,
+}
+
+
+def page(template: Path) -> str:
+    """The page of a template; ``KeyError`` for a table that there is not."""
+
+    def filled(found: re.Match[str]) -> str:
+        what = found[1]
+        if what.startswith("on "):
+            return read(RESULTS / f"{what.removeprefix('on ')}.json")[0]
+        return TABLES[what]()
+
+    return re.sub(r"\{\{ (.+?) \}\}", filled, template.read_text())
+
+
+def main() -> None:
+    for template in sorted(TEMPLATES.glob("*.md")):
+        (ROOT / "docs" / template.name).write_text(page(template))
+
+
+if __name__ == "__main__":
+    main()
