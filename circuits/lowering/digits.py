@@ -23,6 +23,7 @@ class Digits(Arithmetic):
     def __init__(self, builder: Builder, *, full: bool) -> None:
         super().__init__(builder)
         self._full = full
+        self._digits = builder.capacity if full else None
 
     def chosen(self, name: str, *shape: int) -> IntArray:
         return self.builder.private(name, *shape)
@@ -39,7 +40,7 @@ class Digits(Arithmetic):
         return Linear.digits(gadgets.decompose(self.builder, name, value, bits))
 
     def margins_cost(self, count: int, bits: int) -> Cost:
-        return Cost(rows=count * gadgets.decompose_cost(bits, full=self._full))
+        return Cost(rows=count * gadgets.decompose_cost(bits, self._digits))
 
     def clamps(
         self, function: Requantisation, scaled: Interval, widths: Iterable[int]
@@ -61,7 +62,7 @@ class Digits(Arithmetic):
         readable: bool,
         short: bool,
     ) -> tuple[Cost, Interval | None]:
-        rows, interval = gadgets.requantise_cost(scaled, function, readable=readable, full=self._full)
+        rows, interval = gadgets.requantise_cost(scaled, function, readable=readable, full=self._digits)
         return Cost(rows=count * rows), interval
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
@@ -72,4 +73,4 @@ class Digits(Arithmetic):
         return best
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:
-        return Cost(rows=count * (width - 1) * (gadgets.decompose_cost(bits + 1, full=self._full) + 1))
+        return Cost(rows=count * (width - 1) * (gadgets.decompose_cost(bits + 1, self._digits) + 1))

@@ -35,21 +35,24 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import POINT
 from circuits.r1cs.products import Products
-from circuits.r1cs.sources import SLOT_BITS, Source, slot_width
+from circuits.r1cs.sources import Source
 from circuits.r1cs.steps import CrossProducts, Product
+from relations.bounds import Capacity, slot_width
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from relations.relation import Convolution, Lookup, MatMul
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A relation with private weights. ``factor``: M of each output channel; ``interval``: of T."""
+    """A relation with private weights. ``factor``: M of each output channel; ``interval``: of T;
+    ``capacity``: of a field element, whose slots they share."""
 
     relation: MatMul | Convolution
     kernel: Kernel
     factor: IntArray
     offset: int
     interval: Interval
+    capacity: Capacity
 
     @property
     def taps(self) -> int:
@@ -71,17 +74,18 @@ class Layer:
         return int((self.factor * self.relation.weight.bound.reach.ravel()).max()) * most
 
 
-def layer_of(relation: MatMul | Convolution, lookup: Lookup | None) -> Layer | None:
+def layer_of(relation: MatMul | Convolution, lookup: Lookup | None, capacity: Capacity) -> Layer | None:
     """The layer whose T are the relation's sums, or those that ``lookup`` rescales; None where multipliers
     differ within a channel."""
     kernel, out = kernel_of(relation), relation.out
     if lookup is None:
-        return Layer(relation, kernel, np.ones(kernel.outputs, np.int64), 0, out.bound.interval)
+        return Layer(relation, kernel, np.ones(kernel.outputs, np.int64), 0, out.bound.interval, capacity)
     function = lookup.function
     multiplier = np.broadcast_to(function.multiplier, out.shape[1:]).reshape(kernel.outputs, -1)
     if (multiplier != multiplier[:, :1]).any():
         return None
-    return Layer(relation, kernel, multiplier[:, 0].copy(), function.offset, function.scaled(out.bound))
+    scaled = function.scaled(out.bound)
+    return Layer(relation, kernel, multiplier[:, 0].copy(), function.offset, scaled, capacity)
 
 
 class Wires(NamedTuple):
@@ -149,7 +153,7 @@ class _Packing(Encoding):
     def slots(self, layer: Layer, other: Interval) -> tuple[int, int, int]:
         """The width of a slot, how many a product has, and how many groups of channels that makes."""
         width = slot_width(layer.interval, other)
-        size = min(SLOT_BITS // width, layer.kernel.outputs)
+        size = min(layer.capacity.slots(width), layer.kernel.outputs)
         return width, size, -(-layer.kernel.outputs // size)
 
     def _packed(
@@ -252,7 +256,7 @@ class Stranded(Encoding):
     def fits(self, layer: Layer, other: Interval) -> bool:
         if self._reach(layer) + (1 << self._bits(layer)) >= INTEGER_LIMIT:
             return False
-        return self._width(layer, other) * exponents(self.count).slots <= SLOT_BITS
+        return self._width(layer, other) * exponents(self.count).slots <= layer.capacity.bits
 
     def cost(self, layer: Layer, other: Interval) -> Cost:
         groups = -(-layer.rows // self.count)

@@ -174,7 +174,7 @@ class Lowering:
         """Sums of products, or what hides them, and whether they are short."""
         way = self._plan.ways[relation.name]
         lookup = self.relations.lookups[relation.out] if way.scaled else None
-        layer = layer_of(relation, lookup)
+        layer = layer_of(relation, lookup, self._builder.capacity)
         assert layer is not None  # noqa: S101  the plan says that there is one
         self._check_term_signs(relation, self._x(relation), layer.kernel)
         weight, bias = hold(self._tools, relation.weight, relation.bias)

@@ -83,6 +83,7 @@ class Optimiser:
 
     def __init__(self, tools: Arithmetic, network: Relations, level: int, others: Cost) -> None:
         self._tools, self._network, self._level = tools, network, level
+        self._capacity = tools.builder.capacity
         weights = Cost.sum(parameters_cost(each.weight, each.bias) for each in network.layers)
         self._others = Cost.sum([others, weights, _cost_of_movers(tools, network)])
         if level == 0:
@@ -154,7 +155,7 @@ class Optimiser:
             yield from self._rescaled(lookup, is_short(relation), Way(), Cost())
 
     def _private(self, relation: MatMul | Convolution, lookup: Lookup | None) -> Iterator[Option]:
-        sums = layer_of(relation, None)
+        sums = layer_of(relation, None, self._capacity)
         assert sums is not None  # noqa: S101  without multipliers there is one
         plain = Cost(rows=sums.kernel.outputs * sums.kernel.pairs)
         if lookup is None:
@@ -163,7 +164,7 @@ class Optimiser:
             yield from self._rescaled(lookup, is_short(relation), Way(Plain()), plain)
         for encoding in self._encodings(relation):
             yield from self._held_as_sums(sums, lookup, encoding)
-            rescaled = None if lookup is None else layer_of(relation, lookup)
+            rescaled = None if lookup is None else layer_of(relation, lookup, self._capacity)
             if rescaled is not None and lookup is not None:
                 yield from self._held_scaled(rescaled, lookup.function, encoding)
 
@@ -196,7 +197,9 @@ class Optimiser:
                 count, scaled, function, clamp, readable=True, short=short
             )
             if other is not None:
-                cost += Cost(rows=knit_rows(count, scaled, other) if self._level >= 3 else count)
+                cost += Cost(
+                    rows=knit_rows(count, scaled, other, self._capacity) if self._level >= 3 else count
+                )
             yield Option(Way(way.encoding, clamp=clamp), sums + cost)
 
     def _encodings(self, relation: MatMul | Convolution) -> Iterator[Encoding]:
@@ -233,7 +236,7 @@ def _cost_of_term_signs(network: Relations) -> Cost:
         if isinstance(relation, MatMul | Convolution):
             kernel = kernel_of(relation)
             bits = kernel.top.bit_length()
-            rows += kernel.outputs * kernel.pairs * decompose_cost(bits + 1, full=False)
+            rows += kernel.outputs * kernel.pairs * decompose_cost(bits + 1, None)
     return Cost(rows=rows)
 
 

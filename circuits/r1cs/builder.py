@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.program import Program
 from circuits.r1cs.steps import Step, Steps
 from circuits.r1cs.tiles import Made, Products, Tile
+from kernels import fr
 from prover.constraint_system import Block, ConstraintSystem, ProductBlock, Segment, SparseBlock
+from relations.bounds import Capacity
 from relations.integers import IntArray
 from zenerrors import StatementError
 
@@ -28,16 +31,20 @@ _TILE = 1 << 17
 _KEPT = 1 << 16
 
 
+FR: Final = Capacity(fr.modulus)
+"""The scalars of BLS12-381."""
+
 _Block = Made | Tile
 
 
 class Builder:
-    """One statement in the making.
+    """One statement in the making, over a field of this ``capacity``.
 
     ``layout``: the wires of every group by name. ``degree``: see ``Program``; gadgets add theirs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: Capacity = FR) -> None:
+        self.capacity = capacity
         self.layout: dict[str, IntArray] = {}
         self.degree = 0
         self._blocks: list[_Block] = []

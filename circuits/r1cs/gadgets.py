@@ -19,6 +19,7 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
 from circuits.r1cs.steps import Clip, Compare, Digits, Product, Quotient
+from relations.bounds import Capacity
 from relations.functions import Requantisation, slack_factor
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from zenerrors import StatementError
@@ -26,7 +27,6 @@ from zenerrors import StatementError
 # (builder, name, value, bits) -> the digits of each value, proven to lie in [0, 2^bits): wires [n, bits].
 Decompose = Callable[[Builder, str, LinearCombinations, int], IntArray]
 
-_FULL_DIGITS = 254
 _SIGNED_DIGITS = 63
 _LIMB = 51
 
@@ -70,9 +70,9 @@ def _new_digits(builder: Builder, name: str, value: LinearCombinations, bits: in
     return digits
 
 
-def decompose_cost(bits: int, *, full: bool) -> int:
-    """The rows of ``decompose`` or ``decompose_fully``."""
-    return _FULL_DIGITS + len(range(0, _FULL_DIGITS, _LIMB)) if full else bits + 1
+def decompose_cost(bits: int, full: Capacity | None) -> int:
+    """The rows of ``decompose``, or in a field of that capacity those of ``decompose_fully``."""
+    return bits + 1 if full is None else full.bits + len(range(0, full.bits, _LIMB))
 
 
 def decompose_fully(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
@@ -86,9 +86,10 @@ def decompose_fully(builder: Builder, name: str, value: LinearCombinations, bits
     ``v_i = limb_i + 2^51 v_(i+1)``, the last of which has 50 and no rest.
     """
     require_fit(name, (0, (1 << bits) - 1))
-    digits = builder.private(f"{name}/bits", value.rows, _FULL_DIGITS)
+    count = builder.capacity.bits
+    digits = builder.private(f"{name}/bits", value.rows, count)
     builder.boolean(f"{name}_bits", digits)
-    starts = range(0, _FULL_DIGITS, _LIMB)
+    starts = range(0, count, _LIMB)
     rests = builder.private(f"{name}/rests", value.rows, len(starts) - 1)
     rest: LinearCombinations = value
     for index, start in enumerate(starts):
@@ -136,18 +137,18 @@ def requantise(
 
 
 def requantise_cost(
-    scaled: Interval, rescale: Requantisation, *, readable: bool, full: bool
+    scaled: Interval, rescale: Requantisation, *, readable: bool, full: Capacity | None
 ) -> tuple[int, Interval | None]:
     """The rows of a ``requantise``, and the interval that it asks ``Source.equate`` for, whose rows come on
     top; None where it does not. ``readable``: rows may read T."""
     width = (rescale.high - rescale.low).bit_length()
-    if readable and not full and _is_uncut(scaled, rescale):
+    if readable and full is None and _is_uncut(scaled, rescale):
         return (rescale.shift + width if rescale.shift else 1), None
     capped = rescale.low + (1 << width) - 1 > rescale.high
-    clamped = 2 + (decompose_cost(width + 1, full=full) + 1 if capped else 0)
+    clamped = 2 + (decompose_cost(width + 1, full) + 1 if capped else 0)
     bits, lift = _requantised_bits(scaled, rescale)
-    if full:
-        return decompose_cost(bits, full=True) + clamped, None
+    if full is not None:
+        return decompose_cost(bits, full) + clamped, None
     return bits + clamped, _requantised(bits, lift)
 
 

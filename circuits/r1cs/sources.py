@@ -1,6 +1,7 @@
 """Integers that rows equate with other wires: the sums of a node, before they are rescaled.
 
-Many equations of bounded integers make one of the field: where ``|D_i| < 2^w`` for all i, and n w <= 254,
+Many equations of bounded integers make one of the field: where ``|D_i| < 2^w`` for all i, and n w is at most
+the bits of its capacity (254 for r),
 
     sum_i 2^(w i) D_i = 0 in Fr    exactly if every D_i = 0
 
@@ -15,15 +16,8 @@ from abc import ABC, abstractmethod
 
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Knitted, LinearCombinations
+from relations.bounds import Capacity, slot_width
 from relations.integers import Interval
-
-# Of 2^254 < r: what slots of a field element can hold together.
-SLOT_BITS = 254
-
-
-def slot_width(left: Interval, right: Interval) -> int:
-    """A w with ``|l - r| < 2^w`` for all l and r of these intervals."""
-    return max(1, left[1] - right[0], right[1] - left[0]).bit_length()
 
 
 class Source(ABC):
@@ -72,10 +66,10 @@ class Known(Source):
         difference = self.sums - other
         if self._knit:
             width = slot_width(self.interval, interval)
-            difference = Knitted(difference, SLOT_BITS // width, width)
+            difference = Knitted(difference, self._builder.capacity.slots(width), width)
         self._builder.zero(name, difference)
 
 
-def knit_rows(count: int, left: Interval, right: Interval) -> int:
+def knit_rows(count: int, left: Interval, right: Interval, capacity: Capacity) -> int:
     """The rows of ``Known.equate`` for so many integers, knit."""
-    return -(-count // (SLOT_BITS // slot_width(left, right)))
+    return -(-count // capacity.slots(slot_width(left, right)))

@@ -17,7 +17,7 @@ from circuits.graphs.types import Affine
 from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import Privacy, TypedGraph
-from circuits.r1cs.builder import Builder
+from circuits.r1cs.builder import FR, Builder
 from circuits.r1cs.gadgets import decompose_cost, require_fit
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
@@ -145,7 +145,7 @@ def compile_recognition(
             inputs_cost(typed),
             Cost.range_checks(kind.bits, width),
             Cost.range_checks(most.bit_length(), 1),
-            Cost(rows=width + decompose_cost(most.bit_length() + 1, full=level < 2) + 1),
+            Cost(rows=width + decompose_cost(most.bit_length() + 1, FR if level < 2 else None) + 1),
         ]
     )
     network, builder = typed.relations, Builder()

@@ -30,12 +30,13 @@ from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
 from circuits.quantised.typed import Privacy, TypedGraph
-from circuits.r1cs.builder import Builder
+from circuits.r1cs.builder import FR, Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.sources import SLOT_BITS, Known, Source, slot_width
+from circuits.r1cs.sources import Known, Source
 from circuits.r1cs.table import Table
 from circuits.schemes import inference
 from circuits.schemes.registration import compile_registration
+from relations.bounds import slot_width
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from tests.circuits.support import R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
@@ -103,7 +104,7 @@ class Equation:
         row = np.arange(self.source.rows)
         if isinstance(self.source, Known):
             width = slot_width(self.source.interval, self.interval)
-            return width, *np.divmod(row, SLOT_BITS // width)
+            return width, *np.divmod(row, FR.bits // width)
         assert isinstance(self.source, Hidden)
         layer, encoding = self.source._layer, self.source._encoding
         if isinstance(encoding, Stranded):
@@ -351,7 +352,7 @@ def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
         graph = network(kind)
         related = TypedGraph(graph, "private", "private").relations
         first = related.layers[0]
-        layer = layer_of(first, related.lookups[first.out])
+        layer = layer_of(first, related.lookups[first.out], FR)
         assert layer is not None
         builder = Builder()
         tools = Tables(builder)
@@ -418,7 +419,7 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
     related = typed.relations
     first = related.layers[0]
     for scale in (None, related.lookups[first.out]):
-        layer = layer_of(first, scale)
+        layer = layer_of(first, scale, FR)
         assert layer is not None
         factor = factors.tolist() if scale else [1] * outputs
         ends = []
@@ -437,7 +438,7 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
         width, size, groups = Packed().slots(layer, other)
         assert furthest < 1 << width
         assert size * groups >= outputs
-        assert (1 << width * size) <= 1 << SLOT_BITS < R
+        assert (1 << width * size) <= 1 << FR.bits < R
         for count in (2, 3, 4):
             strands = Stranded(count)
             if strands.fits(layer, other):
@@ -452,7 +453,7 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
                 assert max(furthest, reach + claimed, 2 * reach) < 1 << width
                 assert claimed >= reach
                 highest = int(np.add.outer(found.left, found.right).max())
-                assert width * (highest + 1) <= SLOT_BITS
+                assert width * (highest + 1) <= FR.bits
 
 
 def of_one_weight(node: QuantNode, size: int, kind: Affine, *before: QuantNode) -> QuantGraph:
