@@ -29,7 +29,7 @@ def committed_constants(builder: Builder, segment: str, name: str, limbs: IntArr
     """Begin a linked segment with the ``digest_limbs`` of what its values are of."""
     wires = builder.committed(builder.segment(segment, linked=True), name, DIGEST_LIMBS)
     builder.zero(f"{segment}/{name}", Linear.wires(wires).shift(-limbs))
-    builder.fill(Constant(f"{segment}/{name}", wires, limbs))
+    builder.fill(Constant(name, wires, limbs))
 
 
 def hold(tools: Arithmetic, *parameters: Parameter) -> list[IntArray]:

@@ -92,15 +92,12 @@ class Tables(Arithmetic):
         product = lacking[0]
         for index, factor in enumerate(lacking[1:-1], 1):
             following = builder.private(f"{name}/product{index}", count)
-            product = self._multiplied(f"{name}/product", product, factor, following)
+            builder.multiply(f"{name}/product", product, factor, Linear.wires(following))
+            # A product of field elements: it may exceed 64 bits.
+            builder.derive(Product(f"{name}/product{index}", following, product.compact, factor.compact))
+            product = Linear.wires(following)
         builder.multiply(f"{name}/one_of_them", product, lacking[-1], Linear.empty(count))
         return out
-
-    def _multiplied(self, name: str, left: Linear, right: Linear, product: IntArray) -> Linear:
-        """``product``, wires for ``left · right``, which may exceed 64 bits."""
-        self.builder.multiply(name, left, right, Linear.wires(product))
-        self.builder.derive(Product(name, product, left.compact, right.compact))
-        return Linear.wires(product)
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:
         return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)

@@ -175,7 +175,7 @@ def _integer_rows(operand: Operand, z: IntArray) -> Integers:
     if isinstance(operand, np.ndarray):
         return lambda rows: z[operand[rows]]
     if isinstance(operand, Picked):
-        base = operand.base.evaluate(z)
+        base = _integers(operand.base.compact, z)
         return lambda rows: base[operand.picks(rows.start, rows.stop)]
     values = _integers(operand, z)
     return lambda rows: values[rows] if values.ndim else values
@@ -191,7 +191,7 @@ def _element_rows(operand: Operand, z: FrArray, threads: int) -> Elements:
         values = operand.multiply(z, threads)
         return lambda rows: values[rows]
     if isinstance(operand, Picked):
-        base = operand.base.matrix().multiply(z, threads)
+        base = _element_rows(operand.base.compact, z, threads)(slice(0, operand.base.rows))
         return lambda rows: base[operand.picks(rows.start, rows.stop)]
     return lambda rows: operand.part(rows.start, rows.stop).matrix().multiply(z, threads)
 

@@ -29,7 +29,7 @@ Operand = int | IntArray | Csr | LinearCombinations
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """``name``: of the group of wires that it writes, ``layer/part``."""
+    """``name``: of the group of wires that it writes, or of the tensor that they hold: ``layer/part``."""
 
     name: str
 
