@@ -21,7 +21,8 @@ loaded from a path. What is not understood exactly is refused with a ``ModelErro
     model.not_finite              NaN or infinity in a weight
     model.too_large               more weights, nodes or elements than a circuit could ever have
 
-``message.py`` decodes, ``constants.py`` holds the weights, ``reader.py`` walks the nodes, and has each
-operator (``circuits.operators``) say in a ``step.py`` what it becomes. ``write.py`` goes the other way, and
-``export.py`` has PyTorch write such a file.
+``message.py`` and ``decoding.py`` decode, ``constants.py`` holds the weights, ``reader.py`` walks the nodes
+and has each operator (``circuits.operators``) say in a ``step.py`` what it becomes. ``write.py`` goes the
+other way, and ``export.py`` has PyTorch write such a file. Operators need no protobuf: what runs networks
+does not load it.
 """

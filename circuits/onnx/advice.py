@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
-from circuits.onnx.message import where
+from circuits.onnx.naming import where
 from zenerrors import ModelError
 
 _SUPPORTED = (

@@ -1,44 +1,47 @@
-"""Tensors that the file holds: decoded when they are read, never more in all than the allowance."""
+"""Tensors that the file holds, decoded: never more in all than the allowance."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from pathlib import Path
+from enum import IntEnum
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto, numpy_helper
 
 from circuits.graphs.types import Declared
 from zenerrors import ModelError
 
 MOST_WEIGHTS = 1 << 25
 
-FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+
+class Element(IntEnum):
+    """Types of elements by ONNX's numbers: those of ``TensorProto``, for what needs no protobuf."""
+
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    INT32 = 6
+    INT64 = 7
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT4 = 21
+    INT4 = 22
+
+
+FLOATS = (Element.FLOAT, Element.DOUBLE, Element.FLOAT16)
 # The types that a quantised tensor may have: bits, and whether they are signed.
 INTEGERS: dict[int, tuple[int, bool]] = {
-    TensorProto.INT8: (8, True),
-    TensorProto.UINT8: (8, False),
-    TensorProto.INT4: (4, True),
-    TensorProto.UINT4: (4, False),
-}
-# Bits of an element in raw data.
-_WIDTHS: dict[int, int] = {
-    TensorProto.FLOAT: 32,
-    TensorProto.DOUBLE: 64,
-    TensorProto.FLOAT16: 16,
-    TensorProto.INT64: 64,
-    TensorProto.INT32: 32,
-    TensorProto.BOOL: 8,
-    **{kind: bits for kind, (bits, _) in INTEGERS.items()},
+    Element.INT8: (8, True),
+    Element.UINT8: (8, False),
+    Element.INT4: (4, True),
+    Element.UINT4: (4, False),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """``array`` is float64 or int64, ``kind`` the ``TensorProto`` type that the file gives it.
+    """``array`` is float64 or int64, ``kind`` the ``Element`` that the file gives it.
 
     ``declared``: the quantisation of floats that the file holds as integers, per channel along ``axis``.
     """
@@ -61,91 +64,3 @@ class Allowance:
             raise ModelError(
                 "model.too_large", f"the network has more than {MOST_WEIGHTS} weights, up to {what}"
             )
-
-
-def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: Path | None) -> Constant:
-    """The tensor ``name``, as errors quote it. ``folder``: where tensors outside the file may lie."""
-    if tensor.data_type not in _WIDTHS:
-        raise ModelError(
-            "model.tensor_type",
-            f"the tensor {name} has elements of type {_type_name(tensor.data_type)}; supported are "
-            f"{', '.join(_type_name(kind) for kind in _WIDTHS)}",
-        )
-    if any(size < 0 for size in tensor.dims):
-        raise _does_not_fit(name)
-    elements = math.prod(tensor.dims)
-    if not tensor.external_data and tensor.data_location != TensorProto.EXTERNAL:
-        _require_data(tensor, elements, name)
-    allowance.spend(elements, f"the tensor {name}")
-    if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
-        tensor = _fetched(tensor, -(-elements * _WIDTHS[tensor.data_type] // 8), name, folder)
-    try:
-        array = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise _does_not_fit(name) from error
-    with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused where it is used
-        array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
-    return Constant(array, tensor.data_type)
-
-
-def _require_data(tensor: TensorProto, elements: int, name: str) -> None:
-    """Refuse dimensions that promise more than the file holds, before anything is allocated for them."""
-    width = _WIDTHS[tensor.data_type]
-    if tensor.HasField("raw_data"):
-        held = len(tensor.raw_data) * 8 // width
-    else:
-        fields = (tensor.float_data, tensor.double_data, tensor.int32_data, tensor.int64_data)
-        held = max(map(len, fields)) * max(1, 8 // width)
-    if elements > held:
-        raise _does_not_fit(name)
-
-
-def _fetched(tensor: TensorProto, size: int, name: str, folder: Path | None) -> TensorProto:
-    """The tensor with its data read from the file that it names, which must lie in ``folder``."""
-    if folder is None:
-        raise ModelError(
-            "model.external_data",
-            f"the tensor {name} lives in another file; load the model from its path, or save it with all "
-            "weights inside",
-        )
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
-    path = _inside(folder, location, name)
-    try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
-    except ValueError:
-        offset, length = -1, -1
-    if offset < 0 or length != size or offset + length > path.stat().st_size:
-        raise ModelError(
-            "model.external_data",
-            f"the tensor {name} takes {size} bytes, which is not what the file holds at the place it names",
-        )
-    with path.open("rb") as file:
-        file.seek(offset)
-        data = file.read(length)
-    return TensorProto(dims=tensor.dims, data_type=tensor.data_type, raw_data=data)
-
-
-def _inside(folder: Path, location: str, name: str) -> Path:
-    """The regular file ``location`` in ``folder``, links followed."""
-    try:
-        path = (folder / location).resolve(strict=True)
-        reachable = path.is_relative_to(folder.resolve()) and path.is_file()
-    except (OSError, ValueError, RuntimeError):
-        reachable = False
-    if not reachable:
-        raise ModelError(
-            "model.external_data",
-            f"the tensor {name} is said to be in {location[:80]!r}, which is no file in the folder of "
-            "the model; keep them together",
-        )
-    return path
-
-
-def _does_not_fit(name: str) -> ModelError:
-    return ModelError("model.bad_tensor", f"the data of the tensor {name} does not fit its type and shape")
-
-
-def _type_name(kind: int) -> str:
-    names = {number: name for name, number in TensorProto.DataType.items()}
-    return str(names.get(kind, kind)).lower()

@@ -1,17 +1,16 @@
-"""The protobuf message: decoding, the operator set, attributes, and how errors name things."""
+"""The protobuf message: decoding, the operator set, and attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.defs import onnx_opset_version
 
 from circuits.onnx.constants import FLOATS
+from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
 
 # Before version 7 Gemm and Add broadcast by attributes of another meaning.
@@ -97,21 +96,3 @@ def input_shape(entry: ValueInfoProto) -> tuple[int, ...]:
                 f"dimension {axis} of the input {quote(entry.name)} is not fixed; only the batch may vary",
             )
     return tuple(int(size.dim_value) for size in sizes[1:])
-
-
-def require_finite(what: str, array: NDArray[np.float64]) -> None:
-    finite = np.isfinite(array)
-    if finite.all():
-        return
-    index = tuple(int(i) for i in np.unravel_index(finite.argmin(), array.shape))
-    raise ModelError("model.not_finite", f"{what} has {array[index]} at index {index}; it must be finite")
-
-
-def where(node: NodeProto) -> str:
-    """The node as errors name it; nameless ones by what they write."""
-    name = node.name or (node.output[0] if node.output else "")
-    return f"node {quote(name)} ({node.op_type[:40]})"
-
-
-def quote(name: str) -> str:
-    return repr(name[:80])

@@ -11,8 +11,10 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import dims
 from circuits.onnx.advice import unsupported
-from circuits.onnx.constants import Allowance, decode_tensor
-from circuits.onnx.message import attributes, decode, input_shape, quote, where
+from circuits.onnx.constants import Allowance
+from circuits.onnx.decoding import decode_tensor
+from circuits.onnx.message import attributes, decode, input_shape
+from circuits.onnx.naming import quote, where
 from circuits.onnx.step import Building, Data, Operator, Step, Value
 from zenerrors import ModelError
 
@@ -55,7 +57,12 @@ class _Reader:
         if not name or name in self._values or name in self._file:
             raise ModelError("model.duplicate_name", f"{where(node)} must write a new tensor")
         inputs = [self._lookup(node, read) if read else None for read in node.input]
-        said = attributes(node, operator.attributes)
+        said = {
+            said: decode_tensor(value, f"in {where(node)}", self._allowance, None)
+            if operator.attributes[said] == "t"
+            else value
+            for said, value in attributes(node, operator.attributes).items()
+        }
         self._values[name] = operator.read(Step(node, inputs, said, self._building, self._allowance))
 
     def finish(self, output: ValueInfoProto) -> Graph:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import NodeProto, TensorProto
 
 from circuits.graphs.node import Node, require_size
 from circuits.graphs.types import Declared, FloatArray, Shape
-from circuits.onnx.constants import FLOATS, Allowance, Constant
-from circuits.onnx.message import quote, require_finite, where
+from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
+from circuits.onnx.naming import quote, require_finite, where
 from zenerrors import ModelError
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 # More numbers than any shape or list of axes has.
 _MOST_INTEGERS = 64
@@ -188,7 +190,7 @@ class Step:
             values = self.attributes[attribute]
         elif position is not None and self.has(position):
             constant = self.constant(position)
-            if constant.kind not in (TensorProto.INT64, TensorProto.INT32) or constant.array.ndim > 1:
+            if constant.kind not in (Element.INT64, Element.INT32) or constant.array.ndim > 1:
                 raise self.refuse("tensor_type", f"needs {self._input(position)} as a vector of int64")
             values = constant.array.ravel()
         else:
@@ -222,8 +224,12 @@ class Step:
 
     def folded(self, array: NDArray[Any], kind: int) -> Constant:
         """A constant computed from constants."""
-        self.allowance.spend(array.size, where(self.node))
+        self.spend(array.size)
         return Constant(array.astype(np.float64 if kind in FLOATS else np.int64), kind)
+
+    def spend(self, elements: int) -> None:
+        """Count weights that are computed."""
+        self.allowance.spend(elements, where(self.node))
 
     def times(self, array: FloatArray, factor: float) -> FloatArray:
         """``array · factor``, the array itself for one: it may be large."""

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto
 
-from circuits.onnx.constants import Constant, decode_tensor
-from circuits.onnx.message import where
+from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import BATCH, Operator, Step, Value
 from circuits.operators.entry import Entry
 
@@ -31,7 +29,7 @@ def folded(step: Step, function: Callable[[NDArray[Any], NDArray[Any]], NDArray[
         shape = np.broadcast_shapes(left.array.shape, right.array.shape)
     except ValueError:
         raise step.refuse("shape", "combines constants whose shapes do not fit") from None
-    step.allowance.spend(math.prod(shape), where(step.node))
+    step.spend(math.prod(shape))
     with np.errstate(all="ignore"):
         return Constant(function(left.array, right.array), left.kind)
 
@@ -46,19 +44,18 @@ def _constant(step: Step) -> Value:
         raise step.refuse("unsupported_attribute", "must hold exactly one value")
     ((name, value),) = step.attributes.items()
     if name == "value":
-        return decode_tensor(value, f"in {where(step.node)}", step.allowance, None)
-    kind = TensorProto.FLOAT if "float" in name else TensorProto.INT64
+        constant: Constant = value
+        return constant
+    kind = Element.FLOAT if "float" in name else Element.INT64
     return step.folded(np.array(value), kind)
 
 
 def _constant_of_shape(step: Step) -> Value:
     shape = step.numbers("shape", 0)
-    value = Constant(np.zeros(1), TensorProto.FLOAT)
-    if "value" in step.attributes:
-        value = decode_tensor(step.attributes["value"], f"in {where(step.node)}", step.allowance, None)
+    value: Constant = step.attributes.get("value", Constant(np.zeros(1), Element.FLOAT))
     if value.array.size != 1 or min(shape, default=1) < 0:
         raise step.refuse("shape", f"fills the shape {shape} with {value.array.size} values")
-    step.allowance.spend(math.prod(shape), where(step.node))
+    step.spend(math.prod(shape))
     return Constant(np.full(shape, value.array.item()), value.kind)
 
 
@@ -66,7 +63,7 @@ def _shape(step: Step) -> Value:
     value = step.value(0)
     shape = value.array.shape if isinstance(value, Constant) else (BATCH, *step.shape())
     start, end = step.attributes.get("start", 0), step.attributes.get("end", len(shape))
-    return step.folded(np.array(shape[start:end], dtype=np.int64), TensorProto.INT64)
+    return step.folded(np.array(shape[start:end], dtype=np.int64), Element.INT64)
 
 
 def _gather(step: Step) -> Value:
@@ -75,7 +72,7 @@ def _gather(step: Step) -> Value:
     size, wanted = constant.array.shape[axis], indices.array
     if wanted.dtype != np.int64 or not ((wanted >= -size) & (wanted < size)).all():
         raise step.refuse("shape", f"takes entries outside an axis of {size}")
-    step.allowance.spend(wanted.size * constant.array.size // size, where(step.node))
+    step.spend(wanted.size * constant.array.size // size)
     return Constant(constant.array.take(wanted, axis), constant.kind)
 
 

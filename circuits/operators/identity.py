@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import TensorProto
 
-from circuits.onnx.constants import FLOATS, Constant
+from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
 
@@ -25,7 +24,7 @@ def _dropout(step: Step) -> Value:
 def _cast(step: Step) -> Value:
     kind, value = step.attributes.get("to", 0), step.passed()
     if isinstance(value, Constant):
-        if kind not in (*FLOATS, TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL):
+        if kind not in (*FLOATS, Element.INT64, Element.INT32, Element.BOOL):
             raise step.refuse(
                 "tensor_type", "casts a constant to a type that is neither float, int32 nor int64"
             )

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto
 
 from circuits.graphs.types import Declared, FloatArray
-from circuits.onnx.constants import INTEGERS, Constant
-from circuits.onnx.message import require_finite, where
+from circuits.onnx.constants import INTEGERS, Constant, Element
+from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
@@ -73,7 +72,7 @@ def integer(step: Step, position: int) -> str:
 def declared_at(step: Step, position: int, kind: int = 0) -> Declared:
     """The per-tensor type whose scale and zero point are the inputs at ``position``."""
     zero_point = step.constant(position + 1) if step.has(position + 1) else None
-    kind = zero_point.kind if zero_point else kind or TensorProto.UINT8
+    kind = zero_point.kind if zero_point else kind or Element.UINT8
     scales = step.weights(position).array
     if kind not in INTEGERS or (scales.size, zero_point.array.size if zero_point else 1) != (1, 1):
         raise step.refuse(
@@ -102,11 +101,11 @@ def real(step: Step, position: int, scale_position: int, axis: int) -> Constant:
             raise step.refuse("quantisation", f"has {scales.size} scales for {array.shape[axis]} channels")
         zero = np.broadcast_to(zero, scales.shape)
         spread = tuple(-1 if i == axis else 1 for i in range(array.ndim))
-    step.allowance.spend(array.size, where(step.node))
+    step.spend(array.size)
     real = (array - zero.reshape(spread)) * scales.reshape(spread)
     require_finite(f"the dequantised weight of {where(step.node)}", real)
     declared = _type(step, scales, zero, constant.kind) if constant.kind in INTEGERS else None
-    return Constant(real, TensorProto.FLOAT, declared, axis)
+    return Constant(real, Element.FLOAT, declared, axis)
 
 
 def _type(step: Step, scales: FloatArray, zero: NDArray[np.int64], kind: int) -> Declared:

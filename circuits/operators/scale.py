@@ -11,7 +11,7 @@ from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node, dims
 from circuits.graphs.rewriting import fresh, join
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import require_finite, where
+from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.convolution import Conv
@@ -172,7 +172,7 @@ def _per_channel(step: Step, tensor: str, array: FloatArray) -> FloatArray:
     if missing >= 0:
         aligned = array.reshape((1,) * missing + array.shape)
         if aligned.shape in {(1, count, *[1] * len(rest)) for count in (1, channels)}:
-            step.allowance.spend(channels, where(step.node))
+            step.spend(channels)
             return np.broadcast_to(aligned.ravel(), (channels,))
     raise step.refuse(
         "unsupported_operator",

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from circuits.graphs.node import Constants, Mover, Number, Written, dims
 from circuits.graphs.types import Shape
 from circuits.onnx.constants import Constant
-from circuits.onnx.message import where
 from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
 
@@ -44,7 +43,7 @@ def _transpose(step: Step) -> Value:
     if len(axes) != rank:
         raise step.refuse("shape", f"permutes {len(axes)} axes of a tensor with {rank}")
     if isinstance(value, Constant):
-        step.allowance.spend(value.array.size, where(step.node))
+        step.spend(value.array.size)
         return Constant(
             value.array.transpose(axes), value.kind, value.declared, axes.index(value.axis) if axes else 0
         )
