@@ -1,4 +1,4 @@
-"""Arrays of field elements and points on the device: map, zip, reduce and scan (source/patterns.hpp)."""
+"""Arrays of field elements and points on the device: map, zip and reduce (source/patterns.hpp)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules, scan
+from gpu import modules
 from gpu.device import Array, Device
 from gpu.points import to_affine
 
 _THREADS: Final = 256
 _POINT_THREADS: Final = 128
 _BLOCKS: Final = 132 * 4
-"""Blocks of a reduction or a scan: they fill the card, and the second launch combines one value of each."""
+"""Blocks of a reduction: they fill the card, and the second launch combines one value of each."""
 
 _CHAINS: Final = 132 * 512
 _POINT_CHAINS: Final = 132 * 128
@@ -73,17 +73,6 @@ class Field:
         partial, out = device.empty((blocks, *self.shape), np.uint64), device.empty(self.shape, np.uint64)
         self._module().launch("sum", blocks, _THREADS, a, partial, np.int64(n))
         self._module().launch("sum", 1, _THREADS, partial, out, np.int64(blocks))
-        return out
-
-    def prefix_products(self, a: Array, out: Array | None = None) -> Array:
-        """out[i] = a[0] a[1] .. a[i]."""
-        out = self._like(a) if out is None else out
-        n = _count(a, self.shape)
-        blocks, share = scan.shares(n, tile=4 * _THREADS)
-        totals = self._device.empty((blocks, *self.shape), np.uint64)
-        size, length = np.int64(n), np.int64(share)
-        self._module().launch("product_totals", blocks, _THREADS, a, size, length, totals)
-        self._module().launch("product_scan", blocks, _THREADS, a, out, size, length, totals)
         return out
 
     def _module(self) -> modules.Module:
@@ -162,16 +151,6 @@ class Group:
         self._module().launch("sum", blocks, _POINT_THREADS, points, partial, np.int64(n))
         self._module().launch("sum_of_sums", 1, _POINT_THREADS, partial, total, np.int64(blocks))
         return self._affine(total)[0]
-
-    def prefix_sums(self, points: Array) -> Array:
-        """points[0] + .. + points[i] for every i: affine points."""
-        n = _count(points, self.shape)
-        blocks, share = scan.shares(n, tile=_POINT_THREADS)
-        totals, sums = (self._device.empty((count, *self._sum_shape), np.uint64) for count in (blocks, n))
-        size, length = np.int64(n), np.int64(share)
-        self._module().launch("sum_totals", blocks, _POINT_THREADS, points, size, length, totals)
-        self._module().launch("sum_scan", blocks, _POINT_THREADS, points, sums, size, length, totals)
-        return self._affine(sums)
 
     def is_on_curve(self, points: Array) -> Array:
         """uint8[...]: 1 where a point satisfies the curve's equation or is infinity, else 0."""

@@ -42,21 +42,4 @@ __global__ void __launch_bounds__(256) sum(const Element* a, Element* out, long 
   reduce<Sum<Element>>(n, out, [=](Element& sum, long i) { sum = sum + load(a + i); });
 }
 
-__global__ void __launch_bounds__(256) product_totals(const Element* a, long n, long share, Element* totals) {
-  scan_totals<Product<Element>>(n, share, totals, [=](Element& product, long i) { product = product * load(a + i); });
-}
-__global__ void __launch_bounds__(256) product_scan(const Element* a, Element* out, long n, long share, const Element* totals) {
-  constexpr int run = 4;
-  scan<Product<Element>, run>(
-      n, share, totals,
-      [=](long i, long end, Element* items) {
-        ZEN_UNROLL for (int k = 0; k < run; k++)
-          if (i + k < end) items[k] = load(a + i + k);
-      },
-      [=](long i, long end, const Element& before, const Element* items) {
-        ZEN_UNROLL for (int k = 0; k < run; k++)
-          if (i + k < end) store(out + i + k, before * items[k]);
-      });
-}
-
 }

@@ -44,18 +44,4 @@ __global__ void __launch_bounds__(128) sum_of_sums(const PointSum* sums, PointSu
   reduce<Total>(n, out, [=](PointSum& sum, long i) { sum = total(sum, load(sums + i)); });
 }
 
-__global__ void __launch_bounds__(128) sum_totals(const Point* p, long n, long share, PointSum* totals) {
-  scan_totals<Total>(n, share, totals, [=](PointSum& sum, long i) { sum = total(sum, PointSum::from(load(p + i))); });
-}
-__global__ void __launch_bounds__(128) sum_scan(const Point* p, PointSum* out, long n, long share, const PointSum* totals) {
-  scan<Total, 1>(
-      n, share, totals,
-      [=](long i, long end, PointSum* items) {
-        if (i < end) items[0] = PointSum::from(load(p + i));
-      },
-      [=](long i, long end, const PointSum& before, const PointSum* items) {
-        if (i < end) store(out + i, total(before, items[0]));
-      });
-}
-
 }

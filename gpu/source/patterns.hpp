@@ -73,7 +73,6 @@ ZEN_FN void reduce(long n, T* out, Fold fold) {
 
 template <class Monoid, class T>
 ZEN_FN T scan_warp(T x) {
-#pragma unroll 1  // else elements of 384 bytes take half a minute to compile
   for (unsigned delta = 1; delta < 32; delta *= 2) {
     const T before = shuffled(x, [=](u32 word) { return __shfl_up_sync(whole_warp, word, delta); });
     if (threadIdx.x % 32 >= delta) x = Monoid::combine(before, x);

@@ -123,11 +123,6 @@ def setup_stages(size: Size, speed: Speed) -> dict[str, float]:
     return {stage: speed.product * count for stage, count in products.items()}
 
 
-def proving_seconds(size: Size, speed: Speed) -> float:
-    """An estimate of all stages of a proof, the witness included."""
-    return sum(proving_stages(size, speed).values())
-
-
 def proving_stages(size: Size, speed: Speed) -> dict[str, float]:
     """Seconds by stage: the witness, the constraints, six transforms, and the multi-scalar multiplications:
     over the quotient of wide scalars, over private variables of wide ones for two thirds, over what A reads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -76,19 +75,6 @@ def test_sums_are_those_of_integers(name: str, size: int) -> None:
     assert total == [int(sum(columns[:, i])) % modulus for i in range(len(total))]
 
 
-@pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize("size", [0, 1, 5, 2500])
-def test_prefix_products(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "_BLOCKS", 2)
-    ours, theirs = FIELDS[name]
-    a = elements(name, size)
-    a[..., 0] |= np.uint64(1)  # a zero would hide all that follows
-    out = device.download(ours.prefix_products(device.upload(a)))
-    if size:
-        np.testing.assert_array_equal(out[0], a[0])
-        np.testing.assert_array_equal(out[1:], theirs.mul(out[:-1], a[1:]))
-
-
 @pytest.mark.parametrize("size", [0, 1, 1000])
 def test_integers_become_scalars(size: int) -> None:
     values = np.array([(-1) ** i * (i << i % 50) for i in range(size)], dtype=np.int64)
@@ -142,13 +128,10 @@ def test_points_one_by_one(name: str, size: int, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("size", [0, 1, 100, 700])
 def test_sums_of_points(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(e, "_BLOCKS", 3)
-    monkeypatch.setattr(scan, "_BLOCKS", 3)
     ours, _ = GROUPS[name]
     logarithms = exponents(size)
     array = device.upload(points(name, logarithms))
     np.testing.assert_array_equal(device.download(ours.sum(array)), points(name, [sum(logarithms)])[0])
-    prefixes = points(name, list(accumulate(logarithms)))
-    np.testing.assert_array_equal(device.download(ours.prefix_sums(array)), prefixes)
 
 
 @pytest.mark.parametrize("name", GROUPS)

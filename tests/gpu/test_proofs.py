@@ -18,7 +18,7 @@ from kernels import FrArray, fr
 from prover import backends, groth16
 from prover.backends import gpu
 from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
-from prover.groth16 import Answer, CommitmentKey, Opening, Proof, ProvingKey, proving
+from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey, proving
 from prover.groth16.sessions import resident
 from prover.groth16.sessions.gpu import ResidentKeys, resident_keys
 from prover.groth16.sessions.resident import PROOFS_AT_ONCE
@@ -48,13 +48,13 @@ class Case:
         z: FrArray,
         basis: CommitmentKey | None = None,
         openings: tuple[Opening, ...] = (),
-        answer: Answer | None = None,
+        post_challenge: PostChallenge | None = None,
     ) -> None:
         self.statement = statement
         self.z = z
         self.basis = basis
         self.openings = openings
-        self.answer = answer
+        self.post_challenge = post_challenge
 
     def setup(self) -> ProvingKey:
         return setup_with(TRAPDOOR, self.statement, self.basis)
@@ -65,7 +65,7 @@ class Case:
             self.statement,
             self.z if z is None else z,
             openings=self.openings,
-            post_challenge=self.answer,
+            post_challenge=self.post_challenge,
         )
 
 

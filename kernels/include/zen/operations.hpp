@@ -43,10 +43,5 @@ struct Sum {
   static ZEN_FN T identity() { return T{}; }
   static ZEN_FN T combine(const T& a, const T& b) { return a + b; }
 };
-template <class F>
-struct Product {
-  static ZEN_FN F identity() { return F::one(); }
-  static ZEN_FN F combine(const F& a, const F& b) { return a * b; }
-};
 
 }  // namespace zen
