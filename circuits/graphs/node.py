@@ -41,11 +41,16 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """Makes the tensor ``name`` from the tensors ``inputs``. ``arity``: how many; None for any number."""
+    """Makes the tensor ``name`` from the tensors ``inputs``.
+
+    ``arity``: how many; None for any number. ``permutes``: it moves all values as they are, so that sums
+    without a type can go through it.
+    """
 
     name: str
     inputs: tuple[str, ...]
     arity: ClassVar[int | None] = 1
+    permutes: ClassVar[bool] = False
 
     @classmethod
     def operator(cls) -> str:
@@ -73,8 +78,6 @@ class Node(Named):
     called: ClassVar[str] = ""
     adds: ClassVar[bool] = False
     multiplies: ClassVar[bool] = False
-    moves: ClassVar[bool] = False
-    permutes: ClassVar[bool] = False
     keeps_declared: ClassVar[bool] = False
 
     def run(self, *inputs: FloatArray) -> FloatArray:
@@ -88,7 +91,7 @@ class Node(Named):
 
     def keeps_type(self, clamped: bool) -> bool:
         """Whether what it makes lies between the values it reads. ``clamped``: a Clip follows."""
-        return self.moves
+        return False
 
     def quantise(self, site: Site) -> QuantNode:
         """The node of integers that takes its place."""
@@ -105,8 +108,6 @@ class Node(Named):
 @dataclass(frozen=True, eq=False)
 class QuantNode(Named):
     """Of a network of integers. Types are those of the inputs, None for sums that no type has."""
-
-    permutes: ClassVar[bool] = False
 
     def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
         """The node's tensor, int64[n, *shape]. Exact."""
@@ -144,12 +145,9 @@ class QuantNode(Named):
 
 @dataclass(frozen=True, eq=False)
 class Mover(Node, QuantNode):
-    """Values of one type, moved: the same node for floats and for integers.
+    """Values of one type, moved: the same node for floats and for integers."""
 
-    ``permutes``: it moves all values as they are, so that sums without a type can go through it.
-    """
-
-    moves = keeps_declared = True
+    keeps_declared = True
 
     def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
         """The node's tensor [n, *shape]. ``zero``: what stands for zero."""
@@ -157,6 +155,9 @@ class Mover(Node, QuantNode):
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         return self.move(inputs, 0)
+
+    def keeps_type(self, clamped: bool) -> bool:
+        return True
 
     def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
         return self.move(inputs, types[0].zero_point if types[0] else 0)

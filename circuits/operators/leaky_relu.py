@@ -46,9 +46,11 @@ class LeakyRelu(Node):
         return np.where(inputs[0] < 0, self.alpha * inputs[0], inputs[0])
 
     def quantise(self, site: Site) -> PiecewiseLinear:
-        """``alpha = m / 2^k``, to a quarter of a step at the end of the input's range."""
-        error = 1 / (4 * site.incoming().top)
-        (multiplier,), shift = rescaling.approximate(np.array([abs(self.alpha)]), error)
+        """``alpha = m / 2^k``, to a quarter of the output's step over the input's range."""
+        slope, incoming = abs(self.alpha), site.incoming()
+        reach = slope * incoming.scale * max(1, incoming.zero_point)
+        error = 2.0**-16 if site.unscaled else site.output().scale / (4 * reach)
+        (multiplier,), shift = rescaling.approximate(np.array([slope]), error)
         return bent(site, int(math.copysign(multiplier, self.alpha)), 1 << shift)
 
     def written(self, constant: Constants) -> Written:
