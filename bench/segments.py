@@ -24,7 +24,8 @@ from bench.report import Report, Row
 from circuits.r1cs.products import Convolution
 from kernels import FrArray, fr
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.blocks import ProductBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import Claim, CommitmentKey, VerifyingKey
 from verifier.groth16 import verification
 

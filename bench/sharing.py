@@ -40,7 +40,8 @@ from circuits.quantised.typed import Privacy
 from circuits.r1cs.tiles import Tile, held_bytes
 from kernels import FrArray, fr
 from prover import groth16
-from prover.constraint_system import Block, ConstraintSystem, Csr, ProductBlock
+from prover.blocks import Block, Csr, ProductBlock
+from prover.constraint_system import ConstraintSystem
 from relations import planes
 from relations.integers import IntArray
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import FrArray, fr
-from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
+from prover.blocks import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem
 
 PUBLIC = 10
 ENTRIES = 8

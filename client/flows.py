@@ -10,10 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Itera
 from dataclasses import dataclass, field
 from functools import wraps
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
-
-if TYPE_CHECKING:
-    from client.api import AsyncClient, Client
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,6 +73,20 @@ def once(flow: Flow[T]) -> Stream[T]:
     yield Item(result)
 
 
+class Blocking(Protocol):
+    """A client that waits."""
+
+    def run(self, flow: Flow[T]) -> T: ...
+    def each(self, stream: Stream[T]) -> Iterator[T]: ...
+
+
+class Awaiting(Protocol):
+    """A client that is awaited."""
+
+    def run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]: ...
+    def each(self, stream: Stream[T]) -> AsyncIterator[T]: ...
+
+
 class endpoint(Generic[P, T]):  # noqa: N801  used as a decorator
     """A method whose flow a ``Client`` runs to its result, and an ``AsyncClient`` when it is awaited."""
 
@@ -86,10 +97,10 @@ class endpoint(Generic[P, T]):  # noqa: N801  used as a decorator
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type) -> Any:
+    def __get__(self, client: Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Blocking | Awaiting | None, owner: type) -> Any:
         return self if client is None else _bound(client, self._flow, client.run)
 
 
@@ -103,10 +114,10 @@ class listing(Generic[P, T]):  # noqa: N801  used as a decorator
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, client: Client, owner: type) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, client: Blocking, owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    def __get__(self, client: Client | AsyncClient | None, owner: type) -> Any:
+    def __get__(self, client: Awaiting, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: Blocking | Awaiting | None, owner: type) -> Any:
         return self if client is None else _bound(client, self._stream, client.each)
 
 

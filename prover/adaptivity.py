@@ -23,16 +23,15 @@ A row determines a variable if it is the only unknown in it, and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import kernels
-
-if TYPE_CHECKING:
-    from prover.constraint_system import ConstraintSystem, Csr
+from prover.blocks import Csr
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -43,6 +42,21 @@ _A, _B, _C = 1, 2, 4
 _MOST_BITS = 63  # challenges beyond this many share the last bit of a dependence
 
 
+# Where each block begins, and its A, B and C.
+Blocks = Iterable[tuple[int, tuple[Csr, Csr, Csr]]]
+
+
+class Sizes(NamedTuple):
+    """Of a constraint system: ``instance`` and ``first_private`` are the first variables behind the
+    challenges and behind the segments."""
+
+    public: int
+    instance: int
+    first_private: int
+    variables: int
+    constraints: int
+
+
 class Analysis(NamedTuple):
     """``fixed``: bool[variables], the fixed ones; ``adaptive``: the first touched variable that nothing
     determines, None where there is none and the statement is safe."""
@@ -51,16 +65,16 @@ class Analysis(NamedTuple):
     adaptive: int | None
 
 
-def analyse(statement: ConstraintSystem) -> Analysis:
-    """Apply the rule to ``statement``."""
-    challenges = np.arange(1 + statement.public, statement.instance)
-    fixed = np.zeros(statement.variables, dtype=np.bool_)
-    fixed[: statement.first_private] = True
+def analyse(sizes: Sizes, blocks: Blocks) -> Analysis:
+    """Apply the rule to a constraint system."""
+    challenges = np.arange(1 + sizes.public, sizes.instance)
+    fixed = np.zeros(sizes.variables, dtype=np.bool_)
+    fixed[: sizes.first_private] = True
     fixed[challenges] = False
-    depends = np.zeros(statement.variables, dtype=np.uint64)
+    depends = np.zeros(sizes.variables, dtype=np.uint64)
     depends[challenges] = np.uint64(1) << np.minimum(np.arange(len(challenges)), _MOST_BITS).astype(np.uint64)
 
-    rows = _Rows(statement, fixed)
+    rows = _Rows(sizes, blocks, fixed)
     rows.determine(fixed, depends)
     known = fixed.copy()
     known[challenges] = True
@@ -85,18 +99,18 @@ class _Rows:
     indices, which is the index of the last one.
     """
 
-    def __init__(self, statement: ConstraintSystem, fixed: Mask) -> None:
+    def __init__(self, sizes: Sizes, blocks: Blocks, fixed: Mask) -> None:
         """Extends ``fixed`` in place by what each block determines at first sight: nearly all, since rows
         mostly follow those that determine what they read.
         """
-        self.private = statement.first_private
-        self.constant = np.zeros(statement.constraints, dtype=np.bool_)
+        self.private = sizes.first_private
+        self.constant = np.zeros(sizes.constraints, dtype=np.bool_)
         nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
-        blocks = (self._read(start, matrices, fixed) for start, matrices in statement.matrices())
-        self.row, self.variable, self.place = map(np.concatenate, zip(nothing, *blocks, strict=True))
+        read = (self._read(start, matrices, fixed) for start, matrices in blocks)
+        self.row, self.variable, self.place = map(np.concatenate, zip(nothing, *read, strict=True))
         self.by_variable = np.argsort(self.variable, kind="stable")
-        self.starts = _bounds(self.variable, statement.variables)
-        self.row_starts = _bounds(self.row, statement.constraints)
+        self.starts = _bounds(self.variable, sizes.variables)
+        self.row_starts = _bounds(self.row, sizes.constraints)
         self.left = np.diff(self.row_starts)
         self.rest = self.left * (self.row_starts[:-1] + self.row_starts[1:] - 1) // 2
         self.reveal(np.flatnonzero(fixed))

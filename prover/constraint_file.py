@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from base import container
 from base.container import Section
 from kernels import fr
-from prover.constraint_system import ConstraintSystem, Csr, Segment, SparseBlock
+from prover.blocks import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from verifier.document import parse_json
 from verifier.preamble import STATEMENT
 from zenerrors import FileFormatError

@@ -10,16 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from opentelemetry import context, trace
 from opentelemetry.propagate import extract
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvider
 
 from zenerrors import RequestError
-
-if TYPE_CHECKING:
-    from service.jobs.lifecycle import Claim
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
@@ -124,16 +120,16 @@ class JobSpan:
 
 
 @contextmanager
-def job_span(claim: Claim) -> Iterator[JobSpan]:
-    """The span of an attempt at a job, within the request that made the job."""
+def job_span(job_id: str, kind: str, attempt: int, trace: str | None) -> Iterator[JobSpan]:
+    """The span of an attempt at a job, within the request that made the job, whose span is ``trace``."""
     if _tracer is None:
         yield JobSpan()
         return
-    parent = extract({"traceparent": claim.trace}) if claim.trace else context.Context()
+    parent = extract({"traceparent": trace}) if trace else context.Context()
     with _tracer.start_as_current_span(
-        f"job {claim.kind}", parent, SpanKind.CONSUMER, record_exception=False, set_status_on_exception=False
+        f"job {kind}", parent, SpanKind.CONSUMER, record_exception=False, set_status_on_exception=False
     ) as span:
-        span.set_attributes({"job.id": claim.id, "job.kind": claim.kind, "job.attempt": claim.attempt})
+        span.set_attributes({"job.id": job_id, "job.kind": kind, "job.attempt": attempt})
         job = JobSpan(_tracer, span)
         try:
             yield job

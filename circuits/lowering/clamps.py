@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from circuits.lowering.cost import Cost
+from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import FOLD
 from circuits.r1cs.sources import Source
@@ -25,11 +26,18 @@ from circuits.r1cs.table import Table
 from relations.functions import Requantisation
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 
-if TYPE_CHECKING:
-    from circuits.lowering.tables import Tables
-
 # Tables have up to 2^16 rows.
 _WIDEST = 16
+
+
+class Tools(Protocol):
+    """What clamps are made with: ``circuits.lowering.tables``."""
+
+    builder: Builder
+
+    def chosen(self, name: str, *shape: int) -> IntArray: ...
+    def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None: ...
+    def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class Clamp(ABC):
         """Of ``count`` values, less the rows of ``Source.equate``. ``inline``: rows may read T."""
 
     @abstractmethod
-    def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
+    def lower(self, tools: Tools, layer: str, source: Source) -> IntArray:
         """Adds the rows: wires for the clamped values."""
 
     @property
@@ -76,7 +84,7 @@ class Whole(Clamp):
     def cost(self, count: int, *, inline: bool) -> Cost:
         return Cost(rows=2 * count, tables=frozenset({self._table}))
 
-    def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
+    def lower(self, tools: Tools, layer: str, source: Source) -> IntArray:
         rescale, total = self.rescale, source.sums
         if total is None or not source.short:
             wires = tools.chosen(f"{layer}/total", source.rows)
@@ -102,7 +110,7 @@ class _Divided(Clamp):
     def _cost(self, count: int) -> Cost: ...
 
     @abstractmethod
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
+    def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         """Wires for clamp(t), and t as a combination of wires that are proven to make an integer."""
 
     @property
@@ -115,7 +123,7 @@ class _Divided(Clamp):
         rest = Cost.range_checks(shift, count) if shift else Cost(rows=count if inline else 0)
         return rest + self._cost(count)
 
-    def lower(self, tools: Tables, layer: str, source: Source) -> IntArray:
+    def lower(self, tools: Tools, layer: str, source: Source) -> IntArray:
         shift = self.rescale.shift
         out, quotient = self._clamp(tools, layer, source)
         whole = quotient.scale(1 << shift)
@@ -134,7 +142,7 @@ class _Divided(Clamp):
         source.equate(f"{layer}/divide", whole, self.interval)
         return out
 
-    def _quotient(self, tools: Tables, name: str, source: Source) -> IntArray:
+    def _quotient(self, tools: Tools, name: str, source: Source) -> IntArray:
         quotient = tools.chosen(name, source.rows)
         tools.builder.fill(Digits.floor(name, quotient, source.values, self.rescale.shift))
         return quotient
@@ -159,7 +167,7 @@ class Uncut(_Divided):
     def _cost(self, count: int) -> Cost:
         return Cost.range_checks(self._bits, count)
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
+    def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         out = self._quotient(tools, f"{layer}/out", source)
         tools.ranged(f"{layer}/quotient", Weighted.wires(out), self._bits, self.quotients[0])
         return out, Weighted.wires(out)
@@ -185,7 +193,7 @@ class ByTable(_Divided):
     def _cost(self, count: int) -> Cost:
         return Cost(rows=2 * count, tables=frozenset({self._table}))
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
+    def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         quotient = self._quotient(tools, f"{layer}/quotient", source)
         out = tools.chosen(f"{layer}/out", source.rows)
         tools.builder.fill(Clip(f"{layer}/out", out, quotient, 0, self.rescale.low, self.rescale.high))
@@ -229,7 +237,7 @@ class ByParts(_Divided):
         cost = Cost(4 * count, Counter({self._width: count}), table, ((FOLD, 1, 3),))
         return cost + Cost(count, Counter({self._width: 2 * count})) if self._caps else cost
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
+    def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         builder, (low, width), count = tools.builder, (self.rescale.low, self._width), source.rows
         shift, top = self.rescale.shift, (1 << width) - 1
         upper, lower, inside, above = (
@@ -286,7 +294,7 @@ class BySign(_Divided):
         ranges = Counter({self._bits: 2 * count}) + Counter({self._width: count})
         return Cost(rows=3 * count, ranges=ranges)
 
-    def _clamp(self, tools: Tables, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
+    def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         low, high = self.rescale.low, self.rescale.high
         quotient = self._quotient(tools, f"{layer}/quotient", source)
         sign = tools.chosen(f"{layer}/sign", source.rows)
@@ -303,7 +311,7 @@ class BySign(_Divided):
 
 
 def _capped(
-    tools: Tables, layer: str, value: LinearCombinations, high: int, bits: int, width: int
+    tools: Tools, layer: str, value: LinearCombinations, high: int, bits: int, width: int
 ) -> IntArray:
     """``min(value, high)``: neither is below it, and it equals one of them.
 

@@ -19,7 +19,8 @@ from circuits.r1cs.program import Program
 from circuits.r1cs.steps import Step, Steps
 from circuits.r1cs.tiles import Made, Products, Tile
 from kernels import fr
-from prover.constraint_system import Block, ConstraintSystem, ProductBlock, Segment, SparseBlock
+from prover.blocks import Block, ProductBlock, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from relations.bounds import Capacity
 from relations.integers import IntArray
 from zenerrors import StatementError

@@ -25,7 +25,7 @@ from circuits.r1cs.steps import (
     Sum,
 )
 from kernels import FrArray, fr
-from prover.constraint_system import Csr
+from prover.blocks import Csr
 from relations.integers import IntArray
 
 # So many values are made at a time where operands or results would be large as a whole.

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from prover.constraint_system import Csr
+from prover.blocks import Csr
 from relations.integers import INTEGER_LIMIT, IntArray
 from zenerrors import StatementError
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from circuits.r1cs.linear import LinearCombinations
 from circuits.r1cs.table import Table
-from prover.constraint_system import Csr
+from prover.blocks import Csr
 from relations.integers import IntArray
 
 # What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],

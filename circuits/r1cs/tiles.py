@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kernels import FrArray
-from prover.constraint_system import Block, Csr, ProductBlock, RowValues, SparseBlock
+from prover.blocks import Block, Csr, ProductBlock, RowValues, SparseBlock
 from relations.integers import IntArray
 
 # Left factor, right factor and product of each row: int64[rows], variables.

@@ -29,7 +29,10 @@ def run_next(runtime: Runtime, heartbeat: Heartbeat) -> None:
 
 def run_claimed(runtime: Runtime, heartbeat: Heartbeat, claim: Claim) -> None:
     """Run a job to its end, or to that of this attempt."""
-    with log.context(job_id=claim.id), telemetry.job_span(claim) as span:
+    with (
+        log.context(job_id=claim.id),
+        telemetry.job_span(claim.id, claim.kind, claim.attempt, claim.trace) as span,
+    ):
         log.event("job.started", attempt=claim.attempt)
         hold = Hold(claim, heartbeat.abilities.backend, span)
         with heartbeat.holding(hold):

@@ -14,7 +14,7 @@ from bench.report import read
 from bench.sharing import QUICK, Entries, Group, Single, by_equal_weights, matrices
 from circuits.lowering.sliding import Kernel
 from kernels import fr
-from prover.constraint_system import Csr
+from prover.blocks import Csr
 from relations.planes import Sliding
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,8 @@ from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.program import Program
 from kernels import FrArray
-from prover.constraint_system import ConstraintSystem, Csr
+from prover.blocks import Csr
+from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
 from relations.relation import Tensor
 from tests.circuits.quantised import slow

@@ -31,7 +31,7 @@ from circuits.r1cs.steps import (
     Sum,
 )
 from circuits.r1cs.table import Table
-from prover.constraint_system import Csr
+from prover.blocks import Csr
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R

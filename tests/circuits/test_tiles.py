@@ -10,7 +10,7 @@ import numpy as np
 import kernels
 from circuits import compile_inference, quantise, zoo
 from circuits.r1cs.tiles import Made, Tile, held_bytes, keep
-from prover.constraint_system import ProductBlock
+from prover.blocks import ProductBlock
 
 
 def test_kept_rows_are_the_same_and_made_no_more() -> None:

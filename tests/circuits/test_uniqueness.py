@@ -28,7 +28,8 @@ from circuits.r1cs.linear import Linear
 from circuits.r1cs.program import Program
 from circuits.r1cs.sources import Known
 from circuits.schemes.inference import Reveal
-from prover.constraint_system import ConstraintSystem, SparseBlock
+from prover.blocks import SparseBlock
+from prover.constraint_system import ConstraintSystem
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import challenged, random_network

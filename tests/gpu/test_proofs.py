@@ -17,7 +17,8 @@ from gpu.device import Stream, missing
 from kernels import FrArray, fr
 from prover import backends, groth16
 from prover.backends import gpu
-from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
+from prover.blocks import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey, proving
 from prover.groth16.sessions import resident
 from prover.groth16.sessions.gpu import ResidentKeys, resident_keys

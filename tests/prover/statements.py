@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import kernels
 from kernels import FrArray, fr, g1, g2
-from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
+from prover.blocks import Csr, ProductBlock, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey
 from verifier.groth16.verifying_key import SegmentKey
 from verifier.system import CEREMONY, DEVELOPMENT

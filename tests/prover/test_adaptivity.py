@@ -12,7 +12,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
+from prover.blocks import Csr, ProductBlock, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from tests.prover.statements import R, csr, patient
 from zenerrors import StatementError
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from prover.constraint_system import SparseBlock
+from prover.blocks import SparseBlock
 from tests.prover.statements import R, patient
 from tests.prover.test_adaptivity import (
     ADAPTIVE,

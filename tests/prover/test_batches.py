@@ -13,7 +13,8 @@ from py_arkworks_bls12381 import G1Point, Scalar
 import kernels
 from kernels import fr, g1
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, ProductBlock
+from prover.blocks import ProductBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import Claim, Proof, ProvingKey
 from prover.groth16.commitment import blinding_point
 from prover.groth16.native import NATIVE

@@ -8,7 +8,8 @@ import pytest
 
 from kernels import fr
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, SparseBlock
+from prover.blocks import Csr, ProductBlock, SparseBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import ProvingKey, cost, memory
 from prover.size import Size
 from tests.prover.statements import Committed, Example, idle_statement

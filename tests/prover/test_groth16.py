@@ -13,7 +13,8 @@ import kernels
 from base import parallel
 from kernels import FrArray, fr, g1, g2
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, SparseBlock
+from prover.blocks import SparseBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import ProvingKey, proving, qap, reference, trusted_setup
 from prover.groth16.reference import Trapdoor
 from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, patient, satisfied

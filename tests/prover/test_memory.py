@@ -11,7 +11,8 @@ import pytest
 
 from kernels import fr
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.blocks import ProductBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import CommitmentKey, ProvingKey, memory
 from prover.size import Size
 from tests.prover.statements import Example

@@ -14,7 +14,8 @@ from py_arkworks_bls12381 import G2Point
 
 from kernels import FrArray, fr, g1
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.blocks import ProductBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import (
     CommitmentKey,
     Opening,

@@ -12,7 +12,8 @@ from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from kernels import FrArray, fr, g1, g2
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, ProductBlock, Segment
+from prover.blocks import ProductBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey, proving, reference
 from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers

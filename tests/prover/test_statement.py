@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
-from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, RowValues, SparseBlock
+from prover.blocks import Csr, ProductBlock, RowValues, SparseBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import reference
 from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, patient, satisfied
 from zenerrors import StatementError

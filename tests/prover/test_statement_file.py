@@ -12,8 +12,9 @@ from hypothesis import given, settings
 
 from base import container
 from kernels import fr
+from prover.blocks import ProductBlock, SparseBlock
 from prover.constraint_file import _SECTIONS, load_description, load_statement, save_statement
-from prover.constraint_system import ConstraintSystem, ProductBlock, Segment, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from tests.prover.statements import R, committed_statement, csr, cubic_statement, patient, satisfied
 from verifier.preamble import STATEMENT
 from zenerrors import FileFormatError, StatementError, ZenError

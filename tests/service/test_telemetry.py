@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import httpx
 import pytest
@@ -15,11 +14,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from client import Client, Model
 from service import telemetry
-from service.jobs.lifecycle import Claim
 from service.runtime import Runtime
 from tests.service.support import SECRET, until, work_on
 
-CLAIM = Claim("prf_1", "proof", 1, 1)
+JOB = ("prf_1", "proof", 1)
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -51,7 +49,7 @@ def test_a_job_is_within_the_request_that_made_it_and_its_stages_are_within_the_
     with telemetry.request_span({"traceparent": CALLER}) as request:
         made = telemetry.current_trace()
         request.end("POST /v1/proofs", "/v1/proofs", 202, "req_1")
-    with telemetry.job_span(replace(CLAIM, trace=made)) as job:
+    with telemetry.job_span(*JOB, made) as job:
         job.stage("load model")
         job.stage("msm_a")
         job.end("succeeded")
@@ -75,14 +73,14 @@ def test_a_job_is_within_the_request_that_made_it_and_its_stages_are_within_the_
 
 
 def test_a_job_of_a_request_without_a_trace_begins_one(spans: InMemorySpanExporter) -> None:
-    with telemetry.request_span({}), telemetry.job_span(CLAIM):
+    with telemetry.request_span({}), telemetry.job_span(*JOB, None):
         pass
     assert named(spans, "job proof").parent is None
 
 
 def test_what_an_exception_says_is_not_recorded(spans: InMemorySpanExporter) -> None:
     def work() -> None:
-        with telemetry.job_span(CLAIM) as job:
+        with telemetry.job_span(*JOB, None) as job:
             job.stage("load model")
             raise ValueError(f"quotes {SECRET}")
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 import kernels
 from kernels import FrArray, fr
-from prover.constraint_system import ConstraintSystem, Csr
+from prover.blocks import Csr
+from prover.constraint_system import ConstraintSystem
 
 CHUNK_ROWS = 1 << 14
 

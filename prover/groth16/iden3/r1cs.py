@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import fr
-from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
+from prover.blocks import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16.iden3 import binfile
 from prover.groth16.iden3.binfile import Bytes, Reader
 from prover.groth16.iden3.coefficients import Entries, chunks

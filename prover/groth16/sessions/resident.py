@@ -15,7 +15,8 @@ from gpu.msm import Bases, Plan, msm, plan
 from gpu.ntt import Domain
 from gpu.sparse import Matrix
 from kernels import WordArray
-from prover.constraint_system import ConstraintSystem, Csr
+from prover.blocks import Csr
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import qap
 from prover.groth16.proving_key import WITNESS_SECTIONS, ProvingKey
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 from kernels import FrArray, fr, g1, g2
 from prover import groth16
-from prover.constraint_system import ConstraintSystem, Segment, SparseBlock
+from prover.blocks import SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import CommitmentKey, ProvingKey, VerifyingKey, ceremony, reference
 from prover.groth16.ceremony import State, chain, contribution
 from prover.groth16.ceremony.initial import required_power

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prover.constraint_system import ConstraintSystem, Csr, SparseBlock
+from prover.blocks import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem
 from tests.prover.statements import R, csr
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "iden3"

@@ -12,7 +12,8 @@ import pytest
 from py_arkworks_bls12381 import G1Point, G2Point
 
 from kernels import fp, g1, g2
-from prover.constraint_system import ConstraintSystem, SparseBlock
+from prover.blocks import SparseBlock
+from prover.constraint_system import ConstraintSystem
 from prover.groth16 import iden3
 from tests.prover.bad_points import bad_points
 from tests.prover.iden3.support import VECTORS, File, take_apart

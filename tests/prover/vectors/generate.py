@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from py_ecc.optimized_bls12_381 import G1, add, curve_order, multiply
 
-from prover.constraint_system import ConstraintSystem, Csr, ProductBlock, Segment, SparseBlock
+from prover.blocks import Csr, ProductBlock, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import Proof, SegmentKey, VerifyingKey
 from prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
 from prover.groth16.reference.pairing import challenges
