@@ -23,30 +23,24 @@ from relations.integers import IntArray
 
 # What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],
 # or linear combinations of wires. ``LinearCombinations.part`` makes any rows of these as a sparse matrix,
-# whatever they are kept as; those that are large are never made as a whole.
+# whatever they are kept as; those that are large are never made as a whole. ``KernelSums`` alone have no such
+# rows (``circuits.lowering.sliding``): they are sums of products, by their own fields.
 Operand = int | IntArray | Csr | LinearCombinations
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """``name``: of the group of wires that it writes, or of the tensor that they hold: ``layer/part``."""
+    """``out``: the wires that it writes, int64[rows] unless a kind says otherwise. ``name``: of their group,
+    or of the tensor that they hold."""
 
     name: str
-
-
-class Steps(NamedTuple):
-    """Those of a witness, by phase."""
-
-    integer: tuple[Step, ...]
-    field: tuple[Step, ...]
-    post_challenge: tuple[Step, ...]
+    out: IntArray = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Constant(Step):
     """``z[out] = values``, arrays of one shape."""
 
-    out: IntArray = field(repr=False)
     values: IntArray = field(repr=False)
 
 
@@ -54,7 +48,6 @@ class Constant(Step):
 class Sum(Step):
     """``z[out[r]] = value[r]``"""
 
-    out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
 
 
@@ -62,7 +55,6 @@ class Sum(Step):
 class Product(Step):
     """``z[out[r]] = left[r] · right[r] + rest[r]``"""
 
-    out: IntArray = field(repr=False)
     left: Operand = field(repr=False)
     right: Operand = field(repr=False)
     rest: Operand = field(default=0, repr=False)
@@ -75,7 +67,6 @@ class Quotient(Step):
     Among integers for divisions without remainder.
     """
 
-    out: IntArray = field(repr=False)
     numerator: Operand = field(repr=False)
     denominator: Operand = field(repr=False)
 
@@ -85,7 +76,6 @@ class Digits(Step):
     """``z[out[r, i]] = (value[r] >> shifts[i]) & masks[i]``: binary digits, limbs, remainders, and with the
     mask -1 floors of quotients. ``out``: int64[rows, digits]."""
 
-    out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
     shifts: IntArray = field(repr=False)
     masks: IntArray = field(repr=False)
@@ -111,7 +101,6 @@ class Digits(Step):
 class Clip(Step):
     """``z[out[r]] = clip(value[r] >> shift, low, high)``"""
 
-    out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
     shift: int
     low: int
@@ -122,7 +111,6 @@ class Clip(Step):
 class Compare(Step):
     """``z[out[r]] = [value[r] = 0]``, or ``[value[r] > 0]`` where ``test`` is "positive"."""
 
-    out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
     test: Literal["zero", "positive"]
 
@@ -131,7 +119,6 @@ class Compare(Step):
 class Maximum(Step):
     """``z[out[i]] = max_j value[n i + j]`` over j < n, for the n times as many rows of ``value``."""
 
-    out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
 
 
@@ -139,7 +126,6 @@ class Maximum(Step):
 class FirstMaximum(Step):
     """``z[out[i, j]] = [j = argmax_j value[n i + j]]``, the first of equals; ``out``: int64[groups, n]."""
 
-    out: IntArray = field(repr=False)
     value: Operand = field(repr=False)
 
 
@@ -155,7 +141,6 @@ class Lookup:
 class Multiplicities(Step):
     """``z[out[j]] =`` how many of the rows of all lookups are row j of the table."""
 
-    out: IntArray = field(repr=False)
     table: Table = field(repr=False)
     lookups: tuple[Lookup, ...] = field(repr=False)
 
@@ -168,8 +153,15 @@ class CrossProducts(Step):
     pair with the slot -1 is in no sum.
     """
 
-    out: IntArray = field(repr=False)
     left: Operand = field(repr=False)
     right: Operand = field(repr=False)
     taps: int
     slots: IntArray = field(repr=False)
+
+
+class Steps(NamedTuple):
+    """Those of a witness, by phase."""
+
+    integer: tuple[Step, ...]
+    field: tuple[Step, ...]
+    post_challenge: tuple[Step, ...]

@@ -80,8 +80,7 @@ def kernel_sums(sums: KernelSums, z: Z) -> Z:
 
 def run(step: Step, z: Z, modulus: int | None = None) -> None:
     """Write what the formula of ``step`` says; over the field where there is a ``modulus``."""
-    out: Any = getattr(step, "out")  # noqa: B009  every kind has it
-    rows = len(out)
+    out, rows = step.out, len(step.out)
 
     def read(operand: Operand, count: int = rows) -> Z:
         return values(operand, z, count)
@@ -276,7 +275,7 @@ def test_a_second_interpreter_fills_in_the_same_witness(privacy: Any, level: Any
 
     steps = program.steps
     for step in itertools.chain(*steps):
-        signed[vars(step)["out"]] = 0
+        signed[step.out] = 0
     plain = signed.tolist()
     for step in steps.integer:
         run(step, plain)
