@@ -154,8 +154,8 @@ def arkworks_msm(
 ) -> Callable[[], float]:
     """The same points and scalars as the peer's objects; points from little-endian affine coordinates."""
     kind: Any = G1Point if group.name == "g1" else G2Point
-    points = [kind.from_xy_bytes_unchecked_le(point.tobytes()) for point in k.fp.to_canon(bases)]
-    values = [Scalar.from_le_bytes(value.tobytes()) for value in k.fr.to_canon(scalars)]
+    points = [kind.from_xy_bytes_unchecked_le(point.tobytes()) for point in k.fp.to_canonical(bases)]
+    values = [Scalar.from_le_bytes(value.tobytes()) for value in k.fr.to_canonical(scalars)]
     assert bytes(kind.multiexp_unchecked(points, values).to_compressed_bytes()) == expected
     return partial(seconds, partial(kind.multiexp_unchecked, points, values))
 

@@ -87,22 +87,22 @@ class PrimeField(Field):
             equal &= a[..., word] == bound
         return below
 
-    def to_canon(self, a: WordArray, threads: int = 1) -> WordArray:
+    def to_canonical(self, a: WordArray, threads: int = 1) -> WordArray:
         """Montgomery to canonical form: plain integers, little-endian words."""
         return self._unary(self._kernel.to_canon, a, threads)
 
-    def from_canon(self, a: WordArray, threads: int = 1) -> WordArray:
+    def from_canonical(self, a: WordArray, threads: int = 1) -> WordArray:
         """Canonical form (each integer below the modulus, which is not checked) to Montgomery."""
         return self._unary(self._kernel.from_canon, a, threads)
 
     def from_ints(self, values: Iterable[int]) -> WordArray:
         """uint64[n, words]: the integers modulo the field's modulus, in Montgomery form."""
         data = b"".join((value % self.modulus).to_bytes(8 * self.words, "little") for value in values)
-        return self.from_canon(np.frombuffer(data, dtype="<u8").reshape(-1, self.words))
+        return self.from_canonical(np.frombuffer(data, dtype="<u8").reshape(-1, self.words))
 
     def to_ints(self, a: WordArray) -> list[int]:
         """The canonical integers, flattened in C order."""
-        data = self.to_canon(a).tobytes()
+        data = self.to_canonical(a).tobytes()
         size = 8 * self.words
         return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
 

@@ -81,9 +81,9 @@ def started(programs: dict[str, str]) -> Iterator[list[Peer]]:
 
 def write_points(k: Kernels, points: WordArray, path: Path) -> None:
     """Affine coordinates one after the other, canonical, little-endian, 48 bytes each, c0 before c1."""
-    path.write_bytes(k.fp.to_canon(points).tobytes())
+    path.write_bytes(k.fp.to_canonical(points).tobytes())
 
 
 def write_scalars(k: Kernels, scalars: FrArray, path: Path) -> None:
     """Canonical, little-endian, 32 bytes each."""
-    path.write_bytes(k.fr.to_canon(scalars).tobytes())
+    path.write_bytes(k.fr.to_canonical(scalars).tobytes())

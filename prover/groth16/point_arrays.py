@@ -96,7 +96,7 @@ def random_weights(count: int) -> FrArray:
     """
     words = np.zeros((count, 4), dtype=np.uint64)
     words[:, :2] = np.frombuffer(os.urandom(16 * count), dtype=np.uint64).reshape(count, 2)
-    return fr.from_canon(words)
+    return fr.from_canonical(words)
 
 
 def pairings_cancel(pairs: Iterable[tuple[WordArray, WordArray]]) -> bool:

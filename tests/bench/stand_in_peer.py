@@ -17,10 +17,10 @@ def answer(line: str) -> str:
     match line.split():
         case ["points", name, path]:
             plain = np.fromfile(path, np.uint64).reshape(-1, *_groups[name].shape)
-            _loaded[name] = kernels.fp.from_canon(plain)
+            _loaded[name] = kernels.fp.from_canonical(plain)
             return "ok"
         case ["scalars", path]:
-            _loaded["scalars"] = kernels.fr.from_canon(np.fromfile(path, np.uint64).reshape(-1, 4))
+            _loaded["scalars"] = kernels.fr.from_canonical(np.fromfile(path, np.uint64).reshape(-1, 4))
             return "ok"
         case ["msm", name, size, _]:
             bases, scalars = _loaded[name][: int(size)], _loaded["scalars"][: int(size)]

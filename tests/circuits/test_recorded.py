@@ -170,7 +170,7 @@ def digests(circuit: Circuit, z: FrArray) -> dict[str, Any]:
         "rows": circuit.statement.constraints,
         "statement": circuit.statement.digest.hex()[:16],
         "description": hashlib.sha256(description).hexdigest()[:16],
-        "witness": hashlib.sha256(fr.to_canon(z, _THREADS).data).hexdigest()[:16],
+        "witness": hashlib.sha256(fr.to_canonical(z, _THREADS).data).hexdigest()[:16],
     }
 
 

@@ -60,7 +60,7 @@ def test_canonical_form_is_the_plain_integer(name: str) -> None:
     theirs = kernels.fr if name == "fr" else kernels.fp
     a = elements(name, 40)
     canonical = ours.to_canonical(device.upload(a))
-    np.testing.assert_array_equal(device.download(canonical), theirs.to_canon(a))
+    np.testing.assert_array_equal(device.download(canonical), theirs.to_canonical(a))
     np.testing.assert_array_equal(device.download(ours.from_canonical(canonical)), a)
 
 

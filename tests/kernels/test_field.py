@@ -68,7 +68,7 @@ def test_arrays_of_every_length_are_worked_on_as_their_elements_are(
     assert ints(k.fr.sub(a, b, threads)) == [(x - y) % R for x, y in zip(values, others, strict=True)]
     inverses = {x: pow(x, -1, R) if x else 0 for x in edges}
     assert ints(k.fr.inverse(a, threads)) == [inverses[x] for x in values]
-    np.testing.assert_array_equal(k.fr.from_canon(k.fr.to_canon(a, threads), threads), a)
+    np.testing.assert_array_equal(k.fr.from_canonical(k.fr.to_canonical(a, threads), threads), a)
     powers = k.fr.powers(one, size, first=k.fr.from_ints([3])[0], threads=threads)
     expected, power = [], 3
     for _ in range(size):
@@ -194,7 +194,7 @@ def test_canonical_is_what_lies_below_the_modulus(k: Kernels, name: str) -> None
 
 
 def test_canonical_form_is_the_plain_integer(k: Kernels) -> None:
-    assert k.fr.to_canon(k.fr.from_ints([2**64 + 3]))[0].tolist() == [3, 1, 0, 0]
+    assert k.fr.to_canonical(k.fr.from_ints([2**64 + 3]))[0].tolist() == [3, 1, 0, 0]
 
 
 @pytest.mark.parametrize(

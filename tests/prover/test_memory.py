@@ -36,7 +36,7 @@ def statement(*, segment: bool) -> ConstraintSystem:
 def witness(circuit: ConstraintSystem, *, dense: bool) -> np.ndarray:
     """Scalars that fill the field; or bytes, 20 % bits and 20 % of the former."""
     draw = np.random.default_rng(1)
-    x = fr.from_canon(draw.integers(0, 1 << 60, (ROWS, 4), dtype=np.uint64))
+    x = fr.from_canonical(draw.integers(0, 1 << 60, (ROWS, 4), dtype=np.uint64))
     if not dense:
         kind = draw.integers(0, 5, ROWS)
         small = draw.integers(0, np.where(kind == 0, 2, 256))

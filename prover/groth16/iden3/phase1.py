@@ -237,7 +237,7 @@ def _challenge(response: bytes, arrays: Iterable[tuple[Group, WordArray]]) -> by
 
 def _encode(points: WordArray, group: Group) -> bytes:
     """Finite points, uncompressed: x and y big-endian, of Fp2 the higher part first."""
-    words = fp.to_canon(points.reshape(-1, 6)).astype("<u8", copy=False)
+    words = fp.to_canonical(points.reshape(-1, 6)).astype("<u8", copy=False)
     coordinate = 8 * math.prod(group.shape[1:])
     return words.view(np.uint8).reshape(-1, coordinate)[:, ::-1].tobytes()
 

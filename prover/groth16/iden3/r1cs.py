@@ -89,7 +89,7 @@ def _linear_combinations(rows: slice, matrices: tuple[Entries, Entries, Entries]
     for matrix, start, count in zip(matrices, starts.T, terms.T, strict=True):
         at = _positions(start, count)
         words[at] = matrix.column
-        words[at[:, None] + np.arange(1, _TERM_WORDS)] = fr.to_canon(matrix.value).view(np.uint32)
+        words[at[:, None] + np.arange(1, _TERM_WORDS)] = fr.to_canonical(matrix.value).view(np.uint32)
     return words
 
 

@@ -24,7 +24,7 @@ def write_wtns(path: str | os.PathLike[str], witness: FrArray) -> None:
     with open(path, "wb", opener=_for_owner_only) as file, Secrets() as secret:
         binfile.write_header(file, binfile.WTNS, 2)
         binfile.write_section(file, _HEADER, [header])
-        binfile.write_section(file, _VALUES, [secret(fr.to_canon(witness)).data])
+        binfile.write_section(file, _VALUES, [secret(fr.to_canonical(witness)).data])
 
 
 def read_wtns(path: str | os.PathLike[str]) -> FrArray:
@@ -39,7 +39,7 @@ def read_wtns(path: str | os.PathLike[str]) -> FrArray:
     count = reader.u32()
     reader.finish()
     with Secrets() as secret:
-        return fr.from_canon(secret(scalars(sections[_VALUES], count, "witness")))
+        return fr.from_canonical(secret(scalars(sections[_VALUES], count, "witness")))
 
 
 def _for_owner_only(path: str, flags: int) -> int:

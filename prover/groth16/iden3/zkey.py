@@ -152,7 +152,7 @@ def _coefficients(statement: ConstraintSystem) -> Iterator[bytes | memoryview]:
         entries["row"] = np.concatenate([matrix.row for matrix in matrices])
         entries["column"] = np.concatenate([matrix.column for matrix in matrices])
         # Montgomery form holds value · R: read as a plain integer and converted again, value · R².
-        entries["value"] = fr.from_canon(np.concatenate([matrix.value for matrix in matrices]))
+        entries["value"] = fr.from_canonical(np.concatenate([matrix.value for matrix in matrices]))
         yield entries[np.argsort(entries["row"], kind="stable")].tobytes()
 
 
@@ -192,7 +192,7 @@ def _check_coefficients(body: Bytes, statement: ConstraintSystem) -> None:
 def _merged(entries: NDArray[np.void]) -> Entries:
     value = np.ascontiguousarray(entries["value"]).astype(np.uint64)
     check_scalars(value, "coefficients")
-    return merged(entries["row"].astype(np.int64), entries["column"].astype(np.int64), fr.to_canon(value))
+    return merged(entries["row"].astype(np.int64), entries["column"].astype(np.int64), fr.to_canonical(value))
 
 
 def _spread(columns: NDArray[np.integer], present: WordArray, variables: int) -> Iterator[bytes]:
