@@ -1,4 +1,4 @@
-"""What a level of DESIGN 5.3 decides: how values are held, compared and rescaled, and what that costs."""
+"""What a level decides (docs/circuits.md): how values are held, compared, rescaled, and what that costs."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Hidden(Source):
 @dataclass(frozen=True)
 class _Packing(Encoding):
     """``sum_i 2^(w i) w_i``, over the weights of several output channels, times the input that they share:
-    one product yields a term of as many sums as there are slots (DESIGN 5.3, level 4)."""
+    one product yields a term of as many sums as there are slots (level 4)."""
 
     def slots(self, layer: Layer, other: Interval) -> tuple[int, int, int]:
         """The width of a slot, how many a product has, and how many groups of channels that makes."""

@@ -3,7 +3,7 @@
 All work on n values at once. "Rows" and "wires" count constraints and new variables per value. Values are
 integers whose absolute value an honest or dishonest prover cannot bring to ``INTEGER_LIMIT`` = 2^62: each
 gadget takes the interval that its input is proven to lie in and refuses one that is wider. Both sides of
-every row then stay below 2^125 < r/2, so that equality in Fr is equality of integers (DESIGN 5.4, rule 1).
+every row then stay below 2^125 < r/2, so that equality in Fr is equality of integers.
 
 ``full`` asks for the decomposition of every value into all 254 digits that a field element can have, as
 compilers without types have it (levels 0 and 1, ZEN 5.5), instead of as many as its interval has (level 2).
