@@ -58,8 +58,9 @@ class Named:
         return cls.__name__.removeprefix("Quant")
 
     def shape(self, *shapes: Shape) -> Shape:
-        """The output's shape. Raises ``ModelError`` (``model.shape``) when the inputs do not fit."""
-        raise NotImplementedError
+        """The output's shape, here the input's. Raises ``ModelError`` (``model.shape``) where inputs do not
+        fit."""
+        return shapes[0]
 
     def refuse(self, reason: str) -> ModelError:
         return ModelError("model.shape", f"node {self.name[:80]!r} ({self.operator()}) {reason}")
@@ -99,10 +100,7 @@ class Node(Named):
 
     def written(self, constant: Constants) -> Written:
         """As a node of an ONNX file."""
-        raise ModelError(
-            "model.unsupported_operator",
-            f"a {self.operator()} cannot be written to ONNX; fuse the graph",
-        )
+        return Written(self.operator())
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,12 +57,9 @@ class _Reader:
         if not name or name in self._values or name in self._file:
             raise ModelError("model.duplicate_name", f"{where(node)} must write a new tensor")
         inputs = [self._lookup(node, read) if read else None for read in node.input]
-        said = {
-            said: decode_tensor(value, f"in {where(node)}", self._allowance, None)
-            if operator.attributes[said] == "t"
-            else value
-            for said, value in attributes(node, operator.attributes).items()
-        }
+        said = attributes(node, operator.attributes)
+        for tensor in (each for each in said if operator.attributes[each] == "t"):
+            said[tensor] = decode_tensor(said[tensor], f"in {where(node)}", self._allowance, None)
         self._values[name] = operator.read(Step(node, inputs, said, self._building, self._allowance))
 
     def finish(self, output: ValueInfoProto) -> Graph:

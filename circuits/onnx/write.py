@@ -41,5 +41,9 @@ def _written(node: Node, tensors: list[TensorProto]) -> NodeProto:
         tensors.append(numpy_helper.from_array(stored, f"{node.name}.{name}"))
         return f"{node.name}.{name}"
 
+    if not node.called:
+        raise ModelError(
+            "model.unsupported_operator", f"a {node.operator()} cannot be written to ONNX; fuse the graph"
+        )
     operator, constants, attributes = node.written(constant)
     return helper.make_node(operator, [*node.inputs, *constants], [node.name], name=node.name, **attributes)

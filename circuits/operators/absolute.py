@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.node import Node
 from circuits.graphs.site import Site
-from circuits.graphs.types import FloatArray, Shape
+from circuits.graphs.types import FloatArray
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.leaky_relu import PiecewiseLinear, bent
@@ -21,17 +21,11 @@ class Abs(Node):
     called = "abs"
     adds = True
 
-    def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0]
-
     def run(self, *inputs: FloatArray) -> FloatArray:
         return np.abs(inputs[0])
 
     def quantise(self, site: Site) -> PiecewiseLinear:
         return bent(site, -1, 1)
-
-    def written(self, constant: Constants) -> Written:
-        return Written("Abs")
 
 
 def _abs(step: Step) -> Value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from circuits.graphs import rescaling
-from circuits.graphs.node import Constants, Node, Written, dims
+from circuits.graphs.node import Node, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
@@ -48,9 +48,6 @@ class Add(Node):
             factors, shift = rescaling.approximate(scales / output.scale, 1 / (4 * output.top))
             rescale = Rescale(np.array([1]), shift, output, *site.limits(output))
         return QuantAdd(site.name, site.inputs, (int(factors[0]), int(factors[1])), rescale=rescale)
-
-    def written(self, constant: Constants) -> Written:
-        return Written("Add")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
-from relations.relation import Linear, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +32,6 @@ class Clip(Node):
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise self.refuse(f"has the bounds {self.low} and {self.high}, which leave no interval")
-
-    def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0]
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         return np.clip(inputs[0], self.low, self.high)
@@ -58,18 +54,12 @@ class Clip(Node):
 class Requantise(Accumulating):
     """``acc = q - z``: a clamp on its own, or a change of type."""
 
-    def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0]
-
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
         return inputs[0] - types[0].zero_point
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         low, high = types[0].centred
         return np.array([low]), np.array([high])
-
-    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
-        return [Linear(self.name, sums, tuple(terms))]
 
 
 def merge_clips(graph: Graph) -> Graph:

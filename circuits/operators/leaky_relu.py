@@ -39,9 +39,6 @@ class LeakyRelu(Node):
         if not _LEAST <= abs(self.alpha) <= _MOST:
             raise self.refuse(f"has alpha {self.alpha}; its absolute value must lie in [2^-16, 2^16]")
 
-    def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0]
-
     def run(self, *inputs: FloatArray) -> FloatArray:
         return np.where(inputs[0] < 0, self.alpha * inputs[0], inputs[0])
 
@@ -65,9 +62,6 @@ class PiecewiseLinear(Accumulating):
 
     def __post_init__(self) -> None:
         self._require(self.slopes[1] > 0, "needs a positive slope above zero")
-
-    def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0]
 
     def step(self, types: Sequence[Affine]) -> float | None:
         return types[0].scale / self.slopes[1]

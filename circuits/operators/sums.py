@@ -18,7 +18,7 @@ from relations.bounds import Bound
 from relations.functions import slack_factor
 from relations.integers import IntArray
 from relations.planes import Sliding
-from relations.relation import Lookup, Privacy, Relation, Tensor, Term
+from relations.relation import Linear, Lookup, Privacy, Relation, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Accumulating(QuantNode):
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         """What makes ``sums`` of the inputs less their zero points, ``terms``."""
-        raise NotImplementedError
+        return [Linear(self.name, sums, tuple(terms))]
 
     def scales(self) -> dict[str, Any] | None:
         rescale = self.rescale
