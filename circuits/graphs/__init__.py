@@ -1,1 +1,1 @@
-"""Networks of floats: the graph, its rewrites, and tensors that write one down."""
+"""What networks are made of: nodes and their types, graphs, and how reals become integers."""
