@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -63,10 +64,14 @@ class GpuBackend:
         return _in_pieces(multiply, points.shape, progress)
 
 
-@cache
+_backend = cache(GpuBackend)
+_MAKING: Final = Lock()
+
+
 def backend(index: int) -> GpuBackend:
-    """The one of this process on the device of this index."""
-    return GpuBackend(index)
+    """The one of this process on the device of this index, whichever thread asks first."""
+    with _MAKING:
+        return _backend(index)
 
 
 def _in_pieces(

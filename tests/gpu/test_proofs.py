@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import fields
+from functools import cache
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from prover.backends import gpu
 from prover.blocks import Csr, SparseBlock
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey, proving
+from prover.groth16.sessions import gpu as sessions
 from prover.groth16.sessions import resident
 from prover.groth16.sessions.gpu import ResidentKeys, resident_keys
 from prover.groth16.sessions.resident import PROOFS_AT_ONCE
@@ -261,6 +264,19 @@ def test_two_devices_prove_side_by_side(use: Callable[[str], None]) -> None:
     assert key in keys().keys
     assert key in resident_keys(1).keys
     assert proof.to_bytes() == expected.to_bytes()
+
+
+def test_one_room_for_keys_is_made_whoever_asks_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def make(device: object) -> None:
+        made.append(device)
+        sleep(0.1)
+
+    monkeypatch.setattr(sessions, "_resident_keys", cache(make))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(resident_keys, [0] * 4))
+    assert len(made) == 1
 
 
 def test_two_threads_prove_at_once(use: Callable[[str], None]) -> None:

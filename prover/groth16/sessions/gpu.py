@@ -8,7 +8,7 @@ from functools import cache
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -71,10 +71,14 @@ class ResidentKeys:
             self._streams.put(stream)
 
 
-@cache
+_resident_keys = cache(ResidentKeys)
+_MAKING: Final = Lock()
+
+
 def resident_keys(index: int) -> ResidentKeys:
-    """Those of this process on the device of this index."""
-    return ResidentKeys(backend(index).device)
+    """Those of this process on the device of this index, whichever thread asks first."""
+    with _MAKING:
+        return _resident_keys(backend(index).device)
 
 
 class GpuSession:
