@@ -231,7 +231,8 @@ class Weighted(LinearCombinations):
         return Linear.weighted(self._wires[start:stop], self._weights)
 
     def evaluate(self, z: IntArray) -> IntArray:
-        sums: IntArray = z[self._wires] @ self._weights
+        # For integers numpy's matrix product is slower.
+        sums: IntArray = np.einsum("ij,j->i", z.take(self._wires), self._weights)
         return sums
 
 
