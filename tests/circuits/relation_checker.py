@@ -83,30 +83,31 @@ class _Check:
 
 
 def _linear(check: _Check, relation: Linear) -> Integers:
-    total = check.term(relation.terms[0])
-    for term in relation.terms[1:]:
-        total = total + check.term(term)
-    return total
+    return sum(map(check.term, relation.terms[1:]), check.term(relation.terms[0]))
 
 
 def _matmul(check: _Check, relation: MatMul) -> Integers:
-    weight, bias = check.value(relation.weight), check.value(relation.bias)
-    made: Integers = check.term(relation.x) @ weight.T + bias
-    return made
+    x, weight = _narrow(check.term(relation.x), check.value(relation.weight))
+    return (x @ weight.T).astype(object) + check.value(relation.bias)
 
 
 def _convolution(check: _Check, relation: Convolution) -> Integers:
-    weight, bias = check.value(relation.weight), check.value(relation.bias)
-    outputs, channels = weight.shape[:2]
-    made = np.zeros(relation.out.shape, object) + bias[:, np.newaxis, np.newaxis]
-    x, each = check.term(relation.x), outputs // relation.sliding.groups
-    for output in range(outputs):
-        first = output // each * channels
-        for row, column, window, place in _windows(relation.sliding):
-            seen = x[:, first : first + channels, window[0], window[1]]
-            taps = weight[output, :, place[0], place[1]]
-            made[:, output, row, column] += (seen * taps).reshape(len(x), -1).sum(axis=1)
-    return made
+    x, weight = _narrow(check.term(relation.x), check.value(relation.weight))
+    groups, batch = relation.sliding.groups, relation.out.shape[0]
+    x, weight = x.reshape(batch, groups, -1, *x.shape[2:]), weight.reshape(groups, -1, *weight.shape[1:])
+    made = np.zeros((batch, *weight.shape[:2], *relation.sliding.out), object)
+    for row, column, window, place in _windows(relation.sliding):
+        seen = x[:, :, :, window[0], window[1]].reshape(batch, groups, -1)
+        taps = weight[:, :, :, place[0], place[1]].reshape(groups, weight.shape[1], -1)
+        for group in range(groups):
+            made[:, group, :, row, column] = seen[:, group] @ taps[group].T
+    return made.reshape(relation.out.shape) + check.value(relation.bias)[:, np.newaxis, np.newaxis]
+
+
+def _narrow(x: Integers, weight: Integers) -> tuple[Integers, Integers]:
+    """In 64 bits, where no sum of products can exceed them: Python integers take a hundred times as long."""
+    reach = weight.size * int(abs(x).max()) * int(abs(weight).max())
+    return (x.astype(np.int64), weight.astype(np.int64)) if reach < 1 << 62 else (x, weight)
 
 
 def _window_sum(check: _Check, relation: WindowSum) -> Integers:
@@ -172,8 +173,7 @@ def _total(check: _Check, relation: Total) -> Integers:
 
 
 def _square(check: _Check, relation: Square) -> Integers:
-    value = check.value(relation.value)
-    return value * value
+    return check.value(relation.value) ** 2
 
 
 def _at_least(check: _Check, relation: AtLeast) -> Integers:
