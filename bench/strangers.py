@@ -22,7 +22,9 @@ from service.api import effort
 from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES
 from service.api.routes.strict import BYTES_OF_A_VALUE
 from service.api.schemas import VerifyRequest
-from verifier.documents import KeyFile, KeyReference, ProofDocument, checked, key_id
+from verifier.documents import ProofDocument, checked
+from verifier.groth16.system import Groth16Verifier
+from verifier.keys import key_file as file_of
 from verifier.points import G1_BYTES
 from verifier.words import make_statement
 
@@ -172,12 +174,9 @@ def widened(document: Json, key: Json, inputs: int) -> tuple[Json, Json]:
         **{"minimum": 0, "maximum": 255},
     }
     circuit = key["circuit"] | {"public_inputs": [*key["circuit"]["public_inputs"], group]}
-    key_file = KeyFile(
-        id=key_id(large.digest, circuit), setup=large.setup, key=large.to_json(), circuit=circuit
-    )
+    key_file = file_of(Groth16Verifier(), large, circuit)
     statement = make_statement(
-        circuit,
-        KeyReference(id=key_file.id, setup=key_file.setup),
+        key_file,
         values={**document["statement"]["values"], "logits": [7] * inputs},
         commitments=document["statement"]["commitments"],
         made_at=document["statement"]["made_at"],

@@ -37,6 +37,7 @@ class Proving(Calls):
         *,
         calibration_labels: bytes | None = None,
         name: str = "unnamed",
+        system: str | None = None,
         weight_privacy: PublicOrCommitted = "public",
         bits: int = 8,
         parent_id: str | None = None,
@@ -46,11 +47,13 @@ class Proving(Calls):
     ) -> Flow[Model]:
         """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
         with ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
-        the model that this is a new version of. ``labels``: what to find it by in lists.
+        the model that this is a new version of. ``system``: the proof system, the service's own choice where
+        none is named. ``labels``: what to find it by in lists.
         ``require_ceremony``: use keys of a ceremony alone.
         """
         fields = {
             "name": name,
+            "system": system,
             "weight_privacy": weight_privacy,
             "bits": bits,
             "parent_id": parent_id,

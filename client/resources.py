@@ -35,6 +35,8 @@ Event = Literal[
     "dataset.canceled",
 ]
 
+_FIRST = "groth16-bls12381"
+"""The proof system of services that name none."""
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
 
@@ -79,6 +81,7 @@ class Model(Job):
     """
 
     name: str
+    system: str = _FIRST
     weight_privacy: PublicOrCommitted
     bits: int
     parent_id: str | None
@@ -115,6 +118,7 @@ class Proof(Job):
     """
 
     model_id: str
+    system: str = _FIRST
     scheme: Scheme
     dataset_id: str | None
     challenge: str | None

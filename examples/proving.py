@@ -35,10 +35,11 @@ from verifier.documents import (
     Statement,
     Values,
     canonical,
-    checked,
-    key_id,
+    named,
     timestamp,
 )
+from verifier.groth16.system import Groth16Verifier
+from verifier.keys import key_file
 from verifier.words import make_statement
 
 THREADS = os.cpu_count() or 1
@@ -59,14 +60,13 @@ class Scheme(Generic[CircuitKind]):
     @cached_property
     def key_file(self) -> KeyFile:
         """What verifiers need beside a proof."""
-        key, circuit = self.key.verifying_key, json.loads(canonical(self.circuit.describe()))
-        return KeyFile(id=key_id(key.digest, circuit), setup=key.setup, key=key.to_json(), circuit=circuit)
+        circuit = json.loads(canonical(self.circuit.describe()))
+        return key_file(Groth16Verifier(), self.key.verifying_key, circuit)
 
     def state(self, values: Values, openings: Mapping[str, Opening], **more: Any) -> Statement:
         """What a proof will say. ``openings``: of the model, and of input and reference if committed."""
         return make_statement(
-            self.key_file.circuit,
-            self.key_file.reference,
+            self.key_file,
             values=values,
             commitments={name: opening.commitment.hex() for name, opening in openings.items()},
             made_at=timestamp(datetime.now(UTC)),
@@ -96,14 +96,14 @@ def commit(basis: CommitmentKey, values: IntArray, *, hiding: bool = True) -> Op
 def reveal(basis: CommitmentKey, opening: Opening, values: IntArray) -> documents.Opening:
     """What shows that the commitment is to the values, to those who know them."""
     shown = basis.reveal(opening, fr.from_int64(values.ravel()), threads=THREADS)
-    return checked(documents.Opening, shown.to_json())
+    return shown.to_json()
 
 
 def opening_file(
     basis: CommitmentKey, kind: documents.Kind, opening: Opening, values: IntArray
 ) -> OpeningFile:
     part = OpeningPart(commitment=opening.commitment.hex(), opening=reveal(basis, opening, values))
-    return OpeningFile(kind=kind, parts=[part])
+    return OpeningFile(**named(Groth16Verifier()), kind=kind, parts=[part])
 
 
 def register(scheme: Scheme[Registration], model: Opening) -> ProofDocument:

@@ -202,7 +202,7 @@ def setup(
             f" {LEAST_SOUNDNESS_BITS} are the least: register a smaller network",
         )
     key = system.setup(circuit.statement, file, basis=basis, threads=threads, progress=progress)
-    return key_file(key, circuit.describe())
+    return key_file(system, key, circuit.describe())
 
 
 def prove(

@@ -1,5 +1,8 @@
 """The documents that are handed on: statements, proofs, keys, openings and receipts.
 
+Since version 3 each names the proof system that it is of, which says how long its commitments are and what
+opens them. Documents of before name none: they are of the first system, Groth16, and go on being read.
+
 Each has one meaning however it is spelled out in JSON: unknown fields, numbers for strings, upper-case hex
 and fields given twice are refused, so that whatever a document's hash does not cover cannot be there.
 """
@@ -8,16 +11,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 import rfc8785
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from verifier.document import parse_json
 from verifier.points import SCALAR_MODULUS
+from verifier.registry import FIRST, SYSTEMS
 from verifier.schemes import AnyScheme
+from verifier.system import VerifyingSystem
 from zenerrors import FileFormatError
 
 
@@ -38,17 +52,16 @@ def _moment(text: str) -> str:
 
 Kind = Literal["input", "reference", "dataset"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.", examples=["5d" * 32])]
-Scalar = Annotated[
+Commitment = Annotated[
     str,
-    Field(pattern=r"^[0-9a-f]{64}$", description="A field element, big-endian hex.", examples=["0d" * 32]),
+    Field(
+        pattern=r"^([0-9a-f]{2}){32,64}$",
+        description="In hex, as long as its commitment scheme has it.",
+        examples=["8f" * 48],
+    ),
 ]
-Point = Annotated[
-    str,
-    Field(pattern=r"^[0-9a-f]{96}$", description="A compressed point of G1 in hex.", examples=["8f" * 48]),
-]
-PointG2 = Annotated[
-    str,
-    Field(pattern=r"^[0-9a-f]{192}$", description="A compressed point of G2 in hex.", examples=["8f" * 96]),
+Opening = Annotated[
+    dict[str, Any], Field(description="What shows a commitment to be to values; by commitment scheme.")
 ]
 Time = Annotated[
     str,
@@ -61,9 +74,6 @@ Time = Annotated[
 ]
 MOST_INTEGER: Final = (1 << 53) - 1
 """The largest integer of a document, which programs in any language read exactly (RFC 8785)."""
-# Not Literal, for which 1.0 and true pass as well.
-One = Annotated[int, Field(ge=1, le=1)]
-Two = Annotated[int, Field(ge=2, le=2)]
 Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
 # One complaint about a list or an object is enough: to collect them all takes a thousand times its memory.
 Numbers = Annotated[list[int], Field(fail_fast=True)]
@@ -73,6 +83,8 @@ Values = Annotated[dict[Name, Integer | Integers], Field(fail_fast=True)]
 Size = Annotated[int, Field(ge=1, le=MOST_INTEGER)]
 
 MOST_SHARDS: Final = 1 << 16
+MOST_SUM_OPENING: Final = 1 << 23
+"""Hex digits: 64 bytes a shard."""
 MOST_COMMITTED: Final = 1 << 24
 """Values of an input or a shard: none of more has a circuit that anybody could prove."""
 MOST_AXES: Final = 16
@@ -98,6 +110,89 @@ class Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+def _is_installed(system: str) -> str:
+    if system not in SYSTEMS:
+        raise ValueError(
+            f"no proof system {system!r} is known here, but {', '.join(SYSTEMS)}: a newer program may know it"
+        )
+    return system
+
+
+# Not Literal, for which 1.0 and true pass as well.
+def _either(earlier: int, version: int) -> AfterValidator:
+    def check(found: int) -> int:
+        if found not in (earlier, version):
+            raise ValueError(f"this program reads versions {earlier} and {version}")
+        return found
+
+    return AfterValidator(check)
+
+
+NAMING: Final = 3
+"""The version since which documents name their proof system."""
+Version = Annotated[
+    int, _either(1, NAMING), Field(description="Of the format.", json_schema_extra={"enum": [1, NAMING]})
+]
+SinceTwo = Annotated[
+    int, _either(2, NAMING), Field(description="Of the format.", json_schema_extra={"enum": [2, NAMING]})
+]
+
+
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
+class OfSystem(Document):
+    """A document of a proof system, which it names since version 3: before, there was the first one alone."""
+
+    version: int
+    system: Annotated[str, AfterValidator(_is_installed)] | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="The proof system; not there before version 3.",
+        examples=[FIRST],
+    )
+    commitment_scheme: str | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="How its commitments are made: that of its proof system.",
+        examples=[SYSTEMS[FIRST].commitments.id],
+    )
+
+    @model_validator(mode="after")
+    def _names_its_system(self) -> Self:
+        named = {"system", "commitment_scheme"} & self.model_fields_set
+        if len(named) != (2 if self.version >= NAMING else 0) or (self.system is None) != (not named):
+            raise ValueError("documents of version 3, and no others, name their system and commitment_scheme")
+        if named and self.commitment_scheme != self.proof_system.commitments.id:
+            raise ValueError(f"{self.system} has the commitment_scheme {self.proof_system.commitments.id}")
+        return self
+
+    @property
+    def proof_system(self) -> VerifyingSystem:
+        """The one that it is of."""
+        return SYSTEMS[self.system or FIRST]
+
+    def _require_form(
+        self, commitments: Iterable[str | None], openings: Iterable[dict[str, Any] | None] = ()
+    ) -> None:
+        """``ValueError`` where any of these is not as its commitment scheme has it."""
+        scheme = self.proof_system.commitments
+        if any(each is not None and len(each) != 2 * scheme.commitment_bytes for each in commitments):
+            raise ValueError(f"a commitment of {scheme.id} has {scheme.commitment_bytes} bytes, in hex")
+        for opening in openings:
+            if opening is not None:
+                try:
+                    scheme.check_form(opening)
+                except FileFormatError as error:
+                    raise ValueError(f"an opening: {error.message}") from None
+
+
+def named(system: VerifyingSystem) -> dict[str, Any]:
+    """How documents that are made now name it."""
+    return {"version": NAMING, "system": system.id, "commitment_scheme": system.commitments.id}
+
+
 class KeyReference(Document):
     """Which verification key a proof is for. ``id`` covers the key and what it means (``key_id``)."""
 
@@ -105,17 +200,6 @@ class KeyReference(Document):
     setup: str = Field(
         examples=["development"], description="Who made the key: `development`, one party; or a ceremony."
     )
-
-
-class Opening(Document):
-    """``Revealed.to_json``: shows a commitment to be one to values that the reader knows."""
-
-    format: Literal["zenserve opening"] = Field(description="What this document is.")
-    version: One = Field(description="Of the format.", examples=[1])
-    curve: Literal["bls12381"] = Field(description="The one that all points are on.")
-    blinding: Scalar
-    quotient: Point
-    tau_g2: PointG2
 
 
 class Shard(Document):
@@ -126,8 +210,8 @@ class Shard(Document):
     """
 
     size: Size = Field(description="How many samples are in it.", examples=[100])
-    dataset: Point
-    correct: Point
+    dataset: Commitment
+    correct: Commitment
     opening: Opening | None = Field(default=None, description="Of `dataset`, where the dataset is public.")
 
 
@@ -135,19 +219,25 @@ class Dataset(Document):
     """What an accuracy is about. ``sha256``: its content (``verifier.datasets``), null where it is private.
 
     ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
-    ``blinding``: the sum of the blinding factors of all ``correct``, which opens their sum to the total.
+    ``blinding``: what opens the sum of all ``correct`` to the total: the sum of their blinding factors, where
+    the commitment scheme adds up.
     """
 
     sha256: Digest | None = Field(description="Of its content; null where it is private.")
     size: Size = Field(description="How many samples it has.", examples=[100])
-    picked_for: Point | None = Field(description="The commitment of the model that was there before it.")
+    picked_for: Commitment | None = Field(description="The commitment of the model that was there before it.")
     shards: list[Shard] = Field(
         min_length=1,
         max_length=MOST_SHARDS,
         fail_fast=True,
         description="Its parts, each with a proof of its own.",
     )
-    blinding: Scalar
+    blinding: str = Field(
+        pattern="^([0-9a-f]{2})*$",
+        max_length=MOST_SUM_OPENING,
+        description="What opens the sum of all `correct` to the total; in hex.",
+        examples=["0d" * 32],
+    )
 
     @model_validator(mode="after")
     def _opened_if_public(self) -> Self:
@@ -156,13 +246,15 @@ class Dataset(Document):
         return self
 
 
-class Statement(Document):
-    """What a proof says. Made by ``words.make_statement``; its hash is a public input of the proof."""
+class Statement(OfSystem):
+    """What a proof says. Made by ``words.make_statement``; its hash, a public input of the proof, covers the
+    system that proves it, too.
+    """
 
     format: Literal["zenserve statement"] = Field(
         default="zenserve statement", description="What this document is."
     )
-    version: One = Field(default=1, description="Of the format.", examples=[1])
+    version: Version = NAMING
     scheme: AnyScheme = Field(description="What kind of claim it is.", examples=["inference"])
     claim: str = Field(
         description="What is claimed, in words that verifiers make again.", examples=["The label is 7."]
@@ -173,7 +265,7 @@ class Statement(Document):
         description="The public values by name; flat lists, row-major.",
         examples=[{"label": 7}],
     )
-    commitments: dict[Name, Point] = Field(
+    commitments: dict[Name, Commitment] = Field(
         max_length=MOST_NAMES,
         fail_fast=True,
         description="What is hidden and fixed: model, input, reference.",
@@ -181,7 +273,9 @@ class Statement(Document):
     dataset: Dataset | None = Field(
         description="What an accuracy is on; null in other schemes.", examples=[None]
     )
-    parent: Point | None = Field(description="The commitment of the model that this one is a version of.")
+    parent: Commitment | None = Field(
+        description="The commitment of the model that this one is a version of."
+    )
     verification_key: KeyReference = Field(description="The key that the proof verifies with.")
     challenge: Challenge | None = Field(description="From whoever asked for the proof, against replay.")
     made_at: Time
@@ -198,6 +292,11 @@ class Statement(Document):
             raise ValueError("dataset is for the scheme accuracy, and only for it")
         if self.parent is not None and self.scheme != "registration":
             raise ValueError("parent is for the scheme registration only")
+        shards = self.dataset.shards if self.dataset else []
+        own = [commitment for shard in shards for commitment in (shard.dataset, shard.correct)]
+        picked_for = self.dataset.picked_for if self.dataset else None
+        commitments = [*self.commitments.values(), self.parent, picked_for, *own]
+        self._require_form(commitments, (shard.opening for shard in shards))
         return self
 
     @property
@@ -215,17 +314,30 @@ class ProofDocument(Document):
     """A proof to hand on. With the key file it names, it is all that a verifier needs."""
 
     format: Literal["zenserve proof"] = Field(default="zenserve proof", description="What this document is.")
-    version: Two = Field(default=2, description="Of the format.", examples=[2])
+    version: SinceTwo = NAMING
     statement: Statement = Field(description="What is proven.")
     statement_sha256: Digest
-    proofs: list[
-        Annotated[str, Field(pattern="^([0-9a-f]{2})*$", max_length=4096, examples=["9a" * 192])]
-    ] = Field(
+    proofs: list[Annotated[str, Field(pattern="^([0-9a-f]{2})*$", examples=["9a" * 192])]] = Field(
         min_length=1,
         max_length=MOST_SHARDS,
         fail_fast=True,
         description="One in hex, or one for each shard.",
     )
+
+    @field_validator("proofs")
+    @classmethod
+    def _no_longer_than_its_system_makes_them(cls, proofs: list[str], info: ValidationInfo) -> list[str]:
+        statement: Statement | None = info.data.get("statement")
+        most = statement.proof_system.most_proof_bytes if statement else 0
+        if statement and any(len(proof) > 2 * most for proof in proofs):
+            raise ValueError(f"a proof of {statement.proof_system.id} has {most} bytes at most, in hex")
+        return proofs
+
+    @model_validator(mode="after")
+    def _as_its_statement(self) -> Self:
+        if (self.version == NAMING) != (self.statement.version == NAMING):
+            raise ValueError("the statement is of another version than the document")
+        return self
 
     @classmethod
     def of(cls, statement: Statement, proofs: list[bytes]) -> ProofDocument:
@@ -239,13 +351,13 @@ class ProofDocument(Document):
 class Expected(Document):
     """What a verifier knows from elsewhere: commitments in hex, and the challenge that they gave."""
 
-    model: Point | None = Field(
+    model: Commitment | None = Field(
         default=None, description="The commitment to the model.", examples=["8f" * 48]
     )
-    input: Point | None = Field(
+    input: Commitment | None = Field(
         default=None, description="The commitment to the input.", examples=["8f" * 48]
     )
-    reference: Point | None = Field(
+    reference: Commitment | None = Field(
         default=None, description="The commitment to the reference.", examples=["8f" * 48]
     )
     challenge: Challenge | None = Field(
@@ -253,18 +365,19 @@ class Expected(Document):
     )
 
 
-class KeyFile(Document):
-    """A verification key and what it means: ``key`` as ``VerifyingKey.to_json``, ``circuit`` as described.
+class KeyFile(OfSystem):
+    """A verification key and what it means: ``key`` as its system writes it, ``circuit`` as described.
 
-    ``transcript``: as ``verifier.groth16.setup_transcript`` checks it.
+    ``transcript``: what ``VerifyingSystem.check_transcript`` takes.
     """
 
+    version: SinceTwo = Field(default=2, exclude_if=lambda version: version == 2)
     id: Digest
     setup: str = Field(
         description="Who made the key: `development`, one party; or a ceremony.", examples=["development"]
     )
     key: dict[str, Any] = Field(
-        description="The key: its points in hex, by name.", examples=[{"curve": "bls12381"}]
+        description="The key, as its proof system has it.", examples=[{"curve": "bls12381"}]
     )
     circuit: dict[str, Any] = Field(
         description="What the key proves: scheme, architecture, quantisation, public inputs.",
@@ -420,11 +533,11 @@ class Description(BaseModel):
 class OpeningPart(Document):
     """One commitment and what opens it."""
 
-    commitment: Point
-    opening: Opening = Field(description="What shows the commitment to be to the values.")
+    commitment: Commitment
+    opening: Opening
 
 
-class OpeningFile(Document):
+class OpeningFile(OfSystem):
     """What opens a committed input or reference, or a private dataset, shard by shard, to who knows it.
 
     As secret as the values: with it, guesses of them can be checked.
@@ -433,21 +546,26 @@ class OpeningFile(Document):
     format: Literal["zenserve openings"] = Field(
         default="zenserve openings", description="What this document is."
     )
-    version: One = Field(default=1, description="Of the format.", examples=[1])
+    version: Version = NAMING
     kind: Kind = Field(description="What the commitments are to.", examples=["input"])
     parts: list[OpeningPart] = Field(
         min_length=1, max_length=MOST_SHARDS, fail_fast=True, description="One, or one for each shard."
     )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        self._require_form((part.commitment for part in self.parts), (part.opening for part in self.parts))
+        return self
 
 
 class Parent(Document):
     """The model that another one is a version of. ``commitment`` is null where its weights are public."""
 
     model_id: str = Field(description="Names it at the service that signed.", examples=["mdl_5d1f0c"])
-    commitment: Point | None = Field(description="To its weights; null where they are public.")
+    commitment: Commitment | None = Field(description="To its weights; null where they are public.")
 
 
-class Receipt(Document):
+class Receipt(OfSystem):
     """Signed by the service: this model was registered with it then. See ``verifier.receipts``.
 
     ``commitment`` and ``registration``, the SHA-256 of the registration proof's statement, are null where the
@@ -457,10 +575,10 @@ class Receipt(Document):
     format: Literal["zenserve receipt"] = Field(
         default="zenserve receipt", description="What this document is."
     )
-    version: One = Field(default=1, description="Of the format.", examples=[1])
+    version: Version = NAMING
     model_id: str = Field(description="Names the model at the service that signed.", examples=["mdl_5d1f0c"])
     name: str = Field(description="What its owner called it.", examples=["digits"])
-    commitment: Point | None = Field(description="To its weights; null where they are public.")
+    commitment: Commitment | None = Field(description="To its weights; null where they are public.")
     network: Digest
     parent: Parent | None = Field(description="The model that it is a version of.")
     registration: Digest | None = Field(
@@ -474,6 +592,11 @@ class Receipt(Document):
         str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.", examples=["e5" * 64])
     ]
 
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        self._require_form([self.commitment, self.parent.commitment if self.parent else None])
+        return self
+
 
 def canonical(value: Any) -> bytes:
     """The one JSON text of a document or of JSON-able data, as RFC 8785 has it, so that programs in any
@@ -485,9 +608,12 @@ def canonical(value: Any) -> bytes:
     return rfc8785.dumps(value.model_dump(mode="json") if isinstance(value, BaseModel) else value)
 
 
-def key_id(key_digest: bytes, circuit: Mapping[str, Any]) -> str:
-    """The id of a verification key: it covers the key and the description of what it proves."""
-    return hashlib.sha256(canonical({"key": key_digest.hex(), "circuit": circuit})).hexdigest()
+def key_id(system: str, key_digest: bytes, circuit: Mapping[str, Any]) -> str:
+    """The id of a verification key: it covers the key, the description of what it proves, and its system, so
+    that keys of two never share one. Those of the first have the ids from when there was no other.
+    """
+    named = {} if system == FIRST else {"system": system}
+    return hashlib.sha256(canonical({"key": key_digest.hex(), "circuit": circuit} | named)).hexdigest()
 
 
 def timestamp(moment: datetime) -> str:

@@ -37,6 +37,7 @@ from zenerrors import TensorError
 REASONS: Final[dict[str, str]] = {
     "proof_count": "There are more or fewer proofs than the statement takes.",
     "statement_edited": "The statement is not the one whose SHA-256 the file gives: one of them was changed.",
+    "system_mismatch": "The statement is of another proof system than the key.",
     "key_mismatch": "The document names another verification key than this one.",
     "network_mismatch": "The statement names another network than the key's circuit.",
     "values_mismatch": "The statement's values are not such as the key's circuit has.",
@@ -242,6 +243,11 @@ class Case:
         said = self.statement
         if self.document.statement_sha256 != said.sha256.hex():
             _refuse("statement_edited")
+        if said.proof_system.id != self.key.system.id:
+            _refuse(
+                "system_mismatch",
+                f"The statement is of {said.proof_system.id}, and the key of {self.key.system.id}.",
+            )
         if said.verification_key != self.key.reference:
             _refuse("key_mismatch", self._wrong_key())
         if said.network != self.circuit.network:
@@ -255,7 +261,7 @@ class Case:
         if said.claim != words.claim(self.circuit, said.values):
             _refuse("words_mismatch", "The claim is not what the values mean under this key.")
         if said.does_not_say != words.does_not_say(
-            self.circuit, self.key.verifying.setup, said.dataset, said.parent
+            self.key.system, self.circuit, self.key.verifying.setup, said.dataset, said.parent
         ):
             _refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.")
         outside = [name for name in self.circuit.commitments if name not in ("dataset", "correct")]
@@ -378,6 +384,8 @@ class Case:
             _refuse("registration_mismatch", "What was given is no registration of this architecture.")
         if registered.commitments.get("model") != model:
             _refuse("registration_mismatch", "The registration is that of another model.")
+        if given.key.system.commitments.id != self.key.system.commitments.id:
+            _refuse("registration_mismatch", "The registration's commitment is of another scheme.")
         if given.key.verifying.basis != self.key.verifying.basis:
             _refuse("registration_mismatch", "The registration's commitment is over another basis.")
         verdict = judge_each([Case(given.document, given.key)])[0]
@@ -388,11 +396,13 @@ class Case:
         given = self.known.openings
         if given is None or given.kind != kind:
             _refuse(f"{kind}_mismatch", f"To compare it takes the opening of the {kind}'s commitment.")
+        if given.proof_system.commitments.id != self.key.system.commitments.id:
+            _refuse(f"{kind}_mismatch", "The opening given is of another commitment scheme.")
         return {part.commitment: part.opening for part in given.parts}
 
     def _check_opening(self, kind: str, commitment: str, values: Sequence[int], opening: Opening) -> None:
         basis, scheme = self.key.verifying.basis or b"", self.key.system.commitments
-        verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening.model_dump())
+        verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening)
         if not verdict:
             _refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
 

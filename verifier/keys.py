@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from verifier.documents import Description, KeyFile, KeyReference, canonical, checked, key_id
-from verifier.registry import FIRST, SYSTEMS, Systems
+from verifier.documents import Description, KeyFile, KeyReference, canonical, checked, key_id, named
+from verifier.registry import SYSTEMS, Systems
 from verifier.system import CEREMONY, VerifyingKey, VerifyingSystem
 from zenerrors import FileFormatError, ZenError
 
@@ -25,13 +25,17 @@ class OpenedKey(NamedTuple):
 
 
 def key_file(
-    key: VerifyingKey, circuit: Mapping[str, Any], transcript: dict[str, Any] | None = None
+    system: VerifyingSystem,
+    key: VerifyingKey,
+    circuit: Mapping[str, Any],
+    transcript: dict[str, Any] | None = None,
 ) -> KeyFile:
     """The file that hands on ``key``, what it means (``Circuit.describe``), and the ``transcript`` of its
     ceremony (``State.transcript``), if it has one.
     """
     return KeyFile(
-        id=key_id(key.digest, circuit),
+        **named(system),
+        id=key_id(system.id, key.digest, circuit),
         setup=key.setup,
         key=key.to_json(),
         circuit=dict(circuit),
@@ -44,9 +48,10 @@ def opened(key_file: KeyFile, systems: Systems = SYSTEMS) -> OpenedKey:
     ``file.hash`` where the id is another's, ``file.transcript`` where the transcript is another key's.
     """
     try:
+        system = key_file.proof_system.id
         key_text, circuit = canonical(key_file.key), checked(Description, key_file.circuit)
-        key = (_read_small_key if len(key_text) <= _SMALL_BYTES else _read_key)(FIRST, key_text)
-        right = key_file.id == key_id(key.digest, key_file.circuit)
+        key = (_read_small_key if len(key_text) <= _SMALL_BYTES else _read_key)(system, key_text)
+        right = key_file.id == key_id(system, key.digest, key_file.circuit)
     except (ValueError, RecursionError):
         raise FileFormatError("file.json", "the key file holds what canonical JSON has not") from None
     if not right:
@@ -62,9 +67,9 @@ def opened(key_file: KeyFile, systems: Systems = SYSTEMS) -> OpenedKey:
     if count != key.public or not fits:
         raise FileFormatError("file.shape", "the circuit does not fit the key", field="circuit")
     if key_file.transcript is not None:
-        _check(FIRST, key_file.transcript, key)
+        _check(system, key_file.transcript, key)
     shown = key_file.transcript is not None and key.setup == CEREMONY
-    return OpenedKey(key, circuit, key_file.reference, shown, systems[FIRST])
+    return OpenedKey(key, circuit, key_file.reference, shown, systems.get(system, key_file.proof_system))
 
 
 def _check(system: str, transcript: Mapping[str, Any], key: VerifyingKey) -> None:

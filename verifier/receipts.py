@@ -61,6 +61,7 @@ def judge(receipt: Receipt, *, issuer: str | None = None) -> ReceiptVerification
         return _refused("signature_mismatch", "The signature is not the issuer's for this receipt.")
     if issuer is not None and receipt.issuer != issuer:
         return _refused("issuer_mismatch", "The receipt is another issuer's than the expected one.")
+    scheme = receipt.proof_system.commitments.id
     return ReceiptVerification(
         valid=True,
         reason="ok",
@@ -69,7 +70,7 @@ def judge(receipt: Receipt, *, issuer: str | None = None) -> ReceiptVerification
             f"The issuer {receipt.issuer}{', as you expected,' * bool(issuer)} signed that the model"
             f" {receipt.model_id} was registered at {receipt.registered_at}.",
             f"The network, or the architecture of hidden weights, has the SHA-256 {receipt.network}.",
-            *([f"The model's commitment is {receipt.commitment}."] if receipt.commitment else []),
+            *([f"The model's commitment, {scheme}, is {receipt.commitment}."] if receipt.commitment else []),
         ],
         not_verified=[
             *(

@@ -7,11 +7,10 @@ again and never take them from a document.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from verifier.documents import Dataset, Description, KeyReference, Statement, Values, checked
-from verifier.registry import FIRST, SYSTEMS
-from verifier.system import CEREMONY
+from verifier.documents import Dataset, Description, KeyFile, Statement, Values, checked, named
+from verifier.system import CEREMONY, VerifyingSystem
 
 _ALWAYS_UNSAID = [
     "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
@@ -61,8 +60,7 @@ _SETUP_UNSEEN = {
 
 
 def make_statement(
-    circuit: Mapping[str, Any],
-    key: KeyReference,
+    key: KeyFile,
     *,
     values: Values,
     commitments: Mapping[str, str],
@@ -71,17 +69,18 @@ def make_statement(
     parent: str | None = None,
     challenge: str | None = None,
 ) -> Statement:
-    """The statement of a proof under ``key``, whose circuit is described by ``circuit``.
+    """The statement of a proof under ``key``.
 
     ``values``: the public values by group, without ``statement``; for accuracy ``correct`` and ``size``.
-    ``commitments``: 48 bytes in hex for each linked segment; for accuracy those of the model alone.
+    ``commitments``: in hex, one for each linked segment; for accuracy that of the model alone.
     ``parent``: the commitment of the model of which the registered one is a version. ``made_at``: see
     ``documents.timestamp``. Raises ``FileFormatError`` (``file.json``) where parts do not fit the document,
     and ``ValueError`` where the values are not those of the circuit.
     """
-    description = checked(Description, circuit)
+    description = checked(Description, key.circuit)
     description.public_values(values)
     parts = {
+        **named(key.proof_system),
         "scheme": description.scheme,
         "claim": claim(description, values),
         "network": description.network,
@@ -89,10 +88,10 @@ def make_statement(
         "commitments": dict(commitments),
         "dataset": dataset,
         "parent": parent,
-        "verification_key": key,
+        "verification_key": key.reference,
         "challenge": challenge,
         "made_at": made_at,
-        "does_not_say": does_not_say(description, key.setup, dataset, parent),
+        "does_not_say": does_not_say(key.proof_system, description, key.setup, dataset, parent),
     }
     return checked(Statement, parts)
 
@@ -104,7 +103,7 @@ def claim(description: Description, values: Values) -> str:
 
 
 def does_not_say(
-    description: Description, setup: str, dataset: Dataset | None, parent: str | None
+    system: VerifyingSystem, description: Description, setup: str, dataset: Dataset | None, parent: str | None
 ) -> list[str]:
     """What a reader might take the claim to say, and would be wrong. ``setup``: the key's label."""
     scheme = description.scheme
@@ -121,7 +120,7 @@ def does_not_say(
         *([_ORDER_UNSAID] if dataset else []),
         *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
     ]
-    return [*unsaid, *_ALWAYS_UNSAID, SYSTEMS[FIRST].setups[setup]]
+    return [*unsaid, *_ALWAYS_UNSAID, system.setups[setup]]
 
 
 class Seen(NamedTuple):
@@ -193,9 +192,12 @@ def _registered(registration: Statement) -> str:
 
 
 def _unsaid_of(registration: Statement, statement: Statement) -> list[str]:
-    setup = registration.verification_key.setup
+    setup, setups = registration.verification_key.setup, registration.proof_system.setups
     other = setup != statement.verification_key.setup
-    return [_REGISTRATION_KEY_UNSEEN, *([f"By the registration: {SYSTEMS[FIRST].setups[setup]}"] * other)]
+    return [
+        _REGISTRATION_KEY_UNSEEN,
+        *([f"By the registration: {setups[setup]}"] * other),
+    ]
 
 
 def _shards(dataset: Dataset, given: bool) -> str:

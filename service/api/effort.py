@@ -11,7 +11,6 @@ from typing import Final
 
 from service.api.schemas import VerifyRequest
 from verifier.documents import KeyFile, ProofDocument
-from verifier.registry import FIRST, SYSTEMS
 from zenerrors import ResourceError
 
 POINTS_OF_A_VERIFICATION: Final = 64
@@ -50,6 +49,6 @@ def points(request: VerifyRequest) -> int:
 def _points(document: ProofDocument, inline: KeyFile | None) -> int:
     shown = sum(len(value) if isinstance(value, list) else 1 for value in document.statement.values.values())
     shards = len(document.statement.dataset.shards) if document.statement.dataset else 0
-    proofs = SYSTEMS[FIRST].effort([len(proof) // 2 for proof in document.proofs], {}, None)
-    key = SYSTEMS[FIRST].effort([], inline.key, inline.transcript) if inline else 0
+    proofs = document.statement.proof_system.effort([len(proof) // 2 for proof in document.proofs], {}, None)
+    key = inline.proof_system.effort([], inline.key, inline.transcript) if inline else 0
     return key + proofs + _SHARD_POINTS * shards + shown // _VALUES_OF_A_POINT

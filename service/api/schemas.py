@@ -17,6 +17,7 @@ from service.storage.records.jobs import Job
 from service.storage.records.resources import Commitment, Dataset, Model, Proof
 from service.submissions.requests import ResourceId
 from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
+from verifier.registry import FIRST
 from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Scheme
 
 Item = TypeVar("Item")
@@ -124,6 +125,7 @@ class ModelSummary(JobView):
     """A registered model, as lists show it."""
 
     name: str = Field(description="What its owner calls it.", examples=["digits"])
+    system: str = Field(description="The proof system that proves what it computes.", examples=[FIRST])
     weight_privacy: PublicOrCommitted = Field(
         description="Whether everybody may know the weights, or proofs are about a commitment to them.",
         examples=["committed"],
@@ -256,6 +258,7 @@ class ProofView(JobView):
     """A proof, from the request to the result."""
 
     model_id: str = Field(description="The model that it is about.", examples=["mdl_5d1f0c"])
+    system: str = Field(description="The proof system that proves it: its model's.", examples=[FIRST])
     scheme: Scheme = Field(description="What it proves.", examples=["inference"])
     dataset_id: str | None = Field(description="What an accuracy is on.", examples=[None])
     challenge: str | None = Field(
@@ -375,6 +378,7 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
     return ProofView(
         **job_fields(proof.job),
         model_id=proof.model_id,
+        system=proof.system,
         scheme=proof.scheme,
         dataset_id=proof.dataset_id,
         challenge=proof.request.get("challenge"),
@@ -390,7 +394,7 @@ def upload_view(upload: Upload) -> UploadView:
 
 def _model_fields(model: Model) -> dict[str, Any]:
     names = (
-        *("name", "weight_privacy", "bits", "parent_id", "network", "commitment"),
+        *("name", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
         *("setup", "verification_key_id", "require_ceremony"),
     )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}

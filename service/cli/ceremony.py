@@ -215,9 +215,10 @@ def finish(
     key.save(output)
     facts = {"setup": key.verifying_key.setup, "key": key.verifying_key.digest.hex()}
     if description is not None:
-        from verifier.keys import key_file  # slow to import
+        from verifier.groth16.system import Groth16Verifier  # slow to import
+        from verifier.keys import key_file
 
-        file = key_file(key.verifying_key, description, state.transcript)
+        file = key_file(Groth16Verifier(), key.verifying_key, description, state.transcript)
         output.with_name(f"{output.name}.json").write_text(file.model_dump_json(indent=2) + "\n")
         facts["id"] = file.id
     return said_written(output, terminal.table_of(facts), **facts)

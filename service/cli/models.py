@@ -44,6 +44,7 @@ def add_model(
         typer.Option("--labels", exists=True, dir_okay=False, help="One class for each: shows accuracies."),
     ] = None,
     name: Name = None,
+    system: Annotated[str | None, typer.Option(help="The proof system; groth16-bls12381 by default.")] = None,
     weight_privacy: Annotated[
         PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",
@@ -63,6 +64,7 @@ def add_model(
         calibration.read_bytes(),
         calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
         name=name or model.stem,
+        system=system,
         weight_privacy=weight_privacy,
         bits=bits,
         parent_id=parent_id,

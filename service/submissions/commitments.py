@@ -17,7 +17,7 @@ from service.storage.repositories import Commitments, Models
 from service.storage.repositories.accounts import Tenants
 from service.submissions import jobs
 from service.submissions.requests import CommitmentRequest
-from verifier.documents import Opening, OpeningFile, OpeningPart
+from verifier.documents import OpeningFile, OpeningPart, named
 
 
 def commit(
@@ -63,8 +63,8 @@ def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFi
     opening = system.commitments.read_opening(secret.opening)
     basis, threads = bases.load_basis(runtime, system), runtime.settings.threads
     revealed = bases.reveal(basis, opening, secret.values, threads)
-    part = OpeningPart(commitment=row.commitment, opening=Opening(**revealed))
-    return OpeningFile(kind=row.kind, parts=[part])
+    part = OpeningPart(commitment=row.commitment, opening=revealed)
+    return OpeningFile(**named(system), kind=row.kind, parts=[part])
 
 
 def delete(runtime: Runtime, caller: Principal, commitment_id: str) -> None:

@@ -17,7 +17,6 @@ from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving, sum_blindings
 from relations.integers import IntArray
-from verifier import documents
 from verifier.datasets import LabelledData
 from verifier.documents import (
     Dataset,
@@ -30,8 +29,10 @@ from verifier.documents import (
     Statement,
     Values,
     checked,
-    key_id,
+    named,
 )
+from verifier.groth16.system import Groth16Verifier
+from verifier.keys import key_file
 from verifier.words import make_statement
 
 MADE_AT = "2026-11-21T12:00:00Z"
@@ -52,11 +53,8 @@ class Maker:
 
     @cached_property
     def key_file(self) -> KeyFile:
-        key = self.proving_key.verifying_key
         description = json.loads(json.dumps(self.circuit.describe()))
-        return KeyFile(
-            id=key_id(key.digest, description), setup=key.setup, key=key.to_json(), circuit=description
-        )
+        return key_file(Groth16Verifier(), self.proving_key.verifying_key, description)
 
     def commit(self, values: IntArray, *, hiding: bool = True) -> Opening:
         return self.basis.commit(fr.from_ints(values.tolist()), hiding=hiding)
@@ -64,7 +62,7 @@ class Maker:
     def state(self, values: Values, openings: Mapping[str, Opening], **more: Any) -> Statement:
         commitments = {name: opening.commitment.hex() for name, opening in openings.items()}
         fields = {"made_at": MADE_AT, "commitments": commitments} | more
-        return make_statement(self.key_file.circuit, self.key_file.reference, values=values, **fields)
+        return make_statement(self.key_file, values=values, **fields)
 
     def prove(self, witness: FrArray, openings: Sequence[Opening]) -> bytes:
         """Also where an opening is not that of the witness: an honest prover would notice."""
@@ -150,7 +148,7 @@ class AccuracyMaker:
         return parts
 
     def shard(self, part: Part, *, public: bool = True) -> Shard:
-        opening = checked(documents.Opening, self.reveal(part)) if public else None
+        opening = self.reveal(part) if public else None
         return Shard(
             size=part.size,
             dataset=part.dataset.commitment.hex(),
@@ -164,6 +162,7 @@ class AccuracyMaker:
 
     def opening_file(self, parts: Sequence[Part]) -> OpeningFile:
         return OpeningFile(
+            **named(Groth16Verifier()),
             kind="dataset",
             parts=[
                 checked(

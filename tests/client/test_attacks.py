@@ -32,10 +32,20 @@ from tests.client.makers import (
 from tests.prover.statements import commitment_basis
 from verifier import documents
 from verifier.datasets import LabelledData
-from verifier.documents import Expected, KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id
+from verifier.documents import (
+    Expected,
+    KeyFile,
+    OpeningFile,
+    OpeningPart,
+    ProofDocument,
+    checked,
+    key_id,
+    named,
+)
 from verifier.groth16.system import Groth16Verifier
 from verifier.judging import REASONS, Known, Registration, judge
 from verifier.keys import opened
+from verifier.registry import FIRST, SYSTEMS
 from zenerrors import FileFormatError
 
 OTHER_POINT = "b" + "0" * 95
@@ -206,7 +216,7 @@ def test_an_input_that_is_not_the_one_given(
         held_input, fr.from_int64(input_values(inferrer.circuit.qgraph, q))
     ).to_json()
     part = checked(OpeningPart, {"commitment": held_input.commitment.hex(), "opening": revealed})
-    good = OpeningFile(kind="input", parts=[part])
+    good = OpeningFile(**named(SYSTEMS[FIRST]), kind="input", parts=[part])
 
     def given(values: list[int], openings: OpeningFile | None) -> Known:
         return Known(input=values, openings=openings)
@@ -243,7 +253,7 @@ def test_zeros_at_the_end_of_an_input_are_not_nothing(
         whole = input_values(graph, np.array(values))
         revealed = inferrer.basis.reveal(held, fr.from_int64(whole)).to_json()
         part = checked(OpeningPart, {"commitment": held.commitment.hex(), "opening": revealed})
-        return Known(input=values, openings=OpeningFile(kind="input", parts=[part]))
+        return Known(input=values, openings=OpeningFile(**named(SYSTEMS[FIRST]), kind="input", parts=[part]))
 
     values = q.ravel().tolist()
     assert judge(document, inferrer.key_file, known=known(values)).valid
@@ -327,7 +337,7 @@ def test_a_key_file_with_another_description(inferrer: Maker, inferred: ProofDoc
         judge(inferred, other)
     assert (refusal.value.code, refusal.value.field) == ("file.hash", "id")
     digest = bytes.fromhex(key.key["digest"])
-    renamed = other.model_copy(update={"id": key_id(digest, circuit)})
+    renamed = other.model_copy(update={"id": key_id(FIRST, digest, circuit)})
     assert reason(inferred, renamed) == "key_mismatch"
     repointed = rehashed(inferred, verification_key=renamed.reference.model_dump())
     assert reason(repointed, renamed) == "words_mismatch"
@@ -339,7 +349,7 @@ def test_key_files_that_are_none(inferrer: Maker, inferred: ProofDocument, showe
     def renamed(**changes: Any) -> KeyFile:
         new = key.model_copy(update=changes)
         digest = bytes.fromhex(new.key.get("digest", ""))
-        return new.model_copy(update={"id": key_id(digest, new.circuit)})
+        return new.model_copy(update={"id": key_id(FIRST, digest, new.circuit)})
 
     groups = key.circuit["public_inputs"]
     for broken, code in (

@@ -17,7 +17,8 @@ from tests.client import files
 from tests.client.makers import AccuracyMaker, Maker, rehashed
 from verifier.command import main
 from verifier.datasets import LabelledData
-from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked
+from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked, named
+from verifier.registry import FIRST, SYSTEMS
 
 Captured = pytest.CaptureFixture[str]
 
@@ -82,7 +83,7 @@ def test_an_opened_input(
     values = input_values(inferrer.circuit.qgraph, q)
     revealed = inferrer.basis.reveal(held_input, fr.from_int64(values)).to_json()
     part = checked(OpeningPart, {"commitment": held_input.commitment.hex(), "opening": revealed})
-    files.write(here, opening=OpeningFile(kind="input", parts=[part]))
+    files.write(here, opening=OpeningFile(**named(SYSTEMS[FIRST]), kind="input", parts=[part]))
     real = inferrer.circuit.qgraph.input_type.real(q)
     np.save("input.npy", real)
     Path("other.json").write_text(json.dumps(real[:, ::-1].tolist()))

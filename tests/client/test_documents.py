@@ -19,7 +19,6 @@ from tests.prover.statements import patient
 from verifier.documents import (
     MOST_INTEGER,
     Dataset,
-    KeyReference,
     ProofDocument,
     Statement,
     canonical,
@@ -28,6 +27,7 @@ from verifier.documents import (
     read,
     timestamp,
 )
+from verifier.registry import FIRST
 from verifier.words import make_statement
 from zenerrors import FileFormatError
 
@@ -96,10 +96,10 @@ def test_what_has_no_canonical_text(value: Any) -> None:
         canonical({"x": value})
 
 
-def test_a_key_id_covers_the_key_and_the_circuit() -> None:
-    ids = {key_id(bytes(32), {"a": 1}), key_id(bytes(32), {"a": 2}), key_id(b"1" * 32, {"a": 1})}
-    assert len(ids) == 3
-    assert key_id(bytes(32), {"a": (1,), "b": 2}) == key_id(bytes(32), {"b": 2, "a": [1]})
+def test_a_key_id_covers_the_key_the_circuit_and_the_system() -> None:
+    parts = ((bytes(32), {"a": 1}), (bytes(32), {"a": 2}), (b"1" * 32, {"a": 1}))
+    assert len({key_id(system, *part) for part in parts for system in (FIRST, "another")}) == 6
+    assert key_id(FIRST, bytes(32), {"a": (1,), "b": 2}) == key_id(FIRST, bytes(32), {"b": 2, "a": [1]})
 
 
 def test_timestamps_are_in_utc_to_the_second() -> None:
@@ -126,7 +126,7 @@ UNREADABLE: dict[str, tuple[Callable[[Json], Json], str]] = {
     "no proofs": (lambda d: d | {"proofs": []}, "proofs"),
     "upper case": (lambda d: d | {"proofs": ["AB"]}, "proofs.0"),
     "odd": (lambda d: d | {"proofs": ["abc"]}, "proofs.0"),
-    "endless": (lambda d: d | {"proofs": ["00" * 2049]}, "proofs.0"),
+    "endless": (lambda d: d | {"proofs": ["00" * 2049]}, "proofs"),
     "short hash": (lambda d: d | {"statement_sha256": "00"}, "statement_sha256"),
 }
 UNREADABLE_STATEMENTS: dict[str, tuple[Json, str]] = {
@@ -221,10 +221,10 @@ def test_openings_go_with_public_datasets(assessed: ProofDocument) -> None:
 
 
 def test_statements_are_made_for_the_values_of_their_circuit(inferrer: Maker) -> None:
-    circuit, key = inferrer.key_file.circuit, KeyReference(id="0" * 64, setup="development")
+    key = inferrer.key_file
 
     def make(values: Any) -> Statement:
-        return make_statement(circuit, key, values=values, commitments={}, made_at=MADE_AT)
+        return make_statement(key, values=values, commitments={}, made_at=MADE_AT)
 
     assert make({"label": 2, "logits": [0, -1, 2]}).values == {"label": 2, "logits": [0, -1, 2]}
     for wrong in ({}, {"label": 2}, {"label": 3, "logits": [0, -1, 2]}, {"label": 2, "logits": [0, -1]}):

@@ -20,10 +20,12 @@ from verifier.documents import (
     Statement,
     canonical,
     checked,
+    named,
     read,
 )
 from verifier.judging import Known, Registration, Verification, judge
 from verifier.keys import opened
+from verifier.registry import FIRST, SYSTEMS
 
 
 def accepted(verdict: Verification) -> Statement:
@@ -84,7 +86,7 @@ def test_an_inference_with_its_input_opened(
     values = input_values(inferrer.circuit.qgraph, inputs[0])
     revealed = inferrer.basis.reveal(held_input, fr.from_int64(values))
     part = {"commitment": held_input.commitment.hex(), "opening": revealed.to_json()}
-    opening = OpeningFile(kind="input", parts=[checked(OpeningPart, part)])
+    opening = OpeningFile(**named(SYSTEMS[FIRST]), kind="input", parts=[checked(OpeningPart, part)])
     known = Known(input=inputs[0].ravel().tolist(), openings=opening)
     verdict = judge(inferred, inferrer.key_file, known=known)
     statement = accepted(verdict)

@@ -20,6 +20,7 @@ from verifier.datasets import LabelledData
 from verifier.documents import Description, KeyFile, ProofDocument, Statement, canonical, checked, key_id
 from verifier.judging import Case, Known, Verification, judge, judge_each
 from verifier.keys import opened
+from verifier.registry import FIRST
 from zenerrors import FileFormatError
 
 Json = Any
@@ -68,7 +69,7 @@ def shortened(key: KeyFile) -> KeyFile:
 def renamed(key: Json, circuit: Json) -> KeyFile:
     """The file of this key and circuit, its id made to fit."""
     return KeyFile(
-        id=key_id(bytes.fromhex(key["digest"]), circuit), setup=key["setup"], key=key, circuit=circuit
+        id=key_id(FIRST, bytes.fromhex(key["digest"]), circuit), setup=key["setup"], key=key, circuit=circuit
     )
 
 
@@ -108,7 +109,7 @@ def restated(document: ProofDocument, key: KeyFile) -> ProofDocument:
         "values": shown,
         "commitments": {name: said.commitments.get(name, point) for name in outside},
         "claim": words.claim(circuit, shown),
-        "does_not_say": words.does_not_say(circuit, key.setup, said.dataset, said.parent),
+        "does_not_say": words.does_not_say(key.proof_system, circuit, key.setup, said.dataset, said.parent),
         "verification_key": key.reference.model_dump(),
     }
     statement = checked(Statement, fields)

@@ -12,7 +12,8 @@ import circuits
 from circuits import Inference, QuantGraph
 from service import intake
 from service.jobs.lifecycle import now
-from verifier.documents import KeyReference, timestamp
+from verifier.documents import KeyFile, named, timestamp
+from verifier.registry import FIRST, SYSTEMS
 from verifier.words import make_statement
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -48,9 +49,10 @@ def _images() -> Any:
 def statement(form: str, image: int, key_id: str, challenge: str | None) -> dict[str, Any]:
     """Of one of the images that the network was not trained with."""
     q = network().input_type.quantise(_images()[image].astype(np.float64))
+    # Its key is not looked at: words need no more of it than the name.
+    key = KeyFile(**named(SYSTEMS[FIRST]), id=key_id, setup="development", key={}, circuit=described(form))
     made = make_statement(
-        described(form),
-        KeyReference(id=key_id, setup="development"),
+        key,
         values=circuit(form).values(q),
         commitments={},
         made_at=timestamp(now()),

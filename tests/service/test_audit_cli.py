@@ -17,6 +17,7 @@ from service import cli
 from tests.circuits.quantised import networks
 from tests.prover.statements import forged_key
 from verifier.documents import KeyFile, canonical, key_id
+from verifier.registry import FIRST
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def audit(
     def command(key: VerifyingKey, *options: str) -> tuple[int, str]:
         described = circuit.describe()
         file = KeyFile(
-            id=key_id(key.digest, described), setup=key.setup, key=key.to_json(), circuit=described
+            id=key_id(FIRST, key.digest, described), setup=key.setup, key=key.to_json(), circuit=described
         )
         Path("key.json").write_bytes(canonical(file))
         monkeypatch.setattr("sys.argv", ["zenserve", "audit", "key.json", "architecture.bin", *options])

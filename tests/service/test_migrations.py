@@ -25,6 +25,7 @@ from service.storage.records.resources import (
 )
 from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.support import add_job
+from verifier.registry import FIRST
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -102,6 +103,7 @@ def test_a_step_back_keeps_what_the_older_schema_has_a_place_for(runtime: Runtim
     assert schema.at_head(runtime.database)
     assert rows(runtime, "SELECT DISTINCT tenant_id FROM jobs") == [(LOCAL_TENANT,)]
     assert rows(runtime, "SELECT id FROM tenants") == [(LOCAL_TENANT,)]
+    assert rows(runtime, "SELECT system FROM models") == [(FIRST,)]
     with runtime.database.write() as session:
         assert Jobs(session).claim("mdl_1", "w", 60.0)
 

@@ -36,7 +36,7 @@ def test_a_proof_from_request_to_document(api: Client, with_model: Runtime, mode
     assert proof.values == {"label": proof.label}
     document = api.get_proof_document(proof.id)
     said = document["statement"]
-    assert (document["format"], document["version"], len(document["proofs"])) == ("zenserve proof", 2, 1)
+    assert (document["format"], document["version"], len(document["proofs"])) == ("zenserve proof", 3, 1)
     assert said["verification_key"] == {"id": model.verification_key_id, "setup": "development"}
     assert (said["challenge"], said["commitments"]) == ("for Ada, 21 November", {"model": model.commitment})
     assert (said["network"], said["values"]) == (model.network, {"label": proof.label})

@@ -17,6 +17,7 @@ from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 from verifier.documents import KeyFile, Statement, checked, key_id
+from verifier.registry import FIRST
 
 Document = dict[str, Any]
 INFINITY_G1 = "c0" + 47 * "00"
@@ -261,7 +262,7 @@ def test_a_verification_key_can_be_cached_for_ever(shared_url: str, model: Model
     response = httpx.get(f"{shared_url}/v1/verification-keys/{model.verification_key_id}")
     key = checked(KeyFile, response.json())
     assert key.id == model.verification_key_id
-    assert key.id == key_id(bytes.fromhex(key.key["digest"]), key.circuit)
+    assert key.id == key_id(FIRST, bytes.fromhex(key.key["digest"]), key.circuit)
     assert "immutable" in response.headers["Cache-Control"]
     etag = response.headers["ETag"]
     again = httpx.get(response.request.url, headers={"If-None-Match": etag})

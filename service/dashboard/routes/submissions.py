@@ -23,6 +23,7 @@ from service.storage.repositories.browsing import Browsing
 from service.submissions import models, orders, proofs, sandbox
 from service.submissions.requests import Bits, Name, ProofRequest
 from verifier.document import parse_json
+from verifier.registry import FIRST
 from verifier.schemes import PublicOrCommitted
 from zenerrors import RequestError, ZenError
 
@@ -36,6 +37,7 @@ _Text = Annotated[str, Form()]
 
 class _NewModel(BaseModel):
     name: Name
+    system: str = FIRST
     weight_privacy: PublicOrCommitted
     bits: Bits
 

@@ -156,6 +156,10 @@ class Proof(Base):
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
+    system: Mapped[str] = column_property(
+        select(Model.system).where(Model.id == model_id).correlate_except(Model).scalar_subquery()
+    )
+    """The proof system: its model's."""
     scheme: Mapped[Scheme] = mapped_column(String(16))
     request: Mapped[dict[str, Any]]
     """What was asked for, without what is secret."""

@@ -29,7 +29,8 @@ from service.storage.records.resources import (
     Shard,
     VerificationKey,
 )
-from verifier.documents import KeyFile
+from verifier.documents import KeyFile, named
+from verifier.registry import SYSTEMS
 from zenerrors import ConflictError, NotFoundError
 
 Row = TypeVar("Row")
@@ -266,6 +267,7 @@ class Circuits:
             "document": key.key,
             "circuit": key.circuit,
             "transcript": key.transcript,
+            "system": key.proof_system.id,
             "created_at": moment,
         }
         self._insert(VerificationKey, document)
@@ -323,6 +325,7 @@ class VerificationKeys:
 def key_file(key: VerificationKey) -> KeyFile:
     """A verification key as it is handed on."""
     return KeyFile(
+        **named(SYSTEMS[key.system]),
         id=key.id,
         setup=key.document["setup"],
         key=key.document,

@@ -59,7 +59,7 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
     read = keys.system.commitments.read_opening
     part = open_openings(runtime, dataset).parts[shard.position]
     openings = steps.model_opening(runtime, proof.model) | {
-        "dataset": read(bytes.fromhex(part.commitment + part.opening.blinding)),
+        "dataset": read(bytes.fromhex(part.commitment + part.opening["blinding"])),
         "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
     scalar = _statement(proof).scalar
@@ -85,8 +85,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         counts.append(circuit.count(batch.samples, batch.labels))
         openings.append(bases.commit(basis, np.array(counts[-1:]), runtime.settings.threads))
     statement = make_statement(
-        keys.file.circuit,
-        keys.file.reference,
+        keys.file,
         values={"correct": sum(counts), "size": dataset.size},
         commitments={"model": proof.model.commitment} if proof.model.commitment else {},
         made_at=timestamp(now()),

@@ -161,7 +161,7 @@ def _closed(
         state.save(state_file)
         key.save(key_path)
         taken.append(_Taken(state, state_file))
-        described = key_file(key.verifying_key, load_description(file) or {}, state.transcript)
+        described = key_file(_GROTH16, key.verifying_key, load_description(file) or {}, state.transcript)
         opened(described)  # as whoever verifies will: nothing else is installed
         made.append(_Made(described, key_path))
     return taken, made

@@ -14,7 +14,7 @@ from service.runtime import Runtime
 from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets
 from service.worker.heartbeat import Hold
-from verifier.documents import Opening, OpeningFile, OpeningPart
+from verifier.documents import OpeningFile, OpeningPart, named
 from zenerrors import TensorError
 
 
@@ -36,7 +36,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
         values = intake.committed_values(quantised, shard.samples, shard.labels)
         parts.append(_committed(basis, values, runtime.settings.threads, hiding=dataset.privacy == "private"))
     _refuse_equal(parts)
-    openings = OpeningFile(kind="dataset", parts=parts)
+    openings = OpeningFile(**named(system), kind="dataset", parts=parts)
     stored = sealed.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
     with runtime.database.write() as session:
         if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
@@ -59,7 +59,7 @@ def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: byte
 def _committed(basis: CommitmentKey, values: Integers, threads: int, *, hiding: bool) -> OpeningPart:
     opening = bases.commit(basis, values, threads, hiding=hiding)
     revealed = bases.reveal(basis, opening, values, threads)
-    return OpeningPart(commitment=opening.commitment.hex(), opening=Opening(**revealed))
+    return OpeningPart(commitment=opening.commitment.hex(), opening=revealed)
 
 
 def _refuse_equal(parts: list[OpeningPart]) -> None:

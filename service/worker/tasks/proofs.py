@@ -29,8 +29,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     read = keys.system.commitments.read_opening
     openings |= {name: read(secret.opening) for name, secret in secrets.items() if secret.opening}
     statement = make_statement(
-        keys.file.circuit,
-        keys.file.reference,
+        keys.file,
         values=task.values,
         commitments={name: openings[name].commitment.hex() for name in task.circuit.commitments},
         made_at=timestamp(now()),

@@ -19,7 +19,7 @@ from service.storage.repositories import Models
 from service.storage.repositories.secrets import Issuers
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
-from verifier.documents import Parent, ProofDocument, Receipt, timestamp
+from verifier.documents import Parent, ProofDocument, Receipt, named, timestamp
 from verifier.receipts import signed_bytes
 from verifier.words import make_statement
 
@@ -66,8 +66,7 @@ def _commit(
     assert isinstance(circuit, Registration)  # noqa: S101  narrows the type
     keys = steps.require_keys(runtime, hold, circuit, model)
     statement = make_statement(
-        keys.file.circuit,
-        keys.file.reference,
+        keys.file,
         values={},
         commitments={"model": opening.commitment.hex()},
         made_at=timestamp(now()),
@@ -81,6 +80,7 @@ def _commit(
 def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:
     assert model.network is not None  # noqa: S101  registration sets it
     receipt = Receipt(
+        **named(registry.find(model.system)),
         model_id=model.id,
         name=model.name,
         commitment=model.commitment,
