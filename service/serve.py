@@ -26,7 +26,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from service import log, telemetry
-from service.jobs.lifecycle import Jobs
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import Reaper
 from service.scheduler.webhooks import Courier
@@ -87,7 +87,7 @@ class Supervisor(threading.Thread):
     def _free_jobs(self, name: str) -> None:
         try:
             with self._runtime.database.write() as session:
-                Jobs(session).expire(name)
+                Reaping(session).expire(name)
         except Exception:  # without it the leases run out by themselves
             log.event("worker.not_freed", level=30, worker=name, failed=True)
 

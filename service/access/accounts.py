@@ -11,10 +11,9 @@ from sqlalchemy.orm import Session
 
 from service.access import audit, keys
 from service.access.principal import Principal, Scope
-from service.jobs.lifecycle import new_id, now
-from service.storage.database import clock
+from service.storage.database import clock, now
 from service.storage.records.accounts import ApiKey, Tenant
-from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT, new_id
 from service.storage.repositories.accounts import Keys, Tenants
 from zenerrors import ConflictError
 

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from service import log
 from service.access.principal import Principal
-from service.jobs.lifecycle import now
+from service.storage.database import now
 from service.storage.records.accounts import AuditEntry
 from service.storage.repositories.accounts import AuditLog
 

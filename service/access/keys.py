@@ -18,9 +18,8 @@ from sqlalchemy.orm import Session
 
 from service.access import audit
 from service.access.principal import LOCAL, SCOPES, Principal, Scope
-from service.jobs.lifecycle import now
 from service.runtime import Runtime
-from service.storage.database import clock
+from service.storage.database import clock, now
 from service.storage.records.accounts import ApiKey
 from service.storage.repositories.accounts import Keys, suspended
 from zenerrors import AccessError

@@ -9,8 +9,8 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.jobs import progress
-from service.jobs.lifecycle import now
 from service.settings import QueueName
+from service.storage.database import now
 from service.storage.paging import Page, Row
 from service.storage.records.accounts import Upload
 from service.storage.records.jobs import Job

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from service.access.keys import is_still_good
 from service.access.principal import Principal
 from service.api.schemas import JobView
-from service.jobs.lifecycle import Jobs
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.storage.records.jobs import TERMINAL
 from zenerrors import AccessError, NotFoundError, ResourceError

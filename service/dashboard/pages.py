@@ -19,7 +19,7 @@ from service.api import pages
 from service.dashboard import formats
 from service.dashboard.stages import EXPLAINED
 from service.dashboard.visitors import Visitor, visitor_of
-from service.jobs.lifecycle import now
+from service.storage.database import now
 from zenerrors import AccessError, RequestError, ZenError
 
 _ROOMS: tuple[tuple[str, str, Scope], ...] = (

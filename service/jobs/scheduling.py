@@ -9,9 +9,11 @@ from typing import Any, Final
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs.lifecycle import Claim, Jobs, Terms
+from service.jobs.claims import Claim, Claims
+from service.jobs.jobs import Terms
+from service.jobs.lifecycle import rested
 from service.settings import QueueName, Settings
-from service.storage.database import is_postgresql
+from service.storage.database import clock, is_postgresql
 from service.storage.records.accounts import Tenant
 from service.storage.records.jobs import Job
 from service.storage.repositories.accounts import suspended
@@ -34,7 +36,6 @@ def claim_next(
     """
     if is_postgresql(session):  # turns are taken one at a time, else two workers would serve one tenant twice
         session.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
-    jobs = Jobs(session)
     held = (
         select(Job.tenant_id, func.count().label("count"))
         .where(Job.state == "running", Job.worker.is_not(None))
@@ -50,7 +51,7 @@ def claim_next(
             Job.state == "queued",
             Job.queue.in_(queues),
             Job.memory <= memory,
-            or_(Job.available_at.is_(None), Job.available_at <= jobs.now()),
+            rested(session),
             Tenant.suspended_at.is_(None),
             or_(Tenant.max_running.is_(None), running < Tenant.max_running),
         )
@@ -59,8 +60,8 @@ def claim_next(
     ).one_or_none()
     if row is None:
         return None
-    session.execute(update(Tenant).where(Tenant.id == row.tenant_id).values(served_at=jobs.now()))
-    return jobs.claim(row.id, worker, lease_seconds)
+    session.execute(update(Tenant).where(Tenant.id == row.tenant_id).values(served_at=clock(session)))
+    return Claims(session).claim(row.id, worker, lease_seconds)
 
 
 def routed(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:

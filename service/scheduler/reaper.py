@@ -23,8 +23,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from service import log
-from service.jobs.lifecycle import Jobs
 from service.jobs.queue import BEAT_SECONDS
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.removal import remove_tenants
 from service.scheduler.retention import forget
@@ -66,10 +66,10 @@ def reap(runtime: Runtime, pick_up_seconds: float = PICK_UP_SECONDS) -> None:
     """One round."""
     _release_lost(runtime)
     with runtime.database.write() as session:
-        jobs, workers = Jobs(session), Workers(session)
-        jobs.end_late()
+        reaping, workers = Reaping(session), Workers(session)
+        reaping.end_late()
         if "gpu" not in workers.memory():
-            jobs.leave_queue("gpu", "cpu", NO_GPU_SECONDS)
+            reaping.leave_queue("gpu", "cpu", NO_GPU_SECONDS)
         workers.forget(FORGOTTEN_SECONDS)
     _delete_old(runtime)
     _send_again(runtime, pick_up_seconds)  # last: it may have to wait for the broker
@@ -102,16 +102,16 @@ _DUTIES: Final[Mapping[Callable[[Runtime], None], float]] = {
 
 def _release_lost(runtime: Runtime) -> None:
     with runtime.database.read() as session:
-        lost = Jobs(session).lost()
+        lost = Reaping(session).lost()
     for claim in lost:  # each by itself: no two transactions then wait for each other's jobs
         with runtime.database.write() as session:
-            if Jobs(session).release(claim, runtime.settings.max_attempts):
+            if Reaping(session).release(claim, runtime.settings.max_attempts):
                 log.event("job.taken_back", level=30, id=claim.id)
 
 
 def _send_again(runtime: Runtime, pick_up_seconds: float) -> None:
     with runtime.database.read() as session:
-        waiting = Jobs(session).waiting(pick_up_seconds)
+        waiting = Reaping(session).waiting(pick_up_seconds)
     queues: dict[QueueName, list[str]] = defaultdict(list)
     for row in waiting:
         queues[row.queue].append(row.id)
@@ -119,7 +119,7 @@ def _send_again(runtime: Runtime, pick_up_seconds: float) -> None:
         # While messages wait, workers are busy, not deaf: sending more would only pile up duplicates.
         if runtime.queue.is_empty(queue):
             with runtime.database.write() as session:
-                Jobs(session).enqueued(job_ids)
+                Reaping(session).enqueued(job_ids)
             for job_id in job_ids:
                 runtime.queue.send(job_id, queue)
 

@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from service import log
-from service.jobs.lifecycle import Jobs
+from service.jobs.jobs import Jobs
 from service.jobs.scheduling import hold_admissions
 from service.runtime import Runtime
 from service.storage.database import clock

@@ -21,10 +21,10 @@ from typing import Any
 import httpx
 
 from service import log
-from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.scheduler import outbound
 from service.scheduler.outbound import Outbound, RefusedError
+from service.storage.database import now
 from service.storage.records.webhooks import Delivery
 from service.storage.repositories.webhooks import Deliveries
 

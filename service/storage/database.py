@@ -84,6 +84,11 @@ def clock(session: Session) -> datetime:
     return moment
 
 
+def now() -> datetime:
+    """This host's time, for what is only shown."""
+    return datetime.now(UTC)
+
+
 def is_made(settings: Settings) -> bool:
     """Whether there is a database, or the server of one to ask: SQLite would make it by being asked."""
     url = _url(settings)

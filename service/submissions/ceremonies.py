@@ -11,9 +11,10 @@ from prover import registry
 from service import keys, powers
 from service.access import audit
 from service.access.principal import Principal
-from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.jobs.jobs import Jobs, Terms
 from service.runtime import Runtime
 from service.storage.database import clock
+from service.storage.records.base import new_id
 from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
 from service.storage.records.resources import Model
 from service.storage.repositories import Ceremonies, Models, VerificationKeys

@@ -10,8 +10,10 @@ from service import encryption, intake
 from service.access import audit
 from service.access.principal import Principal
 from service.encryption import Secret
-from service.jobs.lifecycle import new_id, now, scoped, used_otherwise
+from service.jobs.jobs import scoped, used_otherwise
 from service.runtime import Runtime
+from service.storage.database import now
+from service.storage.records.base import new_id
 from service.storage.records.resources import Commitment, Model
 from service.storage.repositories import Commitments, Models
 from service.storage.repositories.accounts import Tenants

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from prover import registry
 from service import basis, encryption, engine
-from service.jobs.lifecycle import Terms
+from service.jobs.jobs import Terms
 from service.jobs.scheduling import require_place, routed
 from service.runtime import Runtime
 from service.settings import QueueName

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from service.access import audit
 from service.access.principal import Principal, Scope
-from service.jobs.lifecycle import Jobs, Terms
+from service.jobs.jobs import Jobs, Terms
 from service.jobs.scheduling import admit, routed
 from service.runtime import Runtime
 from service.storage.records.ceremonies import Ceremony, Contribution
@@ -132,11 +132,26 @@ def cancel(runtime: Runtime, caller: Principal, kind: str, job_id: str) -> None:
 def retry(runtime: Runtime, caller: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
-        row = _ROWS[kind](session, caller.sight).get(job_id)
-        queue, queued = row.job.queue, Jobs(session).retry(job_id)
-        audit.note(session, caller, f"{kind}.retry", job_id, tenant_id=row.job.tenant_id)
+        job = _ROWS[kind](session, caller.sight).get(job_id).job
+        queue, queued = job.queue, queue_again(session, kind, job_id)
+        audit.note(session, caller, f"{kind}.retry", job_id, tenant_id=job.tenant_id)
     for queued_id in queued:
         runtime.queue.send(queued_id, queue)
+
+
+def queue_again(session: Session, kind: str, job_id: str) -> list[str]:
+    """The ids to enqueue. Raises ``ConflictError``: ``conflict.not_failed``, and ``conflict.input_deleted``
+    where too much time has passed.
+    """
+
+    def check() -> None:
+        if kind == "proof" and not Proofs(session).has_input(job_id):
+            raise ConflictError(
+                "conflict.input_deleted",
+                f"the input of {job_id} has been deleted by now: ask for a new proof",
+            )
+
+    return Jobs(session).retry(job_id, check)
 
 
 def delete(runtime: Runtime, digests: Iterable[str | None]) -> None:

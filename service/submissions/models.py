@@ -11,8 +11,9 @@ from prover.system import ProofSystem
 from service import basis, encryption, intake, keys
 from service.access import audit
 from service.access.principal import Principal
-from service.jobs.lifecycle import Jobs, new_id
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
+from service.storage.records.base import new_id
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.submissions import jobs, sandbox

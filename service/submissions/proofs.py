@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
 from service import encryption
 from service.access import audit
 from service.access.principal import Principal
-from service.jobs.lifecycle import Jobs, Terms, new_id
+from service.jobs.jobs import Jobs, Terms
 from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.records.base import new_id
 from service.storage.records.resources import Proof
 from service.storage.repositories import Datasets, Models, Proofs
 from service.submissions import jobs, orders
@@ -37,7 +39,7 @@ def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key
             return earlier
         model = Models(session, tenant_id).ready(body.model_id)
         order = orders.order(runtime, session, tenant_id, body, model)
-        terms = _timed(Jobs(session), terms, body)
+        terms = _timed(terms, body, clock(session))
     row = Proof(
         id=new_id("prf"),
         model_id=model.id,
@@ -69,10 +71,9 @@ def delete(runtime: Runtime, caller: Principal, proof_id: str) -> None:
     jobs.delete(runtime, [proof.input])
 
 
-def _timed(jobs: Jobs, terms: Terms, body: ProofRequest) -> Terms:
-    """Counted from now, by the database's clock."""
+def _timed(terms: Terms, body: ProofRequest, moment: datetime) -> Terms:
     if body.deadline_seconds is not None:
-        terms = replace(terms, deadline_at=jobs.now() + timedelta(seconds=body.deadline_seconds))
+        terms = replace(terms, deadline_at=moment + timedelta(seconds=body.deadline_seconds))
     if body.expires_in_days is not None:
-        terms = replace(terms, expires_at=jobs.now() + timedelta(days=body.expires_in_days))
+        terms = replace(terms, expires_at=moment + timedelta(days=body.expires_in_days))
     return terms

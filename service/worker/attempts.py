@@ -7,7 +7,8 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 
 from service import log, telemetry
-from service.jobs.lifecycle import Claim, Jobs
+from service.jobs.claims import Claim, Claims
+from service.jobs.jobs import Jobs
 from service.jobs.scheduling import claim_next
 from service.runtime import Runtime
 from service.worker.heartbeat import Heartbeat, Hold, end_stopped
@@ -38,7 +39,7 @@ def run_claimed(runtime: Runtime, heartbeat: Heartbeat, claim: Claim) -> None:
         with heartbeat.holding(hold):
             _attempt(runtime, hold)
         with runtime.database.read() as session:
-            state, ready = Jobs(session).state(claim.id), Jobs(session).ready(claim.id)
+            state, ready = Jobs(session).state(claim.id), Claims(session).ready(claim.id)
         span.end(state)
         log.event("job.left", state=state, attempt=claim.attempt)
     for job_id, queue in ready:
@@ -52,16 +53,16 @@ def _attempt(runtime: Runtime, hold: Hold) -> None:
         TASKS[claim.kind](runtime, hold)
     except Cancelled:
         with runtime.database.write() as session:
-            end_stopped(Jobs(session), hold)
+            end_stopped(Claims(session), hold)
     except (InputError, ConflictError) as error:  # nothing that another attempt would change
         with runtime.database.write() as session:
-            Jobs(session).fail(claim, _problem_of(error))
+            Claims(session).fail(claim, _problem_of(error))
     except Exception as error:
         # Out of memory, a full disk, a bug: it may pass, so another attempt is due.
         log.event("job.broke", level=40, failed=True)
         cause = error if isinstance(error, ResourceError) else _unexpected(error)
         with runtime.database.write() as session:
-            Jobs(session).give_back(claim, _problem_of(cause), max_attempts)
+            Claims(session).give_back(claim, _problem_of(cause), max_attempts)
 
 
 def _problem_of(error: ZenError) -> dict[str, Any]:

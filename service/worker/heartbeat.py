@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from service import log
-from service.jobs.lifecycle import Claim, Jobs, late
+from service.jobs.claims import Claim, Claims, late
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers
 from service.telemetry import JobSpan
@@ -150,7 +150,7 @@ class Heartbeat(threading.Thread):
                 Workers(session).beat(self.worker, os.getpid(), self.abilities.columns())
             if hold is not None:
                 lease = self._runtime.settings.lease_seconds
-                why = Jobs(session).renew(hold.claim, hold.stage, hold.percent, lease)
+                why = Claims(session).renew(hold.claim, hold.stage, hold.percent, lease)
         if beats:  # once it is committed: one that failed is made up for by the next tick
             self._next_beat = moment + BEAT_SECONDS
         if hold is not None and why is not None:
@@ -166,16 +166,16 @@ class Heartbeat(threading.Thread):
         """End the process with work that does not heed: what becomes of its job is written before."""
         log.event("worker.kills_itself", level=40, worker=self.worker, id=hold.claim.id, why=hold.stop)
         with self._runtime.database.write() as session:
-            end_stopped(Jobs(session), hold)
+            end_stopped(Claims(session), hold)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def end_stopped(jobs: Jobs, hold: Hold) -> None:
+def end_stopped(claims: Claims, hold: Hold) -> None:
     """Write what becomes of a job whose work was told to stop."""
     match hold.stop:
         case "cancel":
-            jobs.canceled(hold.claim)
+            claims.canceled(hold.claim)
         case "deadline":
-            jobs.fail(hold.claim, late())
+            claims.fail(hold.claim, late())
         case "shutdown":
-            jobs.give_back(hold.claim, None, 1)
+            claims.give_back(hold.claim, None, 1)

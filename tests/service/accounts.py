@@ -12,8 +12,8 @@ import httpx
 
 from service.access import accounts
 from service.access.principal import LOCAL, Scope
-from service.jobs.lifecycle import now
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.repositories.accounts import Keys
 from tests.service.support import PATIENCE_SECONDS, serving

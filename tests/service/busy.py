@@ -10,8 +10,10 @@ from sqlalchemy.orm import Session
 
 from service.access import keys
 from service.access.principal import Scope
-from service.jobs.lifecycle import LOST_WORKER, late, lost_worker, now
+from service.jobs.claims import late
+from service.jobs.reaping import LOST_WORKER, lost_worker
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.records.accounts import AuditEntry, Tenant
 from service.storage.records.base import LOCAL_TENANT, Base
 from service.storage.records.jobs import Job, JobEvent, JobLabel, Worker

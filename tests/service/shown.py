@@ -11,7 +11,7 @@ import numpy as np
 import circuits
 from circuits import Inference, QuantGraph
 from service import intake
-from service.jobs.lifecycle import now
+from service.storage.database import now
 from verifier.documents import KeyFile, named, timestamp
 from verifier.registry import FIRST, SYSTEMS
 from verifier.words import make_statement

@@ -18,7 +18,9 @@ from sqlalchemy.orm import Session
 from starlette.routing import BaseRoute
 
 from service.app import create_app
-from service.jobs.lifecycle import Jobs, Terms
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs, Terms
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.serve import listen
 from service.storage.repositories import Shards
@@ -137,7 +139,7 @@ def heart(runtime: Runtime, worker: str = "worker_test") -> Iterator[Heartbeat]:
 def run_job(runtime: Runtime, heartbeat: Heartbeat, job_id: str) -> None:
     """Run this job from claim to end, whoever's turn it is; one that is not queued is left alone."""
     with runtime.database.write() as session:
-        claim = Jobs(session).claim(job_id, heartbeat.worker, runtime.settings.lease_seconds)
+        claim = Claims(session).claim(job_id, heartbeat.worker, runtime.settings.lease_seconds)
     if claim is not None:
         run_claimed(runtime, heartbeat, claim)
 
@@ -171,5 +173,5 @@ def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake", terms: 
 
 def take_back(session: Session, max_attempts: int = 3) -> list[str]:
     """Take lost jobs back from their workers. The ids of those that are queued again."""
-    jobs = Jobs(session)
-    return [lost.id for lost in jobs.lost() if jobs.release(lost, max_attempts)]
+    reaping = Reaping(session)
+    return [lost.id for lost in reaping.lost() if reaping.release(lost, max_attempts)]

@@ -10,7 +10,8 @@ import pytest
 
 from client import ApiError, Client, Dataset, Model
 from service import engine
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from service.storage.records.jobs import Job
@@ -122,14 +123,14 @@ def test_a_plan_whose_worker_dies_leaves_nothing_and_is_made_anew(
 ) -> None:
     proof = api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
 
-    def lost(jobs: Jobs, *arguments: Any) -> bool:
+    def lost(claims: Claims, *arguments: Any) -> bool:
         """Just before the plan is written, its worker is given up for dead, and another takes over."""
         monkeypatch.undo()
-        jobs.expire("worker_test")
-        take_back(jobs._session)
-        return jobs.wait(*arguments)
+        Reaping(claims._session).expire("worker_test")
+        take_back(claims._session)
+        return claims.wait(*arguments)
 
-    monkeypatch.setattr(Jobs, "wait", lost)
+    monkeypatch.setattr(Claims, "wait", lost)
     work_on(with_model, proof.id)
     assert (job(with_model, proof.id).state, shards_of(with_model, proof.id)) == ("queued", [])
     work_on_all(with_model, proof.id)
@@ -142,8 +143,8 @@ def test_a_shard_whose_worker_dies_is_proven_by_the_next(
 ) -> None:
     proof_id, shards = planned
     with with_model.database.write() as session:
-        assert Jobs(session).claim(shards[1], "dead", 60.0)
-        Jobs(session).expire("dead")
+        assert Claims(session).claim(shards[1], "dead", 60.0)
+        Reaping(session).expire("dead")
     reap(with_model, pick_up_seconds=0.0)
     assert job(with_model, proof_id).state == "running"
     for each in (*shards, proof_id):
@@ -174,8 +175,8 @@ def test_an_assembly_whose_worker_dies_is_made_again_without_the_shards(
     for shard_id in shards:
         work_on(with_model, shard_id)
     with with_model.database.write() as session:
-        assert Jobs(session).claim(proof_id, "dead", 60.0)
-        Jobs(session).expire("dead")
+        assert Claims(session).claim(proof_id, "dead", 60.0)
+        Reaping(session).expire("dead")
     reap(with_model)
     monkeypatch.delattr(engine, "prove")
     work_on(with_model, proof_id)

@@ -18,7 +18,7 @@ from fastapi.routing import iter_route_contexts
 from client import Model
 from service.access.principal import SCOPES, Scope
 from service.app import create_app
-from service.jobs.lifecycle import Jobs
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.ceremonies import Ceremony, Contribution

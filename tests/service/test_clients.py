@@ -22,7 +22,7 @@ from client.webhooks import verify
 from service.access import keys
 from service.access.principal import SCOPES, Scope
 from service.app import create_app
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.scheduler.webhooks import sign
 from service.storage.records.base import LOCAL_TENANT
@@ -104,9 +104,9 @@ def test_what_failed_is_taken_up_again(ask: Ask, keyed: Runtime, model: Model) -
         ask(lambda client: client.retry(proof.id))
     assert str(refusal.value.request_id).startswith("req_")
     with keyed.database.write() as session:
-        claim = Jobs(session).claim(proof.id, "worker_test", 15.0)
+        claim = Claims(session).claim(proof.id, "worker_test", 15.0)
         assert claim is not None
-        Jobs(session).fail(claim, {"code": "resource.memory", "detail": "no", "field": None})
+        Claims(session).fail(claim, {"code": "resource.memory", "detail": "no", "field": None})
     assert ask(lambda client: client.retry(proof.id)).state == "queued"
     assert ask(lambda client: client.cancel(proof.id)).state == "canceled"
 

@@ -27,13 +27,15 @@ from service.dashboard.layers import layers
 from service.dashboard.pictures import Picture
 from service.dashboard.stages import EXPLAINED
 from service.dashboard.visitors import COOKIE, LIFETIME
-from service.jobs.lifecycle import Jobs, new_id, now
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
-from service.storage.database import Database
+from service.storage.database import Database, now
 from service.storage.records.accounts import ApiKey, AuditEntry, Login, Tenant
-from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.base import LOCAL_TENANT, new_id
 from service.storage.records.jobs import TERMINAL, Job, JobLabel
 from service.storage.records.resources import Model, Proof
 from service.storage.records.webhooks import Delivery, Webhook
@@ -312,22 +314,22 @@ def late_in_the_queue(site: Site, job_id: str) -> None:
     with site.database.write() as session:
         session.get_one(Job, job_id).deadline_at = now() - timedelta(seconds=1)
         session.flush()
-        Jobs(session).end_late()
+        Reaping(session).end_late()
 
 
 def loses_its_worker(site: Site, job_id: str) -> None:
     with site.database.write() as session:
-        assert Jobs(session).claim(job_id, "worker_gone", 60)
-        Jobs(session).expire("worker_gone")
+        assert Claims(session).claim(job_id, "worker_gone", 60)
+        Reaping(session).expire("worker_gone")
         take_back(session, max_attempts=1)
 
 
 def loses_a_shard(site: Site, job_id: str) -> None:
     with site.database.write() as session:
-        parent = Jobs(session).claim(job_id, "worker_gone", 60)
+        parent = Claims(session).claim(job_id, "worker_gone", 60)
         assert parent
         Jobs(session).create_children(job_id, "shard", ["shd_1"])
-        assert Jobs(session).wait(parent, "shards", {})
+        assert Claims(session).wait(parent, "shards", {})
     loses_its_worker(site, "shd_1")
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import select
 
 from client import Model
 from service.access.principal import SCOPES
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job, Worker
@@ -62,9 +62,9 @@ class Site:
     def fail(self, job_id: str) -> None:
         """As a worker whose disk is full, on its last attempt."""
         with self.runtime.database.write() as session:
-            claim = Jobs(session).claim(job_id, "worker_gone", 60)
+            claim = Claims(session).claim(job_id, "worker_gone", 60)
             assert claim is not None
-            Jobs(session).fail(claim, CAUSE)
+            Claims(session).fail(claim, CAUSE)
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from sqlalchemy import text, update
 
 from service import intake
 from service.app import create_app
-from service.jobs.lifecycle import now
 from service.runtime import Runtime
 from service.serve import listen
+from service.storage.database import now
 from service.storage.records.jobs import Worker
 from service.storage.repositories.workers import Workers
 from tests.service.conftest import MAX_BODY_BYTES

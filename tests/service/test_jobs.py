@@ -9,8 +9,12 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import update
 
-from service.jobs.lifecycle import LOST_WORKER, Claim, Jobs, Terms, now
+from service.jobs import events
+from service.jobs.claims import Claim, Claims
+from service.jobs.jobs import Jobs, Terms
+from service.jobs.reaping import LOST_WORKER, Reaping
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.records.jobs import Job
 from tests.service import support
 from tests.service.support import add_job
@@ -24,7 +28,7 @@ def runtime(each_runtime: Runtime) -> Runtime:
 
 def claim(runtime: Runtime, job_id: str = "job_1", worker: str = "a", lease: float = 60.0) -> Claim | None:
     with runtime.database.write() as session:
-        return Jobs(session).claim(job_id, worker, lease)
+        return Claims(session).claim(job_id, worker, lease)
 
 
 def claimed(runtime: Runtime, lease: float = 60.0) -> Claim:
@@ -89,7 +93,7 @@ def test_a_lease_lasts_as_long_as_it_is_given_from_each_claim_and_renewal_on(run
     let_lease_expire(runtime)
     before = now()
     with runtime.database.write() as session:
-        assert Jobs(session).renew(taken, "work", 0.0, lease.total_seconds()) is None
+        assert Claims(session).renew(taken, "work", 0.0, lease.total_seconds()) is None
     assert before + lease <= ends_at(runtime) <= now() + lease
 
 
@@ -101,25 +105,25 @@ def test_every_write_of_a_worker_that_lost_its_job_is_refused(runtime: Runtime) 
     assert fresh is not None
     assert fresh.fence > stale.fence
     with runtime.database.write() as session:
-        jobs = Jobs(session)
-        assert jobs.renew(stale, "late", 50.0, 60.0) == "lost"
-        assert not jobs.succeed(stale, {})
-        assert not jobs.fail(stale, {"code": "x", "detail": "x"})
-        assert not jobs.canceled(stale)
-        assert not jobs.give_back(stale, None, 3)
+        claims = Claims(session)
+        assert claims.renew(stale, "late", 50.0, 60.0) == "lost"
+        assert not claims.succeed(stale, {})
+        assert not claims.fail(stale, {"code": "x", "detail": "x"})
+        assert not claims.canceled(stale)
+        assert not claims.give_back(stale, None, 3)
     job = load(runtime)
     assert (job.state, job.worker, job.stage, job.attempt) == ("running", "b", "starting", 2)
     with runtime.database.write() as session:
-        assert Jobs(session).succeed(fresh, {"work": 1.0})
+        assert Claims(session).succeed(fresh, {"work": 1.0})
     assert load(runtime).state == "succeeded"
 
 
 def test_a_second_end_changes_nothing(runtime: Runtime) -> None:
     taken = claimed(runtime)
     with runtime.database.write() as session:
-        assert Jobs(session).succeed(taken, {})
-        assert not Jobs(session).succeed(taken, {})
-        assert not Jobs(session).fail(taken, {"code": "x", "detail": "x"})
+        assert Claims(session).succeed(taken, {})
+        assert not Claims(session).succeed(taken, {})
+        assert not Claims(session).fail(taken, {"code": "x", "detail": "x"})
     assert load(runtime).state == "succeeded"
 
 
@@ -144,7 +148,7 @@ def test_a_live_lease_is_left_alone(runtime: Runtime) -> None:
 def test_a_worker_that_stops_in_good_order_gives_the_job_back_uncounted(runtime: Runtime) -> None:
     taken = claimed(runtime)
     with runtime.database.write() as session:
-        assert Jobs(session).give_back(taken, None, 1)
+        assert Claims(session).give_back(taken, None, 1)
     job = load(runtime)
     assert (job.state, job.attempt, job.failures) == ("queued", 0, [])
     assert claim(runtime) is not None
@@ -161,9 +165,9 @@ def test_cancel_ends_a_queued_job_at_once(runtime: Runtime) -> None:
 def test_cancel_reaches_the_worker_with_its_next_heartbeat(runtime: Runtime) -> None:
     taken = claimed(runtime)
     with runtime.database.write() as session:
-        assert Jobs(session).renew(taken, "msm", 10.0, 60.0) is None
+        assert Claims(session).renew(taken, "msm", 10.0, 60.0) is None
         Jobs(session).cancel("job_1")
-        assert Jobs(session).renew(taken, "msm", 20.0, 60.0) == "cancel"
+        assert Claims(session).renew(taken, "msm", 20.0, 60.0) == "cancel"
     assert load(runtime).state == "running"
 
 
@@ -179,7 +183,7 @@ def test_a_canceled_job_whose_worker_died_is_not_run_again(runtime: Runtime) -> 
 def test_cancel_of_what_is_over(runtime: Runtime) -> None:
     taken = claimed(runtime)
     with runtime.database.write() as session:
-        Jobs(session).succeed(taken, {})
+        Claims(session).succeed(taken, {})
         with pytest.raises(ConflictError, match="succeeded"):
             Jobs(session).cancel("job_1")
         with pytest.raises(NotFoundError):
@@ -191,7 +195,7 @@ def test_the_revision_grows_with_what_readers_see_and_only_then(runtime: Runtime
     revisions = [load(runtime).revision]
     for stage, percent in (("a", 10.0), ("a", 10.0), ("a", 20.0), ("b", 20.0)):
         with runtime.database.write() as session:
-            Jobs(session).renew(taken, stage, percent, 60.0)
+            Claims(session).renew(taken, stage, percent, 60.0)
         revisions.append(load(runtime).revision)
     steps = [after - before for before, after in itertools.pairwise(revisions)]
     assert steps == [1, 0, 1, 1]
@@ -206,7 +210,7 @@ def family(runtime: Runtime) -> Claim:
     parent = claim(runtime, add_job(runtime, PARENT))
     assert parent is not None
     with runtime.database.write() as session:
-        assert Jobs(session).wait(parent, "shards", {"plan": 1.0})
+        assert Claims(session).wait(parent, "shards", {"plan": 1.0})
         Jobs(session).create_children(PARENT, "fake", CHILDREN)
     return parent
 
@@ -215,7 +219,7 @@ def finish(runtime: Runtime, child: str) -> None:
     taken = claim(runtime, child)
     assert taken is not None
     with runtime.database.write() as session:
-        assert Jobs(session).succeed(taken, {})
+        assert Claims(session).succeed(taken, {})
 
 
 def states(runtime: Runtime) -> list[str]:
@@ -229,15 +233,15 @@ def test_a_parent_waits_without_a_worker_until_its_last_child_succeeds(
     assert (job.state, job.worker, job.lease_expires_at, job.stage) == ("running", None, None, "shards")
     assert claim(runtime, PARENT) is None
     with runtime.database.write() as session:
-        assert Jobs(session).renew(family, "late", 50.0, 60.0) == "lost"
-        assert not Jobs(session).succeed(family, {})
-        assert not Jobs(session).give_back(family, None, 3)
+        assert Claims(session).renew(family, "late", 50.0, 60.0) == "lost"
+        assert not Claims(session).succeed(family, {})
+        assert not Claims(session).give_back(family, None, 3)
     seen = []
     for child in CHILDREN:
         finish(runtime, child)
         seen.append((load(runtime, PARENT).state, load(runtime, PARENT).percent))
         with runtime.database.read() as session:
-            ready = [row.id for row in Jobs(session).ready(child)]
+            ready = [row.id for row in Claims(session).ready(child)]
             assert ready == ([PARENT] if child == CHILDREN[-1] else [])
     assert seen == [("running", 33.3), ("running", 66.7), ("queued", 0.0)]
     again = claim(runtime, PARENT)
@@ -247,10 +251,10 @@ def test_a_parent_waits_without_a_worker_until_its_last_child_succeeds(
 
 def test_no_reaper_takes_a_parent_that_waits(runtime: Runtime, family: Claim) -> None:
     with runtime.database.write() as session:
-        Jobs(session).expire("a")
+        Reaping(session).expire("a")
     assert take_back(runtime) == []
     with runtime.database.read() as session:
-        assert PARENT not in [row.id for row in Jobs(session).waiting(-1.0)]
+        assert PARENT not in [row.id for row in Reaping(session).waiting(-1.0)]
     assert states(runtime) == ["running", "queued", "queued", "queued"]
 
 
@@ -259,7 +263,7 @@ def test_a_child_whose_worker_dies_is_tried_again_while_its_parent_waits(
 ) -> None:
     assert claim(runtime, CHILDREN[0]) is not None
     with runtime.database.write() as session:
-        Jobs(session).expire("a")
+        Reaping(session).expire("a")
     assert take_back(runtime) == [CHILDREN[0]]
     assert states(runtime) == ["running", "queued", "queued", "queued"]
 
@@ -270,7 +274,7 @@ def test_a_child_that_fails_ends_its_parent_and_its_siblings(runtime: Runtime, f
     assert second is not None
     assert third is not None
     with runtime.database.write() as session:
-        Jobs(session).expire("a")
+        Reaping(session).expire("a")
     assert take_back(runtime, max_attempts=1) == []
     assert states(runtime) == ["failed", "succeeded", "failed", "running"]
     assert load(runtime, CHILDREN[2]).cancel_requested
@@ -278,7 +282,7 @@ def test_a_child_that_fails_ends_its_parent_and_its_siblings(runtime: Runtime, f
     assert problem is not None
     assert problem["code"] == LOST_WORKER
     with runtime.database.write() as session:
-        assert Jobs(session).succeed(third, {})  # it was done before it heard
+        assert Claims(session).succeed(third, {})  # it was done before it heard
     assert states(runtime)[0] == "failed"
 
 
@@ -290,8 +294,8 @@ def test_cancel_of_a_parent_that_waits_cancels_its_children(runtime: Runtime, fa
         Jobs(session).cancel(PARENT)
     assert states(runtime) == ["canceled", "succeeded", "running", "canceled"]
     with runtime.database.write() as session:
-        assert Jobs(session).renew(taken, "msm", 1.0, 60.0) == "cancel"
-        assert Jobs(session).canceled(taken)
+        assert Claims(session).renew(taken, "msm", 1.0, 60.0) == "cancel"
+        assert Claims(session).canceled(taken)
     assert states(runtime)[0] == "canceled"
     with runtime.database.write() as session:
         Jobs(session).cancel(PARENT)
@@ -301,14 +305,14 @@ def test_a_parent_that_is_to_be_canceled_or_was_lost_does_not_begin_to_wait(runt
     taken = claimed(runtime)
     with runtime.database.write() as session:
         Jobs(session).cancel("job_1")
-        assert not Jobs(session).wait(taken, "shards", {})
+        assert not Claims(session).wait(taken, "shards", {})
     assert load(runtime).state == "canceled"
     lost = claim(runtime, add_job(runtime, "job_2"))
     assert lost is not None
     let_lease_expire(runtime)
     take_back(runtime)
     with runtime.database.write() as session:
-        assert not Jobs(session).wait(lost, "shards", {})
+        assert not Claims(session).wait(lost, "shards", {})
     assert load(runtime, "job_2").state == "queued"
 
 
@@ -316,20 +320,20 @@ def test_milestones_can_be_replayed_from_any_of_them(runtime: Runtime) -> None:
     taken = claimed(runtime)
     for stage, percent in (("msm", 0.0), ("msm", 50.0), ("ntt", 0.0)):
         with runtime.database.write() as session:
-            Jobs(session).renew(taken, stage, percent, 60.0)
+            Claims(session).renew(taken, stage, percent, 60.0)
     with runtime.database.write() as session:
-        Jobs(session).succeed(taken, {"msm": 1.0})
+        Claims(session).succeed(taken, {"msm": 1.0})
     with runtime.database.read() as session:
-        events = Jobs(session).events("job_1")
-        assert [(event.state, event.stage) for event in events] == [
+        seen = events.after(session, "job_1")
+        assert [(event.state, event.stage) for event in seen] == [
             ("queued", None),
             ("running", "starting"),
             ("running", "msm"),
             ("running", "ntt"),
             ("succeeded", "done"),
         ]
-        assert events[-1].revision == load(runtime).revision
-        assert Jobs(session).events("job_1", events[2].revision) == events[3:]
+        assert seen[-1].revision == load(runtime).revision
+        assert events.after(session, "job_1", seen[2].revision) == seen[3:]
 
 
 def test_a_deadline_ends_what_waits_and_stops_what_runs(runtime: Runtime) -> None:
@@ -339,8 +343,8 @@ def test_a_deadline_ends_what_waits_and_stops_what_runs(runtime: Runtime) -> Non
     add_job(runtime, "job_3", terms=Terms(deadline_at=now() + timedelta(hours=1)))
     assert taken is not None
     with runtime.database.write() as session:
-        Jobs(session).end_late()
-        assert Jobs(session).renew(taken, "msm", 1.0, 60.0) == "deadline"
+        Reaping(session).end_late()
+        assert Claims(session).renew(taken, "msm", 1.0, 60.0) == "deadline"
     assert [load(runtime, job).state for job in ("job_1", "job_2", "job_3")] == [
         "failed",
         "running",
@@ -356,7 +360,7 @@ def test_only_a_failed_job_is_retried_and_as_if_it_were_new(runtime: Runtime) ->
     with runtime.database.write() as session, pytest.raises(ConflictError, match="running"):
         Jobs(session).retry("job_1")
     with runtime.database.write() as session:
-        Jobs(session).fail(taken, {"code": "x", "detail": "x"})
+        Claims(session).fail(taken, {"code": "x", "detail": "x"})
         assert Jobs(session).retry("job_1") == ["job_1"]
     job = load(runtime)
     assert (job.state, job.attempt, job.problem, job.finished_at) == ("queued", 0, None, None)
@@ -369,7 +373,7 @@ def test_a_retried_parent_proves_only_what_is_missing(runtime: Runtime, family: 
     taken = claim(runtime, CHILDREN[1])
     assert taken is not None
     with runtime.database.write() as session:
-        Jobs(session).fail(taken, {"code": "x", "detail": "x"})
+        Claims(session).fail(taken, {"code": "x", "detail": "x"})
     assert states(runtime) == ["failed", "succeeded", "failed", "canceled"]
     with runtime.database.write() as session:
         assert set(Jobs(session).retry(PARENT)) == set(CHILDREN[1:])
@@ -387,7 +391,7 @@ def test_the_last_children_that_end_at_once_queue_their_parent_once(runtime: Run
     def end(taken: Claim) -> None:
         start.wait()
         with runtime.database.write() as session:
-            ended.append(Jobs(session).succeed(taken, {"msm": 1.0}))
+            ended.append(Claims(session).succeed(taken, {"msm": 1.0}))
 
     threads = [threading.Thread(target=end, args=(taken,)) for taken in claims]
     for thread in threads:
@@ -415,6 +419,6 @@ def test_a_cancel_at_the_moment_of_a_claim_is_never_lost(runtime: Runtime) -> No
         thread.join()
         if taken is not None:
             with runtime.database.write() as session:
-                assert Jobs(session).renew(taken, "msm", 1.0, 60.0) == "cancel"
-                Jobs(session).give_back(taken, None, 3)
+                assert Claims(session).renew(taken, "msm", 1.0, 60.0) == "cancel"
+                Claims(session).give_back(taken, None, 3)
         assert load(runtime, job_id).state == "canceled"

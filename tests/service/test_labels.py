@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from service.jobs.lifecycle import Jobs, Terms
+from service.jobs.jobs import Jobs, Terms
 from service.jobs.queue import Queue
 from service.runtime import Runtime
 from service.scheduler.retention import forget

@@ -13,8 +13,9 @@ from sqlalchemy import update
 from service.access.keys import make_key
 from service.access.principal import Scope
 from service.app import create_app
-from service.jobs.lifecycle import Jobs, now
+from service.jobs.claims import Claims
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.records.jobs import Job, Worker
 from service.storage.repositories.accounts import Keys
 from service.storage.repositories.totals import Totals
@@ -43,7 +44,7 @@ def test_jobs_and_workers_are_counted_from_the_database(runtime: Runtime) -> Non
     for number in range(3):
         add_job(runtime, f"prf_{number}", "proof")
     with runtime.database.write() as session:
-        Jobs(session).claim("prf_0", "worker_1", 60.0)
+        Claims(session).claim("prf_0", "worker_1", 60.0)
         session.execute(update(Job).values(created_at=now() - timedelta(seconds=100)))
         session.execute(update(Job).where(Job.id == "prf_2").values(queue="gpu"))
         Workers(session).beat("worker_1", 1, {"queues": ["cpu"], "backend": "cpu"})

@@ -9,7 +9,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
 
-from service.jobs.lifecycle import Jobs, Terms, scoped
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs, Terms, scoped
 from service.runtime import Runtime
 from service.storage import schema
 from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
@@ -105,7 +106,7 @@ def test_a_step_back_keeps_what_the_older_schema_has_a_place_for(runtime: Runtim
     assert rows(runtime, "SELECT id FROM tenants") == [(LOCAL_TENANT,)]
     assert rows(runtime, "SELECT system FROM models") == [(FIRST,)]
     with runtime.database.write() as session:
-        assert Jobs(session).claim("mdl_1", "w", 60.0)
+        assert Claims(session).claim("mdl_1", "w", 60.0)
 
 
 def test_two_steps_back_leave_models_to_be_registered_anew(runtime: Runtime) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from client import Client, Model
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
 from service.jobs.progress import Overall, overall
 from service.runtime import Runtime
 from service.storage.records.jobs import Job
@@ -53,7 +53,7 @@ def test_a_first_proof_is_foretold_with_its_setup(
     with_model: Runtime, api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foretold: list[dict[str, float]] = []
-    monkeypatch.setattr(Jobs, "expect", lambda _jobs, _claim, seconds: foretold.append(seconds))
+    monkeypatch.setattr(Claims, "expect", lambda _jobs, _claim, seconds: foretold.append(seconds))
     for reveal in ("label", "logits"):
         work_on(with_model, api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4], reveal=reveal).id)
     known, due = foretold

@@ -13,7 +13,8 @@ from client import ApiError, Client, Model
 from prover.groth16 import VerifyingKey, reference
 from service import engine
 from service.api.routes.dependencies import Preference
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
 
@@ -174,7 +175,7 @@ def test_cancel_of_a_running_proof_waits_for_its_worker(
 ) -> None:
     proof = api.create_proof(model.id, INPUT)
     with with_model.database.write() as session:
-        assert Jobs(session).claim(proof.id, "w", 60.0)
+        assert Claims(session).claim(proof.id, "w", 60.0)
     asked = api.cancel(proof.id)
     assert (asked.state, asked.cancel_requested) == ("running", True)
 
@@ -261,7 +262,7 @@ def test_a_worker_that_comes_too_late_cannot_publish(
         mine = proofs[-1]
         if len(proofs) == 1:
             with with_model.database.write() as session:
-                Jobs(session).expire("worker_test")
+                Reaping(session).expire("worker_test")
                 take_back(session)
             work_on(with_model, proof.id)
         return mine

@@ -12,10 +12,13 @@ from sqlalchemy import select, update
 
 import service.jobs.queue
 from client import Client, Model
-from service.jobs.lifecycle import _PAUSES, Jobs, now
+from service.jobs.claims import _PAUSES, Claims
+from service.jobs.jobs import Jobs
 from service.jobs.queue import REST_SECONDS
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import reap, sweep
+from service.storage.database import now
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Circuit, Proof
 from service.storage.repositories import Models
@@ -46,11 +49,11 @@ def test_an_expired_lease_puts_the_job_back_into_the_queue(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _PAUSES == (0.5, 5.0, 30.0)
-    monkeypatch.setattr("service.jobs.lifecycle._PAUSES", (3600.0,))
+    monkeypatch.setattr("service.jobs.claims._PAUSES", (3600.0,))
     add_job(runtime)
     with runtime.database.write() as session:
-        Jobs(session).claim("job_1", "dead", 60.0)
-        Jobs(session).expire("dead")
+        Claims(session).claim("job_1", "dead", 60.0)
+        Reaping(session).expire("dead")
     reap(runtime)
     with runtime.database.read() as session:
         assert Jobs(session).state("job_1") == "queued"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, event, insert, update
 
-from service.jobs.lifecycle import Jobs
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.scheduler.retention import forget
 from service.storage.records.accounts import Tenant, Upload
@@ -17,6 +17,7 @@ from service.storage.records.jobs import Job
 from service.storage.records.resources import Dataset, Model, Proof, Shard
 from service.storage.repositories import Proofs, Shards
 from service.storage.repositories.uploads import Uploads
+from service.submissions.jobs import queue_again
 from tests.service.support import add_job
 from zenerrors import ConflictError
 
@@ -48,7 +49,7 @@ def add_proof(runtime: Runtime, proof_id: str = "prf_1", scheme: str = "inferenc
 
 def retry(runtime: Runtime) -> None:
     with runtime.database.write() as session:
-        Jobs(session).retry("prf_1")
+        queue_again(session, "proof", "prf_1")
 
 
 def test_a_retry_looks_for_the_input_once_nobody_can_delete_it(runtime: Runtime) -> None:
@@ -58,7 +59,7 @@ def test_a_retry_looks_for_the_input_once_nobody_can_delete_it(runtime: Runtime)
         gone = update(Proof).values(input=None).execution_options(synchronize_session=False)
         session.execute(gone)  # as the reaper's transaction does, between that look and the lock
         with pytest.raises(ConflictError) as refusal:
-            Jobs(session).retry("prf_1")
+            queue_again(session, "proof", "prf_1")
     assert refusal.value.code == "conflict.input_deleted"
 
 

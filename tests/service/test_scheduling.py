@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from service.jobs.lifecycle import Claim, Jobs, Terms
+from service.jobs.claims import Claim, Claims
+from service.jobs.jobs import Terms
+from service.jobs.reaping import Reaping
 from service.jobs.scheduling import claim_next, require_place, routed
 from service.runtime import Runtime
+from service.storage.database import clock
 from service.storage.records.accounts import Tenant
 from service.storage.repositories.workers import Workers
 from tests.service.support import add_job
@@ -21,7 +24,7 @@ GB = 10**9
 @pytest.fixture
 def runtime(each_runtime: Runtime) -> Runtime:
     with each_runtime.database.write() as session:
-        moment = Jobs(session).now()
+        moment = clock(session)
         for name in ("a", "b"):
             session.add(Tenant(id=f"tnt_{name}", name=name, created_at=moment))
     return each_runtime
@@ -44,7 +47,7 @@ def order(runtime: Runtime, *, ending: bool) -> list[str]:
         taken.append(claim.id)
         if ending:
             with runtime.database.write() as session:
-                Jobs(session).succeed(claim, {})
+                Claims(session).succeed(claim, {})
     return taken
 
 
@@ -70,7 +73,7 @@ def test_a_tenant_runs_no_more_than_it_may(runtime: Runtime) -> None:
     assert first is not None
     assert take(runtime) is None
     with runtime.database.write() as session:
-        Jobs(session).succeed(first, {})
+        Claims(session).succeed(first, {})
     assert take(runtime) is not None
 
 
@@ -147,8 +150,8 @@ def test_a_tenant_s_queue_has_an_end(runtime: Runtime) -> None:
 def test_jobs_leave_a_queue_that_nobody_serves(runtime: Runtime) -> None:
     add(runtime, "a1", queue="gpu")
     with runtime.database.write() as session:
-        Jobs(session).leave_queue("gpu", "cpu", 60.0)
+        Reaping(session).leave_queue("gpu", "cpu", 60.0)
     assert take(runtime) is None
     with runtime.database.write() as session:
-        Jobs(session).leave_queue("gpu", "cpu", -1.0)
+        Reaping(session).leave_queue("gpu", "cpu", -1.0)
     assert take(runtime) is not None

@@ -11,11 +11,12 @@ from alembic import command
 from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
-from service.jobs.lifecycle import Jobs, now
+from service.jobs.claims import Claims
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
-from service.storage.database import Database
+from service.storage.database import Database, now
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Model
 from service.storage.schema import _alembic as alembic
@@ -111,10 +112,10 @@ def test_models_of_the_first_schema_are_queued_to_be_registered_anew(tmp_path: P
             "mdl_2": ("failed", "public"),
         }
         assert models["mdl_1"].verification_key_id is None
-        assert [row.id for row in Jobs(session).waiting(60.0)] == ["mdl_1"]
+        assert [row.id for row in Reaping(session).waiting(60.0)] == ["mdl_1"]
         assert session.get(Job, "prf_1") is None
     with database.write() as session:
-        assert Jobs(session).claim("mdl_1", "w", 60.0)
+        assert Claims(session).claim("mdl_1", "w", 60.0)
     database.close()
 
 

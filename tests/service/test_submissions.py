@@ -20,7 +20,8 @@ from sqlalchemy import event, text, update
 import client
 from service.access.principal import LOCAL
 from service.api import watcher
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs
 from service.jobs.queue import Queue
 from service.runtime import Runtime
 from service.storage.paging import Window
@@ -72,9 +73,9 @@ def ready_model(http: httpx.Client, runtime: Runtime) -> str:
 def fail(runtime: Runtime, job_id: str) -> None:
     """As a worker that met its end."""
     with runtime.database.write() as session:
-        claim = Jobs(session).claim(job_id, "worker", 60.0)
+        claim = Claims(session).claim(job_id, "worker", 60.0)
         assert claim is not None
-        Jobs(session).fail(claim, {"code": "resource.test", "detail": "a test"})
+        Claims(session).fail(claim, {"code": "resource.test", "detail": "a test"})
 
 
 def events(http: httpx.Client, path: str, last: str | None = None) -> list[tuple[str, str, dict[str, Any]]]:

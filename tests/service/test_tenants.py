@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from service.access.principal import SCOPES
 from service.api import authentication as door
 from service.cli import app
-from service.jobs.lifecycle import Claim, Jobs
+from service.jobs.claims import Claim, Claims
 from service.jobs.queue import Queue
 from service.jobs.scheduling import claim_next
 from service.runtime import Runtime
@@ -161,8 +161,8 @@ def test_a_tenant_goes_with_all_that_it_has_and_is_remembered(
         assert left == [running.id]
         assert session.get(Tenant, tenant) is not None
     with keyed.database.write() as session:
-        assert Jobs(session).renew(running, "compile", 0.0, 60.0) == "cancel"
-        Jobs(session).canceled(running)
+        assert Claims(session).renew(running, "compile", 0.0, 60.0) == "cancel"
+        Claims(session).canceled(running)
 
     def crash(*_: object) -> None:
         raise KeyboardInterrupt

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from client import Client, Model
 from service.cli import app
-from service.jobs.lifecycle import Jobs, Terms
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs, Terms
 from service.runtime import Runtime
 from service.storage.records.base import LOCAL_TENANT
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
@@ -37,9 +38,9 @@ def end(
 ) -> None:
     add_job(runtime, name, kind, Terms(tenant_id=tenant, size=size))
     with runtime.database.write() as session:
-        claim = Jobs(session).claim(name, "w", 60.0)
+        claim = Claims(session).claim(name, "w", 60.0)
         assert claim is not None
-        assert Jobs(session).succeed(claim, {"a": 1.5, "b": 0.5}, rows)
+        assert Claims(session).succeed(claim, {"a": 1.5, "b": 0.5}, rows)
 
 
 def test_tenants_see_their_own_and_admins_all_in_a_range_of_time(http: httpx.Client, keyed: Runtime) -> None:

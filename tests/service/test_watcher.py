@@ -18,7 +18,8 @@ from sqlalchemy.exc import OperationalError
 from client import Model
 from service.access.principal import LOCAL, Principal
 from service.api.watcher import Seat, Watcher
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.storage.records.jobs import Job
 from tests.service.conftest import open_runtime
@@ -116,7 +117,7 @@ def test_who_waits_for_the_end_is_not_woken_before(runtime: Runtime) -> None:
         followers = Followers(runtime)
         changes, over = followers.wait("job_1"), followers.wait("job_1", until_over=True)
         with runtime.database.write() as session:
-            Jobs(session).claim("job_1", "worker_1", 60)
+            Claims(session).claim("job_1", "worker_1", 60)
         assert (await changes).state == "running"
         assert not over.done()
         with runtime.database.write() as session:

@@ -33,11 +33,12 @@ from sqlalchemy import select, update
 from client.errors import SignatureError
 from client.webhooks import verify
 from service.api.routes.webhooks import Message
-from service.jobs.lifecycle import Jobs, Terms, now
+from service.jobs.jobs import Jobs, Terms
 from service.runtime import Runtime
 from service.scheduler import outbound, webhooks
 from service.scheduler.outbound import Outbound, RefusedError, check_url, is_allowed
 from service.scheduler.webhooks import Courier
+from service.storage.database import now
 from service.storage.records.accounts import Tenant
 from service.storage.records.jobs import Job
 from service.storage.records.webhooks import Delivery, Webhook

@@ -11,7 +11,9 @@ from datetime import datetime
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs
+from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from service.settings import Settings
@@ -46,7 +48,7 @@ def load(runtime: Runtime) -> Job:
 
 def succeed(runtime: Runtime, hold: Hold) -> None:
     with runtime.database.write() as session:
-        assert Jobs(session).succeed(hold.claim, hold.timings())
+        assert Claims(session).succeed(hold.claim, hold.timings())
 
 
 def busy_until_stopped(runtime: Runtime, hold: Hold) -> None:
@@ -155,9 +157,9 @@ def test_work_whose_job_was_taken_away_stops_and_writes_nothing(
     add_job(runtime)
     thread = in_background(runtime)
     with runtime.database.write() as session:
-        Jobs(session).expire("worker_test")
+        Reaping(session).expire("worker_test")
         take_back(session)
-        assert Jobs(session).claim("job_1", "other", 60.0)
+        assert Claims(session).claim("job_1", "other", 60.0)
     thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
     job = load(runtime)

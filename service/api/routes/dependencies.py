@@ -16,8 +16,8 @@ from service.access.keys import key_required
 from service.access.principal import Principal, Scope
 from service.api.schemas import State
 from service.api.watcher import Seat, Watcher
-from service.jobs.lifecycle import now
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.paging import LONGEST, Place, Window
 from service.storage.repositories.lists import Filters
 from service.submissions import labels

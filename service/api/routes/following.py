@@ -14,7 +14,7 @@ from service.api.problems import NO_DATABASE
 from service.api.routes.dependencies import Patience
 from service.api.schemas import JobView, Milestone
 from service.api.watcher import Seat
-from service.jobs.lifecycle import Jobs
+from service.jobs import events
 from service.runtime import Runtime
 from service.storage.records.jobs import TERMINAL
 from zenerrors import AccessError, NotFoundError
@@ -72,6 +72,6 @@ def _missed(runtime: Runtime, seen: JobView, last_event_id: str | None) -> list[
     with runtime.database.read() as session:
         return [
             Milestone.model_validate(event)
-            for event in Jobs(session).events(seen.id, int(text))
+            for event in events.after(session, seen.id, int(text))
             if event.revision < seen.revision
         ]

@@ -13,9 +13,9 @@ from service.api import openapi, problems
 from service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Cause, Listing, listing
-from service.jobs.lifecycle import new_id, now
 from service.scheduler import outbound, webhooks
-from service.storage.database import clock
+from service.storage.database import clock, now
+from service.storage.records.base import new_id
 from service.storage.records.webhooks import Webhook
 from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
 

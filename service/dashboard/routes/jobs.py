@@ -12,9 +12,9 @@ from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.results import Result, picture, result
 from service.dashboard.timeline import timeline
 from service.dashboard.visitors import Reader, SendingKeeper, Visitor
-from service.jobs import progress
-from service.jobs.lifecycle import Jobs, now
+from service.jobs import events, progress
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.paging import Window
 from service.storage.records.jobs import TERMINAL, Job
 from service.storage.records.resources import Proof
@@ -88,7 +88,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             made=made,
             result=_result(browsing, listed.job, made),
             overall=lambda job: progress.overall(job, moment),
-            timeline=timeline(listed.job, Jobs(session).events(job_id), moment),
+            timeline=timeline(listed.job, events.after(session, job_id), moment),
             shards=browsing.shards(job_id),
             tenants=browsing.tenant_names(),
         )

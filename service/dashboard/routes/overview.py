@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from service.api.routes.dependencies import RuntimeDep
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Reader
-from service.jobs.lifecycle import now
+from service.storage.database import now
 from service.storage.repositories.overview import MOST_ENDED, RANGES, Overview
 
 router = APIRouter(route_class=PageRoute)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,6 +13,10 @@ LOCAL_TENANT: Final = "tnt_local"
 """Owns what was made before there were tenants, and what is made where nobody is asked for a key."""
 
 _JSON = JSON(none_as_null=True)
+
+
+def new_id(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(12)}"
 
 
 class Utc(TypeDecorator[datetime]):

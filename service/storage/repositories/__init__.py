@@ -1,4 +1,4 @@
-"""Queries, by what they are about. Those on jobs are ``service.jobs.lifecycle``."""
+"""Queries, by what they are about. Those on jobs are ``service.jobs``."""
 
 from service.storage.repositories.artifacts import Artifacts
 from service.storage.repositories.ceremonies import Ceremonies, Contributions

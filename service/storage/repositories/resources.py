@@ -183,6 +183,19 @@ class Proofs:
         self._session.delete(proof.job)
         return proof
 
+    def has_input(self, proof_id: str) -> bool:
+        """Whether what the proof is made from is still there: of an accuracy, its dataset, which then stays
+        until this transaction is over, and its shards' counts.
+        """
+        # Columns, not rows: a row that this session has may be of before the job was locked.
+        columns = select(Proof.scheme, Proof.input, Proof.dataset_id).where(Proof.id == proof_id)
+        proof = self._session.execute(columns).one()
+        if proof.scheme != "accuracy":
+            return proof.input is not None
+        dataset = select(Dataset.id).where(Dataset.id == proof.dataset_id).with_for_update(read=True)
+        counts = self._session.scalars(select(Shard.opening).where(Shard.proof_id == proof_id)).all()
+        return self._session.scalar(dataset) is not None and None not in counts
+
     def past(self, moment: datetime, retention_days: int | None) -> Sequence[str]:
         """Ids of proofs that are over and to be deleted: at the time that they were given, or so many days
         after their end, by their tenant's rule or else by ``retention_days``.

@@ -18,8 +18,11 @@ from service import encryption as sealed
 from service import engine
 from service.basis import open_openings
 from service.batches import Batch
-from service.jobs.lifecycle import Jobs, new_id, now
+from service.jobs.claims import Claims
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
+from service.storage.database import now
+from service.storage.records.base import new_id
 from service.storage.records.resources import Dataset, Proof, Shard
 from service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
 from service.worker.heartbeat import Hold
@@ -67,7 +70,7 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
     made = steps.prove(runtime, hold, circuit, keys, witness, openings)
     with runtime.database.write() as session:
         timings = hold.timings()
-        if Jobs(session).succeed(hold.claim, timings, hold.rows):
+        if Claims(session).succeed(hold.claim, timings, hold.rows):
             steps.learn(session, hold, keys, timings)
             Shards(session).get(shard.id).proof = made
 
@@ -100,13 +103,12 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     )
     ids = [new_id("shd") for _ in batches]
     with runtime.database.write() as session:
-        jobs = Jobs(session)
-        if not jobs.wait(hold.claim, "shards", hold.timings()):
+        if not Claims(session).wait(hold.claim, "shards", hold.timings()):
             return
         proof = Proofs(session).get(proof.id)
         proof.verification_key_id = keys.file.id
         proof.document = {"statement": statement.model_dump(mode="json")}
-        jobs.create_children(proof.id, "shard", ids)
+        Jobs(session).create_children(proof.id, "shard", ids)
         for position, (shard_id, opening) in enumerate(zip(ids, openings, strict=True)):
             secret = runtime.vault.seal(opening.to_bytes(), f"count:{shard_id}")
             Shards(session).add(Shard(id=shard_id, proof_id=proof.id, position=position, opening=secret))
@@ -120,7 +122,7 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         key = VerificationKeys(session).get(proof.verification_key_id or "")
     document = steps.checked(hold, _statement(proof), proofs, key)
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, proof.job.timings | hold.timings()):
+        if Claims(session).succeed(hold.claim, proof.job.timings | hold.timings()):
             Proofs(session).get(proof.id).document = document.model_dump(mode="json")
 
 

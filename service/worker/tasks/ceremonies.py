@@ -26,7 +26,7 @@ from service import basis as bases
 from service import encryption as sealed
 from service import engine, keys
 from service import powers as powers_of_tau
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.records.ceremonies import CeremonyCircuit, Contribution
 from service.storage.records.resources import Model
@@ -82,7 +82,7 @@ def open_ceremony(runtime: Runtime, hold: Hold) -> None:
             each.ceremony_id, each.position = row.id, position
             each.statement, each.state = _adopted(runtime, statement), _adopted(runtime, state)
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings()):
+        if Claims(session).succeed(hold.claim, hold.timings()):
             session.add_all(circuits)
             Ceremonies(session).get(row.id).powers_contributions = powers.contributions
 
@@ -173,7 +173,7 @@ def _write(
     sizes = [(each.file.stat().st_size, _adopted(runtime, each.file)) for each in taken]
     proving_keys = [(each.file.stat().st_size, _adopted(runtime, each.file)) for each in made]
     with runtime.database.write() as session:
-        if not Jobs(session).succeed(hold.claim, hold.timings()):
+        if not Claims(session).succeed(hold.claim, hold.timings()):
             return
         ceremonies, row = Ceremonies(session), Contributions(session).get(row.id)
         row.place = len(taken[0].state.contributions)

@@ -9,7 +9,7 @@ from service import encryption as sealed
 from service import engine, intake
 from service.batches import Batch, cut, even
 from service.encryption import Integers
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets
@@ -39,7 +39,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     openings = OpeningFile(**named(system), kind="dataset", parts=parts)
     stored = sealed.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
+        if Claims(session).succeed(hold.claim, hold.timings(), hold.rows):
             dataset = Datasets(session).get(dataset.id)
             dataset.shard_size, dataset.openings = batch, stored
             dataset.shards = [

@@ -6,8 +6,9 @@ from functools import partial
 
 from service import encryption as sealed
 from service import engine
-from service.jobs.lifecycle import Jobs, now
+from service.jobs.claims import Claims
 from service.runtime import Runtime
+from service.storage.database import now
 from service.storage.repositories import Proofs
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
@@ -40,7 +41,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     document = steps.checked(hold, statement, [made], keys.file)
     with runtime.database.write() as session:
         timings = hold.timings()
-        if Jobs(session).succeed(hold.claim, timings, hold.rows):
+        if Claims(session).succeed(hold.claim, timings, hold.rows):
             steps.learn(session, hold, keys, timings)
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id

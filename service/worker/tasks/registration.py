@@ -11,9 +11,9 @@ from prover.system import Opening
 from service import basis as bases
 from service import encryption as sealed
 from service import engine
-from service.jobs.lifecycle import Jobs, now
+from service.jobs.claims import Claims
 from service.runtime import Runtime
-from service.storage.database import clock
+from service.storage.database import clock, now
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.secrets import Issuers
@@ -39,7 +39,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
     circuit = engine.compile_circuit(quantised, "inference", weight_privacy=model.weight_privacy)
     keys = steps.require_keys(runtime, hold, circuit, model)
     with runtime.database.write() as session:
-        if Jobs(session).succeed(hold.claim, hold.timings(), hold.rows):
+        if Claims(session).succeed(hold.claim, hold.timings(), hold.rows):
             model = Models(session).get(model.id)
             model.network = circuit.network.hex()
             model.estimate = engine.estimate(keys.system, circuit, runtime.settings.threads)

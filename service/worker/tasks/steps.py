@@ -15,7 +15,7 @@ from prover.size import Size
 from prover.system import Opening, ProofSystem
 from service import engine
 from service.basis import load_basis
-from service.jobs.lifecycle import Jobs
+from service.jobs.claims import Claims
 from service.keys import none_yet
 from service.runtime import Runtime
 from service.storage.records import resources
@@ -93,7 +93,7 @@ def prove(
     """One proof."""
     if keys.expected:
         with runtime.database.write() as session:
-            Jobs(session).expect(hold.claim, keys.expected)
+            Claims(session).expect(hold.claim, keys.expected)
     elif not keys.fresh:
         _expect(runtime, hold, keys.system, circuit, with_setup=False)
     threads, progress = runtime.settings.threads, hold.progress
@@ -110,7 +110,7 @@ def _expect(runtime: Runtime, hold: Hold, system: ProofSystem, circuit: Circuit,
         found = system.estimate(Size.of(circuit.statement), runtime.settings.threads)
         setup, proof = (dict(stages) for stages in (found.setup_seconds, found.proof_seconds))
         with runtime.database.write() as session:
-            Jobs(session).expect(hold.claim, hold.timings() | (setup if with_setup else {}) | proof)
+            Claims(session).expect(hold.claim, hold.timings() | (setup if with_setup else {}) | proof)
 
 
 def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -> None:

@@ -1,0 +1,92 @@
+"""What the reaper does with jobs: it takes up what workers, messages and deadlines left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy import Row, and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from service.jobs import children, lifecycle
+from service.jobs.claims import Claim, Claims, is_held, late
+from service.jobs.lifecycle import WAITING
+from service.settings import QueueName
+from service.storage.database import clock
+from service.storage.records.jobs import Job
+
+LOST_WORKER: Final = "resource.worker_lost"
+_HINTS: Final = 100
+"""Messages at once. Each only says that there is work; of jobs whose tenant may run no more, in vain."""
+
+
+class Reaping:
+    """Jobs within one transaction, as the reaper finds them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def lost(self) -> Sequence[Claim]:
+        """Running jobs whose lease has expired."""
+        expired = Job.lease_expires_at < clock(self._session)
+        rows = select(Job.id, Job.kind, Job.fence, Job.attempt).where(Job.state == "running", expired)
+        return [Claim(*row) for row in self._session.execute(rows)]
+
+    def release(self, lost: Claim, max_attempts: int) -> bool:
+        """Give a lost job back for its worker, unless that has come back to life. Whether it is queued."""
+        expired = Job.lease_expires_at < clock(self._session)
+        children.locked_parent(self._session, lost.id)
+        if self._session.scalar(select(Job.id).where(is_held(lost), expired).with_for_update()) is None:
+            return False
+        Claims(self._session).give_back(lost, lost_worker(lost.attempt), max_attempts)
+        return self._session.scalar(select(Job.state).where(Job.id == lost.id)) == "queued"
+
+    def expire(self, worker: str) -> None:
+        """End the leases of a worker that is known to be dead."""
+        # In its past: what reads the clock next, in the same moment, must see them over.
+        ended = clock(self._session) - timedelta(milliseconds=1)
+        self._session.execute(
+            update(Job).where(Job.state == "running", Job.worker == worker).values(lease_expires_at=ended)
+        )
+
+    def waiting(self, seconds: float) -> Sequence[Row[str, QueueName]]:
+        """Id and queue of jobs whose message has gone unheard for longer than ``seconds``, and of those whose
+        pause is over.
+        """
+        moment = clock(self._session)
+        unheard = Job.enqueued_at < moment - timedelta(seconds=seconds)
+        pause_over = and_(Job.available_at <= moment, Job.enqueued_at < Job.available_at)
+        return self._session.execute(
+            select(Job.id, Job.queue)
+            .where(Job.state == "queued", lifecycle.rested(self._session), or_(unheard, pause_over))
+            .order_by(Job.created_at)
+            .limit(_HINTS)
+        ).all()
+
+    def enqueued(self, job_ids: Sequence[str]) -> None:
+        moment = clock(self._session)
+        self._session.execute(update(Job).where(Job.id.in_(job_ids)).values(enqueued_at=moment))
+
+    def end_late(self) -> None:
+        """Fail what is queued or waits past its deadline; what runs hears of it from its heartbeat."""
+        # By state first, of which there is an index with few rows; children end with their parent.
+        unfinished = Job.state.in_(("queued", "running")) & Job.parent_id.is_(None)
+        overdue = unfinished & (Job.deadline_at < clock(self._session)) & or_(Job.state == "queued", WAITING)
+        free = lifecycle.free(self._session, overdue)
+        for job_id in lifecycle.end(self._session, free, "failed", problem=late()):
+            lifecycle.stop(self._session, Job.parent_id == job_id)
+
+    def leave_queue(self, queue: QueueName, other: QueueName, seconds: float) -> None:
+        """Move what has waited for longer: there is no worker for its queue."""
+        old = Job.created_at < clock(self._session) - timedelta(seconds=seconds)
+        waits = (Job.queue == queue) & (Job.state == "queued") & old
+        lifecycle.change(self._session, lifecycle.free(self._session, waits), queue=other)
+
+
+def lost_worker(attempt: int) -> dict[str, Any]:
+    return {
+        "code": LOST_WORKER,
+        "detail": f"the worker stopped without a word during attempt {attempt}"
+        " (killed, out of memory, or its host went down)",
+    }
