@@ -84,16 +84,18 @@ def prepare(case: str, folder: Path) -> int | None:
     if case.startswith(_POWERS):
         constraints, power = None, int(case.removeprefix(_POWERS))
     else:
-        statement = _statement(case)
-        save_statement(folder / "s.stmt", statement)
-        constraints, power = statement.constraints, required_power(statement)
+        constraint_system = _statement(case)
+        save_statement(folder / "s.stmt", constraint_system)
+        constraints, power = constraint_system.constraints, required_power(constraint_system)
     write_ptau(folder / "p.ptau", powers_of_tau.generate(power, threads=usable_cores()))
     return constraints
 
 
 def _statement(case: str) -> ConstraintSystem:
     if case == _REGISTRATION:
-        return compile_registration(quantise(zoo.network(_NETWORK), zoo.calibration(_NETWORK))).statement
+        return compile_registration(
+            quantise(zoo.network(_NETWORK), zoo.calibration(_NETWORK))
+        ).constraint_system
     return random_statement(int(case.removeprefix("2^")))
 
 

@@ -76,9 +76,9 @@ def compute_circuit(qgraph: QuantGraph, q: IntArray) -> int:
     """All constraints and all values, as vectors and matrices: how many constraints."""
     circuit = compile_inference(qgraph, level=2)
     circuit.witness(q)
-    for _ in circuit.statement.matrices(threads=THREADS):
+    for _ in circuit.constraint_system.matrices(threads=THREADS):
         pass
-    return circuit.statement.constraints
+    return circuit.constraint_system.constraints
 
 
 def compute_gates(qgraph: QuantGraph, q: IntArray) -> None:
@@ -94,7 +94,7 @@ def against_gates(name: str, qgraph: QuantGraph, repetitions: int, *, by_gates: 
     q = some_input(qgraph)
     timing = measure(lambda: compute_circuit(qgraph, q), repetitions=repetitions)
     ratio = seconds(lambda: compute_gates(qgraph, q)) / timing.median if by_gates else None
-    constraints = compile_inference(qgraph, level=2).statement.constraints
+    constraints = compile_inference(qgraph, level=2).constraint_system.constraints
     peer = PEER if by_gates else None
     timing = replace(timing, ratio=ratio)
     return Row.of(f"circuit_{name}", constraints, timing, threads=THREADS, peer=peer)
@@ -148,8 +148,8 @@ def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]
     qgraph = quantise(zoo.network(name), zoo.calibration(name))
     circuit = compile_inference(qgraph, weight_privacy=weights)
     q = qgraph.quantise_input(zoo.calibration(name)[0])
-    challenges = kernels.fr.from_ints(range(12345, 12345 + circuit.statement.challenges))
-    drawn = slice(1 + circuit.statement.public, circuit.statement.instance)
+    challenges = kernels.fr.from_ints(range(12345, 12345 + circuit.constraint_system.challenges))
+    drawn = slice(1 + circuit.constraint_system.public, circuit.constraint_system.instance)
 
     def complete() -> None:
         z = circuit.witness(q)

@@ -80,10 +80,10 @@ CASES = (
 
 def row(case: Case) -> Row:
     program = case.build()
-    count = program.statement.constraints
+    count = program.constraint_system.constraints
     said = {
         "a_unit": count / case.units,
-        "committed": sum(segment.size for segment in program.statement.segments),
+        "committed": sum(segment.size for segment in program.constraint_system.segments),
         "soundness_bits": round(program.soundness_bits),
     }
     return Row(case.name, case.units, count, unit="constraints", more=said)

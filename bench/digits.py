@@ -55,16 +55,18 @@ def image(circuit: circuits.Inference) -> Any:
 
 def _setup(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[int, float, float]:
     circuit = digits_circuit(weight_privacy)
-    timing = measure(lambda: groth16.setup(circuit.statement, threads=threads), repetitions=repetitions)
-    groth16.setup(circuit.statement, threads=threads).save(path)
-    return circuit.statement.constraints, timing.median, timing.spread
+    timing = measure(
+        lambda: groth16.setup(circuit.constraint_system, threads=threads), repetitions=repetitions
+    )
+    groth16.setup(circuit.constraint_system, threads=threads).save(path)
+    return circuit.constraint_system.constraints, timing.median, timing.spread
 
 
 def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) -> tuple[float, float]:
     circuit, key = digits_circuit(weight_privacy), groth16.ProvingKey.load(path)
     q = image(circuit)
     timing = measure(
-        lambda: groth16.prove(key, circuit.statement, circuit.witness(q), threads=threads),
+        lambda: groth16.prove(key, circuit.constraint_system, circuit.witness(q), threads=threads),
         repetitions=repetitions,
     )
     return timing.median, timing.spread
@@ -73,7 +75,7 @@ def _prove(weight_privacy: Privacy, path: Path, threads: int, repetitions: int) 
 def _verify(weight_privacy: Privacy, path: Path, repetitions: int) -> tuple[float, float]:
     circuit, key = digits_circuit(weight_privacy), groth16.ProvingKey.load(path)
     q = image(circuit)
-    proof = groth16.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    proof = groth16.prove(key, circuit.constraint_system, circuit.witness(q)).to_bytes()
     inputs = circuit.public_inputs(q)
     verdict = groth16.verify(key.verifying_key, inputs, proof)
     assert verdict.valid, verdict

@@ -48,7 +48,7 @@ class Stages:
 
 def rows(name: str, circuit: Circuit) -> list[Row]:
     """Setup, and the proof of an inference: the whole of each, then its stages."""
-    size = Size.of(circuit.statement)
+    size = Size.of(circuit.constraint_system)
     speed = cost.speed(1, time.process_time)
     basis = CommitmentKey.generate(size.linked) if circuit.commitments else None
     key, taken = _taken(partial(_made, circuit, basis))
@@ -60,7 +60,7 @@ def rows(name: str, circuit: Circuit) -> list[Row]:
 
 
 def _made(circuit: Circuit, basis: CommitmentKey | None, report: Progress) -> ProvingKey:
-    key = groth16.setup(circuit.statement, basis=basis, progress=report)
+    key = groth16.setup(circuit.constraint_system, basis=basis, progress=report)
     report("store", 0.0)
     with tempfile.NamedTemporaryFile() as file:
         key.save(Path(file.name))
@@ -72,7 +72,11 @@ def _proven(circuit: Inference, key: ProvingKey, report: Progress) -> None:
     report("witness", 0.0)
     witness = circuit.witness(np.zeros(circuit.qgraph.input_shape, dtype=np.int64))
     groth16.prove(
-        key, circuit.statement, witness, post_challenge=circuit.program.post_challenge, progress=report
+        key,
+        circuit.constraint_system,
+        witness,
+        post_challenge=circuit.program.post_challenge,
+        progress=report,
     )
 
 
@@ -89,7 +93,9 @@ def _compared(
     def row(stage: str, expected: float, seconds: float) -> Row:
         ratio = expected / seconds
         more = {"stage": stage, "foretold_s": expected}
-        return Row(name, circuit.statement.constraints, seconds, peer="foretold", ratio=ratio, more=more)
+        return Row(
+            name, circuit.constraint_system.constraints, seconds, peer="foretold", ratio=ratio, more=more
+        )
 
     total = row(whole, sum(foretold.values()), sum(taken.values()))
     return [total, *(row(stage, foretold[stage], taken[stage]) for stage in taken)]

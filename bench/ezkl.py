@@ -117,25 +117,27 @@ def prove_alone(options: dict[str, int]) -> None:
 
 def ours_alone() -> None:
     circuit = digits.digits_circuit("public")
-    key = groth16.setup(circuit.statement)
-    groth16.prove(key, circuit.statement, circuit.witness(digits.image(circuit)), threads=os.cpu_count() or 1)
+    key = groth16.setup(circuit.constraint_system)
+    groth16.prove(
+        key, circuit.constraint_system, circuit.witness(digits.image(circuit)), threads=os.cpu_count() or 1
+    )
 
 
 def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
     threads = os.cpu_count() or 1
     circuit = digits.digits_circuit("public")
-    key = groth16.setup(circuit.statement, threads=threads)
+    key = groth16.setup(circuit.constraint_system, threads=threads)
     q = digits.image(circuit)
 
     def ours() -> groth16.Proof:
-        return groth16.prove(key, circuit.statement, circuit.witness(q), threads=threads)
+        return groth16.prove(key, circuit.constraint_system, circuit.witness(q), threads=threads)
 
     with working_directory():
         prepare(options)
         prove()
         timing = measure(ours, prove, repetitions=repetitions)
         peers = measure(prove, repetitions=repetitions)
-    row = partial(Row.of, size=circuit.statement.constraints, threads=threads)
+    row = partial(Row.of, size=circuit.constraint_system.constraints, threads=threads)
     tool = f"ezkl {version('ezkl')} {name}"
     return [
         row("digits_prove", timing=timing, peer=tool, peak_mb=alone(ours_alone)[1]),

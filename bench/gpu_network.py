@@ -26,17 +26,17 @@ def measure_network(bench: Roofline, net: str) -> Iterator[Row]:
     start = time.perf_counter()
     graph = quantise(zoo.network(net), calibration)
     circuit = compile_inference(graph, weight_privacy="committed")
-    rows = circuit.statement.constraints
+    rows = circuit.constraint_system.constraints
     yield Row(f"{net}_compile", rows, time.perf_counter() - start)
     weights = parameters(graph)
     start = time.perf_counter()
     basis = CommitmentKey.generate(weights.size, threads=threads)
     yield Row(f"{net}_basis", weights.size, time.perf_counter() - start)
     start = time.perf_counter()
-    key = groth16.setup(circuit.statement, basis=basis, threads=threads)
+    key = groth16.setup(circuit.constraint_system, basis=basis, threads=threads)
     yield Row(f"{net}_setup", rows, time.perf_counter() - start)
     opening = basis.commit(fr.from_int64(weights), threads=threads)
-    loaded = load_key(bench, f"{net}_load_key", rows, key, circuit.statement)
+    loaded = load_key(bench, f"{net}_load_key", rows, key, circuit.constraint_system)
     yield loaded
     image = graph.input_type.quantise(calibration[:1])[0]
     yield Row(f"{net}_witness", rows, seconds(lambda: circuit.witness(image)))
@@ -46,7 +46,7 @@ def measure_network(bench: Roofline, net: str) -> Iterator[Row]:
         stages = Stages()
         proof = groth16.prove(
             key,
-            circuit.statement,
+            circuit.constraint_system,
             z,
             openings=[opening],
             post_challenge=partial(circuit.program.post_challenge, threads=threads),

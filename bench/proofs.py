@@ -42,26 +42,26 @@ def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_t
 
 
 def _setup(log_size: int, path: Path, threads: int) -> float:
-    statement = random_statement(log_size)
+    constraint_system = random_statement(log_size)
     start = time.perf_counter()
-    key = groth16.setup(statement, threads=threads)
+    key = groth16.setup(constraint_system, threads=threads)
     taken = time.perf_counter() - start
     key.save(path)
     return taken
 
 
 def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: int) -> Row:
-    statement = random_statement(log_size)
-    formula = memory.proving(Size.of(statement), threads)
+    constraint_system = random_statement(log_size)
+    formula = memory.proving(Size.of(constraint_system), threads)
     before = _forget_peak()
-    key, z = groth16.ProvingKey.load(path), random_witness(statement, shape)
-    proof = groth16.prove(key, statement, z, threads=threads)
+    key, z = groth16.ProvingKey.load(path), random_witness(constraint_system, shape)
+    proof = groth16.prove(key, constraint_system, z, threads=threads)
     verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
     assert verdict.valid, verdict
     times, shares = [], []
     for _ in range(repetitions):
         stages = Stages()
-        groth16.prove(key, statement, z, threads=threads, progress=stages)
+        groth16.prove(key, constraint_system, z, threads=threads, progress=stages)
         times.append(stages.total())
         shares.append(stages.shares())
     median = statistics.median_low(times)

@@ -174,12 +174,12 @@ def make_basis(count: int, path: Path) -> None:
 
 def make_key(task: Task) -> tuple[int, float]:
     """Constraints, and the time of a setup; the key goes into the folder."""
-    statement, basis = case(task).circuit.statement, CommitmentKey.load(task.folder / "basis")
+    constraint_system, basis = case(task).circuit.constraint_system, CommitmentKey.load(task.folder / "basis")
     start = time.perf_counter()
-    key = groth16.setup(statement, basis=basis, threads=THREADS)
+    key = groth16.setup(constraint_system, basis=basis, threads=THREADS)
     taken = time.perf_counter() - start
     key.save(task.folder / "key")
-    return statement.constraints, taken
+    return constraint_system.constraints, taken
 
 
 class Worker:
@@ -194,7 +194,7 @@ class Worker:
         circuit = self.case.circuit
         return groth16.prove(
             self.key,
-            circuit.statement,
+            circuit.constraint_system,
             self.case.witness(),
             openings=self.openings,
             post_challenge=partial(circuit.program.post_challenge, threads=THREADS),

@@ -148,9 +148,9 @@ class Single(NamedTuple):
         return cls(offsets, columns, np.arange(len(columns), dtype=np.uint32), pool)
 
 
-def matrices(statement: ConstraintSystem) -> list[Csr]:
+def matrices(constraint_system: ConstraintSystem) -> list[Csr]:
     """Those with coefficients."""
-    blocks = (made for made in map(_made, statement.blocks) if not isinstance(made, ProductBlock))
+    blocks = (made for made in map(_made, constraint_system.blocks) if not isinstance(made, ProductBlock))
     return [matrix for block in blocks for matrix in block.matrices() if len(matrix.columns)]
 
 
@@ -172,7 +172,7 @@ def pool_rows(case: Case, repetitions: int) -> tuple[list[Row], Row]:
     """The pool against a coefficient for each entry."""
     circuit = case.compile()
     z = circuit.witness(some_input(circuit.qgraph))
-    pooled = matrices(circuit.statement)
+    pooled = matrices(circuit.constraint_system)
     entries = [Entries.of(matrix) for matrix in pooled]
     single = [Single.of(each) for each in entries]
     for matrix, alike in zip(pooled, single, strict=True):
@@ -271,26 +271,26 @@ class Times(NamedTuple):
 def sharing_rows(case: Case, repetitions: int) -> tuple[list[Row], list[Row]]:
     """One circuit for all images against one for each; matrices made in each proof against kept ones."""
     circuit = case.compile()
-    statement, q = circuit.statement, some_input(circuit.qgraph)
+    constraint_system, q = circuit.constraint_system, some_input(circuit.qgraph)
     z, prove = complete(circuit, q), (prover_of(circuit, q) if case.proved else None)
 
     def compile_anew() -> object:
         fresh = compile_inference(circuit.qgraph, weight_privacy=case.weights, level=case.level)
-        return fresh.statement.survey
+        return fresh.constraint_system.survey
 
     times = [
         Times(
             seconds(compile_anew),
             seconds(lambda: complete(circuit, q)),
-            seconds(lambda: prove(statement)) if prove is not None else 0.0,
+            seconds(lambda: prove(constraint_system)) if prove is not None else 0.0,
         )
         for _ in range(repetitions)
     ]
-    size, peer = statement.constraints, "compiled for each image"
+    size, peer = constraint_system.constraints, "compiled for each image"
     images = [_row(f"{case.name}_images", size, _shared(times, proved=False), peer, THREADS)]
     if prove is not None:
         images.append(_row(f"{case.name}_proved", size, _shared(times, proved=True), peer, THREADS))
-    return images, list(building_rows(case, statement, z, prove, repetitions))
+    return images, list(building_rows(case, constraint_system, z, prove, repetitions))
 
 
 def _shared(times: list[Times], *, proved: bool) -> Timing:
@@ -304,14 +304,14 @@ def _shared(times: list[Times], *, proved: bool) -> Timing:
 
 
 def building_rows(
-    case: Case, statement: ConstraintSystem, z: FrArray, prove: Prove | None, repetitions: int
+    case: Case, constraint_system: ConstraintSystem, z: FrArray, prove: Prove | None, repetitions: int
 ) -> Iterator[Row]:
     """None where nothing is made in a proof: where all blocks are kept from the start."""
-    tiles = [block for block in statement.blocks if isinstance(block, Tile)]
+    tiles = [block for block in constraint_system.blocks if isinstance(block, Tile)]
     if not tiles:
         return
-    kept = replace(statement, blocks=tuple(map(_made, statement.blocks)))
-    assert kept.digest == statement.digest
+    kept = replace(constraint_system, blocks=tuple(map(_made, constraint_system.blocks)))
+    assert kept.digest == constraint_system.digest
 
     def build() -> None:
         for tile in tiles:
@@ -320,15 +320,15 @@ def building_rows(
     def row(what: str, ours: Callable[[], object], peer: Callable[[], object] | None, threads: int) -> Row:
         timing = measure(ours, peer, repetitions=repetitions)
         known = None if peer is None else "matrices kept"
-        return _row(f"{case.name}_{what}", statement.constraints, timing, known, threads)
+        return _row(f"{case.name}_{what}", constraint_system.constraints, timing, known, threads)
 
     yield row("build", build, None, 1)
-    evaluate, evaluate_kept = (partial(each.evaluate, z, THREADS) for each in (statement, kept))
+    evaluate, evaluate_kept = (partial(each.evaluate, z, THREADS) for each in (constraint_system, kept))
     yield row("evaluate", evaluate, evaluate_kept, THREADS)
     if prove is not None:
-        yield row("proof", lambda: prove(statement), lambda: prove(kept), THREADS)
+        yield row("proof", lambda: prove(constraint_system), lambda: prove(kept), THREADS)
     held = sum(held_bytes(block) for block in kept.blocks) - sum(
-        held_bytes(block) for block in statement.blocks if not isinstance(block, Tile)
+        held_bytes(block) for block in constraint_system.blocks if not isinstance(block, Tile)
     )
     timing = measure(evaluate_kept, repetitions=repetitions)
     yield _row(f"{case.name}_kept", held, timing, None, THREADS)
@@ -336,9 +336,9 @@ def building_rows(
 
 def complete(circuit: Inference, q: IntArray) -> FrArray:
     """The witness, what depends on the challenges included; these are chosen here."""
-    z, statement = circuit.witness(q), circuit.statement
-    challenges = fr.from_ints(range(12345, 12345 + statement.challenges))
-    z[1 + statement.public : statement.instance] = challenges
+    z, constraint_system = circuit.witness(q), circuit.constraint_system
+    challenges = fr.from_ints(range(12345, 12345 + constraint_system.challenges))
+    z[1 + constraint_system.public : constraint_system.instance] = challenges
     circuit.program.post_challenge(z, challenges)
     return z
 
@@ -348,7 +348,7 @@ Prove = Callable[[ConstraintSystem], object]
 
 def prover_of(circuit: Inference, q: IntArray) -> Prove:
     """Proves for a key made here, by the circuit's statement or one that has the same digest."""
-    key = groth16.setup(circuit.statement, threads=THREADS)
+    key = groth16.setup(circuit.constraint_system, threads=THREADS)
     witness, post_challenge = circuit.witness(q), circuit.program.post_challenge
     return lambda statement: groth16.prove(
         key, statement, witness, post_challenge=post_challenge, threads=THREADS

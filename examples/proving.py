@@ -55,7 +55,7 @@ class Scheme(Generic[CircuitKind]):
 
     @classmethod
     def of(cls, circuit: CircuitKind, basis: CommitmentKey) -> Scheme[CircuitKind]:
-        return cls(circuit, groth16.setup(circuit.statement, basis=basis, threads=THREADS))
+        return cls(circuit, groth16.setup(circuit.constraint_system, basis=basis, threads=THREADS))
 
     @cached_property
     def key_file(self) -> KeyFile:
@@ -81,7 +81,7 @@ class Scheme(Generic[CircuitKind]):
     def prove(self, witness: FrArray, openings: Mapping[str, Opening]) -> bytes:
         return groth16.prove(
             self.key,
-            self.circuit.statement,
+            self.circuit.constraint_system,
             witness,
             openings=[openings[name] for name in self.circuit.commitments],
             post_challenge=partial(self.circuit.program.post_challenge, threads=THREADS),

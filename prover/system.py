@@ -108,7 +108,7 @@ class ProofSystem(VerifyingSystem):
     @abstractmethod
     def setup(
         self,
-        statement: ConstraintSystem,
+        constraint_system: ConstraintSystem,
         file: Path,
         *,
         basis: Any,
@@ -127,7 +127,7 @@ class ProofSystem(VerifyingSystem):
     def prove(
         self,
         key: Any,
-        statement: ConstraintSystem,
+        constraint_system: ConstraintSystem,
         witness: FrArray,
         *,
         openings: Sequence[Any],

@@ -42,7 +42,7 @@ def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
     return canonical(
         {
             "values": values,
-            "statement": circuit.statement.digest.hex(),
+            "statement": circuit.constraint_system.digest.hex(),
             "circuit": circuit.describe(),
             "commitments": circuit.commitments,
             "estimate": estimate,

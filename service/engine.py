@@ -89,7 +89,7 @@ def circuit_digest(system: ProofSystem, circuit: Circuit, basis: CommitmentKey |
     """What keys are kept by: SHA-256, in hex, of the proof system, the constraints, what they mean, and the
     basis they link to, if they link to any.
     """
-    return digest_of(system.id, circuit.statement.digest, circuit.describe(), basis)
+    return digest_of(system.id, circuit.constraint_system.digest, circuit.describe(), basis)
 
 
 def digest_of(
@@ -109,13 +109,13 @@ def digest_of(
 
 def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
     """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
-    needed, free = _memory(system.estimate(Size.of(circuit.statement), threads)), free_memory()
+    needed, free = _memory(system.estimate(Size.of(circuit.constraint_system), threads)), free_memory()
     if needed > free:
         raise ModelError(
             "model.memory",
-            f"{circuit.statement.constraints:,} constraints take about {needed / 1e9:.1f} GB of memory, and "
-            f"{free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network, fewer bits or "
-            "public weights would take; of a dataset, what a smaller shard_size",
+            f"{circuit.constraint_system.constraints:,} constraints take about {needed / 1e9:.1f} GB of"
+            f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network, fewer"
+            " bits or public weights would take; of a dataset, what a smaller shard_size",
         )
 
 
@@ -124,10 +124,10 @@ def estimate(system: ProofSystem, circuit: Circuit, threads: int) -> dict[str, A
     this machine's speed the ``setup_seconds`` of its keys and, the witness once there, its ``proof_seconds``;
     ``key_bytes`` of the proving key and ``proof_bytes``.
     """
-    size = Size.of(circuit.statement)
+    size = Size.of(circuit.constraint_system)
     found = system.estimate(size, threads)
     return {
-        "constraints": circuit.statement.constraints,
+        "constraints": circuit.constraint_system.constraints,
         "memory": _memory(found),
         "cost": round(_SECONDS_PER_ROW * size.rows, 3),
         "setup_seconds": sum(found.setup_seconds.values()),
@@ -147,7 +147,7 @@ def largest_batch(
     """
     graph = QuantGraph.from_bytes(quantised)
     one, two = (
-        circuits.compile_accuracy(graph, batch=batch, weight_privacy=weight_privacy).statement
+        circuits.compile_accuracy(graph, batch=batch, weight_privacy=weight_privacy).constraint_system
         for batch in (1, 2)
     )
     free = free_memory()
@@ -186,7 +186,7 @@ def setup(
     ``StatementError``: ``statement.system`` where the proof system cannot prove such a circuit,
     ``statement.soundness`` where a proof would convince too easily.
     """
-    needed = {"challenges": circuit.statement.challenges > 0, "links": len(circuit.commitments) > 0}
+    needed = {"challenges": circuit.constraint_system.challenges > 0, "links": len(circuit.commitments) > 0}
     if lacking := [name for name, asked in needed.items() if asked and name not in system.capabilities]:
         raise StatementError(
             "statement.system",
@@ -194,14 +194,14 @@ def setup(
             " with another system",
             field="system",
         )
-    bits = system.soundness_bits(circuit.statement.constraints, circuit.program.degree)
+    bits = system.soundness_bits(circuit.constraint_system.constraints, circuit.program.degree)
     if bits < LEAST_SOUNDNESS_BITS:
         raise StatementError(
             "statement.soundness",
             f"proofs of {system.id} for this circuit have {bits:.0f} bits of soundness, and"
             f" {LEAST_SOUNDNESS_BITS} are the least: register a smaller network",
         )
-    key = system.setup(circuit.statement, file, basis=basis, threads=threads, progress=progress)
+    key = system.setup(circuit.constraint_system, file, basis=basis, threads=threads, progress=progress)
     return key_file(system, key, circuit.describe())
 
 
@@ -220,7 +220,7 @@ def prove(
     progress("witness", 0.0)
     return system.prove(
         proving_key,
-        circuit.statement,
+        circuit.constraint_system,
         witness(),
         openings=[openings[name] for name in circuit.commitments],
         post_challenge=partial(circuit.program.post_challenge, threads=threads),

@@ -164,7 +164,7 @@ class Builder:
             # It is the challenge that ties a proof to the commitment, even if no row reads it.
             self.challenge(0)
         order = self._order()
-        statement = ConstraintSystem(
+        constraint_system = ConstraintSystem(
             public=_count(self._public),
             private=_count(self._private),
             blocks=tuple(_renumbered(block, order) for block in self._blocks),
@@ -174,19 +174,19 @@ class Builder:
             ),
             layout={name: order[wires] for name, wires in self.layout.items()},
         )
-        self._check_fixed(statement, order)
+        self._check_fixed(constraint_system, order)
         steps = Steps(tuple(self._integer), tuple(self._field), tuple(self._post_challenge))
-        return Program(statement, order, steps, self.degree)
+        return Program(constraint_system, order, steps, self.degree)
 
-    def _check_fixed(self, statement: ConstraintSystem, order: IntArray) -> None:
+    def _check_fixed(self, constraint_system: ConstraintSystem, order: IntArray) -> None:
         for name, wires in self._fixed:
             variables = order[wires]
-            loose = variables[~statement.fixed[variables]]
+            loose = variables[~constraint_system.fixed[variables]]
             if len(loose):
                 raise StatementError(
                     "statement.adaptive",
-                    f"{name} reads {statement.variable_name(int(loose[0]))}, which is not fixed before the "
-                    "challenges: put it into a segment",
+                    f"{name} reads {constraint_system.variable_name(int(loose[0]))}, which is not fixed "
+                    "before the challenges: put it into a segment",
                 )
 
     def _order(self) -> IntArray:

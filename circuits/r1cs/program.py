@@ -34,7 +34,7 @@ class Program:
     ``StatementError`` (``statement.soundness``) where it leaves ``soundness_bits`` below 128.
     """
 
-    statement: ConstraintSystem
+    constraint_system: ConstraintSystem
     order: IntArray
     steps: Steps
     degree: int
@@ -53,10 +53,10 @@ class Program:
         int64[variables], in the statement's order; 0 are challenges, blinding, what depends on them, and
         what ``derive`` fills in.
         """
-        assignment = np.zeros(self.statement.variables, dtype=np.int64)
+        assignment = np.zeros(self.constraint_system.variables, dtype=np.int64)
         assignment[ONE] = 1
         for name, value in values.items():
-            assignment[self.statement.layout[name]] = value
+            assignment[self.constraint_system.layout[name]] = value
         with Secrets() as secret:
             z = secret(assignment[self.order])
             execution.fill(self.steps.integer, z)
@@ -90,7 +90,7 @@ class Program:
             wires = secret(np.empty((len(self.order), *z.shape[1:]), dtype=z.dtype))
             _gather(z, self.order, wires, threads)
             execution.solve(self.steps.post_challenge, wires, threads)
-            _gather(wires, self._private_wires, z[self.statement.first_private :], threads)
+            _gather(wires, self._private_wires, z[self.constraint_system.first_private :], threads)
 
     def check(self, z: FrArray, threads: int = 1) -> None:
         """Hold a witness against every constraint, as ``groth16.prove`` would, with challenges that nobody
@@ -98,17 +98,19 @@ class Program:
 
         Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that fails.
         """
-        statement = self.statement
-        z[1 + statement.public : statement.instance] = drawn = random_elements(statement.challenges)
+        constraint_system = self.constraint_system
+        z[1 + constraint_system.public : constraint_system.instance] = drawn = random_elements(
+            constraint_system.challenges
+        )
         self.post_challenge(z, drawn, threads)
-        statement.check(z, threads)
+        constraint_system.check(z, threads)
 
     @cached_property
     def _private_wires(self) -> IntArray:
         """The wire of each private variable, all of which have one: int64[private]."""
-        wires = np.zeros(self.statement.variables, dtype=np.int64)
+        wires = np.zeros(self.constraint_system.variables, dtype=np.int64)
         wires[self.order] = np.arange(len(self.order))
-        return wires[self.statement.first_private :]
+        return wires[self.constraint_system.first_private :]
 
     @property
     def soundness_bits(self) -> float:

@@ -42,10 +42,10 @@ def audit(qgraph: QuantGraph, description: Mapping[str, Any], key: VerifyingKey)
         _require(
             field, own.get(field) == description.get(field), f"the network's circuit has another {field}"
         )
-    _compare_numbers(circuit.statement, key)
+    _compare_numbers(circuit.constraint_system, key)
     _require(
         "statement_digest",
-        circuit.statement.digest == key.statement_digest,
+        circuit.constraint_system.digest == key.statement_digest,
         "the key says that it was made for other constraints than the compiler makes of this network",
     )
     return circuit
@@ -65,18 +65,18 @@ def audit_points(
     The powers are taken as they are; ``read_ptau`` verifies them. Stages and errors: those of
     ``ceremony.verify``; ``StatementError`` (``statement.audit``) for another key.
     """
-    ceremony.verify(state, circuit.statement, powers, threads=threads, progress=progress)
+    ceremony.verify(state, circuit.constraint_system, powers, threads=threads, progress=progress)
     made = ceremony.verifying_key(state) if state.contributions else None
     _require("key", made == key, "the ceremony made another key than this one")
 
 
-def _compare_numbers(statement: ConstraintSystem, key: VerifyingKey) -> None:
+def _compare_numbers(constraint_system: ConstraintSystem, key: VerifyingKey) -> None:
     """A key that cannot be for ``statement`` whatever its points are."""
     numbers = {
-        "ic": (1 + statement.public + statement.challenges, len(key.ic)),
-        "challenges": (statement.challenges, key.challenges),
+        "ic": (1 + constraint_system.public + constraint_system.challenges, len(key.ic)),
+        "challenges": (constraint_system.challenges, key.challenges),
         "segments": (
-            [(segment.size, segment.linked) for segment in statement.segments],
+            [(segment.size, segment.linked) for segment in constraint_system.segments],
             [(segment.size, segment.link_g2 is not None) for segment in key.segments],
         ),
     }

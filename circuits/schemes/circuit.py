@@ -67,13 +67,13 @@ class Circuit(ABC):
         return self.typed.qgraph
 
     @property
-    def statement(self) -> ConstraintSystem:
-        return self.program.statement
+    def constraint_system(self) -> ConstraintSystem:
+        return self.program.constraint_system
 
     @property
     def layout(self) -> Mapping[str, IntArray]:
         """The variable indices of every named group of wires, int64 of the group's shape."""
-        return self.statement.layout
+        return self.constraint_system.layout
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class Circuit(ABC):
     @property
     def commitments(self) -> list[str]:
         """The names of the linked segments: what ``groth16.prove`` takes openings for, in order."""
-        return [segment.name for segment in self.statement.segments if segment.linked]
+        return [segment.name for segment in self.constraint_system.segments if segment.linked]
 
     @property
     def network(self) -> bytes:
@@ -110,10 +110,10 @@ class Circuit(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Architecture, quantisation, privacy, meaning and cost of the circuit, JSON-able. No weights."""
-        graph, statement = self.qgraph, self.statement
+        graph, system = self.qgraph, self.constraint_system
         rows: Counter[str] = Counter()
         gadgets: Counter[str] = Counter()
-        for block in statement.blocks:
+        for block in system.blocks:
             # Names of nodes may have slashes themselves: exporters write paths.
             rows[block.name.rpartition("/")[0]] += block.rows
             gadgets[block.name] += block.rows
@@ -130,9 +130,9 @@ class Circuit(ABC):
             },
             "public_inputs": self.public_layout,
             "commitments": self.commitments,
-            "variables": {"public": statement.public, "private": statement.private},
+            "variables": {"public": system.public, "private": system.private},
             "constraints": {
-                "total": statement.constraints,
+                "total": system.constraints,
                 "by_layer": dict(rows),
                 "by_gadget": dict(gadgets),
             },
@@ -150,7 +150,7 @@ class Circuit(ABC):
 
     def keep_matrices(self, most_bytes: int) -> None:
         """Keep constraints that would be made anew for every proof, as far as ``most_bytes`` go."""
-        keep(self.statement.blocks, most_bytes)
+        keep(self.constraint_system.blocks, most_bytes)
 
     def checked(self, q: NDArray[np.integer[Any]]) -> IntArray:
         """``q`` as an input of the network: integers [*input_shape] in [0, 2^bits), int64.

@@ -18,16 +18,16 @@ def report(circuit: Circuit, system: ProofSystem, threads: int) -> dict[str, Any
     ``layers`` and ``gadgets`` share out all constraints and non-zeros, ``layers`` all variables but the
     constant one and those that blind segments.
     """
-    statement = circuit.statement
-    size = Size.of(statement)
+    constraint_system = circuit.constraint_system
+    size = Size.of(constraint_system)
     taken = system.estimate(size, threads)
     return {
-        "digest": statement.digest.hex(),
-        "constraints": statement.constraints,
-        "variables": statement.variables,
+        "digest": constraint_system.digest.hex(),
+        "constraints": constraint_system.constraints,
+        "variables": constraint_system.variables,
         "nonzeros": size.nonzeros,
-        "public_inputs": statement.public,
-        "segments": [asdict(segment) for segment in statement.segments],
+        "public_inputs": constraint_system.public,
+        "segments": [asdict(segment) for segment in constraint_system.segments],
         "layers": _layers(circuit),
         "ways": _ways(circuit),
         "gadgets": _gadgets(circuit),
@@ -43,14 +43,16 @@ def report(circuit: Circuit, system: ProofSystem, threads: int) -> dict[str, Any
 
 def _layers(circuit: Circuit) -> list[dict[str, Any]]:
     """Constraints, variables and non-zeros of every node, and of what is no node, input and output."""
-    statement = circuit.statement
+    constraint_system = circuit.constraint_system
     operators = {node.name: node.operator() for node in circuit.qgraph.nodes}
     constraints, nonzeros, variables = Counter[str](), Counter[str](), Counter[str]()
-    for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
+    for block, entries in zip(
+        constraint_system.blocks, constraint_system.survey.nonzeros.sum(axis=1), strict=True
+    ):
         layer = layer_of(block.name, operators)
         constraints[layer] += block.rows
         nonzeros[layer] += int(entries)
-    for name, wires in statement.layout.items():
+    for name, wires in constraint_system.layout.items():
         variables[layer_of(name, operators)] += wires.size
     return [
         {
@@ -76,9 +78,11 @@ def _ways(circuit: Circuit) -> list[dict[str, Any]]:
 
 def _gadgets(circuit: Circuit) -> list[dict[str, Any]]:
     """Constraints and non-zeros of every kind of gadget, over all layers."""
-    statement = circuit.statement
+    constraint_system = circuit.constraint_system
     constraints, nonzeros = Counter[str](), Counter[str]()
-    for block, entries in zip(statement.blocks, statement.survey.nonzeros.sum(axis=1), strict=True):
+    for block, entries in zip(
+        constraint_system.blocks, constraint_system.survey.nonzeros.sum(axis=1), strict=True
+    ):
         gadget = block.name.rpartition("/")[2]
         constraints[gadget] += block.rows
         nonzeros[gadget] += int(entries)

@@ -82,7 +82,7 @@ def compile_registration(qgraph: QuantGraph) -> Registration:
     builder = Builder()
     typed, lowering = lower_registration(builder, qgraph)
     program = builder.program()
-    plan = Plan({}, program.statement.constraints, {})
+    plan = Plan({}, program.constraint_system.constraints, {})
     return Registration(typed, 5, program, plan, lowering.relations, lowering.wires)
 
 

@@ -49,10 +49,10 @@ class Filter:
     def with_stride(cls, stride: int, powers: PowersOfTau) -> Filter:
         shape = Convolution(1, 1, KERNELS, (8, 8), (3, 3), stride=(stride, stride))
         program = compile_filter(shape)
-        state = ceremony.start(program.statement, powers)
+        state = ceremony.start(program.constraint_system, powers)
         for name in ("Alice", "Bob"):
             state = ceremony.contribute(state, name)
-        return cls(shape, program, ceremony.finish(state, program.statement, powers))
+        return cls(shape, program, ceremony.finish(state, program.constraint_system, powers))
 
     def prove(self, kernels: IntArray, image: IntArray, opening: Opening) -> Claim:
         """The output for ``image`` (int64[8, 8]) and that ``kernels`` (int64[KERNELS, 3, 3]) made it."""
@@ -60,7 +60,7 @@ class Filter:
         values = {"kernels": kernels.ravel(), "image": image.ravel(), "output": output.ravel()}
         proof = groth16.prove(
             self.key,
-            self.program.statement,
+            self.program.constraint_system,
             self.program.witness(values),
             openings=[opening],
             post_challenge=self.program.post_challenge,
@@ -110,7 +110,7 @@ def main() -> int:
     for circuit in filters:
         started = time.perf_counter()
         claim = circuit.prove(kernels, image, mine)
-        rows, stride = circuit.program.statement.constraints, circuit.shape.stride[0]
+        rows, stride = circuit.program.constraint_system.constraints, circuit.shape.stride[0]
         console.print(f"Stride {stride}: {rows} constraints, proven in {_since(started)}")
         verified &= circuit.verify(claim)
         changed = [(claim.public_inputs[0] + 1) % fr.modulus, *claim.public_inputs[1:]]

@@ -32,7 +32,7 @@ others."""
 
 def prove(
     proving_key: ProvingKey,
-    statement: ConstraintSystem,
+    constraint_system: ConstraintSystem,
     witness: FrArray,
     *,
     openings: Sequence[Opening] = (),
@@ -61,21 +61,28 @@ def prove(
     ``sessions.begin`` raises it; and what ``post_challenge`` and ``progress`` raise.
     """
     report = progress or silent
-    if proving_key.statement_digest != statement.digest:
+    if proving_key.statement_digest != constraint_system.digest:
         raise StatementError(
             "statement.key_mismatch",
             "the proving key was made for another statement: run setup for this one, or load its own key",
             field="proving_key",
         )
-    statement.check_shape(witness)
+    constraint_system.check_shape(witness)
     with Secrets() as secret:
-        if statement.segments:
+        if constraint_system.segments:
             witness = secret(copied(witness, threads))
-        with sessions.begin(proving_key, statement, witness, threads, report) as session:
+        with sessions.begin(proving_key, constraint_system, witness, threads, report) as session:
             commit = _NOTHING
-            if statement.segments:
+            if constraint_system.segments:
                 commit = _commit(
-                    session, proving_key, statement, witness, openings, post_challenge, threads, report
+                    session,
+                    proving_key,
+                    constraint_system,
+                    witness,
+                    openings,
+                    post_challenge,
+                    threads,
+                    report,
                 )
             if not np.array_equal(witness[0], qap.element(1)):
                 raise StatementError(
@@ -98,7 +105,7 @@ _NOTHING: Committed = (), (), ()
 def _commit(
     session: Session,
     key: ProvingKey,
-    statement: ConstraintSystem,
+    constraint_system: ConstraintSystem,
     z: FrArray,
     openings: Sequence[Opening],
     post_challenge: PostChallenge | None,
@@ -106,7 +113,7 @@ def _commit(
     report: Progress,
 ) -> Committed:
     """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
-    linked = sum(segment.linked for segment in statement.segments)
+    linked = sum(segment.linked for segment in constraint_system.segments)
     if len(openings) != linked:
         raise StatementError(
             "statement.openings",
@@ -115,16 +122,16 @@ def _commit(
         )
     for opening in openings:
         opening.check()
-    segments, knowledge, links = _commit_segments(session, statement, z, openings, report)
+    segments, knowledge, links = _commit_segments(session, constraint_system, z, openings, report)
     commitments = [opening.commitment for opening in openings]
     _check_links(key, segments, links, commitments)
-    public = slice(1, 1 + statement.public)
+    public = slice(1, 1 + constraint_system.public)
     drawn = transcript.challenges(
-        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, statement.challenges
+        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, constraint_system.challenges
     )
-    z[public.stop : statement.instance] = challenges = fr.from_ints(drawn)
+    z[public.stop : constraint_system.instance] = challenges = fr.from_ints(drawn)
     if post_challenge is not None:
-        fixed = z[: statement.first_private]
+        fixed = z[: constraint_system.first_private]
         with Secrets() as secret:
             before = secret(copied(fixed, threads))
             post_challenge(z, challenges)
@@ -141,19 +148,23 @@ def _commit(
 
 
 def _commit_segments(
-    session: Session, statement: ConstraintSystem, z: FrArray, openings: Sequence[Opening], report: Progress
+    session: Session,
+    constraint_system: ConstraintSystem,
+    z: FrArray,
+    openings: Sequence[Opening],
+    report: Progress,
 ) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Draw the blinding variables of ``z`` in place; D and σD of each segment, π of each linked one."""
     segments, knowledge, links = [], [], []
     remaining = iter(openings)
-    for index, part in enumerate(statement.segment_ranges):
-        report("commit", index / len(statement.segments))
+    for index, part in enumerate(constraint_system.segment_ranges):
+        report("commit", index / len(constraint_system.segments))
         with Secrets() as secret:
             z[part.stop - 1] = secret(random_elements(1))[0]
         commitment, known = session.committed(index)
         segments.append(g1.compress(commitment[None]))
         knowledge.append(g1.compress(known[None]))
-        if statement.segments[index].linked:
+        if constraint_system.segments[index].linked:
             links.append(g1.compress(session.linked(index, next(remaining).blinding)[None]))
     return segments, knowledge, links
 

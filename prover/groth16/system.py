@@ -46,14 +46,14 @@ class Groth16(Groth16Verifier, ProofSystem):
 
     def setup(
         self,
-        statement: ConstraintSystem,
+        constraint_system: ConstraintSystem,
         file: Path,
         *,
         basis: CommitmentKey | None,
         threads: int,
         progress: Progress,
     ) -> VerifyingKey:
-        key = setup(statement, basis=basis, threads=threads, progress=progress)
+        key = setup(constraint_system, basis=basis, threads=threads, progress=progress)
         key.save(file)
         return key.verifying_key
 
@@ -63,7 +63,7 @@ class Groth16(Groth16Verifier, ProofSystem):
     def prove(
         self,
         key: ProvingKey,
-        statement: ConstraintSystem,
+        constraint_system: ConstraintSystem,
         witness: FrArray,
         *,
         openings: Sequence[Opening],
@@ -73,7 +73,7 @@ class Groth16(Groth16Verifier, ProofSystem):
     ) -> bytes:
         return prove(
             key,
-            statement,
+            constraint_system,
             witness,
             openings=openings,
             post_challenge=post_challenge,

@@ -79,7 +79,7 @@ def audit_key(
     words = _IS if state else _CLAIMS + (_FROM_CEREMONY if key.contributions else _ALONE)
     facts = {
         "scheme": circuit.scheme,
-        "constraints": circuit.statement.constraints,
+        "constraints": circuit.constraint_system.constraints,
         "network": circuit.network.hex(),
     }
     hashes = [hash_.hex() for hash_ in key.contributions]
@@ -98,6 +98,6 @@ def _audit_points(circuit: Circuit, key: VerifyingKey, state_file: Path, powers_
 
     threads = os.cpu_count() or 1
     with terminal.show_stages(err, "making the key again") as progress:
-        powers = read_ptau(powers_file, most=required_power(circuit.statement), threads=threads)
+        powers = read_ptau(powers_file, most=required_power(circuit.constraint_system), threads=threads)
         state = State.load(state_file, threads=threads)
         audit_points(circuit, key, state, powers, threads=threads, progress=progress)

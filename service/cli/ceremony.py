@@ -120,8 +120,8 @@ def statement(
         )
     else:
         raise RequestError("request.invalid", "give --key, or --calibration for an ONNX file", field="key")
-    save_statement(output, circuit.statement, circuit.describe())
-    digest, power = circuit.statement.digest.hex(), required_power(circuit.statement)
+    save_statement(output, circuit.constraint_system, circuit.describe())
+    digest, power = circuit.constraint_system.digest.hex(), required_power(circuit.constraint_system)
     shown = {"digest": digest, "powers": f"2^{power} or more"}
     return said_written(output, terminal.table_of(shown), digest=digest, power=power)
 

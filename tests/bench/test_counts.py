@@ -43,4 +43,6 @@ def test_small_circuits_cost_what_is_pinned() -> None:
         "matmul_8": matmul(8, 8, 8),
         "matrix_vector_32": matmul(32, 32, 1),
     }
-    assert {name: program.statement.constraints for name, program in programs.items()} == PINNED["small"]
+    assert {name: program.constraint_system.constraints for name, program in programs.items()} == PINNED[
+        "small"
+    ]

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def test_a_coefficient_for_each_entry_gives_the_same_products() -> None:
     circuit = QUICK[1].compile()
     z = circuit.witness(some_input(circuit.qgraph))
-    found = matrices(circuit.statement)
+    found = matrices(circuit.constraint_system)
     assert sum(len(matrix.columns) for matrix in found) > 10 * sum(len(matrix.pool) for matrix in found)
     for matrix in found:
         assert np.array_equal(kernels.csr_multiply(*Single.of(Entries.of(matrix)), z), matrix.multiply(z))

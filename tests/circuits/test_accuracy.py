@@ -61,14 +61,14 @@ def test_the_count_is_that_of_the_slow_executor_sample_by_sample(
     circuit = compile_accuracy(graph, batch=batch, weight_privacy=weights)
     samples, labels = batch_of(graph, batch, seed)
     z = assigned(circuit, samples, labels)
-    assert circuit.statement.constraints == circuit.plan.rows
-    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
     found = [slow_execute(graph, sample)[0] for sample in samples]
     assert z[circuit.layout["output/label"]].tolist() == found
     assert (
         z[circuit.layout["correct"]].tolist() == [np.sum(found == labels)] == [circuit.count(samples, labels)]
     )
-    assert z[1 : 1 + circuit.statement.public].tolist() == circuit.public_inputs(labels)
+    assert z[1 : 1 + circuit.constraint_system.public].tolist() == circuit.public_inputs(labels)
     assert circuit.values(labels) == {"size": np.sum(labels < graph.classes)}
 
 
@@ -81,7 +81,7 @@ def test_segments_hold_what_the_commitments_are_to(weights: Privacy) -> None:
     held = {
         segment.name: z[variables][:-1].tolist()
         for segment, variables in zip(
-            circuit.statement.segments, circuit.statement.segment_ranges, strict=True
+            circuit.constraint_system.segments, circuit.constraint_system.segment_ranges, strict=True
         )
         if segment.linked
     }
@@ -151,17 +151,17 @@ def test_no_other_count_label_or_verdict_has_a_proof(circuit: Accuracy) -> None:
     layout = circuit.layout
     for truth in (right, (right + 1) % circuit.qgraph.classes, np.array([right[0], circuit.qgraph.classes])):
         z = assigned(circuit, samples, truth)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         wires = [int(wire) for name in ("correct", "output/right", "output/label") for wire in layout[name]]
         for wire in wires:
             for value in {-1, 0, 1, 2, 3, int(z[wire]) + 1, int(z[wire]) - 1} - {int(z[wire])}:
                 lie = forged(circuit, samples, truth, {wire: value})
-                assert first_violation(circuit.statement, lie) is not None, (wire, value)
+                assert first_violation(circuit.constraint_system, lie) is not None, (wire, value)
     (inverse,) = layout["output/right/inverse"][:1]
     lie = forged(circuit, samples, right, {int(layout["output/right"][0]): 0, int(layout["correct"][0]): 1})
     for value in (0, 1, R - 1):
         lie[inverse] = value
-        assert first_violation(circuit.statement, lie) is not None
+        assert first_violation(circuit.constraint_system, lie) is not None
 
 
 def test_no_filling_passes_for_a_sample_and_no_sample_for_filling(circuit: Accuracy) -> None:
@@ -174,15 +174,15 @@ def test_no_filling_passes_for_a_sample_and_no_sample_for_filling(circuit: Accur
     )
     for labels in (right, np.array([right[0], filler]), np.array([filler, filler])):
         z = assigned(circuit, samples, labels)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         for value in {-1, 0, 1, 2, 3} - {int(z[size])}:
-            assert first_violation(circuit.statement, forged(circuit, samples, labels, {size: value}))
+            assert first_violation(circuit.constraint_system, forged(circuit, samples, labels, {size: value}))
         for wire in filling:
             lies = {wire: 1 - int(z[wire]), size: int(z[size]) + 2 * int(z[wire]) - 1}
             lie = forged(circuit, samples, labels, lies)
             for inverse in (0, 1, R - 1, lie[inverses[filling.index(wire)]]):
                 lie[inverses[filling.index(wire)]] = inverse
-                assert first_violation(circuit.statement, lie) is not None
+                assert first_violation(circuit.constraint_system, lie) is not None
 
 
 @pytest.mark.parametrize("kind", ["channels", "groups", "dense"])
@@ -201,9 +201,9 @@ def test_every_encoding_keeps_samples_apart(kind: str) -> None:
     for way, rows in encodings.values():
         with patch.object(accuracy, "best_plan", forced({"layer": way})):
             circuit = compile_accuracy(graph, batch=3, weight_privacy="committed")
-        assert circuit.statement.constraints == rows
+        assert circuit.constraint_system.constraints == rows
         z = assigned(circuit, samples, labels)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         name = "layer/cap/chosen" if "layer/cap/chosen" in circuit.layout else "layer/out"
         # Rows are output channels first, then samples, then positions.
         out = circuit.layout[name].reshape(len(tensors[0]), 3, -1)
@@ -212,15 +212,15 @@ def test_every_encoding_keeps_samples_apart(kind: str) -> None:
         channel, position = np.argwhere(z[out[:, 0]] != z[out[:, 2]])[0].tolist()
         first, last = out[channel, [0, 2], position].tolist()
         lie = forged(circuit, samples, labels, {first: int(z[last]), last: int(z[first])})
-        assert first_violation(circuit.statement, lie) is not None, way
+        assert first_violation(circuit.constraint_system, lie) is not None, way
 
 
 def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
     samples, labels = batch_of(circuit.qgraph, 2)
-    honest, statement = assigned(circuit, samples, labels), circuit.statement
+    honest, constraint_system = assigned(circuit, samples, labels), circuit.constraint_system
     # Samples and labels are what the commitment says; a wrong label is as wrong as the next.
     given_names = ("statement", "samples", "labels", "challenge0", "challenge1")
-    derived = np.flatnonzero(honest[statement.first_private :] == 0) + statement.first_private
+    derived = np.flatnonzero(honest[constraint_system.first_private :] == 0) + constraint_system.first_private
     for name, group in circuit.layout.items():
         for wire in group.ravel().tolist() if name not in given_names else ():
             lie = honest.copy()
@@ -230,7 +230,7 @@ def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
             if z[wire] != lie[wire]:
                 assert wire in derived
                 z[wire] = (z[wire] + 1) % R
-            assert first_violation(statement, z) is not None, name
+            assert first_violation(constraint_system, z) is not None, name
 
 
 def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:
@@ -239,7 +239,7 @@ def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:
     for wire in circuit.layout["samples"].tolist():
         for value in (-1, top + 1, top + (1 << 20)):
             lie = forged(circuit, samples, labels, {wire: value})
-            assert first_violation(circuit.statement, lie) is not None
+            assert first_violation(circuit.constraint_system, lie) is not None
 
 
 @pytest.mark.parametrize("classes", [3, 4, 7])
@@ -255,11 +255,11 @@ def test_a_label_beyond_the_classes_is_refused(classes: int) -> None:
     honest = [np.array([label, classes - label]) for label in range(classes + 1)]
     for labels in honest:
         z = answered(circuit.program, assigned(circuit, samples, labels))
-        assert first_violation(circuit.statement, z) is None
+        assert first_violation(circuit.constraint_system, z) is None
     for wire in circuit.layout["labels"].tolist():
         for value in (-1, classes + 1, 8, 1 << 20, -(1 << 20)):
             lie = forged(circuit, samples, honest[0], {wire: value})
-            assert first_violation(circuit.statement, lie) is not None
+            assert first_violation(circuit.constraint_system, lie) is not None
 
 
 def test_bad_samples_and_labels_are_named(circuit: Accuracy) -> None:
@@ -311,11 +311,11 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
         ),
     )
     for circuit, witness, public in witnesses:
-        key = groth16.setup(circuit.statement, basis=basis)
+        key = groth16.setup(circuit.constraint_system, basis=basis)
         names = circuit.commitments
         proof = groth16.prove(
             key,
-            circuit.statement,
+            circuit.constraint_system,
             witness,
             openings=[openings[name] for name in names],
             post_challenge=circuit.program.post_challenge,
@@ -332,7 +332,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
             with pytest.raises(StatementError):
                 groth16.prove(
                     key,
-                    circuit.statement,
+                    circuit.constraint_system,
                     witness,
                     openings=[(other if each == name else openings)[each] for each in names],
                     post_challenge=circuit.program.post_challenge,
@@ -344,7 +344,7 @@ def test_with_committed_weights_the_architecture_is_all_that_the_circuit_depends
     blank = QuantGraph.from_bytes(graph.architecture.to_bytes())
     assert blank.digest == graph.architecture.digest == blank.architecture.digest
     first, second = (compile_accuracy(each, batch=2, weight_privacy="committed") for each in (graph, blank))
-    assert first.statement.digest == second.statement.digest
+    assert first.constraint_system.digest == second.constraint_system.digest
     assert json.dumps(first.describe()) == json.dumps(second.describe())
     renamed = replace(
         graph,
@@ -355,7 +355,7 @@ def test_with_committed_weights_the_architecture_is_all_that_the_circuit_depends
         input_name="y",
     )
     third = compile_accuracy(renamed, batch=2, weight_privacy="committed")
-    assert third.statement.digest != first.statement.digest
+    assert third.constraint_system.digest != first.constraint_system.digest
 
 
 def test_the_meaning_names_what_there_is() -> None:

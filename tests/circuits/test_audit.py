@@ -52,13 +52,13 @@ def test_every_scheme_passes_with_the_architecture_alone(network: QuantGraph) ->
             compile_recognition(faces, weight_privacy="committed", reference_privacy="committed"),
         ),
     ):
-        again = audit(graph, described(circuit), forged_key(circuit.statement))
-        assert again.statement.digest == circuit.statement.digest
+        again = audit(graph, described(circuit), forged_key(circuit.constraint_system))
+        assert again.constraint_system.digest == circuit.constraint_system.digest
 
 
 def test_every_field_that_is_changed_is_refused(network: QuantGraph) -> None:
     circuit = compile_accuracy(network, batch=2, weight_privacy="committed")
-    honest, key = described(circuit), forged_key(circuit.statement)
+    honest, key = described(circuit), forged_key(circuit.constraint_system)
     for field in honest:
         others: tuple[Any, ...] = ("x", 1, None, [], {})
         for other in others:
@@ -74,7 +74,7 @@ def test_every_field_that_is_changed_is_refused(network: QuantGraph) -> None:
 
 def test_a_key_of_other_numbers_or_another_label_is_refused(network: QuantGraph) -> None:
     circuit = compile_accuracy(network, batch=2, weight_privacy="committed")
-    key = forged_key(circuit.statement)
+    key = forged_key(circuit.constraint_system)
     first, *others = key.segments
     for field, other in {
         "statement_digest": replace(key, statement_digest=bytes(32)),
@@ -89,14 +89,14 @@ def test_a_key_of_other_numbers_or_another_label_is_refused(network: QuantGraph)
 
 def test_only_the_key_that_a_ceremony_made_passes_point_by_point(network: QuantGraph) -> None:
     circuit = compile_inference(network, weight_privacy="committed")
-    statement = circuit.statement
-    powers = replace(powers_of_tau.generate(required_power(statement)), contributions=1)
-    state = ceremony.contribute(ceremony.start(statement, powers), "Ada")
+    constraint_system = circuit.constraint_system
+    powers = replace(powers_of_tau.generate(required_power(constraint_system)), contributions=1)
+    state = ceremony.contribute(ceremony.start(constraint_system, powers), "Ada")
     key = ceremony.verifying_key(state)
     assert key.setup == CEREMONY
     audit(network.architecture, described(circuit), key)
     audit_points(circuit, key, state, powers)
-    forged = replace(forged_key(statement, CEREMONY), contributions=key.contributions)
+    forged = replace(forged_key(constraint_system, CEREMONY), contributions=key.contributions)
     later = ceremony.verifying_key(ceremony.contribute(state, "Emmy"))
     for other in (forged, replace(key, ic=(key.ic[1], key.ic[0], *key.ic[2:])), later):
         audit(network.architecture, described(circuit), other)  # which is why this alone says little
@@ -104,7 +104,7 @@ def test_only_the_key_that_a_ceremony_made_passes_point_by_point(network: QuantG
             audit_points(circuit, other, state, powers)
         assert (refused.value.code, refused.value.field) == ("statement.audit", "key")
     with pytest.raises(StatementError):
-        audit_points(circuit, key, ceremony.start(statement, powers), powers)
+        audit_points(circuit, key, ceremony.start(constraint_system, powers), powers)
     with pytest.raises(CeremonyError):
         audit_points(circuit, key, state, powers_of_tau.generate(powers.power))
 
@@ -117,5 +117,5 @@ def test_another_network_is_refused(network: QuantGraph) -> None:
     weight[...] = weight[::-1, ::-1].copy()
     weight.flat[0] ^= 1
     with pytest.raises(StatementError) as refused:
-        audit(other, described(circuit), forged_key(circuit.statement))
+        audit(other, described(circuit), forged_key(circuit.constraint_system))
     assert refused.value.field == "network"

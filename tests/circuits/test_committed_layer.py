@@ -59,18 +59,18 @@ def test_a_weight_out_of_range_is_refused(index: tuple[int, int], value: int) ->
     weight = WEIGHT.copy()
     weight[index] = value
     z = challenged(program, program.assign(values(program, weight)))
-    assert first_violation(program.statement, z) is not None
+    assert first_violation(program.constraint_system, z) is not None
 
 
 def test_it_is_proven_for_the_committed_weights_and_no_others() -> None:
     program = layer()
-    statement = program.statement
-    key = groth16.setup(statement, basis=BASIS)
+    constraint_system = program.constraint_system
+    key = groth16.setup(constraint_system, basis=BASIS)
     mine = BASIS.commit(kernels.fr.from_int64(WEIGHT.ravel()))
     other = BASIS.commit(kernels.fr.from_int64(np.roll(WEIGHT, 1).ravel()))
     witness = program.witness(values(program))
     proof = groth16.prove(
-        key, statement, witness, openings=[mine], post_challenge=program.post_challenge
+        key, constraint_system, witness, openings=[mine], post_challenge=program.post_challenge
     ).to_bytes()
     public = [*INPUT.ravel().tolist(), *np.maximum(WEIGHT @ INPUT, 0).ravel().tolist()]
     assert groth16.verify(key.verifying_key, public, proof, [mine.commitment]).valid

@@ -50,7 +50,7 @@ def test_constraint_counts_are_the_pinned_ones(name: str) -> None:
 @pytest.mark.parametrize(("weights", "level"), SETTINGS)
 def test_a_circuit_has_the_constraints_of_its_plan(weights: Privacy, level: Level) -> None:
     circuit = compile_inference(quantised("shallownet"), weight_privacy=weights, level=level)
-    assert circuit.statement.constraints == circuit.plan.rows
+    assert circuit.constraint_system.constraints == circuit.plan.rows
 
 
 @patient
@@ -65,7 +65,7 @@ def test_circuits_of_every_kind_of_node_have_the_constraints_of_their_plans(
     weights, level = setting
     graph = networks.of_kinds(seed, *kinds, shape=(2, 3, 3))
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
-    assert circuit.statement.constraints == circuit.plan.rows
+    assert circuit.constraint_system.constraints == circuit.plan.rows
 
 
 @pytest.mark.parametrize("name", zoo.NAMES)

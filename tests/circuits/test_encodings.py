@@ -184,10 +184,10 @@ def compiled(case: Case) -> tuple[Inference, list[Equation]]:
 
 def violated(circuit: Inference, z: IntArray) -> Counter[str]:
     """How many rows of each block the assignment violates, with random challenges."""
-    statement = circuit.statement
-    a, b, c = statement.evaluate(answered(circuit.program, z))
+    constraint_system = circuit.constraint_system
+    a, b, c = constraint_system.evaluate(answered(circuit.program, z))
     bad = (kernels.fr.mul(a, b) != c).any(axis=1)
-    names = [block.name for block in statement.blocks for _ in range(block.rows)]
+    names = [block.name for block in constraint_system.blocks for _ in range(block.rows)]
     return Counter(names[row] for row in np.flatnonzero(bad).tolist())
 
 
@@ -208,10 +208,10 @@ def test_all_encodings_and_clamps_are_there() -> None:
 def test_every_way_costs_what_was_said_and_honest_provers_pass(case: Case) -> None:
     circuit, _ = compiled(case)
     rows = explained(case.kind, case.level, case.weights)[case.way]
-    assert circuit.statement.constraints == rows
+    assert circuit.constraint_system.constraints == rows
     for q in inputs(case.graph):
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == case.graph.execute(q).label
 
 
@@ -229,7 +229,7 @@ def test_every_wire_that_lies_is_refused(case: Case) -> None:
         if not name.endswith(free) and not (name.endswith("/slack") and z[wire] == 0)
     ]
     lies = [(wire, lie) for wire in wires for lie in (z[wire] + 1, (z[wire] + (R + 1) // 2) % R)]
-    assert unnoticed(circuit.statement, z, lies) == []
+    assert unnoticed(circuit.constraint_system, z, lies) == []
 
 
 def moved(equation: Equation, row: int, by: int) -> dict[int, int]:
@@ -472,7 +472,7 @@ def test_any_number_of_tables_may_be_in_use() -> None:
         rescale = Rescale(np.array([multiplier]), 2, kind, low, high)
         nodes.append(Requantise(f"r{index}", (nodes[-1].name if nodes else "x",), rescale=rescale))
     circuit = compile_inference(of_one_weight(nodes[-1], 100, kind, *nodes[:-1]))
-    assert circuit.statement.constraints == circuit.plan.rows
+    assert circuit.constraint_system.constraints == circuit.plan.rows
 
 
 @pytest.mark.parametrize("groups", [1, 4])
@@ -494,7 +494,7 @@ def test_strands_that_do_not_fit_are_not_chosen(level: Level, groups: int) -> No
         except ModelError:
             continue
         circuit = compile_inference(graph, weight_privacy="private", level=level)
-        assert circuit.statement.constraints == circuit.plan.rows
+        assert circuit.constraint_system.constraints == circuit.plan.rows
 
 
 def test_a_table_of_another_layer_is_used_only_where_its_quotients_fit() -> None:
@@ -502,14 +502,14 @@ def test_a_table_of_another_layer_is_used_only_where_its_quotients_fit() -> None
     wide = Requantise("wide", ("x",), rescale=Rescale(np.array([33 * 16]), 4, kind, 0, 255))
     high = Requantise("high", ("wide",), rescale=Rescale(np.array([3 << 49]), 50, kind, 0, 255))
     circuit = compile_inference(of_one_weight(high, size, kind, wide))
-    assert circuit.statement.constraints == circuit.plan.rows
+    assert circuit.constraint_system.constraints == circuit.plan.rows
 
 
 def test_quotients_of_many_bits_take_no_table_of_their_size() -> None:
     kind = Affine(1.0, 0, 8)
     node = Requantise(NODE, ("x",), rescale=Rescale(np.array([1 << 20]), 4, kind, 0, 255))
     graph = of_one_weight(node, 4, kind)
-    rows = [compile_inference(graph, level=level).statement.constraints for level in (2, 5)]
+    rows = [compile_inference(graph, level=level).constraint_system.constraints for level in (2, 5)]
     assert rows[1] < 10 * rows[0]
 
 
@@ -520,5 +520,5 @@ def test_the_smallest_network_can_be_committed_to() -> None:
     graph = QuantGraph("x", (1,), Affine(1.0, 1, 2), (dense,), "dense")
     circuit = compile_inference(graph, weight_privacy="committed")
     z = completed(circuit, circuit.assign(np.array([3])))
-    assert first_violation(circuit.statement, z) is None
+    assert first_violation(circuit.constraint_system, z) is None
     assert compile_registration(graph) is not None

@@ -54,20 +54,20 @@ def range_checked(bits: int, lowest: int, count: int = 1) -> tuple[Builder, IntA
 )
 def test_range_check_takes_exactly_the_range(bits: int, lowest: int) -> None:
     builder, wires = range_checked(bits, lowest)
-    statement = builder.program().statement
-    assert statement.constraints == bits
-    assert statement.private == 1 + bits - 1
+    constraint_system = builder.program().constraint_system
+    assert constraint_system.constraints == bits
+    assert constraint_system.private == 1 + bits - 1
     for value in (lowest, lowest + 1, lowest + (1 << bits) - 1):
-        assert first_violation(statement, fill(builder, wires, [value])) is None
+        assert first_violation(constraint_system, fill(builder, wires, [value])) is None
     for value in (lowest - 1, lowest + (1 << bits), lowest + (2 << bits), -(1 << 40)):
-        assert first_violation(statement, fill(builder, wires, [value])) is not None
+        assert first_violation(constraint_system, fill(builder, wires, [value])) is not None
 
 
 def test_range_check_refuses_every_digit_vector_for_a_value_outside() -> None:
     builder, _ = range_checked(3, -2)
     digits = list(itertools.product((0, 1), repeat=2))
     candidates = np.array([[1, value, *low] for value in range(-20, 20) for low in digits])
-    accepted = candidates[satisfied(builder.program().statement, candidates)]
+    accepted = candidates[satisfied(builder.program().constraint_system, candidates)]
     assert accepted[:, 1].tolist() == list(range(-2, 6))
 
 
@@ -77,7 +77,7 @@ def test_range_check_refuses_digits_that_are_no_bits(digit: int) -> None:
     z = fill(builder, wires, [0]).tolist()
     z[builder.layout["test/v/bits"][0, 0]] = digit
     z[wires[0]] = digit
-    assert check(builder.program().statement, z) == "test/v_bits[0]"
+    assert check(builder.program().constraint_system, z) == "test/v_bits[0]"
 
 
 @pytest.mark.parametrize("value", [256, -1, R - 1, (R - 1) // 2, 1 << 200])
@@ -89,7 +89,7 @@ def test_range_check_refuses_field_elements_outside_whatever_the_digits(value: i
         z[builder.layout["test/v/bits"][0, 0] : builder.layout["test/v/bits"][0, -1] + 1] = [
             (low >> i) & 1 for i in range(7)
         ]
-        assert check(builder.program().statement, z) == "test/v_range[0]"
+        assert check(builder.program().constraint_system, z) == "test/v_range[0]"
 
 
 def test_decompose_digits_are_unique() -> None:
@@ -98,13 +98,13 @@ def test_decompose_digits_are_unique() -> None:
     decompose(builder, "test/v", Linear.wires(wires), 4)
     digits = list(itertools.product((0, 1), repeat=4))
     vectors = np.array([[1, value, *vector] for value in range(-4, 36) for vector in digits])
-    accepted = vectors[satisfied(builder.program().statement, vectors)]
+    accepted = vectors[satisfied(builder.program().constraint_system, vectors)]
     assert accepted[:, 1].tolist() == list(range(16))
     assert (accepted[:, 2:] @ [1, 2, 4, 8] == accepted[:, 1]).all()
     # v + r has no digits of its own: the low digits of v + r sum to something else.
     for value in (3, 15):
         z = [1, value, *(((value + R) >> i) & 1 for i in range(4))]
-        assert check(builder.program().statement, z) == "test/v_sum[0]"
+        assert check(builder.program().constraint_system, z) == "test/v_sum[0]"
 
 
 def rescaling(
@@ -149,7 +149,7 @@ def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
 ) -> None:
     rescale = rescaling(3, shift, zero_point)
     builder, acc, out = requantised(rescale, bounds)
-    statement = builder.program().statement
+    constraint_system = builder.program().constraint_system
     digits = builder.layout["test/requantise/bits"][0]
     vectors = np.array(list(itertools.product((0, 1), repeat=len(digits))))
     quotient, sign = vectors[:, shift:-1], vectors[:, -1]
@@ -159,11 +159,11 @@ def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
     for value in range(bounds[0], bounds[1] + 1):
         accepted = set()
         for claim in range(-2, TOP + 4):
-            z = np.zeros((len(vectors), statement.variables), dtype=np.int64)
+            z = np.zeros((len(vectors), constraint_system.variables), dtype=np.int64)
             z[:, 0], z[:, acc[0]], z[:, out[0]], z[:, digits] = 1, value, claim, vectors
             # The slack that solves its row, where one does: an integer, since the count divides L.
             z[:, builder.layout["test/slack"][0]] = multiple // np.maximum(outside, 1) * (claim - low)
-            if satisfied(statement, z).any():
+            if satisfied(constraint_system, z).any():
                 accepted.add(claim)
         assert accepted == {clamped(value, rescale)}
 
@@ -176,7 +176,7 @@ def test_divide_refuses_every_wrong_quotient_under_every_digit_vector(
     builder = Builder()
     total = builder.private("total", 1)
     out = divide(builder, "test", Linear.wires(total), shift, (low, high))
-    statement = builder.program().statement
+    constraint_system = builder.program().constraint_system
     groups = [
         builder.layout.get(f"test/{name}/bits", np.zeros((1, 0), int))[0]
         for name in ("quotient", "remainder")
@@ -186,9 +186,9 @@ def test_divide_refuses_every_wrong_quotient_under_every_digit_vector(
     for value in range(low << shift, (high + 1) << shift):
         accepted = set()
         for claim in range(low - 2, high + 4):
-            z = np.zeros((len(vectors), statement.variables), dtype=np.int64)
+            z = np.zeros((len(vectors), constraint_system.variables), dtype=np.int64)
             z[:, 0], z[:, total[0]], z[:, out[0]], z[:, digits] = 1, value, claim, vectors
-            if satisfied(statement, z).any():
+            if satisfied(constraint_system, z).any():
                 accepted.add(claim)
         assert accepted == {value >> shift}
 
@@ -198,13 +198,13 @@ def test_divide_refuses_quotients_that_only_the_field_knows(claim: int) -> None:
     builder = Builder()
     total = builder.private("total", 1)
     out = divide(builder, "test", Linear.wires(total), 2, (0, 3))
-    statement = builder.program().statement
+    constraint_system = builder.program().constraint_system
     for value, low in itertools.product(range(16), range(4)):
         z = fill(builder, total, [value]).tolist()
         z[out[0]] = claim
         z[builder.layout["test/remainder/bits"][0, 0]] = low & 1
         z[builder.layout["test/quotient/bits"][0, 0]] = low >> 1
-        assert check(statement, z) is not None
+        assert check(constraint_system, z) is not None
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -215,29 +215,29 @@ def test_maximum_and_minimum_are_one_of_the_two_and_the_right_one(gadget: Any, f
     left, right = builder.private("left", len(pairs)), builder.private("right", len(pairs))
     out = gadget(builder, "test", Linear.wires(left), Linear.wires(right), 2, full=full)
     z = fill(builder, np.append(left, right), np.array(pairs).T.ravel())
-    statement = builder.program().statement
+    constraint_system = builder.program().constraint_system
     assert z[out].tolist() == [max(pair) if gadget is larger else min(pair) for pair in pairs]
-    assert first_violation(statement, z) is None
+    assert first_violation(constraint_system, z) is None
     bits = builder.layout["test/bits"]
     for row, pair in enumerate(pairs):
         for claim in {*range(-1, 5), *pair} - {int(z[out[row]])}:
             lie = z.copy()
             lie[out[row]] = claim
-            assert first_violation(statement, lie) is not None
+            assert first_violation(constraint_system, lie) is not None
             lie[bits[row, 2]] = 1 - lie[bits[row, 2]]
-            assert first_violation(statement, lie) is not None
+            assert first_violation(constraint_system, lie) is not None
 
 
 def test_full_decomposition_has_254_digits_and_one_solution() -> None:
     builder = Builder()
     wires = builder.private("v", 1)
     used = decompose_fully(builder, "test/v", Linear.wires(wires), 4)
-    statement = builder.program().statement
+    constraint_system = builder.program().constraint_system
     assert used.shape == (1, 4)
-    assert (statement.constraints, statement.private) == (259, 1 + 258)
+    assert (constraint_system.constraints, constraint_system.private) == (259, 1 + 258)
     for value in (0, 11, (1 << 62) - 1):
         z = fill(builder, wires, [value])
-        assert first_violation(statement, z) is None
+        assert first_violation(constraint_system, z) is None
         digits = z[builder.layout["test/v/bits"][0]].tolist()
         assert sum(digit << i for i, digit in enumerate(digits)) == value
     honest = fill(builder, wires, [11]).tolist()
@@ -248,12 +248,12 @@ def test_full_decomposition_has_254_digits_and_one_solution() -> None:
         lie[wire] = ((11 + R) >> i) & 1
     for i, wire in enumerate(rests):
         lie[wire] = (11 + R) >> 51 * (i + 1)
-    assert check(statement, lie) is not None
+    assert check(constraint_system, lie) is not None
     for wire in (*bits.tolist(), *rests.tolist()):
         for change in (1, -1):
             moved = list(honest)
             moved[wire] += change
-            assert check(statement, moved) is not None
+            assert check(constraint_system, moved) is not None
 
 
 def test_full_decomposition_alone_does_not_bound_a_value() -> None:
@@ -262,7 +262,7 @@ def test_full_decomposition_alone_does_not_bound_a_value() -> None:
     wires = builder.private("v", 1)
     used = decompose_fully(builder, "test/v", Linear.wires(wires), 4)
     z = fill(builder, wires, [16])
-    assert first_violation(builder.program().statement, z) is None
+    assert first_violation(builder.program().constraint_system, z) is None
     assert not z[used].any()
 
 
@@ -281,14 +281,14 @@ def test_requantise_passes_honest_accumulators_up_to_its_bounds(data: st.DataObj
     builder, acc, out = requantised(rescale, bounds, len(values), full=data.draw(st.booleans()))
     z = fill(builder, acc, values)
     assert z[out].tolist() == [clamped(value, rescale) for value in values]
-    assert first_violation(builder.program().statement, z) is None
+    assert first_violation(builder.program().constraint_system, z) is None
 
 
 def test_requantise_costs_what_it_says() -> None:
     builder, *_ = requantised(rescaling(7, 12, bits=8), (-282180, 314613))
     magnitude = ((7 * 314613 + 2048) >> 12).bit_length()
-    assert builder.program().statement.constraints == 12 + magnitude + 4
-    assert builder.program().statement.private == 1 + 12 + magnitude + 3
+    assert builder.program().constraint_system.constraints == 12 + magnitude + 4
+    assert builder.program().constraint_system.private == 1 + 12 + magnitude + 3
 
 
 def forged(builder: Builder, acc: IntArray, value: int, digits: list[int], out: int, slack: int) -> list[int]:
@@ -305,7 +305,7 @@ def test_requantise_refuses_a_remainder_moved_into_the_quotient() -> None:
     width = builder.layout["test/requantise/bits"].shape[1]
     moved = [0, 2, 0, 1, *[0] * (width - 5), 1]
     z = forged(builder, acc, 2, moved, 2, 0)
-    assert check(builder.program().statement, z) == "test/requantise_bits[1]"
+    assert check(builder.program().constraint_system, z) == "test/requantise_bits[1]"
 
 
 @pytest.mark.parametrize("claim", range(-1, 9))
@@ -315,7 +315,7 @@ def test_requantise_refuses_a_quotient_that_wraps_to_another(claim: int) -> None
     honest = fill(builder, acc, [7])
     digits = honest[builder.layout["test/requantise/bits"][0]].tolist()
     for slack in (0, 1, 2 * (claim - 2), R - 1, 2 * (claim - 2) * pow(3, -1, R) % R):
-        violation = check(builder.program().statement, forged(builder, acc, 7, digits, claim, slack))
+        violation = check(builder.program().constraint_system, forged(builder, acc, 7, digits, claim, slack))
         assert (violation is None) == (claim == TOP and slack == 2 * (claim - 2))
 
 
@@ -328,12 +328,12 @@ def test_clamp_sees_the_sign_and_every_overflow_digit() -> None:
     wires = np.append(quotient.ravel(), sign)
     z = fill(builder, wires, np.append(digits.ravel(), [1, 1, 1, 1, 1, 0]))
     assert z[out].tolist() == [TOP] * 4 + [0, 0]
-    assert first_violation(builder.program().statement, z) is None
+    assert first_violation(builder.program().constraint_system, z) is None
     for row, wrong in itertools.product(range(6), range(-1, 6)):
         if wrong != z[out[row]]:
             cheat = z.tolist()
             cheat[out[row]] = wrong
-            assert check(builder.program().statement, cheat) is not None
+            assert check(builder.program().constraint_system, cheat) is not None
 
 
 def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, IntArray]:
@@ -347,20 +347,20 @@ def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, In
 def test_argmax_refuses_every_wrong_label_under_every_selector_and_maximum() -> None:
     bounds, count = (-1, 2), 3
     builder, values, label = compared(bounds, count)
-    statement = builder.program().statement
+    constraint_system = builder.program().constraint_system
     margins = builder.layout["test/argmax_margin/bits"]
     free = np.array(list(itertools.product((0, 1), (0, 1), (0, 1), range(-4, 7), range(-1, 5))))
     selector, largest, claim = free[:, :3], free[:, 3], free[:, 4]
     later = selector @ np.tril(np.ones((3, 3), dtype=np.int64), -1)
     for logits in itertools.product(range(bounds[0], bounds[1] + 1), repeat=count):
-        z = np.zeros((len(free), statement.variables), dtype=np.int64)
+        z = np.zeros((len(free), constraint_system.variables), dtype=np.int64)
         z[:, 0], z[:, label[0]], z[:, values] = 1, claim, logits
         z[:, builder.layout["test/argmax/selector"]] = selector
         z[:, builder.layout["test/argmax/max"][0]] = largest
         # Margins have at most one digit vector: their own digits, cut to the width.
         margin = largest[:, None] - np.array(logits) - later
         z[:, margins] = (margin[:, :, None] >> np.arange(margins.shape[1])) & 1
-        accepted = set(claim[satisfied(statement, z)].tolist())
+        accepted = set(claim[satisfied(constraint_system, z)].tolist())
         assert accepted == {int(np.argmax(logits))}
 
 
@@ -376,12 +376,12 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None
     selector, largest, claim = free[:, :3], free[:, 3], free[:, 4]
     later = selector @ np.tril(np.ones((3, 3), dtype=np.int64), -1)
     for logits in itertools.product(range(bounds[0], bounds[1] + 1), repeat=count):
-        honest = np.zeros(program.statement.variables, dtype=np.int64)
+        honest = np.zeros(program.constraint_system.variables, dtype=np.int64)
         honest[0], honest[values] = 1, logits
         execution.fill(program.steps.integer, honest)
         order = np.argsort(-np.array(logits), kind="stable")
         assert honest[labels].tolist() == order[:2].tolist()
-        assert first_violation(program.statement, honest) is None
+        assert first_violation(program.constraint_system, honest) is None
         z = np.tile(honest, (len(free), 1))
         z[:, labels[1]] = claim
         z[:, layout["test/argmax2/selector"]] = selector
@@ -389,7 +389,7 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None
         raised = 3 * honest[layout["test/argmax/selector"]]
         margin = largest[:, None] - np.array(logits) - later + raised
         z[:, margins] = (margin[:, :, None] >> np.arange(margins.shape[1])) & 1
-        accepted = set(claim[satisfied(program.statement, z)].tolist())
+        accepted = set(claim[satisfied(program.constraint_system, z)].tolist())
         assert accepted == {int(order[1])}
 
 
@@ -401,7 +401,7 @@ def test_argmax_passes_honest_values_and_takes_the_first_of_equals(values: list[
     builder, wires, label = compared((min(values), max(values)), len(values))
     z = fill(builder, wires, values)
     assert z[label[0]] == int(np.argmax(values))
-    assert first_violation(builder.program().statement, z) is None
+    assert first_violation(builder.program().constraint_system, z) is None
 
 
 def test_argmax_refuses_selectors_that_are_no_bits() -> None:
@@ -413,7 +413,7 @@ def test_argmax_refuses_selectors_that_are_no_bits() -> None:
         cheat[label[0]] = claim
         for wire, value in zip(builder.layout["test/argmax/selector"], selector, strict=True):
             cheat[wire] = value
-        violation = check(builder.program().statement, cheat)
+        violation = check(builder.program().constraint_system, cheat)
         assert violation is not None
         assert violation.startswith("test/argmax_one_hot")
 

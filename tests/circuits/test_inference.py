@@ -41,10 +41,10 @@ def test_executor_and_constraints_agree_on_every_held_out_digit(
     for image in digits.images[PRIVACIES.index(privacy) :: len(PRIVACIES)]:
         q = circuit.quantise_input(image)
         witness = circuit.witness(q)
-        a, b, c = circuit.statement.evaluate(witness)
+        a, b, c = circuit.constraint_system.evaluate(witness)
         assert (kernels.fr.mul(a, b) == c).all()
         public = circuit.public_inputs(q)
-        assert kernels.fr.to_ints(witness[1 : 1 + circuit.statement.public]) == public
+        assert kernels.fr.to_ints(witness[1 : 1 + circuit.constraint_system.public]) == public
         hidden = dict(circuit.qgraph.tensors(q[np.newaxis]))["dense1"][0]
         assert circuit.assign(q)[circuit.layout["dense1/out"]].tolist() == hidden.tolist()
 
@@ -53,7 +53,7 @@ def test_executor_and_constraints_agree_on_every_held_out_digit(
 def test_the_slow_checker_agrees(digits: Digits, privacy: tuple[Privacy, Privacy]) -> None:
     circuit = digits.circuits[privacy]
     z = circuit.assign(circuit.quantise_input(digits.images[0]))
-    assert check(circuit.statement, z.tolist()) is None
+    assert check(circuit.constraint_system, z.tolist()) is None
 
 
 @given(st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.integers(2, 8), st.booleans())
@@ -67,7 +67,7 @@ def test_honest_provers_never_fail(
     circuit = compile_inference(network, input_privacy=privacy[0], weight_privacy=privacy[1], level=2)
     for q in extremes(network, rng):
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, z) is None
+        assert first_violation(circuit.constraint_system, z) is None
         assert z[circuit.layout["label"][0]] == circuit.execute(q).label
 
 
@@ -104,7 +104,7 @@ def test_every_network_that_is_admitted_compiles_and_proves(
         return
     circuit = compile_inference(network, input_privacy=privacy[0], weight_privacy=privacy[1], level=2)
     for q in (np.zeros(inputs, np.int64), np.full(inputs, top)):
-        assert first_violation(circuit.statement, circuit.assign(q)) is None
+        assert first_violation(circuit.constraint_system, circuit.assign(q)) is None
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
@@ -124,8 +124,8 @@ def test_every_kind_of_wire_that_lies_is_refused(digits: Digits, privacy: tuple[
             honest = z[wire]
             others = {1 - honest, -honest} if not name.endswith(("/weight", "/bias")) else set()
             lies += [(wire, value) for value in (others | {honest + 1, honest - 1}) - {honest}]
-    assert unnoticed(circuit.statement, z, lies) == []
-    assert covered == circuit.statement.variables - 1, "the layout names every wire"
+    assert unnoticed(circuit.constraint_system, z, lies) == []
+    assert covered == circuit.constraint_system.variables - 1, "the layout names every wire"
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
@@ -152,7 +152,9 @@ def test_lies_told_consistently_are_refused_where_they_start(
             for value in (1 - z[wire], z[wire] + 1):
                 if value == z[wire]:
                     continue
-                violation = first_violation(circuit.statement, forge(circuit, q, {int(wire): int(value)}))
+                violation = first_violation(
+                    circuit.constraint_system, forge(circuit, q, {int(wire): int(value)})
+                )
                 assert violation is not None, (name, wire)
                 assert any(violation.startswith(block) for block in blocks), (name, violation)
 
@@ -165,7 +167,7 @@ def test_a_pixel_out_of_range_is_refused_even_when_all_else_follows(
     circuit = digits.circuits[privacy]
     q = circuit.quantise_input(digits.images[0])
     violation = first_violation(
-        circuit.statement, forge(circuit, q, {int(circuit.layout["input"][20]): pixel})
+        circuit.constraint_system, forge(circuit, q, {int(circuit.layout["input"][20]): pixel})
     )
     assert violation is not None
     assert violation.startswith("input/value_range")
@@ -182,9 +184,9 @@ def test_a_private_parameter_out_of_range_is_refused_even_when_all_else_follows(
     highest = lowest + 255 if side == "weight" else -lowest - 1
     wire = int(circuit.layout[f"dense1/{side}"].ravel()[5])
     for value in (lowest, highest):
-        assert first_violation(circuit.statement, forge(circuit, q, {wire: value})) is None
+        assert first_violation(circuit.constraint_system, forge(circuit, q, {wire: value})) is None
     for value in (lowest - 1, highest + 1):
-        violation = first_violation(circuit.statement, forge(circuit, q, {wire: value}))
+        violation = first_violation(circuit.constraint_system, forge(circuit, q, {wire: value}))
         assert violation is not None
         assert violation.startswith(f"dense1/{side}_range")
 
@@ -199,7 +201,7 @@ def test_every_wrong_label_is_refused_however_the_argmax_is_rearranged(digits: D
         claim = {int(layout["label"][0]): label, **selector}
         for largest in (output.logits[label], output.logits.max(), output.logits.max() + 1):
             lie = {**claim, int(layout["output/argmax/max"][0]): int(largest)}
-            violation = first_violation(circuit.statement, forge(circuit, q, lie))
+            violation = first_violation(circuit.constraint_system, forge(circuit, q, lie))
             assert violation is not None
             assert violation.startswith(("output/argmax_margin_sum", "output/argmax_attained"))
 
@@ -215,7 +217,7 @@ def test_no_maximum_explains_a_wrong_label_at_any_level(level: Level) -> None:
         for above in (0, 1, *(1 << digit for digit in range(8, 62))):
             largest = {int(layout["output/argmax/max"][0]): int(output.logits[label]) + above}
             lie = {int(layout["label"][0]): label, **selector, **largest}
-            violation = first_violation(circuit.statement, forge(circuit, q, lie))
+            violation = first_violation(circuit.constraint_system, forge(circuit, q, lie))
             assert violation is not None, (label, above)
             assert violation.startswith(("output/argmax_margin_sum", "output/argmax_attained"))
 
@@ -228,13 +230,13 @@ def test_ties_go_to_the_first_class_and_to_no_other() -> None:
     circuit = compile_inference(network, level=2)
     q = np.array([3, 200, 77])
     z = circuit.assign(q)
-    assert first_violation(circuit.statement, z) is None
+    assert first_violation(circuit.constraint_system, z) is None
     assert z[circuit.layout["label"][0]] == 0 == circuit.execute(q).label
     first, second = (int(wire) for wire in circuit.layout["output/argmax/selector"])
     for largest in (z[circuit.layout["output/argmax/max"][0]], z[circuit.layout["output/argmax/max"][0]] + 1):
         later = {int(circuit.layout["label"][0]): 1, first: 0, second: 1,
                  int(circuit.layout["output/argmax/max"][0]): int(largest)}  # fmt: skip
-        assert first_violation(circuit.statement, forge(circuit, q, later)) is not None
+        assert first_violation(circuit.constraint_system, forge(circuit, q, later)) is not None
 
 
 @pytest.mark.parametrize("shift", [R, -R, 3 * R])
@@ -252,7 +254,7 @@ def test_values_that_wrap_around_the_field_are_refused(digits: Digits, shift: in
         for i, wire in enumerate(wires):
             wrapped[wire] = ((value + shift) >> i) & 1
         assert wrapped != z
-        assert check(circuit.statement, wrapped) is not None
+        assert check(circuit.constraint_system, wrapped) is not None
 
 
 def test_private_weights_do_not_reach_the_statement() -> None:
@@ -262,8 +264,10 @@ def test_private_weights_do_not_reach_the_statement() -> None:
         for layer in dense_layers(network)
     )
     twin = replace(network, nodes=other)
-    private = [compile_inference(g, weight_privacy="private").statement.digest for g in (network, twin)]
-    public = [compile_inference(g, weight_privacy="public").statement.digest for g in (network, twin)]
+    private = [
+        compile_inference(g, weight_privacy="private").constraint_system.digest for g in (network, twin)
+    ]
+    public = [compile_inference(g, weight_privacy="public").constraint_system.digest for g in (network, twin)]
     assert private[0] == private[1]
     assert public[0] != public[1]
 
@@ -282,7 +286,7 @@ def test_weights_are_committed_at_level_5_alone(digits: Digits) -> None:
 
 def test_compilation_is_deterministic(digits: Digits) -> None:
     again = compile_inference(QuantGraph.from_bytes(digits.qgraph.to_bytes()), level=2)
-    assert again.statement.digest == digits.circuit.statement.digest
+    assert again.constraint_system.digest == digits.circuit.constraint_system.digest
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)
@@ -290,18 +294,18 @@ def test_the_description_is_json_and_adds_up(digits: Digits, privacy: tuple[Priv
     circuit = digits.circuits[privacy]
     described = json.loads(json.dumps(circuit.describe()))
     counts = described["constraints"]
-    assert counts["total"] == circuit.statement.constraints
+    assert counts["total"] == circuit.constraint_system.constraints
     assert sum(counts["by_layer"].values()) == sum(counts["by_gadget"].values()) == counts["total"]
-    assert sum(group["count"] for group in described["public_inputs"]) == circuit.statement.public
+    assert sum(group["count"] for group in described["public_inputs"]) == circuit.constraint_system.public
     assert ("Nothing binds the weights" in described["meaning"]) == (privacy[1] == "private")
     firsts = [group["first"] for group in described["public_inputs"]]
     assert firsts == ([0, 1, 65] if privacy[0] == "public" else [0, 1])
 
 
 def prove_and_verify(circuit: Inference, image: np.ndarray) -> tuple[groth16.VerifyingKey, list[int], bytes]:
-    key = groth16.setup(circuit.statement)
+    key = groth16.setup(circuit.constraint_system)
     q = circuit.quantise_input(image)
-    proof = groth16.prove(key, circuit.statement, circuit.witness(q)).to_bytes()
+    proof = groth16.prove(key, circuit.constraint_system, circuit.witness(q)).to_bytes()
     return key.verifying_key, circuit.public_inputs(q), proof
 
 

@@ -44,8 +44,8 @@ def forged(program: Program, values: Mapping[str, ArrayLike], multiplicity: dict
     """What refuses these values, with multiplicities changed by this much and all else honest."""
     z = program.assign(values)
     for row, change in multiplicity.items():
-        z[program.statement.layout["table/multiplicity"][row]] += change
-    return first_violation(program.statement, answered(program, z))
+        z[program.constraint_system.layout["table/multiplicity"][row]] += change
+    return first_violation(program.constraint_system, answered(program, z))
 
 
 @patient
@@ -59,8 +59,8 @@ def test_honest_lookups_pass(width: int, picks: list[list[int]], seed: int) -> N
     program, _ = looked_up(columns, [len(pick) for pick in picks])
     values = {f"v{index}": columns[pick].T for index, pick in enumerate(picks)}
     z = challenged(program, program.assign(values), seed)
-    assert first_violation(program.statement, z) is None
-    assert check(program.statement, z) is None
+    assert first_violation(program.constraint_system, z) is None
+    assert check(program.constraint_system, z) is None
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -68,17 +68,17 @@ def test_costs_what_it_says(width: int) -> None:
     columns = np.arange(10 * width).reshape(10, width)
     program, _ = looked_up(columns, [4, 3])
     powers = max(0, width - 2)
-    assert program.statement.constraints == 7 * width + 10 + 1 + powers
+    assert program.constraint_system.constraints == 7 * width + 10 + 1 + powers
     assert program.degree == (7 + 20) * max(1, width - 1)
     assert program.soundness_bits > 240
-    assert [segment.name for segment in program.statement.segments] == ["values", "auxiliary"]
+    assert [segment.name for segment in program.constraint_system.segments] == ["values", "auxiliary"]
 
 
 def test_an_unused_table_costs_nothing() -> None:
     builder = Builder()
     Lookups(builder)
     Table("table", SQUARES)
-    assert builder.program().statement.variables == 1
+    assert builder.program().constraint_system.variables == 1
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,11 @@ def test_a_value_outside_the_table_is_refused_whatever_the_multiplicities() -> N
 def test_wrong_multiplicities_are_refused() -> None:
     program, _ = looked_up(np.array([[3], [5], [7]]), [4])
     values = {"v0": [[3, 3, 5, 3]]}
-    assert program.assign(values)[program.statement.layout["table/multiplicity"]].tolist() == [3, 1, 0]
+    assert program.assign(values)[program.constraint_system.layout["table/multiplicity"]].tolist() == [
+        3,
+        1,
+        0,
+    ]
     for change in ({0: -1, 1: 1}, {0: 1}, {2: 1}, {0: -3, 1: 3}, {1: 1, 2: -1}):
         assert forged(program, values, change) == "table/sum[0]"
 
@@ -136,7 +140,7 @@ def test_a_fraction_is_in_no_table() -> None:
 def test_helpers_forged_after_the_challenge_are_refused() -> None:
     """A zero inverse, a quotient that makes up the difference, a pair that cancels in the sum."""
     program, _ = looked_up(np.array([[3], [5], [7]]), [2])
-    statement, layout = program.statement, program.statement.layout
+    constraint_system, layout = program.constraint_system, program.constraint_system.layout
     z = challenged(program, program.assign({"v0": [[3, 4]]}))
     inverse, quotient = layout["look0/inverse"], layout["table/quotient"]
     missing = (sum(z[w] for w in inverse) - sum(z[w] for w in quotient)) % R
@@ -150,17 +154,17 @@ def test_helpers_forged_after_the_challenge_are_refused() -> None:
         lie = list(z)
         for wire, value in changes.items():
             lie[wire] = value % R
-        assert first_violation(statement, lie) == row
+        assert first_violation(constraint_system, lie) == row
 
 
 def test_a_challenge_known_beforehand_would_break_it() -> None:
     """What the segment is for: with multiplicities chosen after c, a value outside the table passes."""
     program, _ = looked_up(np.array([[3], [5]]), [1])
-    statement = program.statement
+    constraint_system = program.constraint_system
     z = challenged(program, program.assign({"v0": [[4]]}))
-    c = z[statement.layout["challenge0"][0]]
-    z[statement.layout["table/multiplicity"][0]] = (c - 3) * pow(c - 4, -1, R) % R
-    assert first_violation(statement, answered(program, z)) is None
+    c = z[constraint_system.layout["challenge0"][0]]
+    z[constraint_system.layout["table/multiplicity"][0]] = (c - 3) * pow(c - 4, -1, R) % R
+    assert first_violation(constraint_system, answered(program, z)) is None
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -187,8 +191,11 @@ def test_a_value_that_committed_ones_determine_may_be_private() -> None:
     builder.fill(Product("square", square, x, x))
     program = builder.program()
     # The step for the squares comes after the lookup's, but the multiplicities come last.
-    assert first_violation(program.statement, answered(program, program.assign({"x": [-2, 0, 2]}))) is None
-    assert first_violation(program.statement, answered(program, program.assign({"x": [-2, 0, 3]})))
+    assert (
+        first_violation(program.constraint_system, answered(program, program.assign({"x": [-2, 0, 2]})))
+        is None
+    )
+    assert first_violation(program.constraint_system, answered(program, program.assign({"x": [-2, 0, 3]})))
 
 
 def test_another_width_is_refused() -> None:
@@ -235,14 +242,14 @@ def test_find_agrees_with_a_search() -> None:
 
 def test_a_proof_of_lookups_verifies() -> None:
     program, _ = looked_up(TRIPLES, [3])
-    statement = program.statement
-    key = groth16.setup(statement)
+    constraint_system = program.constraint_system
+    key = groth16.setup(constraint_system)
     witness = program.witness({"v0": TRIPLES[[0, 3, 0]].T})
-    proof = groth16.prove(key, statement, witness, post_challenge=program.post_challenge)
+    proof = groth16.prove(key, constraint_system, witness, post_challenge=program.post_challenge)
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
-    witness[statement.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
+    witness[constraint_system.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
     with pytest.raises(StatementError, match=r"table/sum\[0\]") as caught:
-        groth16.prove(key, statement, witness, post_challenge=program.post_challenge)
+        groth16.prove(key, constraint_system, witness, post_challenge=program.post_challenge)
     assert caught.value.code == "statement.unsatisfied"
 
 
@@ -259,8 +266,10 @@ def test_a_table_serves_several_circuits_each_on_its_own() -> None:
     circuit()
     for _ in range(2):
         program = circuit().program()
-        assert program.statement.constraints == 1 + 4 + 1
-        assert first_violation(program.statement, answered(program, program.assign({"v": [3]}))) is None
+        assert program.constraint_system.constraints == 1 + 4 + 1
+        assert (
+            first_violation(program.constraint_system, answered(program, program.assign({"v": [3]}))) is None
+        )
         assert forged(program, {"v": [99]}, {}) is not None
 
 

@@ -44,14 +44,14 @@ def test_executor_and_constraints_agree_bit_for_bit(
     for q in networks.inputs(graph, 3, seed):
         expected = slow.tensors(graph, q)
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == slow.label(expected, graph.output)
         for node in graph.nodes:
             if f"{node.name}/out" in circuit.layout and f"{node.name}/cap/chosen" not in circuit.layout:
                 wires = circuit.layout[f"{node.name}/out"]
                 assert z[wires].tolist() == expected[node.name].ravel().tolist(), node.name
         public = circuit.public_inputs(q)
-        assert z[1 : 1 + circuit.statement.public].tolist() == public
+        assert z[1 : 1 + circuit.constraint_system.public].tolist() == public
         expected_witness = kernels.fr.from_int64(z)
         circuit.program.derive(expected_witness)
         assert (circuit.witness(q) == expected_witness).all()
@@ -63,7 +63,7 @@ def test_the_slow_checker_agrees(kind: str) -> None:
     q = networks.inputs(graph, 3)[2]
     for privacy in PRIVACIES:
         circuit = compiled(graph, privacy, 2)
-        assert check(circuit.statement, circuit.assign(q).tolist()) is None
+        assert check(circuit.constraint_system, circuit.assign(q).tolist()) is None
 
 
 # Where c = 0 the slack of a clamp is free: nothing reads it (circuits.r1cs.gadgets.clamp).
@@ -105,7 +105,7 @@ def test_every_wire_that_lies_is_refused_at_other_levels(level: Level) -> None:
 
 def refuse_all_lies(circuit: Inference, q: IntArray) -> None:
     z = completed(circuit, circuit.assign(q))
-    assert check(circuit.statement, z) is None
+    assert check(circuit.constraint_system, z) is None
     wires = [
         wire
         for name, group in circuit.layout.items()
@@ -113,9 +113,12 @@ def refuse_all_lies(circuit: Inference, q: IntArray) -> None:
         if not (name.endswith(FREE) and z[wire] == 0)
     ]
     lies = [(wire, lie) for wire in wires for lie in (z[wire] + 1, (z[wire] + (R + 1) // 2) % R)]
-    assert unnoticed(circuit.statement, z, lies) == []
-    blinding = len(circuit.statement.segments)
-    assert sum(group.size for group in circuit.layout.values()) == circuit.statement.variables - 1 - blinding
+    assert unnoticed(circuit.constraint_system, z, lies) == []
+    blinding = len(circuit.constraint_system.segments)
+    assert (
+        sum(group.size for group in circuit.layout.values())
+        == circuit.constraint_system.variables - 1 - blinding
+    )
 
 
 # With public weights level 4 is level 3.
@@ -151,7 +154,7 @@ def test_lies_that_all_later_wires_follow_are_refused(
                     lie = answered(circuit.program, forge(circuit, q, {wire: value}))
                     # What depends on challenges is computed from them, whatever the prover insists on.
                     told = kernels.fr.to_ints(lie[wire]) == [value % R]
-                    if told and first_violation(circuit.statement, lie) is None:
+                    if told and first_violation(circuit.constraint_system, lie) is None:
                         accepted.append((name, wire))
     assert accepted == []
 
@@ -178,9 +181,9 @@ def test_values_beyond_their_types_are_refused_even_when_all_else_follows(
     for name, (low, high) in ranges.items():
         wire = wires(circuit, name)[1]
         for value in (low, high):
-            assert first_violation(circuit.statement, forge(circuit, q, {wire: value})) is None
+            assert first_violation(circuit.constraint_system, forge(circuit, q, {wire: value})) is None
         for value in (low - 1, high + 1, high + (1 << 20)):
-            violation = first_violation(circuit.statement, forge(circuit, q, {wire: value}))
+            violation = first_violation(circuit.constraint_system, forge(circuit, q, {wire: value}))
             assert violation is not None
             assert violation.startswith(name)
 
@@ -193,7 +196,9 @@ def test_a_maximum_that_is_no_input_is_refused() -> None:
     for name in [name for name in circuit.layout if name.endswith("/chosen")]:
         for wire in wires(circuit, name):
             for value in set(range(graph.input_type.top + 1)) - {int(z[wire])}:
-                assert first_violation(circuit.statement, forge(circuit, q, {wire: value})) is not None
+                assert (
+                    first_violation(circuit.constraint_system, forge(circuit, q, {wire: value})) is not None
+                )
 
 
 def test_a_sum_moved_by_the_modulus_is_refused() -> None:
@@ -211,13 +216,13 @@ def test_a_sum_moved_by_the_modulus_is_refused() -> None:
             for i, wire in enumerate(group[0]):
                 lie[wire] = ((honest + shift) >> i) & 1
             if lie != z:
-                assert check(circuit.statement, lie) is not None
+                assert check(circuit.constraint_system, lie) is not None
 
 
 def test_levels_cost_what_they_add() -> None:
     graph = networks.of_kinds(2, "conv", "sum", shape=SMALL)
     for privacy in PRIVACIES:
-        counts = [compiled(graph, privacy, level).statement.constraints for level in (0, 1, 2)]
+        counts = [compiled(graph, privacy, level).constraint_system.constraints for level in (0, 1, 2)]
         assert counts[0] > counts[1] > counts[2]
     conv = next(node for node in graph.nodes if node.name.startswith("conv"))
     by_gadget = compiled(graph, ("private", "private"), 0).describe()["constraints"]["by_gadget"]
@@ -234,7 +239,7 @@ def test_private_weights_do_not_reach_the_statement() -> None:
         if hasattr(node, "weight"):
             node.weight[...] = node.weight[::-1].copy()
     digests = [
-        [compiled(g, ("private", privacy), 2).statement.digest for g in (graph, other)]
+        [compiled(g, ("private", privacy), 2).constraint_system.digest for g in (graph, other)]
         for privacy in ("private", "public")
     ]
     assert digests[0][0] == digests[0][1]

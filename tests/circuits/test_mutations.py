@@ -50,7 +50,7 @@ def test_no_wire_has_a_second_value(kind: str, level: Level, weights: Privacy) -
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
     q = networks.inputs(graph, 3, 7)[2]
     z = circuit.assign(q)
-    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
     rng = np.random.default_rng(level)
     for name, group in circuit.layout.items():
         if name in ("statement", "input", "input/value/bits", "input/value/limbs") or name.endswith(CHOICES):
@@ -64,7 +64,7 @@ def test_no_wire_has_a_second_value(kind: str, level: Level, weights: Privacy) -
             lie = answered(circuit.program, forge(circuit, q, {wire: value}))
             # What depends on challenges is computed from them, whatever the prover insists on.
             if kernels.fr.to_ints(lie[wire]) == [value % R]:
-                assert first_violation(circuit.statement, lie) is not None, (name, value)
+                assert first_violation(circuit.constraint_system, lie) is not None, (name, value)
 
 
 def test_the_largest_logit_has_no_second_value() -> None:
@@ -77,4 +77,4 @@ def test_the_largest_logit_has_no_second_value() -> None:
         honest = int(circuit.assign(q)[largest])
         for i in range(62):
             lie = answered(circuit.program, forge(circuit, q, {largest: honest + (1 << i)}))
-            assert first_violation(circuit.statement, lie) is not None
+            assert first_violation(circuit.constraint_system, lie) is not None

@@ -104,20 +104,20 @@ def test_zenos_figures_agree_with_each_other() -> None:
 def test_counts_are_those_of_the_compiled_statement(circuit: Circuit, bits: int) -> None:
     qgraph = small(bits)
     found = counts.count_graph(qgraph, circuit)
-    statement = compile_inference(
+    constraint_system = compile_inference(
         qgraph, input_privacy="private", weight_privacy=circuit.weights, level=circuit.level
-    ).statement
+    ).constraint_system
     rows = Counter[str]()
-    for block in statement.blocks:
+    for block in constraint_system.blocks:
         rows[block.name] += block.rows
     assert Counter(found.rows) == rows
-    assert found.total() == statement.constraints
+    assert found.total() == constraint_system.constraints
 
 
 def test_registrations_are_counted_as_they_are_compiled() -> None:
     qgraph = small()
     found = counts.count_graph(qgraph, counts.REGISTRATION)
-    assert found.total() == compile_registration(qgraph).statement.constraints
+    assert found.total() == compile_registration(qgraph).constraint_system.constraints
     assert found.total("weights", "tables") == found.total()
     committed = counts.count_graph(qgraph, Circuit("committed", 5))
     assert committed.total("weights") == 0 < found.total("weights")

@@ -96,10 +96,10 @@ def test_honest_matrix_products_pass(m: int, k: int, n: int, seed: int) -> None:
     program = multiplied(m, k, n)
     x, y = rng.integers(-255, 256, (m, k)), rng.integers(-255, 256, (k, n))
     z = challenged(program, program.assign({"x": x, "y": y, "z": x @ y}), seed)
-    assert first_violation(program.statement, z) is None
-    assert check(program.statement, z) is None
+    assert first_violation(program.constraint_system, z) is None
+    assert check(program.constraint_system, z) is None
     powers = max(0, n - 2) + max(0, m - 1 - (n == 1))
-    assert program.statement.constraints == m * k + k * n + m * n - k - 1 + powers
+    assert program.constraint_system.constraints == m * k + k * n + m * n - k - 1 + powers
     assert program.degree == m * n - 1
 
 
@@ -111,14 +111,14 @@ def test_honest_convolutions_pass(shape: Convolution, seed: int) -> None:
     assert np.array_equal(y, slow_convolution(shape, x, w))
     program = convolved(shape)
     z = challenged(program, program.assign({"x": x, "w": w, "y": y}), seed)
-    assert first_violation(program.statement, z) is None
-    assert check(program.statement, z) is None
+    assert first_violation(program.constraint_system, z) is None
+    assert check(program.constraint_system, z) is None
     kernel = shape.kernel[0] * shape.kernel[1]
     most = int(shape.excess().max())
     assert program.degree == y.size - 1 + most
     powers = shape.out[0] * shape.out[1] + most + shape.outputs + shape.batch
     limit = x.size + w.size + y.size + (2 * shape.batch - 1) * shape.inputs * kernel + kernel + powers
-    assert program.statement.constraints <= limit
+    assert program.constraint_system.constraints <= limit
 
 
 @patient
@@ -136,7 +136,7 @@ def test_one_wrong_entry_of_a_convolution_is_refused(
     z = challenged(program, program.assign(tensors), seed)
     # An entry that no output depends on may be anything: the equation says so too.
     right = np.array_equal(y, slow_convolution(shape, x, w))
-    assert (first_violation(program.statement, z) is None) == right
+    assert (first_violation(program.constraint_system, z) is None) == right
 
 
 def plain_convolution(
@@ -174,7 +174,7 @@ def test_a_convolution_in_one_dimension_is_the_plain_one(
     y = shape.apply(x, w)
     y.ravel()[data.draw(st.integers(0, y.size - 1))] += data.draw(st.sampled_from([0, 1]))
     z = challenged(program, program.assign({"x": x, "w": w, "y": y}), seed)
-    wires = program.statement.layout["y"].ravel()
+    wires = program.constraint_system.layout["y"].ravel()
     if known:
         # The first output makes up for the others.
         errors = (shape.apply(x, w) - y).ravel().tolist()
@@ -183,13 +183,13 @@ def test_a_convolution_in_one_dimension_is_the_plain_one(
         z = challenged(program, z, draw)
         sides_and_claim = x.ravel().tolist(), w.ravel().tolist(), [z[wire] for wire in wires]
         plain = plain_convolution(challenge_of(program, z), *sides_and_claim, stride, padding)
-        assert (first_violation(program.statement, z) is None) == plain
+        assert (first_violation(program.constraint_system, z) is None) == plain
         assert plain or not known or draw > seed
 
 
 def challenge_of(program: Program, z: Sequence[int]) -> int:
     """Any value where there is none: then no power of it stands in a row either."""
-    wires = program.statement.layout.get("challenge0")
+    wires = program.constraint_system.layout.get("challenge0")
     return 1 if wires is None else z[wires[0]]
 
 
@@ -202,12 +202,12 @@ def test_a_convolution_holds_where_its_errors_cancel(
     program = convolved(shape)
     x, w = random_sides(shape, seed)
     z = challenged(program, program.assign({"x": x, "w": w, "y": shape.apply(x, w)}), seed)
-    wires = program.statement.layout["y"].ravel()
+    wires = program.constraint_system.layout["y"].ravel()
     n = data.draw(st.integers(0, len(wires) - 1))
     z[wires[n]] += 1
     z[wires[0]] -= pow(challenge_of(program, z), n, R)
-    assert first_violation(program.statement, challenged(program, z, seed)) is None
-    assert (first_violation(program.statement, challenged(program, z, seed + 1)) is None) == (n == 0)
+    assert first_violation(program.constraint_system, challenged(program, z, seed)) is None
+    assert (first_violation(program.constraint_system, challenged(program, z, seed + 1)) is None) == (n == 0)
 
 
 @pytest.mark.parametrize("name", ["x", "y", "z"])
@@ -223,7 +223,7 @@ def test_one_wrong_entry_of_a_matrix_product_is_refused(name: str, shape: tuple[
             lie = {key: value.copy() for key, value in honest.items()}
             lie[name].ravel()[index] += change
             z = challenged(program, program.assign(lie))
-            assert first_violation(program.statement, z) == "product/check[0]"
+            assert first_violation(program.constraint_system, z) == "product/check[0]"
 
 
 def test_entries_that_move_together_are_refused() -> None:
@@ -232,17 +232,17 @@ def test_entries_that_move_together_are_refused() -> None:
     x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([[1, 0], [2, 2], [0, 7]])
     for change in ([[1, -1], [0, 0]], [[1, 0], [-1, 0]], [[1, -1], [-1, 1]], [[0, 1], [-1, 0]]):
         z = challenged(program, program.assign({"x": x, "y": y, "z": x @ y + change}))
-        assert first_violation(program.statement, z) == "product/check[0]"
+        assert first_violation(program.constraint_system, z) == "product/check[0]"
 
 
 def test_a_challenge_known_beforehand_would_break_it() -> None:
     program = multiplied(1, 1, 2)
     z = challenged(program, program.assign({"x": [[3]], "y": [[5, 7]], "z": [[15, 21]]}))
-    c = z[program.statement.layout["challenge0"][0]]
-    wires = program.statement.layout["z"][0]
+    c = z[program.constraint_system.layout["challenge0"][0]]
+    wires = program.constraint_system.layout["z"][0]
     z[wires[0]], z[wires[1]] = (15 - c) % R, 22
-    assert first_violation(program.statement, answered(program, z)) is None
-    assert first_violation(program.statement, answered(program, z, seed=1)) is not None
+    assert first_violation(program.constraint_system, answered(program, z)) is None
+    assert first_violation(program.constraint_system, answered(program, z, seed=1)) is not None
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 2), (3, 1, 1), (1, 2, 3)])
@@ -281,7 +281,7 @@ def test_entries_may_be_linear_combinations() -> None:
     for change, expected in ((0, None), (1, "one/check[0]")):
         claim = (values - 3) @ (values + 1) + change
         assignment = program.assign({"x": values, "y": values, "z": claim})
-        assert first_violation(program.statement, answered(program, assignment)) == expected
+        assert first_violation(program.constraint_system, answered(program, assignment)) == expected
 
 
 @pytest.mark.parametrize("name", ["x", "y", "z"])
@@ -322,13 +322,13 @@ def test_a_proof_of_products_verifies() -> None:
     shape = EDGES[5]
     x, w = random_sides(shape, 2)
     program = convolved(shape)
-    key = groth16.setup(program.statement)
+    key = groth16.setup(program.constraint_system)
     witness = program.witness({"x": x, "w": w, "y": shape.apply(x, w)})
-    proof = groth16.prove(key, program.statement, witness, post_challenge=program.post_challenge)
+    proof = groth16.prove(key, program.constraint_system, witness, post_challenge=program.post_challenge)
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
     wrong = program.witness({"x": x, "w": w, "y": shape.apply(x, w) + 1})
     with pytest.raises(StatementError, match="conv/check") as caught:
-        groth16.prove(key, program.statement, wrong, post_challenge=program.post_challenge)
+        groth16.prove(key, program.constraint_system, wrong, post_challenge=program.post_challenge)
     assert caught.value.code == "statement.unsatisfied"
 
 

@@ -38,15 +38,15 @@ def mixed() -> tuple[Builder, Program]:
 
 def test_wires_taken_in_any_order_land_in_the_statements_order() -> None:
     _, program = mixed()
-    statement = program.statement
-    assert (statement.public, statement.challenges, statement.private) == (2, 1, 2)
-    assert statement.segments == (Segment("first", 2), Segment("second", 1, linked=True))
+    constraint_system = program.constraint_system
+    assert (constraint_system.public, constraint_system.challenges, constraint_system.private) == (2, 1, 2)
+    assert constraint_system.segments == (Segment("first", 2), Segment("second", 1, linked=True))
     # 1 | label | challenge | x, blinding | late, blinding | scaled
-    where = {name: wires.tolist() for name, wires in statement.layout.items()}
+    where = {name: wires.tolist() for name, wires in constraint_system.layout.items()}
     assert where == {"label": [1, 2], "challenge0": [3], "x": [4, 5], "late": [7], "scaled": [9, 10]}
     z = program.assign({"x": [5, -7]})
     assert z.tolist() == [1, 15, -21, 0, 5, -7, 0, -2, 0, 0, 0]
-    assert first_violation(statement, answered(program, z)) is None
+    assert first_violation(constraint_system, answered(program, z)) is None
     assert kernels.fr.to_ints(program.witness({"x": [5, 7]}))[:6] == [1, 15, 21, 0, 5, 7]
 
 
@@ -55,7 +55,7 @@ def test_a_witness_is_held_against_every_row_without_a_proof() -> None:
     program.check(program.witness({"x": [5, -7]}))
     for name in ("label", "late"):
         z = program.witness({"x": [5, -7]})
-        z[program.statement.layout[name]] = kernels.fr.from_ints([4])
+        z[program.constraint_system.layout[name]] = kernels.fr.from_ints([4])
         with pytest.raises(StatementError, match=rf"does not satisfy constraint {name}\[0\]"):
             program.check(z)
 

@@ -33,7 +33,7 @@ def ranged(requests: Sequence[tuple[int, int]], counts: Sequence[int]) -> Progra
 
 
 def violation(program: Program, values: Mapping[str, Sequence[int]]) -> str | None:
-    return first_violation(program.statement, answered(program, program.assign(values)))
+    return first_violation(program.constraint_system, answered(program, program.assign(values)))
 
 
 # Widths, and how many values of each make the plan use: digits, one limb, several, a table for the top limb,
@@ -58,7 +58,7 @@ def test_the_plan_is_the_cheapest_and_what_it_says(
     plan = Plan.cheapest(counts)
     assert plan == Plan(limb, frozenset(tables), plan.rows)
     program = ranged([(bits, 0) for bits in counts], list(counts.values()))
-    assert program.statement.constraints == plan.rows
+    assert program.constraint_system.constraints == plan.rows
     for limb in range(1, max(counts) + 1):
         assert slow_rows(counts, limb) >= plan.rows
 
@@ -123,7 +123,7 @@ def test_every_wire_that_moves_is_noticed(counts: dict[int, int]) -> None:
 def test_shifted_limbs_are_refused() -> None:
     """A limb one larger and the next one smaller by one, or by its weight, so that the sum stays."""
     program = ranged([(12, 0)], [30])
-    layout = program.statement.layout
+    layout = program.constraint_system.layout
     limbs = layout["range0/limbs"]
     assert limbs.shape == (30, 2)
     z = program.assign({"v0": [0x5A3] * 30})
@@ -133,7 +133,7 @@ def test_shifted_limbs_are_refused() -> None:
             lie[limbs[0]] += changes
             if recount:
                 count_again(lie, layout["range4/multiplicity"], [*z[limbs[0]]], [*lie[limbs[0]]])
-            assert first_violation(program.statement, answered(program, lie)) == "range4/sum[0]"
+            assert first_violation(program.constraint_system, answered(program, lie)) == "range4/sum[0]"
 
 
 def count_again(z: np.ndarray, multiplicity: np.ndarray, before: list[int], after: list[int]) -> None:
@@ -146,7 +146,7 @@ def test_no_fraction_passes_for_a_top_limb_that_is_looked_up_twice() -> None:
     """5 = 3 + 2 bits: x = y / 2 is no integer, though 2 x = y is one in the table."""
     counts = {6: 50, 5: 2}
     program = ranged([(bits, 0) for bits in counts], list(counts.values()))
-    layout = program.statement.layout
+    layout = program.constraint_system.layout
     values = {"v0": [0] * 50, "v1": [0, 0]}
     z = program.assign(values).tolist()
     limbs, table = layout["range1/limbs"], layout["range3/multiplicity"]
@@ -159,17 +159,17 @@ def test_no_fraction_passes_for_a_top_limb_that_is_looked_up_twice() -> None:
             lie[table[0]] -= 2
             lie[table[low]] += 1
             lie[table[y]] += 1
-            assert first_violation(program.statement, answered(program, lie)) == "range3/sum[0]"
+            assert first_violation(program.constraint_system, answered(program, lie)) == "range3/sum[0]"
 
 
 def test_a_value_that_wraps_around_the_field_is_refused() -> None:
     program = ranged([(8, 0)], [50])
-    wire = program.statement.layout["v0"][7]
+    wire = program.constraint_system.layout["v0"][7]
     z = program.assign({"v0": [1] * 50}).tolist()
     for value in (R - 1, (R + 1) // 2, R // 16, pow(16, -1, R), 1 << 200):
         lie = list(z)
         lie[wire] = value
-        assert first_violation(program.statement, answered(program, lie)) is not None
+        assert first_violation(program.constraint_system, answered(program, lie)) is not None
 
 
 def test_a_private_value_is_refused_by_name_where_limbs_are_looked_up() -> None:
@@ -184,8 +184,12 @@ def test_few_private_values_are_checked_by_digits() -> None:
     builder = Builder()
     wires = builder.private("secret", 2)
     RangeChecks(Lookups(builder)).check("range", Linear.wires(wires), 2)
-    statement = builder.program().statement
-    assert (statement.constraints, statement.challenges, statement.segments) == (4, 0, ())
+    constraint_system = builder.program().constraint_system
+    assert (constraint_system.constraints, constraint_system.challenges, constraint_system.segments) == (
+        4,
+        0,
+        (),
+    )
 
 
 @pytest.mark.parametrize(("bits", "lowest"), [(62, 0), (61, 1 << 61), (40, -(1 << 62))])
@@ -203,9 +207,9 @@ def test_an_empty_range_is_refused() -> None:
 
 def test_a_proof_of_ranges_verifies() -> None:
     program = ranged([(8, -128)], [40])
-    key = groth16.setup(program.statement)
+    key = groth16.setup(program.constraint_system)
     values = np.random.default_rng(1).integers(-128, 128, 40)
     proof = groth16.prove(
-        key, program.statement, program.witness({"v0": values}), post_challenge=program.post_challenge
+        key, program.constraint_system, program.witness({"v0": values}), post_challenge=program.post_challenge
     )
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid

@@ -41,10 +41,10 @@ def test_the_match_is_the_distance_against_the_threshold(
     distance = int(((graph.execute(q).logits - reference) ** 2).sum())
     threshold = max(0, distance + beside)
     z = circuit.assign(q, reference, threshold)
-    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
-    assert circuit.statement.constraints == circuit.plan.rows
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+    assert circuit.constraint_system.constraints == circuit.plan.rows
     public = circuit.public_inputs(q, reference, threshold)
-    assert z[1 : 1 + circuit.statement.public].tolist() == public
+    assert z[1 : 1 + circuit.constraint_system.public].tolist() == public
     assert public[-1] == int(distance <= threshold) == int(circuit.matches(q, reference, threshold))
 
 
@@ -56,12 +56,12 @@ def circuit() -> Recognition:
 def test_every_wire_that_lies_is_refused(circuit: Recognition) -> None:
     q, reference = inputs(circuit.qgraph)
     z = circuit.assign(q, reference, 40).tolist()
-    assert check(circuit.statement, z) is None
+    assert check(circuit.constraint_system, z) is None
     free = [name for name in circuit.layout if name.endswith("/slack")]
     slack = {wire for name in free for wire in circuit.layout[name].ravel().tolist() if z[wire] == 0}
-    wires = set(range(1, circuit.statement.variables)) - slack
+    wires = set(range(1, circuit.constraint_system.variables)) - slack
     lies = [(wire, lie) for wire in wires for lie in (z[wire] + 1, (z[wire] + (R + 1) // 2) % R)]
-    assert unnoticed(circuit.statement, z, lies) == []
+    assert unnoticed(circuit.constraint_system, z, lies) == []
 
 
 def test_public_values_out_of_range_are_refused_by_the_circuit(circuit: Recognition) -> None:
@@ -77,7 +77,7 @@ def test_public_values_out_of_range_are_refused_by_the_circuit(circuit: Recognit
     ):
         z = circuit.assign(q, reference, 40).tolist()
         z[layout[name][index]] = value
-        assert check(circuit.statement, z) is not None
+        assert check(circuit.constraint_system, z) is not None
 
 
 def test_bad_input_is_named(circuit: Recognition) -> None:
@@ -104,10 +104,10 @@ def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
         [basis.commit(kernels.fr.from_int64(values)) for values in pair]
         for pair in ((values, reference), (values, reference[::-1].copy()))
     )
-    key = groth16.setup(circuit.statement, basis=basis)
+    key = groth16.setup(circuit.constraint_system, basis=basis)
     witness = circuit.witness(q, reference, 40, statement=9)
     proof = groth16.prove(
-        key, circuit.statement, witness, openings=held, post_challenge=circuit.program.post_challenge
+        key, circuit.constraint_system, witness, openings=held, post_challenge=circuit.program.post_challenge
     )
     verify = groth16.verify
     assert verify(key.verifying_key, public, proof, [opening.commitment for opening in held]).valid
@@ -126,8 +126,8 @@ def test_sums_are_no_embedding() -> None:
 
 def test_a_match_is_proven_and_its_contrary_is_not(circuit: Recognition) -> None:
     q, reference = inputs(circuit.qgraph)
-    key = groth16.setup(circuit.statement)
-    proof = groth16.prove(key, circuit.statement, circuit.witness(q, reference, circuit.most))
+    key = groth16.setup(circuit.constraint_system)
+    proof = groth16.prove(key, circuit.constraint_system, circuit.witness(q, reference, circuit.most))
     public = circuit.public_inputs(q, reference, circuit.most)
     assert public[-1] == 1
     assert groth16.verify(key.verifying_key, public, proof).valid
@@ -146,5 +146,5 @@ def test_the_description_is_json_and_says_what_it_proves(circuit: Recognition) -
         "threshold",
         "match",
     ]
-    assert sum(group["count"] for group in described["public_inputs"]) == circuit.statement.public
+    assert sum(group["count"] for group in described["public_inputs"]) == circuit.constraint_system.public
     assert "embedding" in described["meaning"]

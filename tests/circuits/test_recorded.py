@@ -142,10 +142,12 @@ def compiled(network: str, case: Case) -> tuple[Circuit, FrArray]:
 
 def answered(circuit: Circuit, z: FrArray) -> FrArray:
     """The witness with challenges that are always the same."""
-    statement = circuit.statement
-    drawn = [hashlib.sha512(b"challenge %d" % index).digest() for index in range(statement.challenges)]
+    constraint_system = circuit.constraint_system
+    drawn = [
+        hashlib.sha512(b"challenge %d" % index).digest() for index in range(constraint_system.challenges)
+    ]
     challenges = fr.from_ints([int.from_bytes(each, "big") for each in drawn])
-    z[1 + statement.public : statement.instance] = challenges
+    z[1 + constraint_system.public : constraint_system.instance] = challenges
     circuit.program.post_challenge(z, challenges, _THREADS)
     return z
 
@@ -167,8 +169,8 @@ def digests(circuit: Circuit, z: FrArray) -> dict[str, Any]:
     """What is recorded of a case: its rows, and the first 16 hexadecimal digits of three digests."""
     description = json.dumps(circuit.describe(), sort_keys=True).encode()
     return {
-        "rows": circuit.statement.constraints,
-        "statement": circuit.statement.digest.hex()[:16],
+        "rows": circuit.constraint_system.constraints,
+        "statement": circuit.constraint_system.digest.hex()[:16],
         "description": hashlib.sha256(description).hexdigest()[:16],
         "witness": hashlib.sha256(fr.to_canonical(z, _THREADS).data).hexdigest()[:16],
     }
@@ -225,7 +227,7 @@ def _record(networks: Sequence[str]) -> None:
         for case in _recordable(network):
             print(f"{network}: {case}", file=sys.stderr)
             circuit, z = compiled(network, case)
-            circuit.statement.check(answered(circuit, z), _THREADS)
+            circuit.constraint_system.check(answered(circuit, z), _THREADS)
             of_network[str(case)] = digests(circuit, z)
         found[network] = of_network
         PINNED.write_text(_written({name: found[name] for name in NETWORKS if name in found}))

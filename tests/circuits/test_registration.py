@@ -31,8 +31,8 @@ def test_the_parameters_are_those_of_the_linked_segment(network: QuantGraph) -> 
     circuit = compile_inference(network, weight_privacy="committed")
     registration = compile_registration(network)
     for statement, z in (
-        (circuit.statement, circuit.assign(q)),
-        (registration.statement, registration.program.assign({})),
+        (circuit.constraint_system, circuit.assign(q)),
+        (registration.constraint_system, registration.program.assign({})),
     ):
         (linked,) = (
             variables
@@ -47,10 +47,10 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     basis = commitment_basis(len(values))
     model, other = (basis.commit(kernels.fr.from_int64(each)) for each in (values, np.roll(values, 1)))
     registration = compile_registration(network)
-    key = groth16.setup(registration.statement, basis=basis)
+    key = groth16.setup(registration.constraint_system, basis=basis)
     registered = groth16.prove(
         key,
-        registration.statement,
+        registration.constraint_system,
         registration.witness(statement=7),
         openings=[model],
         post_challenge=registration.program.post_challenge,
@@ -60,12 +60,16 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     assert not groth16.verify(key.verifying_key, [8], registered, [model.commitment]).valid
 
     circuit = compile_inference(network, weight_privacy="committed")
-    key = groth16.setup(circuit.statement, basis=basis)
+    key = groth16.setup(circuit.constraint_system, basis=basis)
     q = networks.inputs(network, 3)[2]
     public = circuit.public_inputs(q)
     witness = circuit.witness(q)
     proof = groth16.prove(
-        key, circuit.statement, witness, openings=[model], post_challenge=circuit.program.post_challenge
+        key,
+        circuit.constraint_system,
+        witness,
+        openings=[model],
+        post_challenge=circuit.program.post_challenge,
     ).to_bytes()
     assert groth16.verify(key.verifying_key, public, proof, [model.commitment]).valid
     assert not groth16.verify(key.verifying_key, public, proof, [other.commitment]).valid
@@ -73,7 +77,11 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
         assert not groth16.verify(key.verifying_key, [0, label], proof, [model.commitment]).valid
     with pytest.raises(StatementError):
         groth16.prove(
-            key, circuit.statement, witness, openings=[other], post_challenge=circuit.program.post_challenge
+            key,
+            circuit.constraint_system,
+            witness,
+            openings=[other],
+            post_challenge=circuit.program.post_challenge,
         )
 
 
@@ -88,7 +96,7 @@ def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGr
 def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> None:
     program = compile_registration(network).program
     honest = program.assign({})
-    assert first_violation(program.statement, answered(program, honest)) is None
+    assert first_violation(program.constraint_system, answered(program, honest)) is None
     for node in network.nodes:
         if not isinstance(node, QuantConv | QuantDense):
             continue
@@ -96,11 +104,11 @@ def test_no_parameter_outside_its_type_is_registered(network: QuantGraph) -> Non
         assert len(node.weight_type.zero_point) == 1
         reach = 1 << node.bias_bits
         for name, low, high in (("weight", -zero, top - zero), ("bias", -reach, reach - 1)):
-            wire = program.statement.layout[f"{node.name}/{name}"].ravel()[0]
+            wire = program.constraint_system.layout[f"{node.name}/{name}"].ravel()[0]
             for value in (low - 1, high + 1, high + (1 << 30)):
                 lie = honest.copy()
                 lie[wire] = value
-                assert first_violation(program.statement, answered(program, lie)) is not None
+                assert first_violation(program.constraint_system, answered(program, lie)) is not None
 
 
 def test_every_wire_of_a_registration_that_moves_is_noticed() -> None:
@@ -114,7 +122,10 @@ def test_the_registration_depends_on_types_alone(network: QuantGraph) -> None:
     for node in other.nodes:
         if isinstance(node, QuantConv | QuantDense):
             node.weight[...] = node.weight[::-1].copy()
-    assert compile_registration(network).statement.digest == compile_registration(other).statement.digest
+    assert (
+        compile_registration(network).constraint_system.digest
+        == compile_registration(other).constraint_system.digest
+    )
 
 
 def test_a_network_without_weights_is_refused() -> None:

@@ -47,10 +47,10 @@ def lies(circuit: Circuit, z: IntArray) -> Iterator[tuple[bool, IntArray]]:
 
 def agree(circuit: Circuit, z: IntArray) -> None:
     assert broken(circuit.relations, held(circuit, z)) == []
-    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
     refused = 0
     for of_a_tensor, lie in lies(circuit, z):
-        by_rows = first_violation(circuit.statement, answered(circuit.program, lie)) is not None
+        by_rows = first_violation(circuit.constraint_system, answered(circuit.program, lie)) is not None
         by_relations = broken(circuit.relations, held(circuit, lie)) != []
         assert by_rows or not by_relations
         refused += of_a_tensor and by_relations

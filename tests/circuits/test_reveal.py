@@ -36,8 +36,8 @@ def test_what_is_shown_is_what_the_slow_executor_finds(
     circuit = compile_inference(graph, input_privacy=privacy, reveal=reveal, top=top, level=level)
     q = networks.inputs(graph, 3, seed)[2]
     z = circuit.assign(q)
-    assert circuit.statement.constraints == circuit.plan.rows
-    assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
     label, logits = slow_execute(graph, q)
     order = sorted(range(len(logits)), key=lambda index: (-logits[index], index))
     expected: dict[str, Values] = {
@@ -47,7 +47,7 @@ def test_what_is_shown_is_what_the_slow_executor_finds(
     }
     shown_input: Values = {"input": q.ravel().tolist()} if privacy == "public" else {}
     assert circuit.values(q) == expected[reveal] | shown_input
-    public = [value % R for value in z[1 : 1 + circuit.statement.public].tolist()]
+    public = [value % R for value in z[1 : 1 + circuit.constraint_system.public].tolist()]
     assert public == circuit.public_inputs(q)
     assert circuit.public_inputs(q, statement=R - 1)[0] == R - 1
     groups = json.loads(json.dumps(circuit.describe()))["public_inputs"]
@@ -67,7 +67,9 @@ def test_no_other_logits_or_labels_have_a_proof(reveal: Reveal, top: int) -> Non
                 alone = honest.copy()
                 alone[wire] = value
                 for lie in (alone, forge(circuit, q, {wire: value})):
-                    assert first_violation(circuit.statement, answered(circuit.program, lie)) is not None
+                    assert (
+                        first_violation(circuit.constraint_system, answered(circuit.program, lie)) is not None
+                    )
 
 
 def test_what_cannot_be_shown_is_refused() -> None:
@@ -92,7 +94,7 @@ def test_no_statement_holds_logits_beyond_53_bits() -> None:
     last = graph.nodes[-1]
     assert isinstance(last, QuantDense)
     wide = replace(graph, nodes=(*graph.nodes[:-1], replace(last, bias=last.bias + (1 << 53))))
-    assert compile_inference(wide).statement.constraints
+    assert compile_inference(wide).constraint_system.constraints
     with pytest.raises(StatementError, match="53 bits") as refusal:
         compile_inference(wide, reveal="logits")
     assert refusal.value.code == "statement.reveal"

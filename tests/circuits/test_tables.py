@@ -56,7 +56,7 @@ def filled(program: Program, wires: IntArray, values: list[int], overrides: dict
     for wire, value in overrides.items():
         z[wire] = value
     z[0], z[wires] = 1, values
-    assignment = np.zeros(program.statement.variables, dtype=np.int64)
+    assignment = np.zeros(program.constraint_system.variables, dtype=np.int64)
     assignment[program.order] = z
     return answered(program, assignment)
 
@@ -101,10 +101,12 @@ def test_only_the_right_output_has_a_witness(clamp: Clamp, short: bool) -> None:
     program, total, out = requantised(clamp, short=short)
     for value in {bounds[0], 7, bounds[1]}:
         honest = filled(program, total, [value], {})
-        assert first_violation(program.statement, honest) is None
+        assert first_violation(program.constraint_system, honest) is None
         assert read(program, honest, out)[0] not in claims(rescale, value)
         for claim in claims(rescale, value):
-            assert first_violation(program.statement, filled(program, total, [value], {int(out[0]): claim}))
+            assert first_violation(
+                program.constraint_system, filled(program, total, [value], {int(out[0]): claim})
+            )
 
 
 @pytest.mark.parametrize("short", [True, False])
@@ -112,15 +114,21 @@ def test_only_the_right_output_has_a_witness(clamp: Clamp, short: bool) -> None:
 def test_no_second_lie_makes_a_wrong_output_right(clamp: Clamp, short: bool) -> None:
     rescale = clamp.rescale
     program, total, out = requantised(clamp, short=short)
-    groups = [name for name in program.statement.layout if name.startswith("test/") and "inverse" not in name]
-    variables = [int(v) for name in groups for v in program.statement.layout[name].ravel()[:2]]
+    groups = [
+        name
+        for name in program.constraint_system.layout
+        if name.startswith("test/") and "inverse" not in name
+    ]
+    variables = [int(v) for name in groups for v in program.constraint_system.layout[name].ravel()[:2]]
     wires = [int(np.flatnonzero(program.order == variable)[0]) for variable in variables]
     value = 7
     honest = filled(program, total, [value], {})
     for claim, wire, move in itertools.product(claims(rescale, value), wires, (1, -1)):
         lie = {int(out[0]): claim, wire: read(program, honest, wire)[0] + move}
         if wire != out[0] and abs(lie[wire]) < 1 << 62:
-            assert first_violation(program.statement, filled(program, total, [value], lie)) is not None
+            assert (
+                first_violation(program.constraint_system, filled(program, total, [value], lie)) is not None
+            )
 
 
 @settings(patient, max_examples=40)
@@ -138,7 +146,7 @@ def test_honest_totals_pass_up_to_their_bounds(
     for clamp in clamps(rescale, (ends[0], ends[1]), (11,)):
         program, total, out = requantised(clamp, len(values), short=data.draw(st.booleans()))
         z = filled(program, total, values, {})
-        assert first_violation(program.statement, z) is None
+        assert first_violation(program.constraint_system, z) is None
         assert read(program, z, out) == expected
 
 
@@ -151,13 +159,13 @@ def test_the_largest_is_neither_less_nor_another(width: int) -> None:
     program = builder.program()
     values = np.array(rows).ravel().tolist()
     honest = filled(program, wires.ravel(), values, {})
-    assert first_violation(program.statement, honest) is None
+    assert first_violation(program.constraint_system, honest) is None
     for index, row in enumerate(rows[:: width - 1]):
         wire = out[index * (width - 1)]
         assert read(program, honest, wire) == [max(row)]
         for claim in set(range(-1, 6)) - {max(row)}:
             lie = filled(program, wires.ravel(), values, {int(wire): claim})
-            assert first_violation(program.statement, lie) is not None
+            assert first_violation(program.constraint_system, lie) is not None
 
 
 def test_the_largest_of_many_does_not_overflow() -> None:
@@ -166,7 +174,7 @@ def test_the_largest_of_many_does_not_overflow() -> None:
     Tables(builder).largest("test", wires, 8)
     program = builder.program()
     values = [255, *range(24)]
-    assert first_violation(program.statement, filled(program, wires.ravel(), values, {})) is None
+    assert first_violation(program.constraint_system, filled(program, wires.ravel(), values, {})) is None
 
 
 @pytest.mark.parametrize("weights", ["public", "private"])
@@ -174,9 +182,9 @@ def test_a_label_is_proven_and_no_other_verifies(weights: Privacy) -> None:
     graph = networks.of_kinds(5, "conv", "max", shape=(1, 3, 3))
     circuit = compile_inference(graph, weight_privacy=weights, level=5)
     q = networks.inputs(graph, 3)[2]
-    key = groth16.setup(circuit.statement)
+    key = groth16.setup(circuit.constraint_system)
     proof = groth16.prove(
-        key, circuit.statement, circuit.witness(q), post_challenge=circuit.program.post_challenge
+        key, circuit.constraint_system, circuit.witness(q), post_challenge=circuit.program.post_challenge
     )
     public = circuit.public_inputs(q)
     assert groth16.verify(key.verifying_key, public, proof).valid

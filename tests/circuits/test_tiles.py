@@ -16,7 +16,7 @@ from prover.blocks import ProductBlock
 def test_kept_rows_are_the_same_and_made_no_more() -> None:
     qgraph = quantise(zoo.network("lenet-small"), zoo.calibration("lenet-small"))
     circuit, again = (compile_inference(qgraph, weight_privacy="private", level=2) for _ in range(2))
-    tiles = [block for block in circuit.statement.blocks if isinstance(block, Tile)]
+    tiles = [block for block in circuit.constraint_system.blocks if isinstance(block, Tile)]
     sizes = [held_bytes(tile.make()) for tile in tiles]
     assert len(tiles) > 3
     made: list[str] = []
@@ -30,10 +30,12 @@ def test_kept_rows_are_the_same_and_made_no_more() -> None:
     circuit.keep_matrices(sum(sizes[:2]))
     made.clear()
     z = circuit.witness(qgraph.quantise_input(zoo.calibration("lenet-small")[0]))
-    expected = again.statement.evaluate(z)
-    assert all(np.array_equal(*pair) for pair in zip(circuit.statement.evaluate(z), expected, strict=True))
+    expected = again.constraint_system.evaluate(z)
+    assert all(
+        np.array_equal(*pair) for pair in zip(circuit.constraint_system.evaluate(z), expected, strict=True)
+    )
     assert len(made) == len(tiles) - 2
-    assert circuit.statement.digest == again.statement.digest
+    assert circuit.constraint_system.digest == again.constraint_system.digest
 
 
 def test_products_are_kept_as_indices() -> None:

@@ -50,16 +50,16 @@ IDLE = ("/slack", "output/right/inverse", "output/filling/inverse")
 
 def judged(program: Program, z: Sequence[int], without: int | None = None) -> Uniqueness:
     """For the values that ``z`` has of what is given, less one row."""
-    layout = program.statement.layout
+    layout = program.constraint_system.layout
     wires = [group for name, group in layout.items() if name in GIVEN or name.endswith(("/weight", "/bias"))]
     values = {v: z[v] for group in wires for v in group.ravel().tolist()}
-    rows = rows_of(program.statement)
-    return Uniqueness(program.statement, values, [row for i, row in enumerate(rows) if i != without])
+    rows = rows_of(program.constraint_system)
+    return Uniqueness(program.constraint_system, values, [row for i, row in enumerate(rows) if i != without])
 
 
 def free(program: Program, found: Uniqueness) -> set[str]:
     """The groups of the wires that may have several values, but those that nothing reads."""
-    names = {program.statement.variable_name(v).rpartition("[")[0] for v in found.free}
+    names = {program.constraint_system.variable_name(v).rpartition("[")[0] for v in found.free}
     return {name for name in names if not name.endswith(IDLE)}
 
 
@@ -71,11 +71,11 @@ def assert_unique(program: Program, z: Sequence[int]) -> None:
 
 def unnoticed(program: Program, assignments: Iterable[Sequence[int]]) -> set[str]:
     """The blocks with a row that leaves as much free when it is missing, whatever the assignment."""
-    needless = set(range(program.statement.constraints))
+    needless = set(range(program.constraint_system.constraints))
     for z in assignments:
         whole = judged(program, z).free
         needless = {row for row in needless if judged(program, z, row).free <= whole}
-    return {program.statement.row_name(row).rpartition("[")[0] for row in needless}
+    return {program.constraint_system.row_name(row).rpartition("[")[0] for row in needless}
 
 
 @settings(patient, max_examples=25)

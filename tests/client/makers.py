@@ -49,7 +49,7 @@ class Maker:
     @classmethod
     def of(cls, circuit: Circuit, basis: CommitmentKey) -> Maker:
         linked = basis if circuit.commitments else None
-        return cls(circuit, groth16.setup(circuit.statement, basis=linked), basis)
+        return cls(circuit, groth16.setup(circuit.constraint_system, basis=linked), basis)
 
     @cached_property
     def key_file(self) -> KeyFile:
@@ -71,7 +71,7 @@ class Maker:
             patch.setattr(proving, "_check_links", lambda *_: None)
             return groth16.prove(
                 self.proving_key,
-                circuit.statement,
+                circuit.constraint_system,
                 witness,
                 openings=openings,
                 post_challenge=circuit.program.post_challenge,

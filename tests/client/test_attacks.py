@@ -189,7 +189,7 @@ def test_an_inference_with_one_weight_changed(
     circuit = compile_inference(
         other_network(graph), input_privacy="committed", weight_privacy="committed", reveal="logits"
     )
-    assert circuit.statement.digest == inferrer.circuit.statement.digest
+    assert circuit.constraint_system.digest == inferrer.circuit.constraint_system.digest
     forger = Maker(circuit, inferrer.proving_key, basis)
     openings = {"model": model, "input": inferrer.commit(input_values(graph, inputs[0]))}
     document = inference(forger, inputs[0], openings)

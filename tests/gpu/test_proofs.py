@@ -48,13 +48,13 @@ class Case:
 
     def __init__(
         self,
-        statement: ConstraintSystem,
+        constraint_system: ConstraintSystem,
         z: FrArray,
         basis: CommitmentKey | None = None,
         openings: tuple[Opening, ...] = (),
         post_challenge: PostChallenge | None = None,
     ) -> None:
-        self.statement = statement
+        self.statement = constraint_system
         self.z = z
         self.basis = basis
         self.openings = openings
@@ -88,8 +88,8 @@ def idle() -> Case:
 
 
 def network() -> Case:
-    statement = random_statement(6)
-    return Case(statement, random_witness(statement, "network"))
+    constraint_system = random_statement(6)
+    return Case(constraint_system, random_witness(constraint_system, "network"))
 
 
 def bare() -> Case:

@@ -23,7 +23,7 @@ R = kernels.fr.modulus
 class Example(NamedTuple):
     """A statement, all its variables ``z``, its public inputs, a key and a proof."""
 
-    statement: ConstraintSystem
+    constraint_system: ConstraintSystem
     z: list[int]
     public: list[int]
     key: ProvingKey
@@ -104,7 +104,7 @@ def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentKey:
 class Committed(NamedTuple):
     """A statement with segments, a key, openings of its linked segments and a proof."""
 
-    statement: ConstraintSystem
+    constraint_system: ConstraintSystem
     z: list[int]
     key: ProvingKey
     basis: CommitmentKey
@@ -176,7 +176,7 @@ def satisfied(
     return ConstraintSystem(public, private, blocks), [value % R for value in z]
 
 
-def forged_key(statement: ConstraintSystem, setup: str = DEVELOPMENT) -> VerifyingKey:
+def forged_key(constraint_system: ConstraintSystem, setup: str = DEVELOPMENT) -> VerifyingKey:
     """A key that says that it is for ``statement``, of points whose logarithms the forger knows."""
     scalars = iter(range(1000, 1 << 20))
 
@@ -188,18 +188,18 @@ def forged_key(statement: ConstraintSystem, setup: str = DEVELOPMENT) -> Verifyi
 
     segments = tuple(
         SegmentKey(segment.size, point_g2(), (point_g2(), point_g2()) if segment.linked else None)
-        for segment in statement.segments
+        for segment in constraint_system.segments
     )
     return VerifyingKey(
         setup,
-        statement.digest,
+        constraint_system.digest,
         point_g1(),
         point_g2(),
         point_g2(),
         point_g2(),
-        tuple(point_g1() for _ in range(1 + statement.public + statement.challenges)),
-        statement.challenges,
+        tuple(point_g1() for _ in range(1 + constraint_system.public + constraint_system.challenges)),
+        constraint_system.challenges,
         segments,
-        point_g1() if any(segment.linked for segment in statement.segments) else None,
+        point_g1() if any(segment.linked for segment in constraint_system.segments) else None,
         (bytes(32),) if setup == CEREMONY else (),
     )

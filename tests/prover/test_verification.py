@@ -91,7 +91,7 @@ def test_a_negated_element_is_refused(example: Example, verify: Verifier, elemen
 
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_an_element_of_another_proof_is_refused(example: Example, element: str) -> None:
-    other = groth16.prove(example.key, example.statement, example.witness)
+    other = groth16.prove(example.key, example.constraint_system, example.witness)
     changed = with_element(example.proof, element, getattr(other, element))
     assert verifiers.verify(example.verifying_key, example.public, changed).reason == "pairing_mismatch"
 
@@ -229,13 +229,13 @@ def test_a_key_with_swapped_inputs_refuses(example: Example) -> None:
 def test_a_proof_under_another_key_of_the_same_statement_is_refused(
     example: Example, verify: Verifier
 ) -> None:
-    other = groth16.setup(example.statement).verifying_key
+    other = groth16.setup(example.constraint_system).verifying_key
     assert verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 
 def test_a_proof_of_another_statement_is_refused(example: Example) -> None:
-    square, cube, sums = example.statement.blocks
-    other = groth16.setup(replace(example.statement, blocks=(cube, square, sums))).verifying_key
+    square, cube, sums = example.constraint_system.blocks
+    other = groth16.setup(replace(example.constraint_system, blocks=(cube, square, sums))).verifying_key
     assert verifiers.verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 

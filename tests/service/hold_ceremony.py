@@ -48,7 +48,7 @@ def hold(net: str, folder: Path) -> None:
     shard, samples, graph = SHARDS[net], zoo.calibration(net), zoo.network(net)
     network = quantise(graph, samples)
     power = max(
-        required_power(circuit.statement)
+        required_power(circuit.constraint_system)
         for circuit in (
             compile_registration(network),
             compile_inference(network, weight_privacy="committed"),

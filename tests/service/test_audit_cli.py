@@ -34,8 +34,8 @@ def circuit(network: QuantGraph) -> Circuit:
 def folder(network: QuantGraph, circuit: Circuit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a ceremony for the circuit leaves behind."""
     folder = tmp_path_factory.mktemp("audit")
-    write_ptau(folder / "powers.ptau", powers_of_tau.generate(required_power(circuit.statement)))
-    state = ceremony.start(circuit.statement, read_ptau(folder / "powers.ptau"))
+    write_ptau(folder / "powers.ptau", powers_of_tau.generate(required_power(circuit.constraint_system)))
+    state = ceremony.start(circuit.constraint_system, read_ptau(folder / "powers.ptau"))
     ceremony.contribute(state, "Ada").save(folder / "1.state")
     (folder / "architecture.bin").write_bytes(network.architecture.to_bytes())
     return folder
@@ -80,7 +80,7 @@ def test_a_ceremony_s_key_is_made_again(audit: Any) -> None:
 
 
 def test_a_key_that_one_party_made_only_claims(audit: Any, circuit: Circuit) -> None:
-    code, said = audit(forged_key(circuit.statement))
+    code, said = audit(forged_key(circuit.constraint_system))
     assert (code, said.split("  ")[0]) == (0, "claims")
     assert "from whom you trust" in said
     assert " is for " not in said
@@ -88,7 +88,7 @@ def test_a_key_that_one_party_made_only_claims(audit: Any, circuit: Circuit) -> 
 
 def test_a_forged_key_under_a_ceremony_s_name_is_refused(audit: Any, circuit: Circuit) -> None:
     honest = ceremony.verifying_key(State.load("1.state"))
-    forged = replace(forged_key(circuit.statement), contributions=honest.contributions)
+    forged = replace(forged_key(circuit.constraint_system), contributions=honest.contributions)
     code, said = audit(forged, *CEREMONY)
     assert (code, said.split("  ")[0]) == (1, "NOT the same")
     assert "statement.audit" in said
@@ -97,6 +97,6 @@ def test_a_forged_key_under_a_ceremony_s_name_is_refused(audit: Any, circuit: Ci
 
 
 def test_half_a_ceremony_is_trouble(audit: Any, circuit: Circuit) -> None:
-    code, said = audit(forged_key(circuit.statement), *CEREMONY[:2])
+    code, said = audit(forged_key(circuit.constraint_system), *CEREMONY[:2])
     assert code == 2
     assert "--powers" in said

@@ -76,16 +76,16 @@ def test_the_report_says_what_the_circuit_has(
     document = report(network, "--calibration", calibration, "--weight-privacy", weights, "--level", 2)
     quantised = intake.quantise(tiny_onnx(), tiny_calibration(), b"8")
     circuit = compile_inference(QuantGraph.from_bytes(quantised), weight_privacy=weights, level=2)
-    assert document["digest"] == circuit.statement.digest.hex()
-    assert document["constraints"] == circuit.statement.constraints
-    assert document["variables"] == circuit.statement.variables
-    assert document["public_inputs"] == circuit.statement.public == 2
+    assert document["digest"] == circuit.constraint_system.digest.hex()
+    assert document["constraints"] == circuit.constraint_system.constraints
+    assert document["variables"] == circuit.constraint_system.variables
+    assert document["public_inputs"] == circuit.constraint_system.public == 2
     assert document["segments"] == []
     for name in ("constraints", "nonzeros"):
         assert sum(layer[name] for layer in document["layers"]) == document[name]
         assert sum(gadget[name] for gadget in document["gadgets"]) == document[name]
     assert sum(layer["variables"] for layer in document["layers"]) == document["variables"] - 1
-    key = groth16.setup(circuit.statement)
+    key = groth16.setup(circuit.constraint_system)
     key.save(tmp_path / "key")
     assert document["key"]["proving"] == (tmp_path / "key").stat().st_size
     assert document["key"]["verifying"] == len(key.verifying_key.to_bytes())

@@ -114,7 +114,7 @@ def test_without_a_shard_size_the_memory_decides(
 def test_the_estimate_for_a_batch_is_on_the_safe_side() -> None:
     graph = QuantGraph.from_bytes(intake.quantise(tiny_onnx(), tiny_calibration(), b"8"))
     batches = {n: compile_accuracy(graph, batch=n, weight_privacy="committed") for n in (1, 2, 7, 50)}
-    sizes = {n: circuit.statement for n, circuit in batches.items()}
+    sizes = {n: circuit.constraint_system for n, circuit in batches.items()}
     for n, statement in sizes.items():
         drawn_out = Size.drawn_out(sizes[1], sizes[2], n)
         estimates = [

@@ -52,7 +52,7 @@ def test_anyone_compiles_the_circuits_from_the_architecture(shared_api: Client, 
     circuit = compile_inference(QuantGraph.from_bytes(blob), weight_privacy="committed")
     assert model.verification_key_id is not None
     key = shared_api.get_verification_key(model.verification_key_id)
-    assert VerifyingKey.from_json(key["key"]).statement_digest == circuit.statement.digest
+    assert VerifyingKey.from_json(key["key"]).statement_digest == circuit.constraint_system.digest
     assert key["circuit"] == circuit.describe()
 
 

@@ -22,7 +22,11 @@ _A, _B, _C = range(3)
 
 
 def start(
-    statement: ConstraintSystem, powers: PowersOfTau, *, threads: int = 1, progress: Progress | None = None
+    constraint_system: ConstraintSystem,
+    powers: PowersOfTau,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
 ) -> State:
     """The state before any contribution.
 
@@ -31,8 +35,8 @@ def start(
     ``StatementError`` where the blocks do not fit the statement.
     """
     report = progress or silent
-    powers.first(required_power(statement))  # refuses what is too short
-    log_size, bases = qap.log_domain_size(statement), {}
+    powers.first(required_power(constraint_system))  # refuses what is too short
+    log_size, bases = qap.log_domain_size(constraint_system), {}
     for index, (name, group) in enumerate(
         {"tau_g1": g1, "alpha_g1": g1, "beta_g1": g1, "tau_g2": g2}.items()
     ):
@@ -43,7 +47,9 @@ def start(
     quotient = _odd_lagrange(powers.tau_g1, log_size, threads, report)
 
     def columns(index: int, group: Group, which: int, name: str) -> WordArray:
-        return _columns(statement, group, which, bases[name], threads, part(report, "columns", index, 6))
+        return _columns(
+            constraint_system, group, which, bases[name], threads, part(report, "columns", index, 6)
+        )
 
     a, b_g1 = columns(0, g1, _A, "tau_g1"), columns(1, g1, _B, "tau_g1")
     b_g2 = columns(2, g2, _B, "tau_g2")
@@ -51,43 +57,43 @@ def start(
     mixed = g1.add(mixed, columns(5, g1, _C, "tau_g1"), threads=threads)
 
     a_columns, b_columns = _support(a), _support(b_g1)
-    segments = mixed[statement.instance : statement.first_private]
-    private = mixed[statement.first_private :]
+    segments = mixed[constraint_system.instance : constraint_system.first_private]
+    private = mixed[constraint_system.first_private :]
     return State(
-        statement.digest,
+        constraint_system.digest,
         powers.contributions,
-        statement.challenges,
-        tuple(Shape(segment.size, segment.linked) for segment in statement.segments),
+        constraint_system.challenges,
+        tuple(Shape(segment.size, segment.linked) for segment in constraint_system.segments),
         alpha_g1=powers.alpha_g1[:1],
         beta_g1=powers.beta_g1[:1],
         beta_g2=powers.beta_g2,
-        ic=mixed[: statement.instance],
+        ic=mixed[: constraint_system.instance],
         a_columns=a_columns,
         a=a[a_columns],
         b_columns=b_columns,
         b_g1=b_g1[b_columns],
         b_g2=b_g2[b_columns],
         segments=segments,
-        basis=powers.tau_g1[: basis_length(statement)],
+        basis=powers.tau_g1[: basis_length(constraint_system)],
         first_private=private,
         first_quotient=quotient,
         delta_g1=g1.generator[None],
         private=private,
         quotient=quotient,
         knowledge=segments,
-        links=_no_links(statement),
+        links=_no_links(constraint_system),
     )
 
 
-def required_power(statement: ConstraintSystem) -> int:
+def required_power(constraint_system: ConstraintSystem) -> int:
     """The least power of two of rows that powers of tau for ``statement`` must be made for."""
-    longest = basis_length(statement)
-    return max(qap.log_domain_size(statement), (longest // 2).bit_length())
+    longest = basis_length(constraint_system)
+    return max(qap.log_domain_size(constraint_system), (longest // 2).bit_length())
 
 
-def basis_length(statement: ConstraintSystem) -> int:
+def basis_length(constraint_system: ConstraintSystem) -> int:
     """How many U_i the commitments take that segments are linked to: U_1 is always one of them."""
-    sizes = [segment.size for segment in statement.segments if segment.linked]
+    sizes = [segment.size for segment in constraint_system.segments if segment.linked]
     return max(2, *sizes) if sizes else 0
 
 
@@ -115,7 +121,7 @@ def odd_factors(n: int) -> FrArray:
 
 
 def _columns(
-    statement: ConstraintSystem,
+    constraint_system: ConstraintSystem,
     group: Group,
     which: int,
     basis: WordArray,
@@ -123,15 +129,15 @@ def _columns(
     progress: Callable[[float], None],
 ) -> WordArray:
     """The columns of A, B or C as combinations of ``basis``: uint64[variables, *group.shape]."""
-    out = np.zeros((statement.variables, *group.shape), dtype=np.uint64)
-    for first_row, matrices in statement.matrices():
+    out = np.zeros((constraint_system.variables, *group.shape), dtype=np.uint64)
+    for first_row, matrices in constraint_system.matrices():
         matrix, rows = matrices[which], basis[first_row:]
         arrays = matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont
         group.csr_multiply_transposed(*arrays, rows[: matrix.rows], out, threads=threads)
         progress(first_row / len(basis))
     if which == _A:
-        anchored = statement.anchored
-        out[anchored] = group.add(out[anchored], basis[statement.constraints :][: len(anchored)])
+        anchored = constraint_system.anchored
+        out[anchored] = group.add(out[anchored], basis[constraint_system.constraints :][: len(anchored)])
     return out
 
 
@@ -141,6 +147,6 @@ def _support(points: WordArray) -> NDArray[np.uint32]:
     return columns
 
 
-def _no_links(statement: ConstraintSystem) -> WordArray:
-    count = sum(segment.size + 2 for segment in statement.segments if segment.linked)
+def _no_links(constraint_system: ConstraintSystem) -> WordArray:
+    count = sum(segment.size + 2 for segment in constraint_system.segments if segment.linked)
     return np.zeros((count, *g1.shape), dtype=np.uint64)

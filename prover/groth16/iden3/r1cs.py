@@ -37,18 +37,20 @@ class _Header(NamedTuple):
     constraints: int
 
 
-def write_r1cs(path: str | os.PathLike[str], statement: ConstraintSystem) -> None:
+def write_r1cs(path: str | os.PathLike[str], constraint_system: ConstraintSystem) -> None:
     """Write ``statement`` to ``path``, with its private variables as private inputs, all of them.
 
     Raises ``StatementError`` (``statement.segments``) where the statement has segments.
     """
-    require_plain(statement.segments, "the statement")
-    wires = statement.variables
-    counts = _COUNTS.pack(wires, 0, statement.public, statement.private, wires, statement.constraints)
+    require_plain(constraint_system.segments, "the statement")
+    wires = constraint_system.variables
+    counts = _COUNTS.pack(
+        wires, 0, constraint_system.public, constraint_system.private, wires, constraint_system.constraints
+    )
     with open(path, "wb") as file:
         binfile.write_header(file, binfile.R1CS, 3)
         binfile.write_section(file, _HEADER, [binfile.modulus_header(fr.modulus) + counts])
-        binfile.write_section(file, _CONSTRAINTS, _constraints(statement))
+        binfile.write_section(file, _CONSTRAINTS, _constraints(constraint_system))
         binfile.write_section(file, _LABELS, [np.arange(wires, dtype="<u8").data])
 
 
@@ -71,8 +73,8 @@ def read_r1cs(path: str | os.PathLike[str]) -> ConstraintSystem:
     return ConstraintSystem(header.public, private, (SparseBlock("r1cs", a, b, c),))
 
 
-def _constraints(statement: ConstraintSystem) -> Iterator[memoryview]:
-    for rows, matrices in chunks(statement):
+def _constraints(constraint_system: ConstraintSystem) -> Iterator[memoryview]:
+    for rows, matrices in chunks(constraint_system):
         yield _linear_combinations(rows, matrices).data
 
 

@@ -29,18 +29,20 @@ class Trapdoor(NamedTuple):
     """k_1 and k_2 for each linked segment."""
 
 
-def key_exponents(statement: ConstraintSystem, trapdoor: Trapdoor) -> dict[str, list[int]]:
+def key_exponents(constraint_system: ConstraintSystem, trapdoor: Trapdoor) -> dict[str, list[int]]:
     """``a``, ``b`` for every variable; ``public`` (challenges included), ``segments``, ``knowledge``,
     ``private``, ``quotient``: as in ``ProvingKey``."""
     tau, alpha, beta, gamma, delta, sigmas, _ = trapdoor
-    a, b, c = _columns(statement, tau)
+    a, b, c = _columns(constraint_system, tau)
     mixed = [beta * a_j + alpha * b_j + c_j for a_j, b_j, c_j in zip(a, b, c, strict=True)]
-    instance, first_private = statement.instance, statement.first_private
+    instance, first_private = constraint_system.instance, constraint_system.first_private
     segments = [value * pow(gamma, -1, R) % R for value in mixed[instance:first_private]]
     of_each = [
-        sigma for sigma, part in zip(sigmas, statement.segments, strict=True) for _ in range(part.size + 1)
+        sigma
+        for sigma, part in zip(sigmas, constraint_system.segments, strict=True)
+        for _ in range(part.size + 1)
     ]
-    odd = lagrange(roots_of_unity(2 * _domain_size(statement)), tau)[1::2]
+    odd = lagrange(roots_of_unity(2 * _domain_size(constraint_system)), tau)[1::2]
     return {
         "a": a,
         "b": b,
@@ -53,15 +55,15 @@ def key_exponents(statement: ConstraintSystem, trapdoor: Trapdoor) -> dict[str, 
 
 
 def proof_exponents(
-    statement: ConstraintSystem, trapdoor: Trapdoor, z: Sequence[int], r: int, s: int
+    constraint_system: ConstraintSystem, trapdoor: Trapdoor, z: Sequence[int], r: int, s: int
 ) -> tuple[int, int, int]:
     """A, B and C of the proof of ``z`` with blinding factors ``r`` and ``s``."""
     tau, alpha, beta, _, delta, *_ = trapdoor
-    columns = _columns(statement, tau)
+    columns = _columns(constraint_system, tau)
     a_z, b_z, c_z = (sum(x * y for x, y in zip(z, column, strict=True)) for column in columns)
     a = alpha + a_z + r * delta
     b = beta + b_z + s * delta
-    private = range(statement.first_private, statement.variables)
+    private = range(constraint_system.first_private, constraint_system.variables)
     mixed = sum(z[j] * (beta * columns[0][j] + alpha * columns[1][j] + columns[2][j]) for j in private)
     c = (mixed + a_z * b_z - c_z) * pow(delta, -1, R) + s * a + r * b - r * s * delta
     return a % R, b % R, c % R
@@ -85,22 +87,22 @@ def lagrange(points: Sequence[int], tau: int) -> list[int]:
     return values
 
 
-def _domain_size(statement: ConstraintSystem) -> int:
+def _domain_size(constraint_system: ConstraintSystem) -> int:
     size = 2
-    while size < statement.constraints + statement.instance + len(statement.segments):
+    while size < constraint_system.constraints + constraint_system.instance + len(constraint_system.segments):
         size *= 2
     return size
 
 
-def _columns(statement: ConstraintSystem, tau: int) -> tuple[list[int], list[int], list[int]]:
-    basis = lagrange(roots_of_unity(_domain_size(statement)), tau)
-    a, b, c = ([0] * statement.variables for _ in range(3))
-    for start, matrices in statement.matrices():
+def _columns(constraint_system: ConstraintSystem, tau: int) -> tuple[list[int], list[int], list[int]]:
+    basis = lagrange(roots_of_unity(_domain_size(constraint_system)), tau)
+    a, b, c = ([0] * constraint_system.variables for _ in range(3))
+    for start, matrices in constraint_system.matrices():
         for column, matrix in zip((a, b, c), matrices, strict=True):
             for row, entries in enumerate(dense_rows(matrix), start):
                 for j, coefficient in entries:
                     column[j] = (column[j] + coefficient * basis[row]) % R
-    blinding = [part.stop - 1 for part in statement.segment_ranges]
-    for row, s in enumerate([*range(statement.instance), *blinding], statement.constraints):
+    blinding = [part.stop - 1 for part in constraint_system.segment_ranges]
+    for row, s in enumerate([*range(constraint_system.instance), *blinding], constraint_system.constraints):
         a[s] = (a[s] + basis[row]) % R
     return a, b, c

@@ -46,7 +46,7 @@ class Session(Protocol):
 
 
 def begin(
-    key: ProvingKey, statement: ConstraintSystem, z: FrArray, threads: int, report: Progress
+    key: ProvingKey, constraint_system: ConstraintSystem, z: FrArray, threads: int, report: Progress
 ) -> Session:
     """A proof's session on the backend that is chosen.
 
@@ -55,7 +55,7 @@ def begin(
     """
     index = backends.chosen().index
     if index is None:
-        return CpuSession(key, statement, z, threads, report)
+        return CpuSession(key, constraint_system, z, threads, report)
     from prover.groth16.sessions import gpu
 
-    return gpu.resident_keys(index).begin(key, statement, z, threads, report)
+    return gpu.resident_keys(index).begin(key, constraint_system, z, threads, report)

@@ -72,7 +72,7 @@ def open_ceremony(runtime: Runtime, hold: Hold) -> None:
         for asked, key in zip(row.asked, known, strict=True):
             hold.progress("compile", 0.0)
             circuit = _compiled(quantised, model, asked, key)
-            powers = powers_of_tau.load_powers(runtime, row.powers, required_power(circuit.statement))
+            powers = powers_of_tau.load_powers(runtime, row.powers, required_power(circuit.constraint_system))
             files.append([scratches.enter_context(runtime.store.scratch()) for _ in range(2)])
             circuits.append(_started(runtime, hold, circuit, powers, *files[-1]))
         if len({each.circuit for each in circuits}) < len(circuits):
@@ -215,8 +215,8 @@ def _started(
     threads = runtime.settings.threads
     engine.require_memory(_GROTH16, circuit, threads)
     basis = bases.load_basis(runtime, _GROTH16) if circuit.commitments else None
-    state = ceremony.start(circuit.statement, powers, threads=threads, progress=hold.progress)
-    save_statement(statement, circuit.statement, circuit.describe())
+    state = ceremony.start(circuit.constraint_system, powers, threads=threads, progress=hold.progress)
+    save_statement(statement, circuit.constraint_system, circuit.describe())
     state.save(file)
     most, needed = runtime.settings.max_body_bytes, state.file_bytes(1)
     if needed > most:
@@ -229,7 +229,7 @@ def _started(
     return CeremonyCircuit(
         circuit=engine.circuit_digest(_GROTH16, circuit, basis),
         form=keys.form_of(circuit.describe()),
-        constraints=circuit.statement.constraints,
+        constraints=circuit.constraint_system.constraints,
         start=state.origin.hex(),
         size=file.stat().st_size,
         next_size=needed,

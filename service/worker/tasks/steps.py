@@ -75,7 +75,7 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
         size = scratch.stat().st_size
         proving_key = store.adopt(scratch)
     with runtime.database.write() as session:
-        kept = Circuits(session).add(digest, proving_key, key, circuit.statement.constraints, size)
+        kept = Circuits(session).add(digest, proving_key, key, circuit.constraint_system.constraints, size)
     keys = _keys(runtime, system, kept, hold.backend, fresh=True)
     if kept.proving_key != proving_key:  # another worker was faster
         store.delete(proving_key)
@@ -98,7 +98,7 @@ def prove(
         _expect(runtime, hold, keys.system, circuit, with_setup=False)
     threads, progress = runtime.settings.threads, hold.progress
     proof = engine.prove(keys.system, circuit, keys.proving, witness, openings, threads, progress)
-    hold.rows += circuit.statement.constraints
+    hold.rows += circuit.constraint_system.constraints
     return proof
 
 
@@ -107,7 +107,7 @@ def _expect(runtime: Runtime, hold: Hold, system: ProofSystem, circuit: Circuit,
     nobody can tell, and of jobs that make one proof under one key.
     """
     if hold.backend == "cpu" and hold.claim.kind in ("proof", "shard"):
-        found = system.estimate(Size.of(circuit.statement), runtime.settings.threads)
+        found = system.estimate(Size.of(circuit.constraint_system), runtime.settings.threads)
         setup, proof = (dict(stages) for stages in (found.setup_seconds, found.proof_seconds))
         with runtime.database.write() as session:
             Claims(session).expect(hold.claim, hold.timings() | (setup if with_setup else {}) | proof)

@@ -54,6 +54,6 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(level: Level, weights:
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
     for q in networks.inputs(graph, 3, 1):
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == graph.execute(q).label
     refuse_all_lies(circuit, q)

@@ -112,10 +112,10 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(
 ) -> None:
     graph = leaking(alpha, bits=3)
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
-    assert circuit.statement.constraints == circuit.plan.rows
+    assert circuit.constraint_system.constraints == circuit.plan.rows
     for q in networks.inputs(graph, 3, 1):
         z = circuit.assign(q)
-        assert first_violation(circuit.statement, answered(circuit.program, z)) is None
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == graph.execute(q).label
     refuse_all_lies(circuit, q)
 
@@ -124,10 +124,10 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(
 def test_a_proof_of_it_verifies_and_of_no_other_label(level: Level) -> None:
     circuit = compile_inference(leaking(0.2), level=level)
     q = np.array([10, 200])
-    key = groth16.setup(circuit.statement)
+    key = groth16.setup(circuit.constraint_system)
     witness, public = circuit.witness(q), circuit.public_inputs(q)
     proof = groth16.prove(
-        key, circuit.statement, witness, post_challenge=circuit.program.post_challenge
+        key, circuit.constraint_system, witness, post_challenge=circuit.program.post_challenge
     ).to_bytes()
     for label in range(3):
         expected = label == public[-1]
@@ -144,5 +144,5 @@ def test_sums_that_the_argmax_alone_reads_stay_as_they_are() -> None:
     assert graph.output_scale == (read.scale / 4, 0)
     circuit = compile_inference(graph, reveal="logits")
     q = networks.inputs(graph, 3, 1)[2]
-    assert first_violation(circuit.statement, answered(circuit.program, circuit.assign(q))) is None
+    assert first_violation(circuit.constraint_system, answered(circuit.program, circuit.assign(q))) is None
     assert QuantGraph.from_bytes(graph.to_bytes()).digest == graph.digest

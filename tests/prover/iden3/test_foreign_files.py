@@ -21,13 +21,13 @@ PUBLIC = Z[1:3]
 
 
 @pytest.fixture(scope="module")
-def statement() -> ConstraintSystem:
+def constraint_system() -> ConstraintSystem:
     return iden3.read_r1cs(VECTORS / "circuit.r1cs")
 
 
 @pytest.fixture(scope="module")
-def key(statement: ConstraintSystem) -> ProvingKey:
-    return iden3.read_zkey(VECTORS / "key.zkey", statement)
+def key(constraint_system: ConstraintSystem) -> ProvingKey:
+    return iden3.read_zkey(VECTORS / "key.zkey", constraint_system)
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +35,23 @@ def witness() -> FrArray:
     return iden3.read_wtns(VECTORS / "witness.wtns")
 
 
-def test_the_circuit(statement: ConstraintSystem) -> None:
-    assert (statement.public, statement.private, statement.constraints) == (2, 3, 3)
-    assert rows_of_statement(statement) == rows_of_r1cs(
+def test_the_circuit(constraint_system: ConstraintSystem) -> None:
+    assert (constraint_system.public, constraint_system.private, constraint_system.constraints) == (2, 3, 3)
+    assert rows_of_statement(constraint_system) == rows_of_r1cs(
         take_apart((VECTORS / "circuit.r1cs").read_bytes()).body(2)
     )
 
 
-def test_the_witness_satisfies_the_circuit(statement: ConstraintSystem, witness: FrArray) -> None:
+def test_the_witness_satisfies_the_circuit(constraint_system: ConstraintSystem, witness: FrArray) -> None:
     assert fr.to_ints(witness) == Z
-    a, b, c = statement.evaluate(witness)
+    a, b, c = constraint_system.evaluate(witness)
     assert np.array_equal(fr.mul(a, b), c)
 
 
 def test_a_proof_with_their_key_verifies(
-    statement: ConstraintSystem, key: ProvingKey, witness: FrArray
+    constraint_system: ConstraintSystem, key: ProvingKey, witness: FrArray
 ) -> None:
-    proof = groth16.prove(key, statement, witness)
+    proof = groth16.prove(key, constraint_system, witness)
     theirs = iden3.import_verifying_key((VECTORS / "verification_key.json").read_bytes())
     assert groth16.verify(theirs, PUBLIC, proof.to_bytes())
     assert not groth16.verify(theirs, [PUBLIC[0] + 1, PUBLIC[1]], proof.to_bytes())
@@ -65,34 +65,38 @@ def test_their_proof_verifies(key: ProvingKey) -> None:
     assert not groth16.verify(key.verifying_key, public[::-1], proof.to_bytes())
 
 
-def test_key_and_json_hold_the_same_verifying_key(statement: ConstraintSystem, key: ProvingKey) -> None:
+def test_key_and_json_hold_the_same_verifying_key(
+    constraint_system: ConstraintSystem, key: ProvingKey
+) -> None:
     read = iden3.import_verifying_key(
-        (VECTORS / "verification_key.json").read_bytes(), statement_digest=statement.digest
+        (VECTORS / "verification_key.json").read_bytes(), statement_digest=constraint_system.digest
     )
     assert read == key.verifying_key
 
 
 def test_what_is_written_again_is_what_was_read(
-    statement: ConstraintSystem, key: ProvingKey, tmp_path: Path
+    constraint_system: ConstraintSystem, key: ProvingKey, tmp_path: Path
 ) -> None:
     """Section by section, but for the list of contributions, which is not read."""
-    iden3.write_zkey(tmp_path / "key.zkey", key, statement)
+    iden3.write_zkey(tmp_path / "key.zkey", key, constraint_system)
     written = take_apart((tmp_path / "key.zkey").read_bytes())
     read = take_apart((VECTORS / "key.zkey").read_bytes())
     assert dict(written.sections) == {number: body for number, body in read.sections if number != 10}
-    iden3.write_r1cs(tmp_path / "circuit.r1cs", statement)
+    iden3.write_r1cs(tmp_path / "circuit.r1cs", constraint_system)
     assert take_apart((tmp_path / "circuit.r1cs").read_bytes()).body(3) == take_apart(
         (VECTORS / "circuit.r1cs").read_bytes()
     ).body(3)
 
 
 def test_the_key_survives_our_own_format(
-    statement: ConstraintSystem, key: ProvingKey, witness: FrArray, tmp_path: Path
+    constraint_system: ConstraintSystem, key: ProvingKey, witness: FrArray, tmp_path: Path
 ) -> None:
     key.save(tmp_path / "key.bin")
     loaded = ProvingKey.load(tmp_path / "key.bin")
     assert loaded.verifying_key == key.verifying_key
-    assert groth16.verify(key.verifying_key, PUBLIC, groth16.prove(loaded, statement, witness).to_bytes())
+    assert groth16.verify(
+        key.verifying_key, PUBLIC, groth16.prove(loaded, constraint_system, witness).to_bytes()
+    )
 
 
 def test_the_powers_of_tau(key: ProvingKey) -> None:
@@ -105,16 +109,16 @@ def test_the_powers_of_tau(key: ProvingKey) -> None:
 
 
 def test_a_ceremony_of_ours_on_their_powers(
-    statement: ConstraintSystem, key: ProvingKey, witness: FrArray
+    constraint_system: ConstraintSystem, key: ProvingKey, witness: FrArray
 ) -> None:
     """It begins where theirs began: what their contributor did not touch is the same."""
     powers = iden3.read_ptau(VECTORS / "powers.ptau")
-    state = ceremony.contribute(ceremony.start(statement, powers), "somebody")
-    ours = ceremony.finish(state, statement, powers)
+    state = ceremony.contribute(ceremony.start(constraint_system, powers), "somebody")
+    ours = ceremony.finish(state, constraint_system, powers)
     for name in ("a_columns", "a", "b_columns", "b_g1", "b_g2"):
         assert np.array_equal(getattr(ours, name), getattr(key, name))
     assert ours.verifying_key.ic == key.verifying_key.ic
-    proof = groth16.prove(ours, statement, witness).to_bytes()
+    proof = groth16.prove(ours, constraint_system, witness).to_bytes()
     assert groth16.verify(ours.verifying_key, PUBLIC, proof)
     assert not groth16.verify(key.verifying_key, PUBLIC, proof)
 
@@ -153,6 +157,6 @@ def test_the_first_powers_alone(tmp_path: Path) -> None:
         iden3.read_ptau(path, most=2)
 
 
-def test_a_key_for_this_circuit_is_for_no_other(statement: ConstraintSystem, key: ProvingKey) -> None:
-    assert key.statement_digest == statement.digest
-    assert dataclasses.replace(statement, private=4).digest != key.statement_digest
+def test_a_key_for_this_circuit_is_for_no_other(constraint_system: ConstraintSystem, key: ProvingKey) -> None:
+    assert key.statement_digest == constraint_system.digest
+    assert dataclasses.replace(constraint_system, private=4).digest != key.statement_digest

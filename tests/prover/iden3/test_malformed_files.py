@@ -329,9 +329,9 @@ class TestProvingKey:
             ConstraintSystem(2, 3, (swapped,)),
             ConstraintSystem(3, 2, (whole,)),
         ]
-        for statement in wrong:
+        for constraint_system in wrong:
             with pytest.raises(FileFormatError) as error:
-                iden3.read_zkey(path, statement)
+                iden3.read_zkey(path, constraint_system)
             assert error.value.code == "file.statement"
         assert iden3.read_zkey(path, right)
         # C is in no section: a key cannot tell these apart (docs/interoperability.md).
