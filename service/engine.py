@@ -114,8 +114,8 @@ def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
         raise ModelError(
             "model.memory",
             f"{circuit.constraint_system.constraints:,} constraints take about {needed / 1e9:.1f} GB of"
-            f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network, fewer"
-            " bits or public weights would take; of a dataset, what a smaller shard_size",
+            f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network,"
+            " fewer bits or public weights would take; of a dataset, what a smaller shard_size",
         )
 
 
