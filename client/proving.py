@@ -9,15 +9,7 @@ from typing import Any, Final, TypeVar, Unpack
 from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_form
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
-from client.resources import (
-    Commitment,
-    Dataset,
-    DryRun,
-    Model,
-    Proof,
-    ProofFields,
-    State,
-)
+from client.resources import Commitment, Dataset, DryRun, Model, Proof, ProofFields, State
 from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")

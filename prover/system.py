@@ -107,13 +107,7 @@ class ProofSystem(VerifyingSystem):
 
     @abstractmethod
     def setup(
-        self,
-        constraint_system: ConstraintSystem,
-        file: Path,
-        *,
-        basis: Any,
-        threads: int,
-        progress: Progress,
+        self, constraint_system: ConstraintSystem, file: Path, *, basis: Any, threads: int, progress: Progress
     ) -> VerifyingKey:
         """Make the keys of a constraint system, linked over the commitment key ``basis``, None where
         no segment is; the proving key goes to ``file``. Without secrets it is a function of the statement.

@@ -61,9 +61,7 @@ def check_ceremonies(system: ProofSystem, field: str = "require_ceremony") -> No
     """Raises ``RequestError`` where there are no ceremonies for keys of this proof system."""
     if CEREMONY not in system.setups:
         raise RequestError(
-            "request.invalid",
-            f"{field}: there are no ceremonies for keys of {system.id}",
-            field=field,
+            "request.invalid", f"{field}: there are no ceremonies for keys of {system.id}", field=field
         )
 
 

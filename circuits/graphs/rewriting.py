@@ -46,10 +46,7 @@ def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Grap
             readers[joined.name] = readers[node.name]
     declared = {renamed.get(name, name): kind for name, kind in graph.declared.items()}
     return replace(
-        graph,
-        nodes=tuple(made.values()),
-        output=renamed.get(graph.output, graph.output),
-        declared=declared,
+        graph, nodes=tuple(made.values()), output=renamed.get(graph.output, graph.output), declared=declared
     )
 
 

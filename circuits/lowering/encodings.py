@@ -20,16 +20,7 @@ import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
-from circuits.lowering.sliding import (
-    Kernel,
-    KernelSums,
-    Paired,
-    PairSums,
-    Slid,
-    Strands,
-    Tapped,
-    kernel_of,
-)
+from circuits.lowering.sliding import Kernel, KernelSums, Paired, PairSums, Slid, Strands, Tapped, kernel_of
 from circuits.r1cs import products
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted

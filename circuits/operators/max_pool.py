@@ -52,7 +52,4 @@ def _max_pool(step: Step) -> Value:
     return step.moved(step.emit(MaxPool, (step.data().tensor,), tuple(kernel), stride, padding))
 
 
-ENTRY = Entry(
-    onnx={"MaxPool": Operator(_max_pool, {**POOL, "storage_order": "i"})},
-    integers=(MaxPool,),
-)
+ENTRY = Entry(onnx={"MaxPool": Operator(_max_pool, {**POOL, "storage_order": "i"})}, integers=(MaxPool,))

@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from circuits.papers.counts import PRIVATE, PUBLIC, Circuit
-from circuits.papers.figures import (
-    ZENO_CIRCUIT,
-    ZENO_END_TO_END,
-    ZENO_KNIT,
-    ZENO_SECONDS,
-    ZENO_SHARING,
-)
+from circuits.papers.figures import ZENO_CIRCUIT, ZENO_END_TO_END, ZENO_KNIT, ZENO_SECONDS, ZENO_SHARING
 from circuits.papers.render import Cell, Table
 from circuits.papers.zen import IMAGES, Counter, short
 from circuits.svg import bar_chart

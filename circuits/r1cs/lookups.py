@@ -63,8 +63,7 @@ class Lookups:
         """
         if len(values) != table.columns.shape[1]:
             raise StatementError(
-                "statement.table_width",
-                f"{name}: {len(values)} columns do not fit the table {table.name}",
+                "statement.table_width", f"{name}: {len(values)} columns do not fit the table {table.name}"
             )
         for value in values:
             self.builder.fixed(name, value)

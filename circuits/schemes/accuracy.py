@@ -83,11 +83,7 @@ class Accuracy(Circuit):
         return int((self.qgraph.run(np.asarray(samples, np.int64)).argmax(axis=1) == labels).sum())
 
     def witness(
-        self,
-        samples: NDArray[np.integer[Any]],
-        labels: NDArray[np.integer[Any]],
-        *,
-        statement: int = 0,
+        self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]], *, statement: int = 0
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``."""
         whole, own = self._checked(samples, labels)

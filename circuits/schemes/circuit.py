@@ -207,9 +207,7 @@ def checked_integers(q: NDArray[np.integer[Any]], shape: tuple[int, ...], top: i
     q = np.asarray(q)
     if q.shape != shape:
         raise TensorError(
-            "input.shape",
-            f"{field} has shape {list(q.shape)}; the circuit takes {list(shape)}",
-            field=field,
+            "input.shape", f"{field} has shape {list(q.shape)}; the circuit takes {list(shape)}", field=field
         )
     if q.dtype.kind not in "iu":
         raise TensorError("input.not_integer", f"{field} has type {q.dtype}; quantise it first", field=field)

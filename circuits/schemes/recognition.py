@@ -131,10 +131,7 @@ def compile_recognition(
     Raises ``StatementError`` as ``compile_inference``, and ``statement.embedding`` for sums as output.
     """
     require_known(
-        level,
-        input_privacy=input_privacy,
-        weight_privacy=weight_privacy,
-        reference_privacy=reference_privacy,
+        level, input_privacy=input_privacy, weight_privacy=weight_privacy, reference_privacy=reference_privacy
     )
     kind = embedding_type(qgraph)
     typed, width = TypedGraph(qgraph, input_privacy, weight_privacy), qgraph.classes

@@ -12,14 +12,7 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from circuits import (
-    Inference,
-    QuantGraph,
-    compile_inference,
-    compile_registration,
-    input_values,
-    parameters,
-)
+from circuits import Inference, QuantGraph, compile_inference, compile_registration, input_values, parameters
 from circuits.operators.dense import QuantDense
 from examples import tasks
 from examples.proving import Scheme, commit, infer, opening_file, register

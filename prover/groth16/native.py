@@ -39,9 +39,7 @@ class NativeCurve:
         return g1.msm(np.stack(points), fr.from_ints(weights))
 
     def products_agree(
-        self,
-        left: Sequence[tuple[WordArray, WordArray]],
-        right: Sequence[tuple[WordArray, WordArray]],
+        self, left: Sequence[tuple[WordArray, WordArray]], right: Sequence[tuple[WordArray, WordArray]]
     ) -> bool:
         points = np.stack([p for p, _ in (*left, *right)])
         points[len(left) :] = g1.neg(points[len(left) :])

@@ -29,10 +29,7 @@ def add_tenant(session: Session, by: Principal, name: str, limits: dict[str, int
 
 
 def change_tenant(
-    session: Session,
-    by: Principal,
-    tenant_id: str,
-    changes: dict[str, str | int | None],
+    session: Session, by: Principal, tenant_id: str, changes: dict[str, str | int | None]
 ) -> Tenant:
     """Raises ``NotFoundError``, ``ConflictError`` (``conflict.name``)."""
     tenant = Tenants(session).get(tenant_id)

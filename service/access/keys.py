@@ -58,10 +58,7 @@ def make_key(
 
 
 def authenticate(
-    runtime: Runtime,
-    key: str,
-    address: str | None,
-    to_note: Callable[[], bool] = lambda: True,
+    runtime: Runtime, key: str, address: str | None, to_note: Callable[[], bool] = lambda: True
 ) -> Principal:
     """Who shows this key. Raises ``AccessError``: ``auth.invalid`` for one that is unknown, expired or
     revoked, which it does not tell; ``auth.suspended`` for one of a tenant that is. That is noted in the

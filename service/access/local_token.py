@@ -47,11 +47,7 @@ def _renew(runtime: Runtime) -> str:
     """Whoever learned the last one, or has a cookie for it, is let in no more."""
     with runtime.database.write() as session:
         row, token = keys.make_key(
-            LOCAL_TENANT,
-            "zenserve serve",
-            list(SCOPES),
-            moment=clock(session),
-            number=keys.LOCAL_NUMBER,
+            LOCAL_TENANT, "zenserve serve", list(SCOPES), moment=clock(session), number=keys.LOCAL_NUMBER
         )
         Logins(session).remove_of(row.id)
         Keys(session).replace(row)

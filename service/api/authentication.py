@@ -185,8 +185,7 @@ async def charge_for(request: HTTPConnection, verifications: int) -> None:
 
 def _too_many(allowance: Allowance) -> ResourceError:
     return ResourceError(
-        "quota.rate",
-        f"more than {allowance.limit} requests in a minute; go on in {allowance.wait} seconds",
+        "quota.rate", f"more than {allowance.limit} requests in a minute; go on in {allowance.wait} seconds"
     )
 
 

@@ -106,6 +106,5 @@ def _room(runtime: Runtime, tenant_id: str, sha256: str) -> int:
 def _require_room(size: int, room: int) -> None:
     if size > room:
         raise ResourceError(
-            "quota.uploads",
-            f"there is room for {max(room, 0)} bytes of uploads; delete some, or use them",
+            "quota.uploads", f"there is room for {max(room, 0)} bytes of uploads; delete some, or use them"
         )

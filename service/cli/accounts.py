@@ -156,9 +156,7 @@ def list_keys() -> list[Key]:
 
 @keys.command("revoke")
 @answering
-def revoke_key(
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")],
-) -> Answer:
+def revoke_key(key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")]) -> Answer:
     """Revoke a key: within seconds, nothing accepts it."""
     from service.access import accounts
 

@@ -85,9 +85,7 @@ def serve_beat() -> None:
 
 
 @answering
-def migrate(
-    revision: Annotated[str, typer.Argument(help="The schema's revision.")] = "head",
-) -> Answer:
+def migrate(revision: Annotated[str, typer.Argument(help="The schema's revision.")] = "head") -> Answer:
     """Bring the database's schema to this version's, or back to an older one's."""
     from service.runtime import Runtime
     from service.settings import Settings

@@ -114,10 +114,7 @@ class ProofRequest(BaseModel):
         default=None, ge=1, le=MOST, description="The proof fails if it is not done by then."
     )
     expires_in_days: int | None = Field(
-        default=None,
-        ge=1,
-        le=MOST_DAYS,
-        description="When it is to be deleted; else the tenant's rule.",
+        default=None, ge=1, le=MOST_DAYS, description="When it is to be deleted; else the tenant's rule."
     )
 
 

@@ -55,9 +55,7 @@ def test_a_circuit_has_the_constraints_of_its_plan(weights: Privacy, level: Leve
 
 @patient
 @given(
-    st.integers(0, 2**32),
-    st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
-    st.sampled_from(SETTINGS),
+    st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4), st.sampled_from(SETTINGS)
 )
 def test_circuits_of_every_kind_of_node_have_the_constraints_of_their_plans(
     seed: int, kinds: list[str], setting: tuple[Privacy, Level]

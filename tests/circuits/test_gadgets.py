@@ -108,12 +108,7 @@ def test_decompose_digits_are_unique() -> None:
 
 
 def rescaling(
-    multiplier: int,
-    shift: int,
-    zero_point: int = 0,
-    bits: int = BITS,
-    low: int = 0,
-    high: int | None = None,
+    multiplier: int, shift: int, zero_point: int = 0, bits: int = BITS, low: int = 0, high: int | None = None
 ) -> Requantisation:
     output = Affine(1.0, zero_point, bits)
     high = output.top if high is None else high

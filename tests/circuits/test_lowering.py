@@ -32,9 +32,7 @@ def compiled(graph: QuantGraph, privacy: tuple[Privacy, Privacy], level: Level) 
 
 @patient
 @given(
-    st.integers(0, 2**32),
-    st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
-    st.sampled_from(SETTINGS),
+    st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4), st.sampled_from(SETTINGS)
 )
 def test_executor_and_constraints_agree_bit_for_bit(
     seed: int, kinds: list[str], setting: tuple[tuple[Privacy, Privacy], Level]

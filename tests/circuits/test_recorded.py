@@ -203,8 +203,7 @@ def test_what_is_proven_is_what_was_recorded(network: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    "network",
-    [pytest.param(name, marks=() if name in _SAMPLED else pytest.mark.large) for name in NETWORKS],
+    "network", [pytest.param(name, marks=() if name in _SAMPLED else pytest.mark.large) for name in NETWORKS]
 )
 def test_nothing_is_missing_from_the_recording(network: str) -> None:
     assert list(recorded()[network]) == [str(case) for case in _recordable(network)]

@@ -14,12 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits import (
-    compile_accuracy,
-    compile_inference,
-    compile_recognition,
-    compile_registration,
-)
+from circuits import compile_accuracy, compile_inference, compile_recognition, compile_registration
 from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level, argmax, arithmetic
 from circuits.quantised.typed import Privacy

@@ -15,11 +15,7 @@ from prover.constraint_system import ConstraintSystem
 from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, Verdict, trusted_setup
 from prover.groth16.reference import Trapdoor
 from tests.prover import verifiers
-from tests.prover.statements import (
-    Committed,
-    R,
-    complete_committed,
-)
+from tests.prover.statements import Committed, R, complete_committed
 
 TRAPDOOR = Trapdoor(
     tau=0x1234567,

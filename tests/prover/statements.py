@@ -44,10 +44,7 @@ def cubic_statement() -> ConstraintSystem:
     square = ProductBlock("square", np.array([x]), np.array([x]), np.array([x2]))
     cube = SparseBlock("cube", csr([{x2: 1}]), csr([{x: 1}]), csr([{x3: 1}]))
     sums = SparseBlock(
-        "sums",
-        csr([{x3: 1, x: 1, one: 5}, {x: 1, one: 1}]),
-        csr([{one: 1}, {one: 1}]),
-        csr([{y: 1}, {w: 1}]),
+        "sums", csr([{x3: 1, x: 1, one: 5}, {x: 1, one: 1}]), csr([{one: 1}, {one: 1}]), csr([{y: 1}, {w: 1}])
     )
     return ConstraintSystem(2, 3, (square, cube, sums))
 

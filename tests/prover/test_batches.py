@@ -19,27 +19,15 @@ from prover.groth16 import Claim, Proof, ProvingKey
 from prover.groth16.commitment import blinding_point
 from prover.groth16.native import NATIVE
 from tests.prover import verifiers
-from tests.prover.segments import (
-    compressed,
-    point,
-    prove,
-    reason,
-)
-from tests.prover.statements import (
-    Committed,
-    R,
-)
+from tests.prover.segments import compressed, point, prove, reason
+from tests.prover.statements import Committed, R
 from verifier.curve import ARKWORKS
 from verifier.groth16 import verification
 
 
 def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:
     good = Claim([56], committed.proof, committed.commitments)
-    again = Claim(
-        [56],
-        prove(committed).to_bytes(),
-        committed.commitments,
-    )
+    again = Claim([56], prove(committed).to_bytes(), committed.commitments)
     claims = [
         good,
         again,

@@ -28,20 +28,8 @@ from prover.groth16 import (
 )
 from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
-from tests.prover.segments import (
-    compressed,
-    key_point,
-    point,
-    prove,
-    reason,
-)
-from tests.prover.statements import (
-    Committed,
-    R,
-    commitment_basis,
-    committed_statement,
-    complete_committed,
-)
+from tests.prover.segments import compressed, key_point, point, prove, reason
+from tests.prover.statements import Committed, R, commitment_basis, committed_statement, complete_committed
 from zenerrors import EncodingError, FileFormatError, StatementError
 
 

@@ -52,10 +52,6 @@ def statement(form: str, image: int, key_id: str, challenge: str | None) -> dict
     # Its key is not looked at: words need no more of it than the name.
     key = KeyFile(**named(SYSTEMS[FIRST]), id=key_id, setup="development", key={}, circuit=described(form))
     made = make_statement(
-        key,
-        values=circuit(form).values(q),
-        commitments={},
-        made_at=timestamp(now()),
-        challenge=challenge,
+        key, values=circuit(form).values(q), commitments={}, made_at=timestamp(now()), challenge=challenge
     )
     return made.model_dump(mode="json")

@@ -115,11 +115,7 @@ def test_a_plan_and_its_shards_delivered_again_do_nothing(
 
 
 def test_a_plan_whose_worker_dies_leaves_nothing_and_is_made_anew(
-    api: Client,
-    with_model: Runtime,
-    model: Model,
-    dataset: Dataset,
-    monkeypatch: pytest.MonkeyPatch,
+    api: Client, with_model: Runtime, model: Model, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proof = api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
 

@@ -43,10 +43,7 @@ def folder(network: QuantGraph, circuit: Circuit, tmp_path_factory: pytest.TempP
 
 @pytest.fixture
 def audit(
-    folder: Path,
-    circuit: Circuit,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, circuit: Circuit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Any:
     """Run ``zenserve audit`` on a key: its exit code and all that it prints."""
     monkeypatch.chdir(folder)

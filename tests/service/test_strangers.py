@@ -29,9 +29,7 @@ MOST_MB = 100.0
 
 @pytest.fixture(scope="module")
 def found(
-    prepared: tuple[Path, Model],
-    shared: tuple[str, dict[str, Any]],
-    tmp_path_factory: pytest.TempPathFactory,
+    prepared: tuple[Path, Model], shared: tuple[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Row]:
     """What each attack cost, by its name or its path."""
     folder = tmp_path_factory.mktemp("strangers")

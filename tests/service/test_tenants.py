@@ -73,10 +73,7 @@ def furnish(http: httpx.Client, runtime: Runtime, key: str) -> dict[str, Any]:
         http.post("/v1/proofs", json=proof, headers=headers),
         http.post("/v1/commitments", json=commitment, headers=headers),
         http.post(
-            "/v1/datasets",
-            files=samples,
-            data={"model_id": model_id, "privacy": "private"},
-            headers=headers,
+            "/v1/datasets", files=samples, data={"model_id": model_id, "privacy": "private"}, headers=headers
         ),
         http.put(f"/v1/uploads/{hashlib.sha256(FILE).hexdigest()}", content=FILE, headers=headers),
         http.post(f"/v1/webhooks/{hook}/test", headers=headers),

@@ -75,8 +75,7 @@ def _sections(mapped: Bytes, count: int) -> dict[int, Bytes]:
         position += _SECTION.size
         if length > len(mapped) - position:
             raise FileFormatError(
-                "file.length",
-                f"section {number} announces {length} bytes, {len(mapped) - position} are left",
+                "file.length", f"section {number} announces {length} bytes, {len(mapped) - position} are left"
             )
         if number in sections:
             raise FileFormatError("file.section", f"the file has section {number} twice")

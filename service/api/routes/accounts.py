@@ -18,15 +18,7 @@ from service.api.account_schemas import (
     TenantView,
     UsageView,
 )
-from service.api.routes.dependencies import (
-    Admin,
-    Id,
-    Known,
-    Manager,
-    PeriodDep,
-    RuntimeDep,
-    WindowDep,
-)
+from service.api.routes.dependencies import Admin, Id, Known, Manager, PeriodDep, RuntimeDep, WindowDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, listing
 from service.storage.repositories.accounts import AuditLog, Keys, Tenants

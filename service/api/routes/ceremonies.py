@@ -38,12 +38,7 @@ from service.runtime import Runtime
 from service.storage.repositories import Ceremonies, Contributions
 from service.storage.repositories.lists import Lists
 from service.submissions import ceremonies
-from service.submissions.requests import (
-    CeremonyRequest,
-    CloseRequest,
-    ContributionRequest,
-    FinishRequest,
-)
+from service.submissions.requests import CeremonyRequest, CloseRequest, ContributionRequest, FinishRequest
 from zenerrors import NotFoundError, RequestError
 
 router = APIRouter(tags=["ceremonies"], route_class=ApiRoute)
@@ -85,9 +80,7 @@ would cancel each other's.""")
 
 
 @router.post(
-    "/ceremonies",
-    status_code=202,
-    responses=_ceremonies.asked("It is open, within the time of `Prefer`"),
+    "/ceremonies", status_code=202, responses=_ceremonies.asked("It is open, within the time of `Prefer`")
 )
 async def open_ceremony(
     runtime: RuntimeDep,

@@ -45,11 +45,7 @@ async def settled(seen: View, view: Callable[[], View], patience: Patience, resp
 
 
 async def follow(
-    runtime: Runtime,
-    seat: Seat,
-    seen: JobView,
-    view: Callable[[], JobView],
-    last_event_id: str | None,
+    runtime: Runtime, seat: Seat, seen: JobView, view: Callable[[], JobView], last_event_id: str | None
 ) -> AsyncIterator[ServerSentEvent]:
     """What was missed, the present state, and whatever comes, until the job is over or deleted, or the
     caller's key is no longer good.

@@ -14,12 +14,7 @@ router = APIRouter(route_class=PageRoute)
 
 
 @router.get("/audit")
-def list_entries(
-    request: Request,
-    runtime: RuntimeDep,
-    visitor: Manager,
-    window: WindowDep,
-) -> Response:
+def list_entries(request: Request, runtime: RuntimeDep, visitor: Manager, window: WindowDep) -> Response:
     with runtime.database.read() as session:
         return page(
             request,

@@ -62,12 +62,7 @@ def _seconds(circuit: Circuit | None) -> Mapping[str, float] | None:
 
 
 @router.get("/circuits")
-def list_circuits(
-    request: Request,
-    runtime: RuntimeDep,
-    visitor: Admin,
-    window: WindowDep,
-) -> Response:
+def list_circuits(request: Request, runtime: RuntimeDep, visitor: Admin, window: WindowDep) -> Response:
     with runtime.database.read() as session:
         circuits = Browsing(session, None).circuits(window)
         return page(request, visitor, "circuits.html", circuits=circuits, window=window)

@@ -156,12 +156,7 @@ def _model_form(request: Request, visitor: Visitor, given: Given, error: ZenErro
 
 
 def _proof_form(
-    request: Request,
-    runtime: Runtime,
-    visitor: Visitor,
-    model_id: str,
-    given: Given,
-    error: ZenError | None,
+    request: Request, runtime: Runtime, visitor: Visitor, model_id: str, given: Given, error: ZenError | None
 ) -> Response:
     with runtime.database.read() as session:
         model = Models(session, visitor.principal.tenant_id).ready(model_id)

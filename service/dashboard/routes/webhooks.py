@@ -19,11 +19,7 @@ def list_webhooks(request: Request, runtime: RuntimeDep, visitor: Manager) -> Re
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         return page(
-            request,
-            visitor,
-            "webhooks.html",
-            webhooks=browsing.webhooks(),
-            tenants=browsing.tenant_names(),
+            request, visitor, "webhooks.html", webhooks=browsing.webhooks(), tenants=browsing.tenant_names()
         )
 
 
@@ -45,20 +41,9 @@ def show_webhook(
 
 
 @router.post("/{webhook_id}/deliveries/{delivery_id}/redeliver")
-def redeliver(
-    runtime: RuntimeDep,
-    visitor: SendingManager,
-    webhook_id: Id,
-    delivery_id: Id,
-) -> Response:
+def redeliver(runtime: RuntimeDep, visitor: SendingManager, webhook_id: Id, delivery_id: Id) -> Response:
     with runtime.database.write() as session:
         webhook = Browsing(session, visitor.principal.sight).webhook(webhook_id)
         Deliveries(session).again(delivery_id, webhook.id)
-        audit.note(
-            session,
-            visitor.principal,
-            "webhook.redeliver",
-            delivery_id,
-            tenant_id=webhook.tenant_id,
-        )
+        audit.note(session, visitor.principal, "webhook.redeliver", delivery_id, tenant_id=webhook.tenant_id)
     return see(f"/admin/webhooks/{webhook_id}")
