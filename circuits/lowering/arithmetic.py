@@ -1,4 +1,4 @@
-"""What a level decides (docs/circuits.md): how values are held, compared, rescaled, and what that costs."""
+"""What a level decides (docs/lowering.md): how values are held, compared, rescaled, and what that costs."""
 
 from __future__ import annotations
 

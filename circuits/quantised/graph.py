@@ -1,4 +1,4 @@
-"""The quantised network and its one integer semantics (docs/circuits.md).
+"""The quantised network and its one integer semantics (docs/quantisation.md).
 
 Every tensor is affine, and every sum exact (ZEN, Feng et al., section 4). Integers are int64 and provably
 never overflow: the constructor refuses a node in which any weights and inputs of its types could bring an

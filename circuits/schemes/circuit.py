@@ -48,7 +48,7 @@ _SAYS_INPUT = {
 
 @dataclass(frozen=True, eq=False)
 class Circuit(ABC):
-    """A network, its privacy, the level (docs/circuits.md) that it was compiled at, and the result.
+    """A network, its privacy, the level (docs/lowering.md) that it was compiled at, and the result.
 
     ``plan``: how each node is proven, and what else it could have been. ``relations``: what is proven, and
     ``wires`` those of the tensors that have any, by the builder's numbers.
