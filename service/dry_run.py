@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from circuits import Accuracy, Circuit
 from kernels import FrArray
-from prover import registry
+from prover.size import Size
 from service import engine, intake
 from service.batches import cut
 from service.encryption import unpack
@@ -24,11 +25,12 @@ from verifier.documents import Values, canonical
 
 def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
     """JSON: the ``values`` that the proof would show, the digest of the ``statement``, the description of
-    the ``circuit``, its ``commitments``, the ``estimate`` of one proof, how many ``proofs`` there would be.
+    the ``circuit``, its ``commitments``, ``constraints`` and ``size`` (``prover.size``), by which a proof
+    system estimates the rest; how many ``proofs`` there would be.
 
-    ``asked``: JSON of ``system``, ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it,
-    ``batch`` of an accuracy, and ``threads``; ``secrets``: the input or the dataset, packed. Of a dataset,
-    every sample is executed and the witness of the first shard checked.
+    ``asked``: JSON of ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it, and ``batch`` of
+    an accuracy; ``secrets``: the input or the dataset, packed. Of a dataset, every sample is executed and the
+    witness of the first shard checked.
 
     Raises ``StatementError``, ``TensorError``.
     """
@@ -37,15 +39,15 @@ def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
     circuit, values, witness, proofs = run(task, quantised, secrets)
     prepared = time.perf_counter() - start
     circuit.program.check(witness())
-    estimate = engine.estimate(registry.find(task["system"]), circuit, task["threads"])
-    estimate["proof_seconds"] += prepared
     return canonical(
         {
             "values": values,
             "statement": circuit.constraint_system.digest.hex(),
             "circuit": circuit.describe(),
             "commitments": circuit.commitments,
-            "estimate": estimate,
+            "size": asdict(Size.of(circuit.constraint_system)),
+            "constraints": circuit.constraint_system.constraints,
+            "witness_seconds": prepared,
             "proofs": proofs,
         }
     )

@@ -119,15 +119,14 @@ def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
         )
 
 
-def estimate(system: ProofSystem, circuit: Circuit, threads: int) -> dict[str, Any]:
-    """What a proof takes: ``constraints``, bytes of ``memory``, and seconds on one processor as ``cost``; by
-    this machine's speed the ``setup_seconds`` of its keys and, the witness once there, its ``proof_seconds``;
-    ``key_bytes`` of the proving key and ``proof_bytes``.
+def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) -> dict[str, Any]:
+    """What a proof about a circuit of this size takes: ``constraints``, bytes of ``memory``, and seconds on
+    one processor as ``cost``; by this machine's speed the ``setup_seconds`` of its keys and, the witness once
+    there, its ``proof_seconds``; ``key_bytes`` of the proving key and ``proof_bytes``.
     """
-    size = Size.of(circuit.constraint_system)
     found = system.estimate(size, threads)
     return {
-        "constraints": circuit.constraint_system.constraints,
+        "constraints": constraints,
         "memory": _memory(found),
         "cost": round(_SECONDS_PER_ROW * size.rows, 3),
         "setup_seconds": sum(found.setup_seconds.values()),

@@ -75,7 +75,8 @@ class VerifyingKey(Hashable, Protocol):
     def basis(self) -> bytes | None:
         """The identity of the commitment key that segments are linked over, None where none is."""
 
-    def to_json(self) -> dict[str, Any]: ...
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-able form, ``setup`` among its fields."""
 
 
 class CommitmentScheme(ABC):

@@ -38,7 +38,7 @@ REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
 
 _SETUP = frozenset({"lagrange", "columns", "key_g1", "key_g2", "key_links", "store"})
-"""Stages that make keys (``groth16.setup``): the first proof of a form has them, and no other."""
+"""Stages that make keys: the first proof of a form has them, and no other."""
 
 _COLUMNS: dict[type, list[str]] = {
     Model: ["id", "state", "created_at", "weight_privacy", "name"],

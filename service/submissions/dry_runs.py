@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from prover import registry
+from prover.size import Size
 from service import basis, encryption, engine
 from service.jobs.jobs import Terms
 from service.jobs.scheduling import require_place, routed
@@ -64,8 +65,10 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
         order = orders.order(runtime, session, tenant_id, body, model)
         dataset = Datasets(session, tenant_id).ready(order.dataset_id) if order.dataset_id else None
     tried = _try(runtime, body, model, order, dataset)
-    estimate, count = tried["estimate"], tried["proofs"]
-    over = basis.load_basis(runtime, registry.find(model.system)) if tried["commitments"] else None
+    system, threads, count = registry.find(model.system), runtime.settings.threads, tried["proofs"]
+    estimate = engine.estimate(system, Size(**tried["size"]), tried["constraints"], threads)
+    estimate["proof_seconds"] += tried["witness_seconds"]
+    over = basis.load_basis(runtime, system) if tried["commitments"] else None
     digest = engine.digest_of(model.system, bytes.fromhex(tried["statement"]), tried["circuit"], over)
     with runtime.database.read() as session:
         terms = routed(session, runtime.settings, Terms(tenant_id=tenant_id), estimate)
@@ -97,12 +100,10 @@ def _try(
     else:
         secrets = encryption.get(runtime, f"dataset:{dataset.id}", dataset.samples)
     asked = {
-        "system": model.system,
         "scheme": body.scheme,
         "weight_privacy": model.weight_privacy,
         "request": order.request,
         "batch": dataset.shard_size if dataset else None,
-        "threads": runtime.settings.threads,
     }
     network = encryption.open_network(runtime, model)
     answer = sandbox.run(model.job.tenant_id, "dry_run", canonical(asked), network, secrets)

@@ -7,6 +7,7 @@ from functools import partial
 import circuits
 from circuits import QuantGraph, Registration
 from prover import registry
+from prover.size import Size
 from prover.system import Opening
 from service import basis as bases
 from service import encryption as sealed
@@ -42,7 +43,12 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
         if Claims(session).succeed(hold.claim, hold.timings(), hold.rows):
             model = Models(session).get(model.id)
             model.network = circuit.network.hex()
-            model.estimate = engine.estimate(keys.system, circuit, runtime.settings.threads)
+            model.estimate = engine.estimate(
+                keys.system,
+                Size.of(circuit.constraint_system),
+                circuit.constraint_system.constraints,
+                runtime.settings.threads,
+            )
             model.verification_key_id = keys.file.id
             if committed is not None:
                 opening, registration = committed
