@@ -212,11 +212,12 @@ def schemes() -> str:
         **CELLS,
         "scheme": lambda row: f"{row.topic}, {row.name}",
         "prove s": lambda row: f"{row.median:.3g}",
-        "AVX-512": lambda row: fast.get((row.topic, row.name), ""),
         "peak MB": megabytes,
+        "AVX-512": lambda row: fast.get((row.topic, row.name), ""),
+        "vs ours": ratio,
     }
     headings, lines = lines_of(rows(SCHEMES, ""), cells)
-    return table([*lines, *((*line, "") for line in of_zen if "inference" in line[0])], headings)
+    return table([*lines, *((*line, "", "") for line in of_zen if "inference" in line[0])], headings)
 
 
 def _first(chosen: Iterable[Row]) -> list[Row]:
