@@ -384,8 +384,8 @@ class Case:
             _refuse("registration_mismatch", "What was given is no registration of this architecture.")
         if registered.commitments.get("model") != model:
             _refuse("registration_mismatch", "The registration is that of another model.")
-        if given.key.system.commitments.id != self.key.system.commitments.id:
-            _refuse("registration_mismatch", "The registration's commitment is of another scheme.")
+        if given.key.system.id != self.key.system.id:
+            _refuse("registration_mismatch", "The registration is of another proof system.")
         if given.key.verifying.basis != self.key.verifying.basis:
             _refuse("registration_mismatch", "The registration's commitment is over another basis.")
         verdict = judge_each([Case(given.document, given.key)])[0]

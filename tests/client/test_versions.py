@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.makers import Maker, rehashed
+from tests.client.makers import AccuracyMaker, Maker, rehashed
 from verifier import receipts
 from verifier.datasets import LabelledData
 from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, Statement, checked, key_id, named
@@ -35,22 +35,29 @@ class Twin(Groth16Verifier):
     id = "twin"
 
 
-class Credulous(Twin):
-    """A system that believes everything, and commits in its own way."""
+class CredulousTwin(Twin):
+    """A system that believes everything."""
 
-    id = "credulous"
-    commitments = OtherCommitments()
+    id = "credulous-twin"
 
     def verify_groups(self, key: object, groups: Sequence[Sequence[Claim]]) -> list[Flaw | None]:
         return [None for _ in groups]
 
 
+class Credulous(CredulousTwin):
+    """One that commits in its own way, too."""
+
+    id = "credulous"
+    commitments = OtherCommitments()
+
+
 @pytest.fixture(autouse=True)
 def _others() -> Iterator[None]:
-    register(Twin())
-    register(Credulous())
+    others = (Twin(), CredulousTwin(), Credulous())
+    for system in others:
+        register(system)
     yield
-    for system in (Twin, Credulous):
+    for system in others:
         del SYSTEMS[system.id]
 
 
@@ -132,7 +139,7 @@ def test_version_3_relabelled_2(inferrer: Maker, inferred: ProofDocument) -> Non
 
 def test_a_document_of_another_system_than_its_key(inferrer: Maker, inferred: ProofDocument) -> None:
     """Whoever is believed by one system is not by another, whose key the verifier trusts."""
-    for system in (Twin(), Credulous()):
+    for system in (Twin(), CredulousTwin(), Credulous()):
         lie = rehashed(inferred, **named(system))
         assert judge(lie, inferrer.key_file).reason == "system_mismatch"
         theirs = of_system(inferrer.key_file, system)
@@ -174,14 +181,15 @@ def test_one_digest_in_two_systems_is_not_one_batch(inferrer: Maker, inferred: P
         assert verdicts[id(wrong)].reason == "pairing_mismatch"
 
 
-def test_a_registration_and_openings_of_another_scheme(
+def test_a_registration_of_another_system_and_openings_of_another_scheme(
     inferrer: Maker, inferred: ProofDocument, registrar: Maker, registered: ProofDocument
 ) -> None:
-    theirs = of_system(registrar.key_file, Credulous())
-    assert judge(renamed(registered, theirs), theirs).valid
-    known = Known(registration=Registration(renamed(registered, theirs), opened(theirs)))
-    verdict = judge(inferred, inferrer.key_file, known=known)
-    assert (verdict.reason, "another scheme" in verdict.detail) == ("registration_mismatch", True)
+    for system in (Credulous(), CredulousTwin()):
+        theirs = of_system(registrar.key_file, system)
+        assert judge(renamed(registered, theirs), theirs).valid
+        known = Known(registration=Registration(renamed(registered, theirs), opened(theirs)))
+        verdict = judge(inferred, inferrer.key_file, known=known)
+        assert (verdict.reason, "another proof system" in verdict.detail) == ("registration_mismatch", True)
     given = RECORDED["inference"]
     foreign = checked(OpeningFile, given["openings"] | named(Credulous()))
     verdict = judge(*read("inference"), known=Known(input=given["input"], openings=foreign))
@@ -224,3 +232,12 @@ def test_commitments_and_openings_of_another_length(inferred: ProofDocument) -> 
         parts = [part | {"opening": part["opening"] | change}]
         with pytest.raises(FileFormatError, match="an opening"):
             checked(OpeningFile, openings | {"parts": parts})
+
+
+@pytest.mark.parametrize("blinding", ["", "00", "00" * 33, "ff" * 32])
+def test_a_total_that_is_opened_by_no_blinding_factor(
+    assessor: AccuracyMaker, assessed: ProofDocument, blinding: str
+) -> None:
+    dataset = assessed.model_dump()["statement"]["dataset"]
+    forged = rehashed(assessed, dataset=dataset | {"blinding": blinding})
+    assert judge(forged, assessor.maker.key_file).reason == "opening_blinding"

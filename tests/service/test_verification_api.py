@@ -170,6 +170,11 @@ def test_a_key_that_the_service_never_saw_does(document: Document, key: Document
 
 MALFORMED: dict[str, tuple[Callable[[Document, Document], Document], int, str]] = {
     "no proof": (lambda d, k: {}, 422, "request.invalid"),
+    "another system": (
+        lambda d, k: {"proof": d | {"statement": d["statement"] | {"system": "groth17"}}},
+        422,
+        "request.invalid",
+    ),
     "not hex": (lambda d, k: {"proof": d | {"proofs": ["xyz"]}}, 422, "request.invalid"),
     "odd hex": (lambda d, k: {"proof": d | {"proofs": ["abc"]}}, 422, "request.invalid"),
     "no proofs": (lambda d, k: {"proof": d | {"proofs": []}}, 422, "request.invalid"),
