@@ -19,6 +19,7 @@ from service import cli, engine, intake
 from service.cli import compile as compile_cli
 from tests.service.support import tiny_calibration, tiny_onnx
 
+ROOT = Path(__file__).parents[2]
 COMPILER = ["numpy", "onnx", "kernels", "prover.constraint_system"]
 SPEED = cost.Speed(2, 1e-8)
 
@@ -217,3 +218,10 @@ def test_a_process_compiles_a_model_once_for_all_its_images() -> None:
     again = engine.compile_circuit(bytes(bytearray(quantised)), "inference", weight_privacy="public")
     assert again is circuit
     assert engine.compile_circuit(quantised, "inference", weight_privacy="committed") is not circuit
+
+
+def test_the_page_on_lowering_shows_what_the_command_prints(run: Any) -> None:
+    _, shown, _ = (ROOT / "docs" / "lowering.md").read_text().split("```\n")
+    code, out, _ = run("lenet-medium", "--weight-privacy", "committed")
+    assert code == 0
+    assert set(shown.splitlines()) <= set(out.splitlines())
