@@ -110,7 +110,7 @@ class ProofSystem(VerifyingSystem):
         self, constraint_system: ConstraintSystem, file: Path, *, basis: Any, threads: int, progress: Progress
     ) -> VerifyingKey:
         """Make the keys of a constraint system, linked over the commitment key ``basis``, None where
-        no segment is; the proving key goes to ``file``. Without secrets it is a function of the statement.
+        no segment is; the proving key goes to ``file``. Without secrets it is a function of the system.
         """
 
     @abstractmethod
@@ -129,9 +129,10 @@ class ProofSystem(VerifyingSystem):
         threads: int,
         progress: Progress,
     ) -> bytes:
-        """A proof that ``witness`` (uint64[variables, 4], Montgomery) satisfies ``statement``. ``openings``:
-        for each linked segment, in order; ``post_challenge`` completes the witness once there are challenges.
-        Raises ``StatementError``.
+        """A proof that ``witness`` (uint64[variables, 4], Montgomery) satisfies the constraints.
+
+        ``openings``: for each linked segment, in order; ``post_challenge`` completes the witness once there
+        are challenges. Raises ``StatementError``.
         """
 
     @abstractmethod

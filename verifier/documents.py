@@ -142,11 +142,14 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
+SystemId = Annotated[str, Field(pattern="^[a-z0-9-]{1,40}$"), AfterValidator(_is_installed)]
+
+
 class OfSystem(Document):
     """A document of a proof system, which it names since version 3: before, there was the first one alone."""
 
     version: int
-    system: Annotated[str, AfterValidator(_is_installed)] | None = Field(
+    system: SystemId | None = Field(
         default=None,
         exclude_if=_is_absent,
         description="The proof system; not there before version 3.",

@@ -24,6 +24,7 @@ from prover.constraint_system import ConstraintSystem
 from prover.size import Size
 from prover.system import Committing, Estimate, ProofSystem
 from verifier import registry as verifiers
+from verifier.document import from_hex
 from verifier.system import TRANSPARENT, Claim, Flaw
 from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
 from zenerrors import FileFormatError, StatementError
@@ -92,8 +93,8 @@ class SaltedHashes(Committing):
         return b"".join(opening.blinding_bytes + value.to_bytes(BYTES, "big") for opening, value in pairs)
 
     def check_form(self, opening: Mapping[str, Any]) -> None:
-        salt = opening.get("blinding")
-        if not isinstance(salt, str) or opening != Salted(b"", bytes.fromhex(salt)).to_json():
+        salt = from_hex(opening.get("blinding"), "blinding")
+        if opening != Salted(b"", salt).to_json():
             raise FileFormatError("file.json", "it is no opening of the toy")
 
     def check_opening(
