@@ -23,11 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from zencodes import Code
+
 
 class ZenError(Exception):
     """Base of the tree. ``code`` is stable and machine-readable; ``field`` names the input at fault."""
 
-    def __init__(self, code: str, message: str, *, field: str | None = None) -> None:
+    def __init__(self, code: Code, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -53,7 +55,7 @@ def in_words(error: Exception) -> str:
     return ": ".join([*getattr(error, "__notes__", ()), text])
 
 
-def _rebuild(kind: type[ZenError], code: str, message: str, field: str | None) -> ZenError:
+def _rebuild(kind: type[ZenError], code: Code, message: str, field: str | None) -> ZenError:
     return kind(code, message, field=field)
 
 
@@ -105,7 +107,7 @@ class Cancelled(ZenError):  # noqa: N818 - an outcome that was asked for
     """Raised by a progress callback to stop a long computation at its next stage."""
 
     def __init__(
-        self, code: str = "cancelled", message: str = "cancelled by the caller", *, field: str | None = None
+        self, code: Code = "cancelled", message: str = "cancelled by the caller", *, field: str | None = None
     ) -> None:
         super().__init__(code, message, field=field)
 

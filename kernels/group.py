@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +21,10 @@ from kernels.arrays import (
     require_in_place,
 )
 from kernels.ntt import Domain
+from zencodes import Code
 from zenerrors import EncodingError
 
-_DECODE_ERRORS = {
+_DECODE_ERRORS: Final[Mapping[int, tuple[Code, str]]] = {
     1: ("encoding.flags", "its flag bits do not form a compressed point"),
     2: ("encoding.not_canonical", "a coordinate is not below the field's modulus"),
     3: ("encoding.not_on_curve", "no point of the curve has this x"),

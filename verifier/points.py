@@ -7,11 +7,13 @@ range are checked here first. Neither this module nor what verification imports 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from py_arkworks_bls12381 import G1Point, G2Point
+
+from zencodes import Code
 
 FIELD_MODULUS = (
     0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB
@@ -34,6 +36,16 @@ class Fault(StrEnum):
     NOT_ON_CURVE = "not_on_curve"
     NOT_IN_SUBGROUP = "not_in_subgroup"
     AT_INFINITY = "at_infinity"
+
+
+FILE_CODES: Final[Mapping[Fault, Code]] = {
+    Fault.ENCODING: "file.point_encoding",
+    Fault.NOT_CANONICAL: "file.point_not_canonical",
+    Fault.NOT_ON_CURVE: "file.point_not_on_curve",
+    Fault.NOT_IN_SUBGROUP: "file.point_not_in_subgroup",
+    Fault.AT_INFINITY: "file.point_at_infinity",
+}
+"""Of such a point in a file."""
 
 
 class PointError(ValueError):

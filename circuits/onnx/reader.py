@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final, Literal
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
@@ -16,6 +17,7 @@ from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.message import attributes, decode, input_shape
 from circuits.onnx.naming import quote, where
 from circuits.onnx.step import Building, Data, Operator, Step, Value
+from zencodes import Code
 from zenerrors import ModelError
 
 # By domain and ``op_type``.
@@ -122,8 +124,11 @@ def _by_name(tensors: Iterable[TensorProto]) -> dict[str, TensorProto]:
     return named
 
 
-def _only(what: str, values: Iterable[ValueInfoProto]) -> ValueInfoProto:
+_CODES: Final[Mapping[str, Code]] = {"input": "model.inputs", "output": "model.outputs"}
+
+
+def _only(what: Literal["input", "output"], values: Iterable[ValueInfoProto]) -> ValueInfoProto:
     values = list(values)
     if len(values) != 1:
-        raise ModelError(f"model.{what}s", f"the network has {len(values)} {what}s; exactly one is supported")
+        raise ModelError(_CODES[what], f"the network has {len(values)} {what}s; exactly one is supported")
     return values[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from circuits.graphs.node import Node, require_size
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
 from circuits.onnx.naming import quote, require_finite, where
+from zencodes import Code
 from zenerrors import ModelError
 
 if TYPE_CHECKING:
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 # More numbers than any shape or list of axes has.
 _MOST_INTEGERS = 64
 _LONGEST_NAME = 200
+
+Refusal = Literal[
+    "dynamic_shape", "quantisation", "shape", "tensor_type", "unsupported_attribute", "unsupported_operator"
+]
+_CODES: Final[Mapping[Refusal, Code]] = {
+    "dynamic_shape": "model.dynamic_shape",
+    "quantisation": "model.quantisation",
+    "shape": "model.shape",
+    "tensor_type": "model.tensor_type",
+    "unsupported_attribute": "model.unsupported_attribute",
+    "unsupported_operator": "model.unsupported_operator",
+}
 
 # Stands for the batch size in shapes that the file computes; as a size it would be refused everywhere.
 BATCH = -(1 << 62)
@@ -97,8 +110,8 @@ class Step:
     building: Building
     allowance: Allowance
 
-    def refuse(self, code: str, reason: str) -> ModelError:
-        return ModelError(f"model.{code}", f"{where(self.node)} {reason}")
+    def refuse(self, why: Refusal, reason: str) -> ModelError:
+        return ModelError(_CODES[why], f"{where(self.node)} {reason}")
 
     def has(self, position: int) -> bool:
         return position < len(self.inputs) and self.inputs[position] is not None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import FrArray, Group, WordArray, fp, fr, pairing_product_is_one
-from verifier.points import Fault
+from verifier.points import FILE_CODES, Fault
 from zenerrors import FileFormatError
 
 _SUBSETS: Final = 128
@@ -85,7 +85,7 @@ def _sums_by_bit(points: WordArray, group: Group, threads: int) -> WordArray:
 def _require(good: NDArray[np.bool_], fault: Fault, field: str) -> None:
     if not good.all():
         where = f"{field}[{int(good.argmin())}]"
-        raise FileFormatError(f"file.point_{fault}", f"{where}: {fault.replace('_', ' ')}", field=where)
+        raise FileFormatError(FILE_CODES[fault], f"{where}: {fault.replace('_', ' ')}", field=where)
 
 
 def random_weights(count: int) -> FrArray:

@@ -16,10 +16,8 @@ from starlette.routing import compile_path
 
 from service import log
 from service.api.headers import HEADERS
+from zencodes import status_of
 from zenerrors import (
-    AccessError,
-    ConflictError,
-    InputError,
     NotFoundError,
     RequestError,
     ResourceError,
@@ -66,34 +64,6 @@ _EXAMPLES = {
 }
 _FORMS = ("/v1/models", "/v1/datasets")
 _RETRY_SECONDS = {429: 10, 503: 1}
-_BY_CODE = {
-    "auth.required": 401,
-    "auth.invalid": 401,
-    "quota.connections": 429,
-    "quota.queued": 429,
-    "quota.rate": 429,
-    "quota.streams": 429,
-    "quota.uploads": 507,
-    "resource.storage": 507,
-    "request.headers": 431,
-    "request.invalid_json": 400,
-    "request.malformed": 400,
-    "request.method": 405,
-    "request.timeout": 408,
-    "request.too_large": 413,
-    "request.media_type": 415,
-    "request.range": 416,
-    "resource.database": 503,
-    "resource.busy": 503,
-    "resource.connections": 503,
-}
-_BY_KIND: list[tuple[type[ZenError], int]] = [
-    (NotFoundError, 404),
-    (ConflictError, 409),
-    (AccessError, 403),
-    (InputError, 422),
-    (ResourceError, 422),
-]
 
 
 class Problem(BaseModel):
@@ -152,12 +122,8 @@ def install(app: FastAPI) -> None:
 
 def answer(error: ZenError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to an error, with the status that goes with its code."""
-    status = _status(error)
+    status = status_of(error.code)
     return respond(status, error, _usual_headers(status) | dict(headers or {}))
-
-
-def _status(error: ZenError) -> int:
-    return _BY_CODE.get(error.code) or next((s for kind, s in _BY_KIND if isinstance(error, kind)), 500)
 
 
 def _usual_headers(status: int) -> dict[str, str]:
@@ -168,7 +134,7 @@ def _usual_headers(status: int) -> dict[str, str]:
 
 def problem(error: ZenError, status: int | None = None) -> Problem:
     """What a caller is told of an error; ``status`` unless it goes by the error."""
-    status = status or _status(error)
+    status = status or status_of(error.code)
     return Problem(
         type=f"urn:zenserve:problem:{error.code}",
         title=_TITLES.get(status, _TITLES[400]),
@@ -202,7 +168,7 @@ def _cut(text: str) -> str:
 
 async def _on_zen_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ZenError)  # noqa: S101  registered for nothing else
-    if _status(error) == 500:
+    if status_of(error.code) == 500:
         log.event("request.failed", level=40, code=error.code, failed=True)
     return answer(error)
 

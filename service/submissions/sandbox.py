@@ -15,6 +15,7 @@ import sys
 
 import zenerrors
 from service.submissions.turns import Turns
+from zencodes import known
 from zenerrors import ModelError, ResourceError, ZenError
 
 MEMORY_BYTES = 4 << 30
@@ -79,7 +80,7 @@ def _doing(operation: str) -> str:
 
 def _error_from(error: dict[str, str | None]) -> ZenError:
     kind = getattr(zenerrors, str(error["kind"]), ModelError)
-    restored = kind(str(error["code"]), str(error["message"]), field=error["field"])
+    restored = kind(known(str(error["code"])), str(error["message"]), field=error["field"])
     assert isinstance(restored, ZenError)  # noqa: S101  narrows getattr's type
     return restored
 

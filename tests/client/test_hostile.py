@@ -168,7 +168,7 @@ def test_a_hostile_key(cases: dict[str, tuple[ProofDocument, KeyFile]], case: st
 def test_a_hostile_document(cases: dict[str, tuple[ProofDocument, KeyFile]], case: str) -> None:
     """Its statement's hash made to fit, where it is a statement."""
     document, key = cases[case]
-    seen = set()
+    seen: set[str] = set()
     for fields in changed(document.model_dump()):
         try:
             made = checked(ProofDocument, fields)

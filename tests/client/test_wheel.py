@@ -81,6 +81,7 @@ def test_nothing_else_is_in_the_wheel(installed: Path) -> None:
     assert {name for name in found if not name.endswith(".dist-info")} == {
         "client",
         "verifier",
+        "zencodes.py",
         "zenerrors.py",
     }
     assert {

@@ -106,7 +106,9 @@ def test_extension_is_noticed(saved: Path) -> None:
 def test_flipped_bits_are_noticed_everywhere(saved: Path) -> None:
     data = saved.read_bytes()
     expected = {"file.magic": 8, "file.version": 4, "file.kind": 4}
-    codes = [refusal(saved, flip(data, position, 1 << position % 8)).code for position in range(32)]
+    codes: list[str] = [
+        refusal(saved, flip(data, position, 1 << position % 8)).code for position in range(32)
+    ]
     assert {code: codes.count(code) for code in expected} == expected
     for position in [*range(32, 240), *range(240, len(data), 29)]:
         assert refusal(saved, flip(data, position, 1 << position % 8)).code == "file.hash"

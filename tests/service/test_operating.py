@@ -215,7 +215,8 @@ def _imported(file: Path) -> Iterator[str]:
         names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else names
         for name in names:
             top = (name or "").partition(".")[0]
-            if top not in sys.stdlib_module_names and not (ROOT / top).exists() and top != "zenerrors":
+            is_ours = (ROOT / top).exists() or (ROOT / f"{top}.py").exists()
+            if top not in sys.stdlib_module_names and not is_ours:
                 yield top
 
 

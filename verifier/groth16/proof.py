@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from verifier.curve import ARKWORKS, G1, G2, Curve
 from verifier.document import check_header, from_hex, hex_list
 from verifier.points import G1_BYTES, G2_BYTES, PointError
 from verifier.preamble import MAGIC, PREAMBLE_BYTES, PROOF, check_preamble, preamble
+from zencodes import Code
 from zenerrors import EncodingError, FileFormatError
 
 MOST_SEGMENTS: Final = 255
@@ -28,7 +29,7 @@ class ProofError(EncodingError):
     """Bytes that are no proof; ``reason`` is the name that ``Verdict.reason`` gives it."""
 
     def __init__(self, reason: str, message: str) -> None:
-        super().__init__(f"encoding.{reason}", message, field="proof")
+        super().__init__(cast(Code, f"encoding.{reason}"), message, field="proof")
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from py_arkworks_bls12381 import G1Point, G2Point
 from verifier.curve import ARKWORKS, G1, G2, Curve
 from verifier.document import as_list, check_header, from_hex, hex_list, natural
 from verifier.groth16.proof import MOST_SEGMENTS
-from verifier.points import G1_BYTES, G2_BYTES, Fault, PointError
+from verifier.points import FILE_CODES, G1_BYTES, G2_BYTES, Fault, PointError
 from verifier.preamble import PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
 from verifier.system import CEREMONY, DEVELOPMENT, IMPORTED
 from zenerrors import FileFormatError
@@ -411,5 +411,5 @@ def _decoded(decode: Callable[[bytes], Point], data: bytes, field: str) -> Point
         return decode(data)
     except PointError as error:
         raise FileFormatError(
-            f"file.point_{error.fault}", f"{field}: {_FAULTS[error.fault]}", field=field
+            FILE_CODES[error.fault], f"{field}: {_FAULTS[error.fault]}", field=field
         ) from None

@@ -15,7 +15,7 @@ from prover.groth16.iden3.plain import require_plain
 from verifier.document import as_list, check_header, natural, parse_json
 from verifier.groth16.proof import Proof
 from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import FIELD_MODULUS, SCALAR_MODULUS, Fault, PointError, decode_g1, decode_g2
+from verifier.points import FIELD_MODULUS, FILE_CODES, SCALAR_MODULUS, Fault, PointError, decode_g1, decode_g2
 from verifier.system import IMPORTED
 from zenerrors import FileFormatError
 
@@ -178,4 +178,4 @@ def _compressed(
 
 
 def _fault(fault: Fault, field: str) -> FileFormatError:
-    return FileFormatError(f"file.point_{fault}", f"{field}: {fault.replace('_', ' ')}", field=field)
+    return FileFormatError(FILE_CODES[fault], f"{field}: {fault.replace('_', ' ')}", field=field)
