@@ -17,7 +17,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 WALKS: Final = (ROOT / "docs" / "walks.md").read_text().split("\n## ")[1:]
-TABLE: Final = re.compile(r"^\| (room|in `\w+/`) \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+TABLE: Final = re.compile(r"^\| (room|in `[\w/]+/`) \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
 
 _CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 PACKAGES: Final[list[str]] = _CONTRACTS["root_packages"]
@@ -87,8 +87,11 @@ def test_every_page_can_be_reached_from_the_first() -> None:
 
 def test_the_tables_of_rooms_are_the_contracts() -> None:
     tables = {room: rows for page in PAGES for room, rows in TABLE.findall(page.read_text())}
-    drawn = {re.sub(r"room|in `|/`", "", room): names_by_row(rows) for room, rows in tables.items()}
-    assert set(drawn) == {"", "service", "circuits", "prover", "verifier", "relations"}
+    drawn = {
+        re.sub(r"room|in `|/`", "", room).replace("/", "."): names_by_row(rows)
+        for room, rows in tables.items()
+    }
+    assert set(drawn) >= {"", "service", "circuits", "prover", "verifier", "relations"}
     for room, names in drawn.items():
         assert set(chain(*names)) == set(chain(*LAYERS[room])), room
         places = [next(n for n, layer in enumerate(LAYERS[room]) if row & layer) for row in names]
