@@ -25,8 +25,9 @@ from prover.groth16.ceremony.initial import required_power
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import embedding
 from tests.prover.statements import forged_key
+from tests.refusals import refuses
 from verifier.system import CEREMONY
-from zenerrors import CeremonyError, FileFormatError, StatementError, ZenError
+from zenerrors import CeremonyError, StatementError, ZenError
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +68,8 @@ def test_every_field_that_is_changed_is_refused(network: QuantGraph) -> None:
     for description in (honest | {"more": 1}, {**honest, "batch": 3}, {**honest, "level": 4}, {}):
         with pytest.raises(ZenError):
             audit(network.architecture, description, key)
-    with pytest.raises(FileFormatError) as no_description:
+    with refuses("file.json"):
         audit(network, {}, key)
-    assert no_description.value.code == "file.json"
 
 
 def test_a_key_of_other_numbers_or_another_label_is_refused(network: QuantGraph) -> None:
@@ -82,9 +82,8 @@ def test_a_key_of_other_numbers_or_another_label_is_refused(network: QuantGraph)
         "challenges": replace(key, challenges=key.challenges - 1),
         "segments": replace(key, segments=(replace(first, size=first.size + 1), *others)),
     }.items():
-        with pytest.raises(StatementError) as refused:
+        with refuses("statement.audit", field):
             audit(network.architecture, described(circuit), other)
-        assert (refused.value.code, refused.value.field) == ("statement.audit", field)
 
 
 def test_only_the_key_that_a_ceremony_made_passes_point_by_point(network: QuantGraph) -> None:
@@ -100,9 +99,8 @@ def test_only_the_key_that_a_ceremony_made_passes_point_by_point(network: QuantG
     later = ceremony.verifying_key(ceremony.contribute(state, "Emmy"))
     for other in (forged, replace(key, ic=(key.ic[1], key.ic[0], *key.ic[2:])), later):
         audit(network.architecture, described(circuit), other)  # which is why this alone says little
-        with pytest.raises(StatementError) as refused:
+        with refuses("statement.audit", "key"):
             audit_points(circuit, other, state, powers)
-        assert (refused.value.code, refused.value.field) == ("statement.audit", "key")
     with pytest.raises(StatementError):
         audit_points(circuit, key, ceremony.start(constraint_system, powers), powers)
     with pytest.raises(CeremonyError):

@@ -21,7 +21,7 @@ from circuits.papers import counts, figures, render, tables, zen
 from circuits.papers.counts import PRIVATE, PUBLIC, Circuit, Count
 from circuits.papers.render import Table
 from circuits.schemes.registration import compile_registration
-from zenerrors import RequestError
+from tests.refusals import refuses
 
 TINY = tables.Scope(("shallownet-mnist",), ("lenet-small-cifar",), ((8, 1),), (256,))
 
@@ -285,6 +285,5 @@ def test_every_level_and_width_has_its_place() -> None:
 def test_unknown_tables_are_refused_and_none_means_all() -> None:
     assert tables.chosen([]) == tables.NAMES
     assert tables.chosen(["bits", "zen-5.4", "bits"]) == ("bits", "zen-5.4")
-    with pytest.raises(RequestError, match=r"zen-5\.3") as refused:
+    with refuses("request.unknown_table", match=r"zen-5\.3"):
         tables.chosen(["zen-5.3", "zen-6.6"])
-    assert refused.value.code == "request.unknown_table"

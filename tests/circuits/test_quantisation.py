@@ -18,7 +18,7 @@ from circuits.operators.dense import Dense
 from circuits.operators.reshape import Reshape
 from tests.circuits.conftest import Digits
 from tests.circuits.support import dense_layers, extremes, random_graph, random_network, slow_execute
-from zenerrors import ModelError, TensorError
+from tests.refusals import refuses
 
 
 def test_the_quantised_digits_network_is_within_one_percent_of_the_float_one(digits: Digits) -> None:
@@ -116,9 +116,8 @@ def dense(weight: float, bias: float, *more: Node) -> Graph:
     ],
 )
 def test_networks_without_an_exact_integer_form_are_refused(graph: Graph, bits: int, code: str) -> None:
-    with np.errstate(over="ignore"), pytest.raises(ModelError) as caught:
+    with np.errstate(over="ignore"), refuses(code):
         quantise(graph, np.full((3, 2), 1e9), bits)
-    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -131,9 +130,8 @@ def test_networks_without_an_exact_integer_form_are_refused(graph: Graph, bits: 
     ],
 )
 def test_calibration_data_that_do_not_fit_are_refused(calibration: Any, code: str) -> None:
-    with pytest.raises(TensorError) as caught:
+    with refuses(code, "calibration"):
         quantise(dense(1, 0), calibration)
-    assert (caught.value.code, caught.value.field) == (code, "calibration")
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +158,8 @@ def circuit() -> Inference:
     ],
 )  # fmt: skip
 def test_inputs_are_checked_at_the_door(circuit: Inference, x: Any, code: str, words: str) -> None:
-    with pytest.raises(TensorError, match=words) as caught:
+    with refuses(code, "input", match=words):
         circuit.quantise_input(x)
-    assert (caught.value.code, caught.value.field) == (code, "input")
 
 
 def test_the_ends_of_the_calibrated_range_are_taken(circuit: Inference) -> None:
@@ -182,15 +179,13 @@ def test_the_ends_of_the_calibrated_range_are_taken(circuit: Inference) -> None:
 )
 def test_quantised_inputs_are_checked_too(circuit: Inference, q: np.ndarray, code: str) -> None:
     for method in (circuit.execute, circuit.witness):
-        with pytest.raises(TensorError) as caught:
+        with refuses(code):
             method(q)
-        assert caught.value.code == code
 
 
 def test_more_classes_than_the_argmax_can_compare_are_refused() -> None:
-    with pytest.raises(ModelError, match="at most 2048") as error:
+    with refuses("model.quantised", match="at most 2048"):
         random_network(0, (2, 2049))
-    assert error.value.code == "model.quantised"
 
 
 def test_weights_stay_out_of_what_gets_logged(digits: Digits) -> None:

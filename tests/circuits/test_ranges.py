@@ -18,6 +18,7 @@ from circuits.r1cs.ranges import Plan, RangeChecks
 from prover import groth16
 from tests.circuits.support import R, accepted_lies, answered, first_violation
 from tests.prover.statements import patient
+from tests.refusals import refuses
 from zenerrors import StatementError
 
 
@@ -194,15 +195,13 @@ def test_few_private_values_are_checked_by_digits() -> None:
 
 @pytest.mark.parametrize(("bits", "lowest"), [(62, 0), (61, 1 << 61), (40, -(1 << 62))])
 def test_ranges_beyond_62_bits_are_refused(bits: int, lowest: int) -> None:
-    with pytest.raises(StatementError) as caught:
+    with refuses("statement.could_wrap"):
         ranged([(bits, lowest)], [1])
-    assert caught.value.code == "statement.could_wrap"
 
 
 def test_an_empty_range_is_refused() -> None:
-    with pytest.raises(StatementError) as caught:
+    with refuses("statement.range"):
         ranged([(0, 0)], [1])
-    assert caught.value.code == "statement.range"
 
 
 def test_a_proof_of_ranges_verifies() -> None:

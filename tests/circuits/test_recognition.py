@@ -20,7 +20,7 @@ from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
 from tests.prover.statements import commitment_basis, patient
-from zenerrors import StatementError, TensorError
+from tests.refusals import refuses
 
 
 def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:
@@ -83,12 +83,10 @@ def test_public_values_out_of_range_are_refused_by_the_circuit(circuit: Recognit
 def test_bad_input_is_named(circuit: Recognition) -> None:
     q, reference = inputs(circuit.qgraph)
     for bad, field in (((q[:, 1:], reference, 1), "input"), ((q, reference[1:], 1), "reference")):
-        with pytest.raises(TensorError) as caught:
+        with refuses("input.shape", field):
             circuit.witness(*bad)
-        assert (caught.value.code, caught.value.field) == ("input.shape", field)
-    with pytest.raises(TensorError) as caught:
+    with refuses("input.out_of_range", "threshold"):
         circuit.witness(q, reference, circuit.most + 1)
-    assert (caught.value.code, caught.value.field) == ("input.out_of_range", "threshold")
 
 
 def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
@@ -119,9 +117,8 @@ def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
 
 
 def test_sums_are_no_embedding() -> None:
-    with pytest.raises(StatementError) as caught:
+    with refuses("statement.embedding"):
         compile_recognition(networks.of_kinds(1, "conv"))
-    assert caught.value.code == "statement.embedding"
 
 
 def test_a_match_is_proven_and_its_contrary_is_not(circuit: Recognition) -> None:

@@ -17,7 +17,7 @@ from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
 from examples.zoo import evaluate
 from tests.circuits import real
-from zenerrors import ModelError
+from tests.refusals import refuses
 
 # Weights (ZEN, table 5.1), or millions of multiplications (ZENO, without the shortcuts).
 SIZES = {
@@ -106,9 +106,8 @@ def test_a_name_stands_for_its_file(name: str) -> None:
 def test_short_names_and_unknown_ones() -> None:
     assert zoo.resolve("lenet-face-large") == "lenet-face-large-orl"
     assert zoo.resolve("resnet50") == "resnet50-cifar"
-    with pytest.raises(ModelError, match="shallownet-mnist") as caught:
+    with refuses("model.unknown", match="shallownet-mnist"):
         zoo.network("lenet-huge")
-    assert caught.value.code == "model.unknown"
 
 
 def test_trained_networks_know_what_they_were_trained_for() -> None:

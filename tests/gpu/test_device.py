@@ -13,7 +13,7 @@ import pytest
 import gpu
 from gpu.device import Device, missing
 from tests.gpu.known import device
-from zenerrors import ResourceError
+from tests.refusals import refuses
 
 MIB = 1 << 17  # words
 
@@ -46,9 +46,8 @@ def test_a_full_memory_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cupy.cuda, "Device", nullcontext)
     full_device: Any = real.Device(1)
     for allocate, arguments in ((full_device.zeros, (4, np.uint64)), (full_device.upload, (np.zeros(4),))):
-        with pytest.raises(ResourceError, match="ZENSERVE_BACKEND") as refusal:
+        with refuses("resource.gpu_memory", match="ZENSERVE_BACKEND"):
             allocate(*arguments)
-        assert refusal.value.code == "resource.gpu_memory"
 
 
 def test_a_device_that_is_not_there_is_told() -> None:

@@ -40,7 +40,8 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
-from zenerrors import ResourceError, StatementError
+from tests.refusals import refuses
+from zenerrors import StatementError
 
 
 class Case:
@@ -213,9 +214,8 @@ def test_backends_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(backends, "_missing_gpu", lambda _: "no driver")
     for value, code in (("cuda", "backend"), ("gpu:x", "backend"), ("gpu", "no_gpu"), ("gpu:9", "no_gpu")):
         monkeypatch.setenv(backends.VARIABLE, value)
-        with pytest.raises(ResourceError) as refusal:
+        with refuses(f"resource.{code}") as refusal:
             case.setup()
-        assert refusal.value.code == f"resource.{code}"
         assert backends.VARIABLE in refusal.value.message
     monkeypatch.setenv(backends.VARIABLE, "auto")
     assert backends.chosen().name == "cpu"
@@ -245,9 +245,8 @@ def test_keys_make_do_with_the_memory_there_is(
     assert allocated[0] > allocated[1] > allocated[2] > allocated[3] == 0
     keys().keys.clear()
     monkeypatch.setattr(device, "free_bytes", lambda: 1000)
-    with pytest.raises(ResourceError, match="GPU memory") as refusal:
+    with refuses("resource.gpu_memory", match="GPU memory"):
         case.prove(key)
-    assert refusal.value.code == "resource.gpu_memory"
 
 
 @pytest.mark.skipif(missing(1) is not None, reason="there is one device alone")

@@ -13,8 +13,9 @@ from kernels import fr, g1, g2
 from prover.groth16 import CommitmentKey, check_opening, commitment
 from prover.groth16.powers_of_tau import generate
 from tests.prover.statements import commitment_basis
+from tests.refusals import refuses
 from verifier.preamble import PROVING_KEY
-from zenerrors import Cancelled, FileFormatError, StatementError
+from zenerrors import Cancelled, StatementError
 
 VALUES = fr.from_ints([3, -5, 7])
 
@@ -43,9 +44,8 @@ def test_a_generated_basis_holds_powers_of_its_tau(
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_basis_has_two_points(count: int) -> None:
-    with pytest.raises(StatementError) as error:
+    with refuses("statement.basis"):
         CommitmentKey.generate(count)
-    assert error.value.code == "statement.basis"
 
 
 def test_tau_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,13 +110,11 @@ def test_files_that_are_refused(basis: CommitmentKey, tmp_path: Path) -> None:
         "file.kind": data[:12] + b"pkey" + data[16:],
     }.items():
         path.write_bytes(content)
-        with pytest.raises(FileFormatError) as error:
+        with refuses(code):
             CommitmentKey.load(path)
-        assert error.value.code == code
     container.write(path, PROVING_KEY, {"tau_g2": basis.tau_g2, "points": basis.points})
-    with pytest.raises(FileFormatError) as error:
+    with refuses("file.kind"):
         CommitmentKey.load(path)
-    assert error.value.code == "file.kind"
 
 
 def test_points_that_are_refused(basis: CommitmentKey) -> None:
@@ -137,9 +135,8 @@ def test_points_that_are_refused(basis: CommitmentKey) -> None:
         (first, np.concatenate([tau, tau])),
         (first, tau[:0]),
     ):
-        with pytest.raises(StatementError) as error:
+        with refuses("statement.basis", "basis"):
             CommitmentKey(points, tau_g2)
-        assert (error.value.code, error.value.field) == ("statement.basis", "basis")
 
 
 def test_what_hides_nothing_is_erased(basis: CommitmentKey, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from client import Client, Model
+from service import cli
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
@@ -47,6 +48,20 @@ def _requests_are_cheap_and_patient() -> Iterator[None]:
         for phase in ("connect", "read", "write", "pool"):
             patch.setattr(f"httpx._config.DEFAULT_TIMEOUT_CONFIG.{phase}", PATIENCE_SECONDS)
         yield
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command of ``zenserve``: its exit code, standard output and standard error."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["zenserve", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        captured = capsys.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+    return command
 
 
 @cache

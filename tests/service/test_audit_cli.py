@@ -13,7 +13,6 @@ from prover.groth16 import VerifyingKey, ceremony, powers_of_tau
 from prover.groth16.ceremony import State
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import cli
 from tests.circuits.quantised import networks
 from tests.prover.statements import forged_key
 from verifier.documents import KeyFile, canonical, key_id
@@ -42,9 +41,7 @@ def folder(network: QuantGraph, circuit: Circuit, tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture
-def audit(
-    folder: Path, circuit: Circuit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Any:
+def audit(run: Any, folder: Path, circuit: Circuit, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run ``zenserve audit`` on a key: its exit code and all that it prints."""
     monkeypatch.chdir(folder)
 
@@ -54,11 +51,8 @@ def audit(
             id=key_id(FIRST, key.digest, described), setup=key.setup, key=key.to_json(), circuit=described
         )
         Path("key.json").write_bytes(canonical(file))
-        monkeypatch.setattr("sys.argv", ["zenserve", "audit", "key.json", "architecture.bin", *options])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out + captured.err
+        code, out, err = run("audit", "key.json", "architecture.bin", *options)
+        return code, out + err
 
     return command
 

@@ -21,7 +21,7 @@ from prover.constraint_file import load_statement
 from prover.groth16 import ceremony, powers_of_tau
 from prover.groth16.ceremony import Beacon, State
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import cli, powers
+from service import powers
 from service.runtime import Runtime
 from service.scheduler.retention import forget
 from service.storage.repositories import Contributions, stored
@@ -403,18 +403,10 @@ def test_a_model_that_requires_one_is_registered_with_its_keys_alone(
 
 
 @pytest.fixture
-def run(api: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run ``zenserve ceremonies``: its exit code, standard output and standard error."""
+def run(run: Any, api: Client, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Of ``zenserve ceremonies``."""
     monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", "ceremonies", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return command
+    return partial(run, "ceremonies")
 
 
 def test_from_the_command_line(run: Any, runtime: Runtime, model: Model, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +14,15 @@ from prover import groth16
 from prover.constraint_file import load_statement, save_statement
 from prover.groth16 import CommitmentKey, ProvingKey
 from prover.groth16.iden3.ptau import read_ptau
-from service import cli
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed, cubic_statement
 from tests.service.support import tiny_calibration, tiny_onnx
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Run ``zenserve ceremony`` among files: its exit code, standard output and standard error."""
+def run(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Of ``zenserve ceremony``, among files."""
     monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", "ceremony", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return command
+    return partial(run, "ceremony")
 
 
 @pytest.fixture

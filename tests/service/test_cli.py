@@ -13,25 +13,15 @@ import numpy as np
 import pytest
 
 from client import Client, Model, Proof
-from service import cli
 from service.runtime import Runtime
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
 
 
 @pytest.fixture
-def run(url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command: its exit code, standard output and standard error."""
+def run(run: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("ZENSERVE_URL", url)
     monkeypatch.setattr("service.cli.shared.PATIENCE_SECONDS", 0.0)
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return command
+    return run
 
 
 @pytest.fixture

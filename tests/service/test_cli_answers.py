@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from client.resources import Job, Proof, read
-from service import cli
 from service.cli import terminal
 from tests.client.stub import Clock, Service, model, page, problem, proof
 from tests.service.support import until
@@ -29,20 +28,6 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     monkeypatch.delenv("ZENSERVE_API_KEY", raising=False)
     service.clock.install(monkeypatch)
     return service
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command: its exit code, standard output and standard error."""
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return command
 
 
 def test_a_list_is_a_line_for_each_and_no_more_than_were_asked_for(run: Any, service: Service) -> None:

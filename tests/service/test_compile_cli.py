@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import circuits
 from circuits import QuantGraph, compile_inference
 from prover import groth16
 from prover.groth16 import cost
-from service import cli, engine, intake
+from service import engine, intake
 from service.cli import compile as compile_cli
 from tests.service.support import tiny_calibration, tiny_onnx
 
@@ -45,17 +46,9 @@ def calibration(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run ``zenserve compile``: its exit code, standard output and standard error."""
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", "compile", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return command
+def run(run: Any) -> Any:
+    """Of ``zenserve compile``."""
+    return partial(run, "compile")
 
 
 @pytest.fixture

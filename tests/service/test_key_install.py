@@ -16,8 +16,8 @@ from prover import registry
 from prover.groth16 import reference
 from prover.groth16.iden3.ptau import read_ptau
 from service import basis as bases
-from service import cli
 from service.runtime import Runtime
+from tests.refusals import refuses
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 from verifier.documents import KeyFile, ProofDocument
@@ -25,14 +25,13 @@ from verifier.groth16.system import groth16_key
 from verifier.judging import judge
 from verifier.keys import opened
 from verifier.registry import FIRST
-from zenerrors import FileFormatError
 
 POWER = 8
 INPUT = [0.1, 0.2, 0.3, 0.4]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def run(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run a command where the service keeps its data: its exit code, and all that it prints."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
@@ -41,11 +40,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setattr(place, lambda *given, **how: replace(read_ptau(*given, **how), contributions=2))
 
     def command(*arguments: object) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out + captured.err
+        code, out, err = run(*arguments)
+        return code, out + err
 
     return command
 
@@ -140,9 +136,8 @@ def _only_claims(document: ProofDocument, key: KeyFile) -> None:
         *({"origin": "00" * 32}, {"more": 1}),
     )
     for other in others:
-        with pytest.raises(FileFormatError) as refusal:
+        with refuses("file.transcript", "transcript"):
             opened(key.model_copy(update={"transcript": key.transcript | other}))
-        assert (refusal.value.code, refusal.value.field) == ("file.transcript", "transcript")
 
 
 def test_models_are_registered_under_the_ceremony_s_key(

@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 from client import ApiError, Client, local
-from service import cli
 from service.access import keys, local_token
 from service.access.principal import SCOPES
 from service.cli import serving as commands
@@ -52,17 +51,14 @@ def mode(file: Path) -> int:
 
 
 def test_the_users_own_programs_find_the_token_wherever_they_run(
-    runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Any, runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with started(runtime) as (url, token):
         for name in (url, url.replace("127.0.0.1", "localhost")):
             with Client(name) as client:
                 assert sorted(client.whoami().scopes) == _EVERYTHING
-        monkeypatch.setattr("sys.argv", ["zenserve", "token", "--url", url])
-        with pytest.raises(SystemExit):
-            cli.main()
-        assert capsys.readouterr().out == f"{token}\n"
+        assert run("token", "--url", url) == (0, f"{token}\n", "")
 
 
 def test_other_users_of_the_host_get_nowhere(runtime: Runtime, other_user: Any) -> None:

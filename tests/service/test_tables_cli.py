@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +15,6 @@ from xml.etree import ElementTree
 import pytest
 
 from circuits.papers import counts, tables
-from service import cli
 
 TINY = tables.Scope(("shallownet-mnist",), ("lenet-small-cifar",), ((8, 1),), (256,))
 
@@ -26,17 +26,9 @@ def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run ``zenserve tables --quick``: its exit code, standard output and standard error."""
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["zenserve", "tables", "--quick", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-    return command
+def run(run: Any) -> Any:
+    """Of ``zenserve tables --quick``."""
+    return partial(run, "tables", "--quick")
 
 
 def test_a_table_is_printed_as_text_csv_or_json(run: Any) -> None:

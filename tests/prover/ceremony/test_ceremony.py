@@ -41,7 +41,8 @@ from tests.prover.statements import (
     patient,
     satisfied,
 )
-from zenerrors import Cancelled, CeremonyError
+from tests.refusals import refuses
+from zenerrors import Cancelled
 
 
 def trapdoor(case: Case) -> Trapdoor:
@@ -153,16 +154,14 @@ def test_labels_say_who_made_the_key(case: Case) -> None:
     assert (alone.setup, alone.contributions) == ("development", hashes)
     shared = replace(case.powers, contributions=2)
     start = ceremony.start(case.constraint_system, shared)
-    with pytest.raises(CeremonyError) as error:
+    with refuses("ceremony.no_contributions"):
         ceremony.finish(start, case.constraint_system, shared)
-    assert error.value.code == "ceremony.no_contributions"
     state = ceremony.contribute(start, "Ada")
     together = ceremony.finish(state, case.constraint_system, shared).verifying_key
     assert (together.setup, together.contributions) == ("ceremony", state.chain[1])
     assert VerifyingKey.from_bytes(together.to_bytes()) == together
-    with pytest.raises(CeremonyError) as error:
+    with refuses("ceremony.origin"):
         ceremony.finish(replace(case.state, powers_contributions=2), case.constraint_system, case.powers)
-    assert error.value.code == "ceremony.origin"
 
 
 def test_each_contributor_finds_the_own_hash_in_the_key(case: Case) -> None:
@@ -257,9 +256,8 @@ def test_a_zero_share_is_drawn_again(case: Case, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["", " Ada", "Ada\n", "A" * 81, "é" * 41, "\0"])
 def test_names_that_would_not_print_or_fit_are_refused(case: Case, name: str) -> None:
-    with pytest.raises(CeremonyError) as error:
+    with refuses("ceremony.name", "name"):
         ceremony.contribute(case.state, name)
-    assert (error.value.code, error.value.field) == ("ceremony.name", "name")
 
 
 def test_the_powers_must_reach_the_rows_and_the_longest_linked_segment(powers: PowersOfTau) -> None:
@@ -267,12 +265,10 @@ def test_the_powers_must_reach_the_rows_and_the_longest_linked_segment(powers: P
     long = ConstraintSystem(0, 0, (), 1, (Segment("model", 64, linked=True),))
     assert required_power(long) == 6
     assert len(known_powers(6).tau_g1) >= 64 > len(powers.tau_g1)
-    with pytest.raises(CeremonyError) as error:
+    with refuses("ceremony.powers_too_small", "powers"):
         ceremony.start(long, powers)
-    assert (error.value.code, error.value.field) == ("ceremony.powers_too_small", "powers")
-    with pytest.raises(CeremonyError) as error:
+    with refuses("ceremony.powers_too_small"):
         ceremony.start(cubic_statement(), powers.first(2))
-    assert error.value.code == "ceremony.powers_too_small"
 
 
 def test_progress_names_the_stages(case: Case) -> None:

@@ -18,6 +18,7 @@ from prover.groth16 import iden3
 from tests.prover.bad_points import bad_points
 from tests.prover.iden3.support import VECTORS, File, take_apart
 from tests.prover.statements import R, csr, cubic_statement
+from tests.refusals import refuses
 from verifier.points import FIELD_MODULUS
 from zenerrors import CeremonyError, FileFormatError
 
@@ -258,9 +259,8 @@ class TestPowersOfTau:
         size, group = (192, g2) if number == 3 else (96, g1)
         path = tmp_path / self.NAME
         path.write_bytes(original(self.NAME).patching(number, -size, group.generator.tobytes()).to_bytes())
-        with pytest.raises(CeremonyError) as error:
+        with refuses("ceremony.powers"):
             iden3.read_ptau(path)
-        assert error.value.code == "ceremony.powers"
 
     @pytest.mark.parametrize("count", [1, 3, U32_MAX])
     def test_numbers_of_contributions(self, count: int, refused: Refused) -> None:
@@ -330,9 +330,8 @@ class TestProvingKey:
             ConstraintSystem(3, 2, (whole,)),
         ]
         for constraint_system in wrong:
-            with pytest.raises(FileFormatError) as error:
+            with refuses("file.statement"):
                 iden3.read_zkey(path, constraint_system)
-            assert error.value.code == "file.statement"
         assert iden3.read_zkey(path, right)
         # C is in no section: a key cannot tell these apart (docs/interoperability.md).
         assert iden3.read_zkey(path, like_the_circuit(5))
