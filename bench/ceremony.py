@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.measure import alone, argument_parser, usable_cores
+from base.processors import usable_cores
+from bench.measure import alone, argument_parser
 from bench.report import Report, Row
 from bench.synthetic import random_statement
 from circuits import compile_registration, quantise, zoo

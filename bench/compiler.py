@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import kernels
+from base.processors import usable_cores
 from bench import scalar
 from bench.measure import Timing, alone, argument_parser, measure, seconds
 from bench.report import Report, Row
@@ -39,7 +40,7 @@ from circuits.svg import line_chart
 from relations.integers import IntArray
 
 PEER = "gate by gate"
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 # Output and input channels of ZEN's sweep over convolutions, 5×5 on 28×28; the path by gates takes minutes
 # for the last.
 SWEEP = ((8, 1), (16, 4), (32, 16), (64, 32))

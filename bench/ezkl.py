@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
@@ -27,6 +26,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from base.processors import usable_cores
 from bench import digits
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row
@@ -119,12 +119,12 @@ def ours_alone() -> None:
     circuit = digits.digits_circuit("public")
     key = groth16.setup(circuit.constraint_system)
     groth16.prove(
-        key, circuit.constraint_system, circuit.witness(digits.image(circuit)), threads=os.cpu_count() or 1
+        key, circuit.constraint_system, circuit.witness(digits.image(circuit)), threads=usable_cores()
     )
 
 
 def rows(name: str, options: dict[str, int], repetitions: int) -> list[Row]:
-    threads = os.cpu_count() or 1
+    threads = usable_cores()
     circuit = digits.digits_circuit("public")
     key = groth16.setup(circuit.constraint_system, threads=threads)
     q = digits.image(circuit)

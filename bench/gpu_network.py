@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
+from base.processors import usable_cores
 from bench.gpu_proofs import load_key, median_row
-from bench.measure import seconds, usable_cores
+from bench.measure import seconds
 from bench.report import Row
 from bench.roofline import Roofline
 from bench.synthetic import Stages

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from base.processors import usable_cores
 from base.progress import silent
-from bench.measure import seconds, usable_cores
+from bench.measure import seconds
 from bench.report import Row
 from bench.roofline import Roofline, profile
 from bench.synthetic import PUBLIC, Stages, random_statement, random_witness

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from base.processors import usable_cores
 
 
 @dataclass
@@ -78,10 +79,6 @@ def _with_peak(work: Callable[..., Any], arguments: tuple[object, ...]) -> tuple
 def threads_to_measure() -> tuple[int, ...]:
     """One, and all that this process may use."""
     return tuple(sorted({1, usable_cores()}))
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def arguments(description: str | None) -> argparse.Namespace:

@@ -14,7 +14,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bench.measure import alone, usable_cores
+from base.processors import usable_cores
+from bench.measure import alone
 from bench.report import Report, Row
 from bench.synthetic import PUBLIC, Shape, Stages, random_statement, random_witness
 from prover import groth16

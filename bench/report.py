@@ -14,7 +14,8 @@ import cpuinfo
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import Timing, usable_cores
+from base.processors import usable_cores
+from bench.measure import Timing
 
 FORMAT: Final = "zenserve-bench"
 VERSION: Final = 1

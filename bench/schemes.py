@@ -12,7 +12,6 @@ Verification takes one thread. Images from $ZENSERVE_DATA or shared/data beside 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import circuits
+from base.processors import usable_cores
 from bench.measure import Timing, alone, argument_parser, measure
 from bench.report import Cells, Report, Row, more, number
 from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
@@ -42,7 +42,7 @@ from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey
 from relations.integers import IntArray
 
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 KEPT_BYTES = 256 << 20
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 QUICK = "digits"

@@ -27,8 +27,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from base.processors import usable_cores
 from bench import strangers
-from bench.measure import argument_parser, measure, usable_cores
+from bench.measure import argument_parser, measure
 from bench.report import Report, Row
 from bench.service_jobs import pages, streams, submissions
 from bench.serving import image, load, registered, running

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 import kernels
+from base.processors import usable_cores
 from bench.compiler import convolution, some_input
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row
@@ -45,7 +46,7 @@ from prover.constraint_system import ConstraintSystem
 from relations import planes
 from relations.integers import IntArray
 
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 IMAGES = 100
 
 

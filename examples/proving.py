@@ -7,7 +7,6 @@ One party has a circuit, its keys and the openings of its commitments; what it h
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from base.processors import usable_cores
 from circuits import Accuracy, Inference, Recognition, Registration
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
@@ -42,7 +42,7 @@ from verifier.groth16.system import Groth16Verifier
 from verifier.keys import key_file
 from verifier.words import make_statement
 
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 CircuitKind = TypeVar("CircuitKind", bound=Circuit)
 
 

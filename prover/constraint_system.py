@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 import kernels
 from base.parallel import in_turn, run
+from base.processors import usable_cores
 from base.randomness import Secrets
 from kernels import FrArray
 from prover import adaptivity
@@ -154,7 +154,7 @@ class ConstraintSystem:
         nonzeros = np.zeros((len(self.blocks), 3), dtype=np.int64)
         in_a, in_b, in_c = (np.zeros(self.variables, dtype=np.bool_) for _ in range(3))
         in_a[self.anchored] = True
-        for index, (_, matrices) in enumerate(self.matrices(threads=os.cpu_count() or 1)):
+        for index, (_, matrices) in enumerate(self.matrices(threads=usable_cores())):
             for matrix in matrices:
                 pool = b"".join((value % kernels.fr.modulus).to_bytes(32, "little") for value in matrix.pool)
                 _absorb(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from base.processors import usable_cores
 from zenerrors import RequestError
 
 QueueName = Literal["cpu", "gpu"]
@@ -85,7 +86,7 @@ class Settings(BaseSettings):
     """How long the input of a failed proof is kept, so that it can be retried."""
 
     backend: Annotated[str, Field(pattern=r"^(auto|cpu|gpu(:[0-9]{1,3})?)$")] = "auto"
-    threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    threads: int = Field(default_factory=usable_cores, ge=1)
     queues: Annotated[list[QueueName], NoDecode, Listed] = ["cpu", "gpu"]
     """What workers on this host take from."""
     worker_memory_bytes: int | None = Field(default=None, ge=1)

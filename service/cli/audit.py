@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from base.processors import usable_cores
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, no_good
 from zenerrors import CeremonyError, RequestError, StatementError, naming
@@ -96,7 +96,7 @@ def _audit_points(circuit: Circuit, key: VerifyingKey, state_file: Path, powers_
     from prover.groth16.ceremony.initial import required_power
     from prover.groth16.iden3.ptau import read_ptau
 
-    threads = os.cpu_count() or 1
+    threads = usable_cores()
     with terminal.show_stages(err, "making the key again") as progress:
         powers = read_ptau(powers_file, most=required_power(circuit.constraint_system), threads=threads)
         state = State.load(state_file, threads=threads)

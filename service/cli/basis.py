@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from base.processors import usable_cores
 from service.cli import deployment, terminal
 from service.cli.answers import Answer, RefusedError, answering, err
 from zenerrors import naming
@@ -46,7 +46,7 @@ def import_file(
             powers_of_tau.import_basis(runtime, basis)
         else:
             with terminal.show_stages(err, "verifying"):
-                powers = read_ptau(file, threads=os.cpu_count() or 1)
+                powers = read_ptau(file, threads=usable_cores())
             basis = powers_of_tau.import_powers(runtime, file, powers)
         return _answer(basis)
 

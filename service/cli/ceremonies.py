@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from base.processors import usable_cores
 from client.resources import Ceremony, CircuitFields, Contribution
 from service.cli import terminal
 from service.cli.answers import Answer, err, said_written
@@ -78,7 +78,7 @@ def join_ceremony(
     from prover.groth16 import ceremony
     from prover.groth16.ceremony import State
 
-    held, threads = service.get_ceremony(ceremony_id), os.cpu_count() or 1
+    held, threads = service.get_ceremony(ceremony_id), usable_cores()
     extends, states = [circuit["state"] for circuit in held.circuits or []], []
     with TemporaryDirectory() as folder, terminal.show_stages(err, "contributing") as progress:
         for circuit, sha256 in zip(held.circuits or [], extends, strict=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from base.processors import usable_cores
 from prover.constraint_file import load_description, load_statement, save_statement
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import ceremony, powers_of_tau
@@ -25,7 +25,7 @@ app = typer.Typer()
 powers_app = typer.Typer(help="The first phase: powers of tau, snarkjs' .ptau files.", no_args_is_help=True)
 app.add_typer(powers_app, name="powers")
 
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 _PLAIN: Final = 2
 """The highest level without segments."""
 

@@ -16,6 +16,7 @@ import typer
 from rich.console import RenderableType
 from rich.table import Table
 
+from base.processors import usable_cores
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Scheme = Literal["inference", "recognition"]
 
-THREADS = os.cpu_count() or 1
+THREADS = usable_cores()
 SAMPLES = 16
 """So many random inputs calibrate a network that comes without any."""
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import kernels
+from base.processors import usable_cores
 from bench.cpu import peer_msm
-from bench.measure import usable_cores
 from bench.peers import started
 from bench.report import read
 

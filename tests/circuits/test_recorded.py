@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import pytest
 
+from base.processors import usable_cores
 from circuits import (
     QuantGraph,
     compile_accuracy,
@@ -55,7 +55,7 @@ _SAMPLED = ("shallownet-mnist", "lenet-small-cifar", zoo.EMBEDDING)
 _SAMPLED_ROWS = 1 << 18
 # In place of the hash of a document.
 _STATEMENT = 21
-_THREADS = os.cpu_count() or 1
+_THREADS = usable_cores()
 
 
 class Case(NamedTuple):
