@@ -68,7 +68,7 @@ def register_model(
         if calibration_labels is not None and calibration_labels.filename:
             files.append(handed("calibration_labels", calibration_labels, None))
         named = given | {"name": name or PurePath(str(model and model.filename)).stem}
-        row = Model(system=FIRST, **_checked(_NewModel, named).model_dump())
+        row = Model(**_checked(_NewModel, named).model_dump())
         made = models.register(runtime, visitor.principal, row, files)
     except ZenError as error:
         return _model_form(request, visitor, given, error)
