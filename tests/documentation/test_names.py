@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import pytest
 
+from zencodes import MEANINGS
+
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 WALKS: Final = (ROOT / "docs" / "walks.md").read_text().split("\n## ")[1:]
@@ -30,7 +32,7 @@ LAYERS: Final = {
 
 _CODE = re.compile(r"`([^`\n]+)`")
 _DOTTED = re.compile(rf"(?:{'|'.join((*PACKAGES, 'bench', 'tests', 'groth16'))})(?:\.\w+)+")
-_NO_MODULE = re.compile(r"\.(md|py|json|so)$|^gpu\.compile$")  # the last is the code of an error
+_NO_MODULE = re.compile(r"\.(md|py|json|so)$")
 _FILE = re.compile(r"(?<![\w/.])((?:[\w-]+/)+[\w.-]+\.(?:py|json|md|svg|toml|hpp|cpp|yml))\b")
 _LINK = re.compile(r"\]\((?!\w+://)([^)#\s]+)\)")
 
@@ -38,7 +40,8 @@ _LINK = re.compile(r"\]\((?!\w+://)([^)#\s]+)\)")
 def dotted_names(page: Path) -> list[str]:
     """Those of our own modules, and of what is in them, that begin a piece of code."""
     found = (_DOTTED.match(code) for code in _CODE.findall(page.read_text()))
-    return sorted({match[0] for match in found if match and not _NO_MODULE.search(match[0])})
+    names = {match[0] for match in found if match and not _NO_MODULE.search(match[0])}
+    return sorted(names - set(MEANINGS))
 
 
 def resolved(name: str) -> Any:
