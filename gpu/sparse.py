@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import Array, Device
-from gpu.scan import starts_of
 from gpu.segmented import LEAST_SHARE, add_carries
 from zenerrors import ResourceError
 
@@ -21,58 +20,13 @@ _THREADS: Final = 256
 _BLOCKS: Final = 132 * 8
 
 
-class Rows:
+class Matrix:
     """Compressed rows on ``device``: entry i of row j is pool[coefficients[i]] at columns[i], for
     offsets[j] <= i < offsets[j+1].
 
-    ``offsets`` is uint32[rows + 1], ``columns`` and ``coefficients`` uint32[entries], ``pool`` uint64[k, 4],
-    Montgomery. Indices are trusted.
-    """
-
-    def __init__(
-        self, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array
-    ) -> None:
-        self._device = device
-        self.rows = len(offsets) - 1
-        self.entries = len(columns)
-        self._offsets = offsets
-        self._columns = columns
-        self._coefficients = coefficients
-        self._pool = pool
-
-    def multiply(self, z: Array, out: Array) -> None:
-        """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form."""
-        device = self._device
-        device.fill(out, 0)  # rows without entries are not written
-        if not self.entries:
-            return
-        workers = min(_WORKERS, -(-self.entries // LEAST_SHARE))
-        carries, carry_rows = device.empty((workers, 4), np.uint64), device.empty(workers, np.uint32)
-        matrix = self._offsets, self._columns, self._coefficients, self._pool
-        counts = np.uint32(self.rows), np.uint32(workers)
-        module, blocks = _module(device), -(-workers // _WORKER_THREADS)
-        module.launch(
-            "multiply_shares", blocks, _WORKER_THREADS, *matrix, z, *counts, out, carries, carry_rows
-        )
-        add_carries(module, "add_carries", carries, carry_rows, out)
-
-    def transposed(self, columns: int) -> Rows:
-        """The transpose of this matrix of so many columns. The order of entries in its rows is any."""
-        device, module = self._device, _module(self._device)
-        counts, ranks = device.zeros(columns, np.uint32), device.empty(self.entries, np.uint32)
-        rows, coefficients = (device.empty(self.entries, np.uint32) for _ in range(2))
-        size, blocks = np.uint32(self.entries), -(-self.entries // _THREADS)
-        module.launch("count_columns", blocks, _THREADS, self._columns, size, counts, ranks)
-        starts = starts_of(device, counts)
-        entries = self._offsets, np.uint32(self.rows), self._columns, self._coefficients, size
-        module.launch("place_entries", blocks, _THREADS, *entries, starts, ranks, rows, coefficients)
-        return Rows(device, starts, rows, coefficients, self._pool)
-
-
-class Matrix(Rows):
-    """Rows that come from the host, with ``offsets`` int64[rows + 1].
-
-    ``ResourceError`` (``resource.gpu_entries``) for 2^32 entries and more.
+    From the host: ``offsets`` int64[rows + 1], ``columns`` and ``coefficients`` uint32[entries], ``pool``
+    uint64[k, 4], Montgomery. Indices are trusted. ``ResourceError`` (``resource.gpu_entries``) for 2^32
+    entries and more.
     """
 
     def __init__(
@@ -85,8 +39,26 @@ class Matrix(Rows):
     ) -> None:
         if len(columns) >> 32:
             raise ResourceError("resource.gpu_entries", f"{len(columns)} entries are too many for one matrix")
+        self._device = device
+        self.rows = len(offsets) - 1
+        self.entries = len(columns)
         parts: tuple[NDArray[Any], ...] = (offsets.astype(np.uint32), columns, coefficients, pool)
-        super().__init__(device, *map(device.upload, parts))
+        self._parts = tuple(map(device.upload, parts))
+
+    def multiply(self, z: Array, out: Array) -> None:
+        """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form."""
+        device = self._device
+        device.fill(out, 0)  # rows without entries are not written
+        if not self.entries:
+            return
+        workers = min(_WORKERS, -(-self.entries // LEAST_SHARE))
+        carries, carry_rows = device.empty((workers, 4), np.uint64), device.empty(workers, np.uint32)
+        counts = np.uint32(self.rows), np.uint32(workers)
+        module, blocks = _module(device), -(-workers // _WORKER_THREADS)
+        module.launch(
+            "multiply_shares", blocks, _WORKER_THREADS, *self._parts, z, *counts, out, carries, carry_rows
+        )
+        add_carries(module, "add_carries", carries, carry_rows, out)
 
 
 def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:

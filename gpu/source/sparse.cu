@@ -1,5 +1,5 @@
-// Sparse matrices over Fr in compressed rows with pooled coefficients: products with vectors, transposes, and whether
-// the products satisfy their constraints.
+// Sparse matrices over Fr in compressed rows with pooled coefficients: products with vectors, and whether the
+// products satisfy their constraints.
 #include "zen/field.hpp"
 #include "patterns.hpp"
 #include "segmented.hpp"
@@ -32,22 +32,6 @@ __global__ void __launch_bounds__(128)
 __global__ void __launch_bounds__(128)
     add_carries(const Fr* carries, const u32* rows, long count, Fr* sums, Fr* next, u32* next_rows) {
   sum_carries<SingleThread<Fr>>(carries, rows, count, sums, next, next_rows);
-}
-
-// ranks[i] = how many entries of its column were counted before entry i.
-__global__ void count_columns(const u32* columns, u32 entries, u32* counts, u32* ranks) {
-  const long i = thread_index();
-  if (i < entries) ranks[i] = atomicAdd(&counts[columns[i]], 1u);
-}
-
-// Every entry to its place in the transpose, whose rows begin at `starts`.
-__global__ void place_entries(const u32* offsets, u32 rows, const u32* columns, const u32* coefficients, u32 entries,
-                              const u32* starts, const u32* ranks, u32* new_columns, u32* new_coefficients) {
-  const long i = thread_index();
-  if (i >= entries) return;
-  const u32 place = starts[columns[i]] + ranks[i];
-  new_columns[place] = find_segment(offsets, rows, 0, u32(i));
-  new_coefficients[place] = coefficients[i];
 }
 
 // *row = the lowest i with a[i] b[i] != c[i], if it is below *row.

@@ -77,12 +77,6 @@ class Extension(Partial):
         sparse.Matrix(device, *matrix).multiply(device.upload(z), product)
         out[...] = device.download(product)
 
-    def csr_multiply_transposed(self, *arguments: NDArray[Any] | int) -> None:
-        *matrix, y, out, _ = cast(list[NDArray[Any]], arguments)
-        product = device.empty(out.shape, np.uint64)
-        sparse.Matrix(device, *matrix).transposed(len(out)).multiply(device.upload(y), product)
-        out[...] = device.download(SCALARS.add(device.upload(out), product))
-
 
 class FieldKernels(Partial):
     def __init__(self, field: elementwise.Field, processor: PrimeField | None) -> None:

@@ -47,15 +47,10 @@ ROWS = {
 def test_products_with_vectors(lengths: list[int], columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse, "_WORKERS", 200)
     csr = matrix(lengths, columns)
-    z, y = values(columns), values(len(lengths))
+    z = values(columns)
     ours, out = sparse.Matrix(device, *csr), device.empty((len(lengths), 4), np.uint64)
     ours.multiply(device.upload(z), out)
     np.testing.assert_array_equal(device.download(out), kernels.csr_multiply(*csr, z))
-
-    out, expected = device.empty((columns, 4), np.uint64), np.zeros((columns, 4), np.uint64)
-    ours.transposed(columns).multiply(device.upload(y), out)
-    kernels.csr_multiply_transposed(*csr, y, expected)
-    np.testing.assert_array_equal(device.download(out), expected)
 
 
 def test_shares_of_almost_all_entries_that_there_can_be() -> None:

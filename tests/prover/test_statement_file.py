@@ -26,7 +26,9 @@ def through_file(constraint_system: ConstraintSystem, path: Path) -> ConstraintS
     return load_statement(path)
 
 
-@pytest.mark.parametrize("statement", [cubic_statement(), committed_statement(), ConstraintSystem(0, 0, ())])
+@pytest.mark.parametrize(
+    "constraint_system", [cubic_statement(), committed_statement(), ConstraintSystem(0, 0, ())]
+)
 def test_a_statement_survives_its_file(constraint_system: ConstraintSystem, tmp_path: Path) -> None:
     again = through_file(constraint_system, tmp_path / "s")
     assert again.digest == constraint_system.digest

@@ -124,9 +124,6 @@ class Reader:
     def u32(self) -> int:
         return int.from_bytes(self.take(4).tobytes(), "little")
 
-    def u64(self) -> int:
-        return int.from_bytes(self.take(8).tobytes(), "little")
-
     def modulus(self, expected: int) -> None:
         """Step over the modulus of a field. ``file.curve`` where it is not ``expected``."""
         header = modulus_header(expected)
