@@ -88,6 +88,15 @@ def test_every_page_can_be_reached_from_the_first() -> None:
     assert set(PAGES) - seen == set()
 
 
+def test_pages_that_the_code_points_to_are_there() -> None:
+    code = [
+        file.read_text() for room in (*PACKAGES, "bench", "tests") for file in (ROOT / room).rglob("*.py")
+    ]
+    pointed = set(re.findall(r"\bdocs/[\w/-]+\.md\b", "\n".join(code)))
+    assert len(pointed) > 10
+    assert {page for page in pointed if not (ROOT / page).exists()} == set()
+
+
 def test_the_tables_of_rooms_are_the_contracts() -> None:
     tables = {room: rows for page in PAGES for room, rows in TABLE.findall(page.read_text())}
     drawn = {
