@@ -13,9 +13,11 @@ SYSTEMS: Final[dict[str, ProofSystem]] = {Groth16.id: Groth16()}
 
 
 def register(system: ProofSystem) -> None:
-    """Have this system prove what is asked of it by its id, and judge its own documents."""
-    SYSTEMS[system.id] = system
+    """Have this system prove what is asked of it by its id, and judge its own documents. Raises
+    ``ValueError`` where its id is another's.
+    """
     registry.register(system)
+    SYSTEMS[system.id] = system
 
 
 def find(system: str) -> ProofSystem:

@@ -23,7 +23,7 @@ from service.runtime import Runtime
 from service.storage.records.resources import Dataset
 from service.storage.repositories import Artifacts
 from verifier.documents import OpeningFile
-from verifier.registry import FIRST
+from verifier.registry import FIRST, SYSTEMS
 
 
 def require_basis(runtime: Runtime, system: ProofSystem, progress: Progress | None = None) -> CommitmentKey:
@@ -91,7 +91,8 @@ def reveal(basis: CommitmentKey, opening: Opening, values: Integers, threads: in
 
 
 def _name(system: ProofSystem) -> str:
-    return "basis" if system.id == FIRST else f"basis:{system.commitments.id}"
+    scheme = system.commitments.id
+    return "basis" if scheme == SYSTEMS[FIRST].commitments.id else f"basis:{scheme}"
 
 
 def _take_over(runtime: Runtime, system: ProofSystem, earlier: Path) -> Path:

@@ -48,7 +48,7 @@ def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) 
     """
     if not model.require_ceremony:
         return
-    for key in Circuits(session).of_network(model.network or ""):
+    for key in Circuits(session).of_network(model.network or "", model.system):
         form = form_of(key.circuit)
         privacy = form["privacy"] | wanted.get("privacy", {}) == form["privacy"]
         rest = form | {name: wanted[name] for name in wanted if name != "privacy"} == form

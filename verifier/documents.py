@@ -344,7 +344,9 @@ class ProofDocument(Document):
 
     @classmethod
     def of(cls, statement: Statement, proofs: list[bytes]) -> ProofDocument:
+        """Of the statement's version: one from before may still be proven, and its hash stays what it is."""
         return cls(
+            version=NAMING if statement.version == NAMING else 2,
             statement=statement,
             statement_sha256=statement.sha256.hex(),
             proofs=[proof.hex() for proof in proofs],

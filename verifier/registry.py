@@ -7,6 +7,7 @@ from typing import Final
 
 from verifier.groth16.system import Groth16Verifier
 from verifier.system import VerifyingSystem
+from zenerrors import FileFormatError
 
 Systems = Mapping[str, VerifyingSystem]
 
@@ -16,5 +17,13 @@ FIRST: Final = Groth16Verifier.id
 
 
 def register(system: VerifyingSystem) -> None:
-    """Have documents of this system judged from now on."""
-    SYSTEMS[system.id] = system
+    """Have documents of this system judged from now on. Raises ``ValueError`` where its id is another's."""
+    if SYSTEMS.setdefault(system.id, system) is not system:
+        raise ValueError(f"there is a proof system {system.id} already")
+
+
+def find(system: str) -> VerifyingSystem:
+    """The system of this id. Raises ``FileFormatError`` (``file.system``) where it is not installed."""
+    if system not in SYSTEMS:
+        raise FileFormatError("file.system", f"no proof system {system!r} is installed here", field="system")
+    return SYSTEMS[system]

@@ -241,3 +241,18 @@ def test_a_total_that_is_opened_by_no_blinding_factor(
     dataset = assessed.model_dump()["statement"]["dataset"]
     forged = rehashed(assessed, dataset=dataset | {"blinding": blinding})
     assert judge(forged, assessor.maker.key_file).reason == "opening_blinding"
+
+
+def test_a_statement_of_before_that_is_proven_now() -> None:
+    """Of an accuracy that was planned before an upgrade and is put together after it."""
+    document, key = read("accuracy")
+    made = ProofDocument.of(document.statement, [bytes.fromhex(proof) for proof in document.proofs])
+    assert made == document
+    assert judge(made, key).valid
+
+
+def test_no_system_takes_another_s_place() -> None:
+    for taken in (CredulousTwin(), Groth16Verifier()):
+        with pytest.raises(ValueError, match="already"):
+            register(taken)
+    register(SYSTEMS[FIRST])

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from prover import registry
 from prover.groth16 import CommitmentKey, powers_of_tau
 from prover.groth16.iden3.ptau import write_ptau
+from prover.groth16.system import Groth16
 from service import basis as bases
 from service import powers as imported
 from service.cli.basis import app
@@ -46,6 +47,14 @@ def test_the_basis_is_made_once_and_stays(runtime: Runtime) -> None:
     sweep(runtime)
     bases._load.cache_clear()
     assert bases.load_basis(runtime, GROTH16).identity == first.identity
+
+
+def test_systems_of_one_commitment_scheme_share_it(runtime: Runtime) -> None:
+    class Twin(Groth16):
+        id = "twin"
+
+    first = bases.require_basis(runtime, GROTH16)
+    assert bases.require_basis(runtime, Twin()).identity == first.identity
 
 
 def test_of_several_that_make_it_at_once_the_first_one_s_stays(runtime: Runtime) -> None:

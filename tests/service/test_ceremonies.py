@@ -24,7 +24,7 @@ from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from service import powers
 from service.runtime import Runtime
 from service.scheduler.retention import forget
-from service.storage.repositories import Contributions, stored
+from service.storage.repositories import Contributions, Models, stored
 from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat
 from tests.service.ceremonies import (
@@ -390,6 +390,9 @@ def test_a_model_can_require_a_ceremony(
     work_on(runtime, dataset.id)
     refused = refusal(lambda: api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id))
     assert refused.code == "conflict.ceremony"
+    with runtime.database.write() as session:  # another system's ceremony is none of this one's
+        Models(session).get(model.id).system = "another"
+    assert refusal(lambda: api.create_proof(model.id, INPUT)).code == "conflict.ceremony"
     assert not api.change_model(model.id, require_ceremony=False).require_ceremony
     api.create_proof(model.id, INPUT, reveal="logits")
 

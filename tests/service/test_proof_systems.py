@@ -211,3 +211,16 @@ def test_a_proof_that_convinces_too_easily_is_not_made(
     problem = api.get_model(model.id).problem
     assert problem is not None
     assert problem["code"] == "statement.soundness"
+
+
+def test_what_is_of_a_system_that_is_gone(
+    service: tuple[Runtime, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade of several hosts has some that do not know it yet."""
+    runtime, api = service
+    model = registered(runtime, api, tiny_onnx(hidden=2))
+    key_id = model.verification_key_id or ""
+    monkeypatch.delitem(SYSTEMS, "toy")
+    with pytest.raises(ApiError) as refused:
+        api.get_verification_key(key_id)
+    assert (refused.value.status, refused.value.code) == (422, "file.system")

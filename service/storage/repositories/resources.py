@@ -30,7 +30,7 @@ from service.storage.records.resources import (
     VerificationKey,
 )
 from verifier.documents import KeyFile, named
-from verifier.registry import SYSTEMS
+from verifier.registry import find
 from zenerrors import ConflictError, NotFoundError
 
 Row = TypeVar("Row")
@@ -304,10 +304,10 @@ class Circuits:
         models = update(Model).where(Model.verification_key_id == earlier)
         self._session.execute(models.values(verification_key_id=key.id))
 
-    def of_network(self, network: str) -> Sequence[VerificationKey]:
-        """The keys that proofs are made with now, of the circuits of this network."""
-        of_it = VerificationKey.circuit["network"].as_string() == network
-        return self._session.scalars(select(VerificationKey).join(Circuit).where(of_it)).all()
+    def of_network(self, network: str, system: str) -> Sequence[VerificationKey]:
+        """The keys that proofs of this system are made with now, of the circuits of this network."""
+        of_it = VerificationKey.circuit["network"].as_string() == network, VerificationKey.system == system
+        return self._session.scalars(select(VerificationKey).join(Circuit).where(*of_it)).all()
 
     def used(self, digest: str, backend: str, timings: Mapping[str, float] | None) -> None:
         """Count a proof, and learn from how long its stages took, if they are given."""
@@ -336,9 +336,9 @@ class VerificationKeys:
 
 
 def key_file(key: VerificationKey) -> KeyFile:
-    """A verification key as it is handed on."""
+    """A verification key as it is handed on. Raises ``FileFormatError`` (``file.system``)."""
     return KeyFile(
-        **named(SYSTEMS[key.system]),
+        **named(find(key.system)),
         id=key.id,
         setup=key.document["setup"],
         key=key.document,
