@@ -52,7 +52,7 @@ PUBLIC = {
     "POST /v1/verify/batch",
     "GET /admin/login",
 }
-# With a cookie instead of a key: tests/service/test_dashboard.py.
+# With a cookie instead of a key: tests/service/dashboard/test_forms.py.
 PAGES = {
     "GET /admin",
     "GET /admin/",

@@ -1,0 +1,99 @@
+"""What a proof shows: its answer, its input as a picture, its file."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from service.access.principal import SCOPES
+from service.dashboard.pictures import Picture
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Proof
+from tests.service import shown
+from tests.service.dashboard.site import Site, first
+
+
+def proof_of(busy: Site, form: str) -> tuple[str, dict[str, Any]]:
+    """A proof of this form, and the values that it shows."""
+    with busy.database.read() as session:
+        rows = session.scalars(select(Proof).where(Proof.document.is_not(None))).all()
+        proof = next(row for row in rows if row.request.items() >= shown.FORMS[form].items())
+        return proof.id, (proof.document or {})["statement"]["values"]
+
+
+def test_a_proof_shows_its_result(busy: Site) -> None:
+    client = busy.visitor(*SCOPES)
+    job_id, values = proof_of(busy, "logits")
+    page = client.get(f"/admin/jobs/{job_id}").text
+    assert f">Label {values['label']}</p>" in page
+    assert "<q>lunch at twelve</q>" in page
+    assert f'href="/verify?proof={job_id}"' in page
+    for logit in values["logits"]:
+        assert f">{logit:,}</td>" in page
+    largest = max(values["logits"])
+    weight, image = 0.005631092716665829, 0.14071362061981654  # of the last layer, in the description
+    assert f">{largest * weight * image:.4g}</td>" in page
+    assert f'src="/admin/jobs/{job_id}/input.png" width="8" height="8"' in page
+    job_id, values = proof_of(busy, "top")
+    page = client.get(f"/admin/jobs/{job_id}").text
+    assert f">Labels {', '.join(map(str, values['top']))}</p>" in page
+    assert "input.png" not in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "scheme", "answer"),
+    [("proof", "recognition", "A match within 400"), ("accuracy", "accuracy", "971 of 1,000 right, 97.1 %")],
+)
+def test_the_answer_of_other_schemes(busy: Site, kind: str, scheme: str, answer: str) -> None:
+    with busy.database.read() as session:
+        query = select(Proof.id).join(Job, Job.id == Proof.id)
+        succeeded = query.where(Job.state == "succeeded", Job.kind == kind, Proof.scheme == scheme)
+        job_id = session.scalars(succeeded).first()
+    assert answer in busy.visitor(*SCOPES).get(f"/admin/jobs/{job_id}").text
+
+
+def test_a_public_input_is_a_picture_for_who_may_see_the_proof(busy: Site) -> None:
+    job_id, values = proof_of(busy, "logits")
+    answer = busy.visitor("read").get(f"/admin/jobs/{job_id}/input.png")
+    assert answer.headers["Content-Type"] == "image/png"
+    pixels = zlib.decompress(answer.content[41:-16])  # between the two other chunks
+    assert [pixels[row * 9 + 1 : row * 9 + 9] for row in range(8)] == [
+        bytes(values["input"][8 * row : 8 * row + 8]) for row in range(8)
+    ]
+    assert busy.visitor("read", tenant="tnt_acme").get(answer.url.path).status_code == 404
+    secret, _ = proof_of(busy, "top")
+    assert busy.visitor("read").get(f"/admin/jobs/{secret}/input.png").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("shape", "pixels"),
+    [
+        ((4, 5), bytes(range(20))),
+        ((1, 4, 5), bytes(range(20))),
+        ((3, 4, 4), bytes(shade for place in range(16) for shade in (place, 16 + place, 32 + place))),
+    ],
+)
+def test_shapes_of_pictures(shape: tuple[int, ...], pixels: bytes) -> None:
+    picture = Picture.of(range(math.prod(shape)), shape, 255)
+    assert picture is not None
+    assert b"".join(picture.rows) == pixels
+
+
+@pytest.mark.parametrize("shape", [(784,), (2, 8, 8), (8, 3), (2000, 8), (1, 3, 8, 8)])
+def test_shapes_of_no_pictures(shape: tuple[int, ...]) -> None:
+    assert Picture.of([0] * math.prod(shape), shape, 255) is None
+
+
+def test_a_proof_is_handed_out_as_a_file(busy: Site) -> None:
+    client = busy.visitor("read")
+    answer = client.get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}/proof")
+    assert answer.json()["proofs"] == ["…"]
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert (
+        client.get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded', 'model')}/proof").status_code == 409
+    )
