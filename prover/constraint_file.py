@@ -46,7 +46,7 @@ def save_statement(
     constraint_system: ConstraintSystem,
     description: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write ``statement`` to ``path``, atomically, with what it means, JSON-able.
+    """Write ``constraint_system`` to ``path``, atomically, with what it means, JSON-able.
 
     Raises ``StatementError`` where its blocks do not fit.
     """

@@ -86,7 +86,7 @@ def start(
 
 
 def required_power(constraint_system: ConstraintSystem) -> int:
-    """The least power of two of rows that powers of tau for ``statement`` must be made for."""
+    """The least power of two of rows that powers of tau for ``constraint_system`` must be made for."""
     longest = basis_length(constraint_system)
     return max(qap.log_domain_size(constraint_system), (longest // 2).bit_length())
 
