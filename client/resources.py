@@ -35,7 +35,7 @@ Event = Literal[
     "dataset.canceled",
 ]
 
-_FIRST = "groth16-bls12381"
+_FIRST = "groth16-bls12-381"
 """The proof system of services that name none."""
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 

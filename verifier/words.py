@@ -143,7 +143,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
     expected, given, shows_ceremony, registration = seen
     return [
         statement.claim,
-        f"It is proven under the key {key.id}.",
+        f"It is proven by {statement.proof_system.id}, under the key {key.id}.",
         *([_CEREMONY_SHOWN] * shows_ceremony),
         *(
             f"The commitment to the {name} is {commitment}{', as you expected' * (name in expected)}."

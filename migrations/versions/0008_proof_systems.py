@@ -14,7 +14,7 @@ _TABLES = ("models", "verification_keys")
 
 def upgrade() -> None:
     for table in _TABLES:
-        column = sa.Column("system", sa.String(40), nullable=False, server_default="groth16-bls12381")
+        column = sa.Column("system", sa.String(40), nullable=False, server_default="groth16-bls12-381")
         op.add_column(table, column)
 
 

@@ -44,7 +44,9 @@ def add_model(
         typer.Option("--labels", exists=True, dir_okay=False, help="One class for each: shows accuracies."),
     ] = None,
     name: Name = None,
-    system: Annotated[str | None, typer.Option(help="The proof system; groth16-bls12381 by default.")] = None,
+    system: Annotated[
+        str | None, typer.Option(help="The proof system; groth16-bls12-381 by default.")
+    ] = None,
     weight_privacy: Annotated[
         PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",

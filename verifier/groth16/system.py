@@ -41,7 +41,7 @@ _FIXED_POINTS: Final = 8
 class PedersenOverPowersOfTau(CommitmentScheme):
     """cm = Σ w_i [τ^i]_1 + ρ H, opened in public as Kate, Zaverucha and Goldberg do (docs/groth16.md)."""
 
-    id = "pedersen-tau-bls12381"
+    id = "pedersen-tau-bls12-381"
     commitment_bytes = G1_BYTES
 
     def check_form(self, opening: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Groth16Verifier(VerifyingSystem):
     millisecond is what it takes to decode one of a key, twice, and to decode one of a proof and pair it.
     """
 
-    id = "groth16-bls12381"
+    id = "groth16-bls12-381"
     commitments = PedersenOverPowersOfTau()
     capabilities = frozenset({"challenges", "links"})
     setups = {  # noqa: RUF012
