@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from service import dashboard
 from service.api import openapi, problems
-from service.api.authentication import Door
+from service.api.authentication import Authentication
 from service.api.body_limit import BodyLimit
 from service.api.headers import BrowserHeaders
 from service.api.metrics import Requests
@@ -88,10 +88,10 @@ def create_app(runtime: Runtime) -> FastAPI:
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
     app.state.verifications = SharedBuckets("verify", runtime.settings.verify_per_minute, shelf)
-    app.add_middleware(Door, runtime=runtime, verifications=app.state.verifications, shelf=shelf)
+    app.add_middleware(Authentication, runtime=runtime, verifications=app.state.verifications, shelf=shelf)
     if runtime.settings.cors_origins:
         app.add_middleware(
-            CORSMiddleware,  # around the door: its refusals are to be read, and a preflight shows no key
+            CORSMiddleware,  # around authentication: refusals are to be read, and a preflight shows no key
             allow_origins=runtime.settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=_ASKED,

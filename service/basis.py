@@ -17,7 +17,7 @@ from typing import Any
 from base.progress import Progress
 from kernels import fr
 from prover.system import CommitmentKey, Committing, Opening, ProofSystem
-from service import encryption as sealed
+from service import encryption
 from service.encryption import Integers
 from service.runtime import Runtime
 from service.storage.records.resources import Dataset
@@ -52,7 +52,9 @@ def basis_length(runtime: Runtime, system: ProofSystem) -> int:
 def open_openings(runtime: Runtime, dataset: Dataset) -> OpeningFile:
     """What shows the shards' commitments to be to the dataset."""
     assert dataset.openings is not None  # noqa: S101  committed datasets have them
-    return OpeningFile.model_validate_json(sealed.get(runtime, f"openings:{dataset.id}", dataset.openings))
+    return OpeningFile.model_validate_json(
+        encryption.get(runtime, f"openings:{dataset.id}", dataset.openings)
+    )
 
 
 def find_basis(runtime: Runtime, system: ProofSystem) -> Path | None:

@@ -16,8 +16,7 @@ from typing import Final, Literal
 
 from kernels.target import available_targets
 from prover import registry
-from service import encryption as sealed
-from service import engine
+from service import encryption, engine
 from service.basis import find_basis
 from service.runtime import Runtime
 from service.storage import schema
@@ -128,7 +127,7 @@ def _secret(runtime: Runtime) -> Finding:
     if model is None:
         return Finding("secret", "ok", "nothing is sealed yet")
     try:
-        sealed.get(runtime, f"model:{model.id}", model.quantised)
+        encryption.get(runtime, f"model:{model.id}", model.quantised)
     except FileFormatError as error:
         of = {
             "file.sealed": "give all hosts the ZENSERVE_SECRET_KEY that the service began with",
@@ -187,7 +186,7 @@ def _workers(runtime: Runtime) -> Finding:
 
 
 def _beat(runtime: Runtime) -> Finding:
-    if runtime.queue.has_beat():
+    if runtime.queue.has_scheduler():
         return Finding("beat", "ok", "runs")
     return Finding(
         "beat",

@@ -1,4 +1,4 @@
-"""What callers hand in, read and checked at the door: networks, samples, inputs, images for references.
+"""What callers hand in, read and checked at once: networks, samples, inputs, images for references.
 
 ``UNTRUSTED`` operations take and return bytes: they parse files, so they run in ``submissions.sandbox``. The
 others check numbers that were parsed already against a registered network. Nothing here compiles a circuit.

@@ -1,6 +1,6 @@
-"""The processes of the service, each until SIGINT or SIGTERM: the API, workers, the beat, or all in one.
+"""The processes of the service, each until SIGINT or SIGTERM: the API, workers, the scheduler, or all in one.
 
-- ``serve``: the embedded shape, API, beat and one worker, started and stopped together.
+- ``serve``: the embedded shape, API, scheduler and one worker, started and stopped together.
 - ``serve_api``, ``serve_worker``, ``serve_beat``: the same parts, each for itself, as many as are wanted.
 """
 
@@ -106,7 +106,7 @@ class Supervisor(threading.Thread):
 
 
 def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
-    """API, beat and a worker. ``announce`` is told the token, if there is one, once the address is open.
+    """API, scheduler and a worker. ``announce`` is told the token, if there is one, once the address is open.
 
     Raises ``ConflictError`` where the data directory is in use, and ``OSError`` where it cannot be made or
     the address cannot be listened on.
@@ -201,7 +201,7 @@ def another_api() -> object:
 
 
 def _application(runtime: Runtime) -> Any:
-    from service.app import create_app  # slow to load: workers and the beat do without
+    from service.app import create_app  # slow to load: workers and the scheduler do without
 
     app = create_app(runtime)
     # All that was loaded stays. To look through it for garbage would keep every caller waiting for 50 ms.

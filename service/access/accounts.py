@@ -64,7 +64,7 @@ def resume_tenant(session: Session, by: Principal, tenant_id: str) -> Tenant:
 
 
 def delete_tenant(session: Session, by: Principal, tenant_id: str) -> Tenant:
-    """Have the beat delete the tenant and all that it has. To ask again is no error.
+    """Have the scheduler delete the tenant and all that it has. To ask again is no error.
 
     Raises ``NotFoundError``, ``ConflictError`` (``conflict.own_tenant``).
     """

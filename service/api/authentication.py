@@ -37,7 +37,7 @@ _REFUSALS_PER_MINUTE = 10
 """Of one address, as many are noted: the audit log is kept for ever, and not for strangers to fill."""
 
 
-class Door:
+class Authentication:
     """ASGI middleware: knows the caller (``request.state.principal``, None where nobody shows a key), counts
     its tenant's requests, or its address's, and turns away those who need a key and have none that is good.
 

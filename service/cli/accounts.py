@@ -94,7 +94,7 @@ def resume_tenant(tenant_id: TenantId) -> Tenant:
 @tenants.command("delete")
 @answering
 def delete_tenant(tenant_id: TenantId) -> Tenant:
-    """Have the beat delete a tenant and all that it has. There is no way back."""
+    """Have the scheduler delete a tenant and all that it has. There is no way back."""
     from service.access import accounts
 
     with _operator() as (session, operator):

@@ -57,7 +57,7 @@ def serve_api(
     port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000")] = None,
     processes: Annotated[int | None, typer.Option(help="How many of it.", show_default="1")] = None,
 ) -> None:
-    """Run the API alone, beside workers and a beat of their own. Settings: docs/operations.md."""
+    """Run the API alone, beside workers and a scheduler of their own. Settings: docs/operations.md."""
     from service import serve
     from service.settings import Settings
 

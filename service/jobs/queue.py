@@ -26,8 +26,8 @@ _LONGEST_SECONDS: Final = 15.0
 """More than any attempt to send takes."""
 TASK: Final = "zenserve.run_job"
 _PREFIX: Final = "zenserve."
-BEAT_SECONDS: Final = 60
-_BEAT: Final = f"{_PREFIX}beat"
+SCHEDULER_SECONDS: Final = 60
+_SCHEDULER: Final = f"{_PREFIX}beat"
 
 
 class Queue:
@@ -37,7 +37,7 @@ class Queue:
         self._turn = threading.Lock()
         self._is_down = False
         self._quiet_until = 0.0
-        self._beat_file = settings.data_dir / "beat"
+        self._scheduler_file = settings.data_dir / "beat"
         self._redis: Redis | None = None
         if settings.broker_url is not None:
             url = settings.broker_url.get_secret_value()
@@ -98,19 +98,19 @@ class Queue:
         with self.celery.connection_for_read() as connection, connection.channel() as channel:
             return int(channel._size(_PREFIX + queue)) == 0
 
-    def beat_lives(self) -> None:
+    def scheduler_lives(self) -> None:
         """Leave word that somebody looks after what workers leave behind."""
         if self._redis is not None:
-            self._redis.set(_BEAT, 1, ex=BEAT_SECONDS)
+            self._redis.set(_SCHEDULER, 1, ex=SCHEDULER_SECONDS)
         else:
-            self._beat_file.touch()
+            self._scheduler_file.touch()
 
-    def has_beat(self) -> bool:
+    def has_scheduler(self) -> bool:
         """Whether one has lately left word."""
         if self._redis is not None:
-            return bool(self._redis.exists(_BEAT))
+            return bool(self._redis.exists(_SCHEDULER))
         try:
-            return time.time() - self._beat_file.stat().st_mtime < BEAT_SECONDS
+            return time.time() - self._scheduler_file.stat().st_mtime < SCHEDULER_SECONDS
         except FileNotFoundError:
             return False
 

@@ -47,8 +47,8 @@ class RefusedError(Exception):
 
 
 def check_url(url: str, networks: Sequence[Network]) -> None:
-    """At the door: whether this could be sent to at all. Nothing is looked up: a name may lead anywhere by
-    the time of sending, which checks again. Raises ``RequestError`` (``request.url``).
+    """Whether this could be sent to at all. Nothing is looked up: a name may lead anywhere by the time of
+    sending, which checks again. Raises ``RequestError`` (``request.url``).
     """
     try:
         parsed = httpx.URL(url)

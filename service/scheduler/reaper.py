@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from service import log
-from service.jobs.queue import BEAT_SECONDS
+from service.jobs.queue import SCHEDULER_SECONDS
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.removal import remove_tenants
@@ -87,13 +87,13 @@ def sweep(runtime: Runtime) -> None:
 
 
 def _show_life(runtime: Runtime) -> None:
-    runtime.queue.beat_lives()
+    runtime.queue.scheduler_lives()
 
 
 _DUTIES: Final[Mapping[Callable[[Runtime], None], float]] = {
     reap: 0.0,
     remove_tenants: 1.0,
-    _show_life: BEAT_SECONDS / 4,
+    _show_life: SCHEDULER_SECONDS / 4,
     forget: 60.0,
     sweep: ORPHAN_SECONDS,
 }

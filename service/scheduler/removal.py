@@ -23,7 +23,7 @@ from service.storage.repositories.uploads import Uploads
 from zenerrors import ConflictError, NotFoundError
 
 _AT_ONCE: Final = 100
-"""In one round: the beat has other duties."""
+"""In one round: the scheduler has other duties."""
 
 
 def remove_tenants(runtime: Runtime) -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from client import Model
 from service.access import keys
 from service.access.principal import SCOPES, Principal
-from service.api import authentication as door
+from service.api import authentication
 from service.api.rates import Buckets
 from service.cli import app
 from service.runtime import Runtime
@@ -85,8 +85,8 @@ def test_a_key_is_shown_once_and_kept_as_a_digest(http: httpx.Client, keyed: Run
 def test_a_revoked_key_is_refused_within_seconds(
     http: httpx.Client, keyed: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert door._KNOWN_SECONDS < 5
-    monkeypatch.setattr(door, "_KNOWN_SECONDS", 0.05)
+    assert authentication._KNOWN_SECONDS < 5
+    monkeypatch.setattr(authentication, "_KNOWN_SECONDS", 0.05)
     key, manager = add_key(keyed, "read"), add_key(keyed, "manage", "read")
     assert http.get("/v1/whoami", headers=bearer(key)).status_code == 200
     assert http.delete(f"/v1/keys/{key_id(key)}", headers=bearer(manager)).status_code == 204
@@ -99,7 +99,7 @@ def test_a_revoked_key_is_refused_within_seconds(
 def test_a_known_key_is_not_looked_up_each_time(
     http: httpx.Client, keyed: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "_KNOWN_SECONDS", 3600.0)
+    monkeypatch.setattr(authentication, "_KNOWN_SECONDS", 3600.0)
     looked: list[str] = []
     look = keys.authenticate
 
@@ -216,9 +216,12 @@ def test_proofs_of_one_request_count_as_if_each_had_been_sent_alone(
 
 @pytest.mark.usefixtures("_buckets_stay")
 def test_strangers_cannot_fill_the_audit_log(http: httpx.Client, keyed: Runtime) -> None:
-    for _ in range(door._REFUSALS_PER_MINUTE + 5):
+    for _ in range(authentication._REFUSALS_PER_MINUTE + 5):
         assert http.get("/v1/whoami", headers=bearer("guess")).status_code == 401
-    assert audit(http, add_key(keyed, "admin")).count(("key.refuse", None)) == door._REFUSALS_PER_MINUTE
+    assert (
+        audit(http, add_key(keyed, "admin")).count(("key.refuse", None))
+        == authentication._REFUSALS_PER_MINUTE
+    )
 
 
 def test_buckets_fill_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +246,7 @@ def test_hosts_of_one_ipv6_network_share_a_bucket() -> None:
     from starlette.requests import HTTPConnection
 
     def network(host: str) -> str:
-        return door.network_of(HTTPConnection({"type": "http", "client": (host, 1), "headers": []}))
+        return authentication.network_of(HTTPConnection({"type": "http", "client": (host, 1), "headers": []}))
 
     assert network("2001:db8::1") == network("2001:db8::ffff") != network("2001:db8:0:1::1")
     assert network("192.0.2.1") == "192.0.2.1"

@@ -43,7 +43,7 @@ def findings(runtime: Runtime) -> dict[str, Finding]:
 def test_a_service_in_good_order(with_model: Runtime) -> None:
     with heart(with_model) as heartbeat:
         heartbeat.tick()
-        with_model.queue.beat_lives()
+        with_model.queue.scheduler_lives()
         found = findings(with_model)
     unwell = {name for name, finding in found.items() if finding.verdict != "ok"}
     assert unwell <= {"processor"}, found  # whose kernels are those of the host
@@ -67,7 +67,7 @@ def test_postgresql_redis_and_s3_in_good_order(
     )
     schema.migrate(runtime.database)
     assert findings(runtime)["beat"].verdict == "warn"
-    runtime.queue.beat_lives()
+    runtime.queue.scheduler_lives()
     found = findings(runtime)
     runtime.close()
     assert found["beat"].verdict == "ok"

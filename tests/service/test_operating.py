@@ -23,7 +23,7 @@ from client import Client
 from kernels.target import available_targets
 from service import doctor
 from service.api.routes.metrics import _checked_out, commit_of
-from service.jobs.queue import BEAT_SECONDS
+from service.jobs.queue import SCHEDULER_SECONDS
 from service.log import _JsonFormatter
 from service.runtime import Runtime
 from service.scheduler.reaper import Reaper
@@ -67,7 +67,7 @@ def test_doctor_notices_that_no_beat_runs(runtime: Runtime) -> None:
     reaper.start()
     until(lambda: doctor._beat(runtime).verdict == "ok", "the beat to be seen")
     reaper.finish()
-    long_ago = time.time() - BEAT_SECONDS
+    long_ago = time.time() - SCHEDULER_SECONDS
     os.utime(runtime.settings.data_dir / "beat", (long_ago, long_ago))
     assert "zenserve beat" in (doctor._beat(runtime).remedy or "")
 

@@ -12,8 +12,7 @@ from sqlalchemy import update
 from typer.testing import CliRunner
 
 from client import Model
-from service import encryption as sealed
-from service import rotation, serve
+from service import encryption, rotation, serve
 from service.cli import app
 from service.jobs.queue import Queue
 from service.rotation import reseal, rotate
@@ -201,7 +200,7 @@ def test_at_the_command_line_with_the_secret_in_a_file(
         fresh.vault.open(row.previous_secret, place_of(row.id))
         model = session.query(ModelRow).first()
         assert model is not None
-        assert sealed.open_network(fresh, model)
+        assert encryption.open_network(fresh, model)
     fresh.close()
 
 

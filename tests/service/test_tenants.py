@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 from typer.testing import CliRunner
 
 from service.access.principal import SCOPES
-from service.api import authentication as door
+from service.api import authentication
 from service.cli import app
 from service.jobs.claims import Claim, Claims
 from service.jobs.queue import Queue
@@ -37,7 +37,7 @@ FILE = b"a file"
 @pytest.fixture
 def keyed(each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Runtime:
     monkeypatch.setattr(Queue, "send", lambda *_: None)  # there is no broker
-    monkeypatch.setattr(door, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(authentication, "_KNOWN_SECONDS", 0.0)
     return asking_for_keys(each_runtime)
 
 
@@ -107,7 +107,7 @@ def test_what_was_let_in_before_is_refused_at_the_last_door(
     tenant = add_tenant(keyed, "late payers")
     admin, key = bearer(add_key(keyed, "admin")), add_key(keyed, *SCOPES, tenant_id=tenant)
     proof = furnish(http, keyed, key)
-    monkeypatch.setattr(door, "_KNOWN_SECONDS", 3600.0)
+    monkeypatch.setattr(authentication, "_KNOWN_SECONDS", 3600.0)
     http.get("/v1/whoami", headers=bearer(key)).raise_for_status()
     before = files(keyed)
     http.post(f"/v1/tenants/{tenant}/suspend", headers=admin).raise_for_status()

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from client import Model
-from service import encryption as sealed
+from service import encryption
 from service.runtime import Runtime
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
 from tests.service.support import labelled, tiny_calibration, tiny_onnx
@@ -91,7 +91,7 @@ def test_an_upload_is_sealed_as_the_vault_seals(http: httpx.Client, keyed: Runti
     put(http, content).raise_for_status()
     put(http, content).raise_for_status()
     [row] = uploads(keyed)
-    assert sealed.get(keyed, f"upload:{row.tenant_id}:{row.sha256}", row.content) == content
+    assert encryption.get(keyed, f"upload:{row.tenant_id}:{row.sha256}", row.content) == content
     assert not [path for path in files(keyed) if b"particular" in path.read_bytes()]
     assert len([path for path in files(keyed) if path.stat().st_size == len(content) + 28]) == 1
     http.delete(f"/v1/uploads/{row.sha256}").raise_for_status()

@@ -23,7 +23,7 @@ class Tenant(Base):
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     name: Mapped[str] = mapped_column(String(200), unique=True)
     max_queued: Mapped[int | None]
-    """Jobs that wait or run, shards not counted: more are refused at the door."""
+    """Jobs that wait or run, shards not counted: more are refused."""
     max_running: Mapped[int | None]
     """Jobs that run, shards counted: more wait."""
     retention_days: Mapped[int | None]
@@ -33,7 +33,7 @@ class Tenant(Base):
     suspended_at: Mapped[datetime | None]
     """Since when its keys are refused and its jobs not taken."""
     deleted_at: Mapped[datetime | None]
-    """When its end was asked for: the beat deletes what it has, and then this row."""
+    """When its end was asked for: the scheduler deletes what it has, and then this row."""
     created_at: Mapped[datetime]
 
 
@@ -56,7 +56,7 @@ class ApiKey(Base):
 
 
 class Login(Base):
-    """A browser that showed a key at the dashboard's door."""
+    """A browser that showed a key to the dashboard."""
 
     __tablename__ = "logins"
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from circuits import Accuracy
 from service import basis as bases
-from service import encryption as sealed
-from service import engine
+from service import encryption, engine
 from service.basis import open_openings
 from service.batches import Batch
 from service.jobs.claims import Claims
@@ -127,7 +126,7 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
 
 
 def _open(runtime: Runtime, dataset: Dataset) -> tuple[Accuracy, list[Batch]]:
-    quantised, batch = sealed.open_network(runtime, dataset.model), dataset.shard_size
+    quantised, batch = encryption.open_network(runtime, dataset.model), dataset.shard_size
     assert batch is not None  # noqa: S101  committed datasets have one
     circuit = engine.compile_circuit(
         quantised, "accuracy", weight_privacy=dataset.model.weight_privacy, batch=batch

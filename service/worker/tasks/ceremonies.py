@@ -23,8 +23,7 @@ from prover.groth16.ceremony.initial import required_power
 from prover.groth16.powers_of_tau import PowersOfTau
 from prover.groth16.system import Groth16
 from service import basis as bases
-from service import encryption as sealed
-from service import engine, keys
+from service import encryption, engine, keys
 from service import powers as powers_of_tau
 from service.jobs.claims import Claims
 from service.runtime import Runtime
@@ -66,7 +65,7 @@ def open_ceremony(runtime: Runtime, hold: Hold) -> None:
             raise RequestError("request.invalid", "the model was deleted meanwhile", field="model_id")
         model = Models(session).get(row.model_id)
         known = [_key(session, asked) for asked in row.asked]
-    quantised = sealed.open_network(runtime, model)
+    quantised = encryption.open_network(runtime, model)
     with ExitStack() as scratches:
         circuits, files = [], []
         for asked, key in zip(row.asked, known, strict=True):
@@ -117,7 +116,9 @@ def _taken(
     taken = []
     for circuit, each, file in zip(circuits, handed, files, strict=True):
         hold.progress("verify", circuit.position / len(circuits))
-        file.write_bytes(sealed.get(runtime, sealed.of_upload(row.job.tenant_id, each.sha256), each.content))
+        file.write_bytes(
+            encryption.get(runtime, encryption.of_upload(row.job.tenant_id, each.sha256), each.content)
+        )
         before = State.read(runtime.store.path(circuit.state))
         state = ceremony.load_next(file, before, threads=runtime.settings.threads)
         if state.beacon is not None:

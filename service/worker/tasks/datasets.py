@@ -5,8 +5,7 @@ from __future__ import annotations
 from prover import registry
 from prover.system import CommitmentKey
 from service import basis as bases
-from service import encryption as sealed
-from service import engine, intake
+from service import encryption, engine, intake
 from service.batches import Batch, cut, even
 from service.encryption import Integers
 from service.jobs.claims import Claims
@@ -24,7 +23,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     """
     with runtime.database.read() as session:
         dataset = Datasets(session).get(hold.claim.id)
-    quantised = sealed.open_network(runtime, dataset.model)
+    quantised = encryption.open_network(runtime, dataset.model)
     system = registry.find(dataset.model.system)
     basis = bases.require_basis(runtime, system, hold.progress)
     hold.progress("size", 0.0)
@@ -37,7 +36,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
         parts.append(_committed(basis, values, runtime.settings.threads, hiding=dataset.privacy == "private"))
     _refuse_equal(parts)
     openings = OpeningFile(**named(system), kind="dataset", parts=parts)
-    stored = sealed.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
+    stored = encryption.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
     with runtime.database.write() as session:
         if Claims(session).succeed(hold.claim, hold.timings(), hold.rows):
             dataset = Datasets(session).get(dataset.id)
@@ -52,7 +51,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
 
 def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: bytes) -> list[Batch]:
     """The dataset's shards in the clear."""
-    secrets = sealed.get_secrets(runtime, f"dataset:{dataset.id}", dataset.samples)
+    secrets = encryption.get_secrets(runtime, f"dataset:{dataset.id}", dataset.samples)
     return cut(secrets, batch, intake.class_count(quantised))
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from service import encryption as sealed
-from service import engine
+from service import encryption, engine
 from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.database import now
@@ -22,8 +21,8 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     with runtime.database.read() as session:
         proof = Proofs(session).get(hold.claim.id)
     assert proof.input is not None  # noqa: S101  it is there until the job is over
-    secrets = sealed.get_secrets(runtime, f"input:{proof.id}", proof.input)
-    quantised = sealed.open_network(runtime, proof.model)
+    secrets = encryption.get_secrets(runtime, f"input:{proof.id}", proof.input)
+    quantised = encryption.open_network(runtime, proof.model)
     task = engine.task(quantised, proof.scheme, proof.model.weight_privacy, proof.request, secrets)
     keys = steps.require_keys(runtime, hold, task.circuit, proof.model)
     openings = steps.model_opening(runtime, proof.model)

@@ -10,8 +10,7 @@ from prover import registry
 from prover.size import Size
 from prover.system import Opening
 from service import basis as bases
-from service import encryption as sealed
-from service import engine
+from service import encryption, engine
 from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.database import clock, now
@@ -32,7 +31,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
     with runtime.database.read() as session:
         model = Models(session).get(hold.claim.id)
         parent = Models(session).get(model.parent_id) if model.parent_id else None
-    quantised = sealed.open_network(runtime, model)
+    quantised = encryption.open_network(runtime, model)
     committed: tuple[Opening, ProofDocument] | None = None
     if model.weight_privacy == "committed":
         committed = _commit(runtime, hold, quantised, model, parent)
