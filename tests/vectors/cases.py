@@ -1,0 +1,82 @@
+"""The cases of documents/index.json, and the judgement on one (docs/vectors.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from prover.registry import SYSTEMS
+from verifier import datasets, receipts
+from verifier.documents import Expected, KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
+from verifier.judging import Known, Registration, Verification, judge
+from verifier.keys import OpenedKey, opened
+from verifier.receipts import ReceiptVerification
+from zenerrors import ZenError
+
+Json = dict[str, Any]
+FOLDER: Final = Path(__file__).parent / "documents"
+HEADER: Final = {"format": "zenserve document vectors", "version": 1}
+TEXTS: Final = ("model", "reference", "challenge", "issuer")
+"""What a verifier is told in words; all else is the name of a file."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``reason``: of a verdict, or the code of the error where a file is refused before there is one."""
+
+    valid: bool
+    reason: str
+    verified: list[str]
+    not_verified: list[str]
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Outcome:
+        """What a case expects, or what a verdict says."""
+        return cls(*(said[name] for name in cls.__dataclass_fields__))
+
+
+def read_index() -> list[Json]:
+    """The cases. Raises ``ValueError`` for an index of another version."""
+    index = json.loads((FOLDER / "index.json").read_text())
+    if {name: index[name] for name in HEADER} != HEADER:
+        raise ValueError("this is an index of other vectors")
+    cases: list[Json] = index["cases"]
+    return cases
+
+
+def judged(case: Json, folder: Path = FOLDER) -> Outcome:
+    """What ``verifier.judging`` says of it, with the equations done by the native kernels."""
+    try:
+        return Outcome.of(_verdict(case, folder).model_dump())
+    except ZenError as error:
+        return Outcome(False, error.code, [], [])
+
+
+def _verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
+    fields, told = parse((folder / case["document"]).read_bytes()), case["told"]
+    if case["key"] is None:
+        return receipts.judge(checked(Receipt, fields), issuer=told.get("issuer"))
+    document, files = checked(ProofDocument, fields), {name: folder / told[name] for name in told}
+    key_file = read(KeyFile, (folder / case["key"]).read_bytes())
+    expected = Expected(**{name: told[name] for name in TEXTS if name in told})
+    known = _known(files, opened(key_file, SYSTEMS))
+    return judge(document, key_file, expected=expected, known=known, systems=SYSTEMS)
+
+
+def _known(files: Mapping[str, Path], key: OpenedKey) -> Known:
+    def of_kind(kind: Any, name: str) -> Any:
+        return read(kind, files[name].read_bytes()) if name in files else None
+
+    registration = of_kind(ProofDocument, "registration")
+    return Known(
+        input=datasets.quantise(datasets.load_array(files["input"]), key.circuit.quantisation.input)
+        if "input" in files
+        else None,
+        dataset=datasets.load(files["dataset"], files["labels"]) if "dataset" in files else None,
+        openings=of_kind(OpeningFile, "opening"),
+        registration=registration
+        and Registration(registration, opened(of_kind(KeyFile, "registration_key"), SYSTEMS)),
+    )

@@ -1,0 +1,33 @@
+"""Writes documents/: those of every scheme, valid and invalid, with the verdict on each (docs/vectors.md).
+
+    python -m tests.vectors.generate
+
+Seeded: the same bytes each time. Where a statement lies, its proof is made for the lie wherever a prover
+could, so that nothing but the check in question stands between the document and a verdict that it is valid.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.vectors import accuracy, files, honest, receipts, statements
+from tests.vectors.cases import FOLDER
+from tests.vectors.world import World
+from tests.vectors.writing import Vectors, seeded
+
+SEED = 20261122
+
+
+def write(folder: Path = FOLDER) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    vectors, world = Vectors(folder), World()
+    with seeded(SEED):
+        for part in (honest, statements, accuracy, files, receipts):
+            part.write(vectors, world)
+    vectors.write_index("python -m tests.vectors.generate")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,142 @@
+"""Every vector gets its verdict, and whatever the judge refuses is refused by one of them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.vectors import generate
+from tests.vectors.cases import FOLDER, TEXTS, Json, Outcome, judged, read_index
+from verifier import judging
+from verifier.command import main
+from verifier.groth16.verdict import REASONS
+
+CASES: Final = read_index()
+NO_FILE: Final = {
+    "proof_type": "A document has proofs of bytes.",
+    "public_input_count": "A key is read only if its circuit has as many.",
+    "public_input_type": "A document has integers.",
+    "public_input_not_canonical": "Values are reduced modulo r, in the circuit's range.",
+    "commitment_type": "A document has commitments of bytes.",
+    "link_mismatch": "It gets the name of what is linked to: model_mismatch and others.",
+    "opening_type": "A document has openings of one form.",
+    "opening_values": "They are the integers of an input or a shard.",
+    "opening_basis": "It is the detail of an input_mismatch or a dataset_mismatch, and so are the next.",
+    "opening_mismatch": "",
+    "sum_total": "Totals are in range before they are added up.",
+    "sum_mismatch": "It is called total_mismatch.",
+    "system_mismatch": "One proof system is known: a document of another is no document.",
+}
+"""Reasons that no file alone brings about."""
+POINTS: Final = ("basis", "tau", "quotient")
+"""Of openings: what is wrong with them is a detail."""
+ONE_SYSTEM: Final = "there is one proof system, and it has one commitment scheme"
+UNREACHED: Final = {
+    "The statement is of {said.proof_system.id}": ONE_SYSTEM,
+    "The registration is of another proof system.": ONE_SYSTEM,
+    "The opening given is of another commitment scheme.": ONE_SYSTEM,
+    "The input given is not of the network's shape.": "what reads inputs refuses it first",
+}
+"""Refusals in ``verifier.judging``, by a part of their text, that no file alone brings about, and why."""
+TWICE_REFUSED: Final = ["The registration's commitment is over another basis."]
+"""What comes next refuses it under the same name: links hold over one basis, but for roots of polynomials."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_verdict(case: Json) -> None:
+    assert judged(case) == Outcome.of(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_the_command(case: Json, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same, by the pairing library alone; its exit code where nothing is judged or compared."""
+    monkeypatch.chdir(FOLDER)
+    key = ["--key", case["key"]] if case["key"] else []
+    told = [f"--{name.replace('_', '-')}={value}" for name, value in case["told"].items()]
+    assert main([case["document"], *key, *told, "--json"]) == case["exit"]
+    answer = capsys.readouterr()
+    if case["exit"] < 2:
+        assert Outcome.of(json.loads(answer.out)) == Outcome.of(case)
+    else:
+        assert (answer.out, "[" in answer.err) == ("", True)
+
+
+def test_every_reason_has_a_vector() -> None:
+    wanted = {"ok", *judging.REASONS, *REASONS, "issuer_unsafe", "signature_mismatch", "issuer_mismatch"}
+    details = {reason for reason in wanted if reason.startswith(POINTS)}
+    seen = {case["reason"] for case in CASES}
+    assert seen - wanted == {reason for reason in seen if reason.startswith(("file.", "input."))}
+    assert wanted - seen == details | set(NO_FILE)
+
+
+def test_files_are_those_of_the_index() -> None:
+    named = {case["document"] for case in CASES} | {case["key"] for case in CASES if case["key"]}
+    named |= {value for case in CASES for name, value in case["told"].items() if name not in TEXTS}
+    assert named | {"index.json"} == {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.json")}
+    assert len({case["name"] for case in CASES}) == len(CASES)
+
+
+@pytest.mark.large
+def test_they_are_made_again(tmp_path: Path) -> None:
+    """All of them, from the seed, to the last byte."""
+    generate.write(tmp_path / "made")
+    for path in FOLDER.rglob("*.json"):
+        assert path.read_bytes() == (tmp_path / "made" / path.relative_to(FOLDER)).read_bytes(), path
+
+
+class Refusals:
+    """The places where the judge refuses, by their lines; ``disabled``: the one that does nothing."""
+
+    def __init__(self) -> None:
+        tree = ast.parse(inspect.getsource(judging))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        named = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "_refuse"]
+        self.texts = {call.lineno: ast.unparse(call) for call in named}
+        self.disabled: int | None = None
+        self.reached: set[int] = set()
+        self._refuse = judging._refuse
+
+    def __call__(self, *arguments: Any) -> None:
+        line = sys._getframe(1).f_lineno
+        if line != self.disabled:
+            self.reached.add(line)
+            self._refuse(*arguments)
+
+
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> Refusals:
+    refusals = Refusals()
+    monkeypatch.setattr(judging, "_refuse", refusals)
+    return refusals
+
+
+def test_each_refusal_that_is_disabled_is_noticed(refusals: Refusals) -> None:
+    """By a vector whose verdict is another then."""
+    caught = defaultdict(list)
+    for case in CASES:
+        refusals.reached.clear()
+        judged(case)
+        for line in refusals.reached:
+            caught[line].append(case)
+    missing = {text for line, text in refusals.texts.items() if line not in caught}
+    assert len(missing) == len(UNREACHED)
+    assert all(any(part in text for text in missing) for part in UNREACHED)
+    unnoticed = []
+    for refusals.disabled, cases in caught.items():
+        if not any(_is_noticed(case) for case in cases):
+            unnoticed.append(ast.literal_eval(refusals.texts[refusals.disabled].removeprefix("_refuse"))[1])
+    assert unnoticed == TWICE_REFUSED
+
+
+def _is_noticed(case: Json) -> bool:
+    try:
+        return judged(case) != Outcome.of(case)
+    except Exception:
+        return True
