@@ -35,9 +35,9 @@ from circuits.graphs.types import Affine, Rescale, WeightType
 from circuits.operators.average_pool import WindowSum
 from circuits.operators.convolution import QuantConv
 from circuits.operators.reshape import Reshape
-from circuits.quantised.typed import Privacy
 from circuits.svg import line_chart
 from relations.integers import IntArray
+from verifier.schemes import Privacy
 
 PEER = "gate by gate"
 THREADS = usable_cores()

@@ -12,8 +12,8 @@ import numpy as np
 import circuits
 from bench.measure import alone, measure
 from bench.report import Report, Row
-from circuits.quantised.typed import Privacy
 from prover import groth16
+from verifier.schemes import Privacy
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 

@@ -37,7 +37,6 @@ from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
 from circuits.lowering import Level
 from circuits.lowering.sliding import Kernel
 from circuits.operators.convolution import QuantConv
-from circuits.quantised.typed import Privacy
 from circuits.r1cs.tiles import Tile, held_bytes
 from kernels import FrArray, fr
 from prover import groth16
@@ -45,6 +44,7 @@ from prover.blocks import Block, Csr, ProductBlock
 from prover.constraint_system import ConstraintSystem
 from relations import planes
 from relations.integers import IntArray
+from verifier.schemes import Privacy
 
 THREADS = usable_cores()
 IMAGES = 100

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from relations.bounds import Bound
 from relations.functions import Requantisation
 from relations.integers import IntArray
 from relations.planes import Sliding
+from verifier.schemes import Privacy
 
 Shape = tuple[int, ...]
-# What is committed is private, and the same in every proof that links to the commitment.
-Privacy = Literal["public", "private", "committed"]
 
 
 @dataclass(frozen=True, eq=False)

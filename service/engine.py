@@ -16,7 +16,6 @@ from typing import Any, Final
 import circuits
 from base.progress import Progress
 from circuits import Circuit, Inference, QuantGraph, Recognition
-from circuits.quantised.typed import Privacy
 from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
 from kernels import FrArray
 from prover.size import Size
@@ -25,6 +24,7 @@ from service.encryption import Secret
 from verifier.documents import KeyFile, Values, canonical
 from verifier.keys import key_file
 from verifier.registry import FIRST
+from verifier.schemes import Privacy
 from zenerrors import ModelError, StatementError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").

@@ -21,7 +21,8 @@ from relations import planes
 from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.planes import Padding, Pair
-from relations.relation import Move, Privacy, Relation, Tensor
+from relations.relation import Move, Relation, Tensor
+from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 MOST_ELEMENTS = 1 << 24

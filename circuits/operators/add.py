@@ -19,7 +19,8 @@ from circuits.operators.scale import scale
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 from relations.planes import Pair
-from relations.relation import Linear, Privacy, Relation, Tensor, Term
+from relations.relation import Linear, Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from circuits.operators.windows import POOL, Pool, sees_single_values, stride_an
 from relations import planes, relation
 from relations.integers import IntArray
 from relations.planes import Padding, Pair, Sliding
-from relations.relation import Privacy, Relation, Tensor, Term
+from relations.relation import Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

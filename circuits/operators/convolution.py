@@ -19,7 +19,8 @@ from circuits.operators.windows import stride_and_padding
 from relations import planes
 from relations.integers import IntArray
 from relations.planes import Padding, Pair, Sliding
-from relations.relation import Convolution, Privacy, Relation, Tensor, Term
+from relations.relation import Convolution, Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,8 @@ from circuits.operators.transpose import Transpose
 from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
 from relations.integers import IntArray
 from relations.planes import Sliding
-from relations.relation import MatMul, Privacy, Relation, Tensor, Term
+from relations.relation import MatMul, Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,8 @@ from relations.bounds import Bound
 from relations.functions import Requantisation
 from relations.integers import IntArray
 from relations.planes import Pair
-from relations.relation import Linear, Lookup, Privacy, Relation, Tensor, Term
+from relations.relation import Linear, Lookup, Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 # Beyond these an alpha or its inverse is no slope that 8 bits could show.
 _LEAST, _MOST = 2.0**-16, 2.0**16

@@ -16,7 +16,8 @@ from circuits.operators.windows import POOL, Pool, sees_single_values, stride_an
 from relations import planes
 from relations.bounds import Bound
 from relations.planes import Sliding
-from relations.relation import Maximum, Privacy, Relation, Tensor
+from relations.relation import Maximum, Relation, Tensor
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

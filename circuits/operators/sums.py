@@ -18,7 +18,8 @@ from relations.bounds import Bound
 from relations.functions import slack_factor
 from relations.integers import IntArray
 from relations.planes import Sliding
-from relations.relation import Linear, Lookup, Privacy, Relation, Tensor, Term
+from relations.relation import Linear, Lookup, Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,8 @@ from circuits.onnx.step import Step
 from circuits.operators.sums import Windowed
 from relations.bounds import Bound, Proof
 from relations.integers import IntArray
-from relations.relation import Parameter, Privacy
+from relations.relation import Parameter
+from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 # Channels whose weights reach less far than this part of the widest channel's share its scale: each halving

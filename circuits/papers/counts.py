@@ -24,7 +24,7 @@ from circuits.networks.language import tensor
 from circuits.papers.figures import DENSE_OUTPUTS
 from circuits.quantisation import quantise
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.tiles import Products
@@ -33,6 +33,7 @@ from circuits.schemes.cost import layer_of
 from circuits.schemes.inference import lower_inference
 from circuits.schemes.registration import lower_registration
 from relations.integers import IntArray
+from verifier.schemes import Privacy
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 

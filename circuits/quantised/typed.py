@@ -14,7 +14,7 @@ from circuits.graphs.types import Affine, Shape
 from circuits.quantised.graph import QuantGraph
 from relations.bounds import Bound
 from relations.relation import Parameter, Relation, Relations, Tensor
-from relations.relation import Privacy as Privacy
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True)

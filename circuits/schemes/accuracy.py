@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from circuits.lowering import Cost, Lowering, Plan, argmax_cost, arithmetic, best_plan
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
@@ -24,6 +24,7 @@ from kernels import FrArray
 from relations.bounds import Bound, Proof
 from relations.integers import IntArray
 from relations.relation import Argmax, Equal, Relations, Tensor, Total
+from verifier.schemes import Privacy
 from zenerrors import StatementError
 
 DATASET, CORRECT = "dataset", "correct"

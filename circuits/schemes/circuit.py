@@ -16,7 +16,7 @@ from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.program import Program
 from circuits.r1cs.tiles import keep
 from circuits.schemes.inputs import described_type
@@ -24,6 +24,7 @@ from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
 from relations.relation import Relations, Tensor
+from verifier.schemes import Privacy
 from zenerrors import StatementError, TensorError
 
 # Public inputs by the names of their groups, as plain integers.

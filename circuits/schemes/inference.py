@@ -8,14 +8,14 @@ private weights a product of a weight and an input is one constraint, or packed 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmetic, best_plan
 from circuits.quantised import Output, QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import Circuit, Values, public_group, require_known
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
@@ -23,10 +23,9 @@ from kernels import FrArray
 from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
 from relations.relation import Argmax, Linear, Relations, Tensor, Term
+from verifier.schemes import Privacy, Reveal
 from zenerrors import StatementError
 
-# What a proof shows of the output: the label, beside it all logits, or the first few labels in order.
-Reveal = Literal["label", "logits", "top"]
 _MOST_LABELS: Final = 10
 
 

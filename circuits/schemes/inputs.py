@@ -14,10 +14,11 @@ from circuits.lowering import Cost
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.parameters import DIGEST_LIMBS, MODEL, committed_constants, digest_limbs
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Weighted
 from relations.integers import IntArray
+from verifier.schemes import Privacy
 
 INPUT = "input"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from circuits.graphs.types import Affine
 from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import FR, Builder
 from circuits.r1cs.gadgets import decompose_cost, require_fit
 from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
@@ -25,6 +25,7 @@ from kernels import FrArray
 from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.relation import AtLeast, Linear, Relations, Square, Tensor, Term, Total
+from verifier.schemes import Privacy
 from zenerrors import StatementError
 
 _SAYS_REFERENCE = {

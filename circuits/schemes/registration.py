@@ -18,13 +18,14 @@ from circuits.lowering import Lowering, Plan
 from circuits.lowering.parameters import digest_limbs, hold
 from circuits.lowering.tables import Tables
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inputs import begin
 from kernels import FrArray
 from relations.integers import IntArray
 from relations.relation import Parameter, Relations, Weighted
+from verifier.schemes import Privacy
 from zenerrors import StatementError
 
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from circuits import Graph, Inference, QuantGraph, compile_inference, load_onnx, quantise
-from circuits.quantised.typed import Privacy
 from tests.circuits.support import PRIVACIES
+from verifier.schemes import Privacy
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 

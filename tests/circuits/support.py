@@ -15,7 +15,6 @@ from circuits import Circuit, Graph, Inference, QuantGraph, quantise
 from circuits.graphs.node import Node
 from circuits.operators.clip import Clip
 from circuits.operators.dense import Dense, QuantDense
-from circuits.quantised.typed import Privacy
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.program import Program
@@ -25,6 +24,7 @@ from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
 from relations.relation import Tensor
 from tests.circuits.quantised import slow
+from verifier.schemes import Privacy
 
 R = kernels.fr.modulus
 Assignment = Sequence[int] | IntArray | FrArray

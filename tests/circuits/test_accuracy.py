@@ -21,7 +21,6 @@ from circuits.lowering.optimiser import Way
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
-from circuits.quantised.typed import Privacy
 from circuits.r1cs import execution
 from circuits.schemes import accuracy
 from prover import groth16
@@ -31,6 +30,7 @@ from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import R, answered, challenged, first_violation, slow_execute
 from tests.prover.statements import commitment_basis, patient
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 from zenerrors import StatementError, TensorError
 
 PRIVATE: tuple[Privacy, ...] = ("public", "committed")

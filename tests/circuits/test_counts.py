@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
 from circuits.lowering import Level
-from circuits.quantised.typed import Privacy
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient
+from verifier.schemes import Privacy
 
 PINNED = Path(__file__).parent / "constraint_counts.json"
 LEVELS: tuple[Level, ...] = get_args(Level)

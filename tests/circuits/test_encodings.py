@@ -29,7 +29,7 @@ from circuits.operators.clip import Requantise
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import FR, Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source
@@ -41,6 +41,7 @@ from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from tests.circuits.support import R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 NODE = "layer"

@@ -15,7 +15,6 @@ from circuits import Inference, QuantGraph, compile_inference
 from circuits.graphs.types import Affine, Rescale, WeightType
 from circuits.lowering import Level
 from circuits.operators.dense import QuantDense
-from circuits.quantised.typed import Privacy
 from prover import groth16
 from tests.circuits.conftest import Digits
 from tests.circuits.support import (
@@ -27,6 +26,7 @@ from tests.circuits.support import (
     random_network,
 )
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
 from circuits.lowering import Level
-from circuits.quantised.typed import Privacy, TypedGraph
+from circuits.quantised.typed import TypedGraph
 from prover.groth16.reference import check
 from relations.integers import IntArray
 from tests.circuits.quantised import networks, slow
@@ -20,6 +20,7 @@ from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, unnoticed
 from tests.prover.statements import patient
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 SETTINGS = list(itertools.product(PRIVACIES, LEVELS))

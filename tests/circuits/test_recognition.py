@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import kernels
 from circuits import QuantGraph, Recognition, compile_recognition, input_values
 from circuits.lowering import Level
-from circuits.quantised.typed import Privacy
 from prover import groth16
 from prover.groth16.reference import check
 from relations.integers import IntArray
@@ -21,6 +20,7 @@ from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
 from tests.prover.statements import commitment_basis, patient
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 
 
 def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:

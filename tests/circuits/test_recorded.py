@@ -37,13 +37,12 @@ from circuits import (
 from circuits.graphs.types import Affine
 from circuits.lowering import Level
 from circuits.operators.sums import Accumulating
-from circuits.quantised.typed import Privacy
 from circuits.schemes.circuit import Circuit
-from circuits.schemes.inference import Reveal
 from kernels import FrArray, fr
 from relations.integers import IntArray
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import held
+from verifier.schemes import Privacy, Reveal
 
 PINNED = Path(__file__).parent / "recorded_statements.json"
 NETWORKS = (*zoo.NAMES, zoo.EMBEDDING)

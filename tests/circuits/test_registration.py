@@ -13,12 +13,12 @@ from circuits.graphs.types import Affine
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
-from circuits.quantised.typed import Privacy
 from prover import groth16
 from tests.circuits.quantised import networks
 from tests.circuits.support import accepted_lies, answered, first_violation
 from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 from zenerrors import StatementError
 
 

@@ -14,13 +14,12 @@ from circuits import compile_inference
 from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level
 from circuits.operators.dense import QuantDense
-from circuits.quantised.typed import Privacy
 from circuits.schemes.circuit import Values
-from circuits.schemes.inference import Reveal
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge, slow_execute
 from tests.prover.statements import patient
 from tests.refusals import refuses
+from verifier.schemes import Privacy, Reveal
 from zenerrors import ModelError
 
 SETTINGS: list[tuple[Reveal, int]] = [("label", 1), ("logits", 1), ("top", 1), ("top", 2)]

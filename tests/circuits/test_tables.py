@@ -13,7 +13,6 @@ from circuits import compile_inference
 from circuits.graphs.types import Affine, Rescale
 from circuits.lowering.clamps import ByParts, Clamp, clamps
 from circuits.lowering.tables import Tables
-from circuits.quantised.typed import Privacy
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
@@ -27,6 +26,7 @@ from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation
 from tests.prover.statements import patient
 from tests.refusals import refuses
+from verifier.schemes import Privacy
 
 
 def requantised(clamp: Clamp, count: int = 1, *, short: bool = True) -> tuple[Program, IntArray, IntArray]:

@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 from circuits import compile_accuracy, compile_inference, compile_recognition, compile_registration
 from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level, argmax, arithmetic
-from circuits.quantised.typed import Privacy
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.program import Program
 from circuits.r1cs.sources import Known
-from circuits.schemes.inference import Reveal
 from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem
 from tests.circuits.quantised import networks
@@ -30,6 +28,7 @@ from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import challenged, random_network
 from tests.circuits.uniqueness import ONE, Uniqueness, rows_of
 from tests.prover.statements import csr, patient
+from verifier.schemes import Privacy, Reveal
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 SETTINGS: list[tuple[Privacy, Level]] = [

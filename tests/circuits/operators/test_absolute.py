@@ -12,12 +12,12 @@ from circuits.networks.language import tensor
 from circuits.onnx.write import to_onnx
 from circuits.operators.absolute import Abs
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy
 from tests.circuits.operators.test_leaky_relu import SETTINGS, weight
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import agree
+from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 

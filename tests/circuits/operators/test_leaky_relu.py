@@ -16,12 +16,12 @@ from circuits.networks.language import tensor
 from circuits.operators.clip import Clip
 from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear
 from circuits.quantised import QuantGraph
-from circuits.quantised.typed import Privacy
 from prover import groth16
 from tests.circuits.quantised import networks, slow
 from tests.circuits.support import answered, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import agree, classified
+from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 ALPHAS = (0.01, 0.2, -0.5, 1.75, 1.0)
