@@ -120,7 +120,7 @@ class ScalarCircuit:
         )
 
 
-def build(qgraph: QuantGraph, q: IntArray, *, private_weights: bool = False) -> tuple[ScalarCircuit, int]:
+def build(qgraph: QuantGraph, q: IntArray) -> tuple[ScalarCircuit, int]:
     """The circuit with its witness for the input ``q``, and the label, the value of variable 1."""
     circuit = ScalarCircuit()
     label = circuit.wire(0)
@@ -129,20 +129,18 @@ def build(qgraph: QuantGraph, q: IntArray, *, private_weights: bool = False) -> 
         circuit.range_check(gate, qgraph.input_type.bits)
     for node in qgraph.nodes:
         inputs = [tensors[name] for name in node.inputs]
-        tensors[node.name] = _lower(circuit, qgraph, node, inputs, private_weights)
+        tensors[node.name] = _lower(circuit, qgraph, node, inputs)
     logits = tensors[qgraph.output].ravel().tolist()
     _argmax(circuit, logits, label)
     return circuit, circuit.values[1]
 
 
-def _lower(
-    circuit: ScalarCircuit, qgraph: QuantGraph, node: QuantNode, inputs: list[Gates], private: bool
-) -> Gates:
+def _lower(circuit: ScalarCircuit, qgraph: QuantGraph, node: QuantNode, inputs: list[Gates]) -> Gates:
     if isinstance(node, Accumulating):
-        acc = _accumulate(circuit, node, inputs, qgraph.types_of(node), private)
+        acc = _accumulate(circuit, node, inputs, qgraph.types_of(node))
         if node.rescale is None:
             return acc
-        bounds = (node.type_bounds if private else node.bounds)(qgraph.types_of(node), qgraph.shapes_of(node))
+        bounds = node.bounds(qgraph.types_of(node), qgraph.shapes_of(node))
         return _rescale(circuit, acc, node.rescale, node.rescale.function.scaled(Bound(*bounds)))
     kind = qgraph.types[node.inputs[0]]
     if isinstance(node, MaxPool):
@@ -156,11 +154,11 @@ def _lower(
 
 
 def _accumulate(
-    circuit: ScalarCircuit, node: Accumulating, inputs: list[Gates], types: list[Affine], private: bool
+    circuit: ScalarCircuit, node: Accumulating, inputs: list[Gates], types: list[Affine]
 ) -> Gates:
     centred = [_centred(circuit, tensor, kind) for tensor, kind in zip(inputs, types, strict=True)]
     if isinstance(node, Windowed):
-        return _window_sums(circuit, node, centred[0], private)
+        return _window_sums(circuit, node, centred[0])
     if isinstance(node, QuantAdd):
         pairs = zip(centred[0].ravel(), centred[1].ravel(), strict=True)
         sums = [a.times(node.factors[0]) + b.times(node.factors[1]) for a, b in pairs]
@@ -177,7 +175,7 @@ def _centred(circuit: ScalarCircuit, tensor: Gates, kind: Affine) -> Gates:
     return _objects([gate + zero for gate in tensor.ravel()], tensor.shape)
 
 
-def _window_sums(circuit: ScalarCircuit, node: Windowed, x: Gates, private: bool) -> Gates:
+def _window_sums(circuit: ScalarCircuit, node: Windowed, x: Gates) -> Gates:
     sliding, weight = node.sliding(x.shape), node.kernel_weight(x.shape)
     offsets, places, taps = (array.tolist() for array in sliding.windows())
     groups = x.reshape(sliding.groups, -1).tolist()
@@ -186,19 +184,11 @@ def _window_sums(circuit: ScalarCircuit, node: Windowed, x: Gates, private: bool
     sums = []
     for output, (row, bias) in enumerate(zip(weight.reshape(len(weight), -1).tolist(), biases, strict=True)):
         group = groups[output // outputs]
-        if private and hasattr(node, "weight_type"):
-            weights = [circuit.wire(value) for value in row]
-            start = circuit.wire(bias)
-        else:
-            field, start = [value % R for value in row], circuit.constant(bias)
+        field, start = [value % R for value in row], circuit.constant(bias)
         for position in range(len(offsets) - 1):
             acc = start
             for pair in range(offsets[position], offsets[position + 1]):
-                gate, tap = group[places[pair]], taps[pair]
-                if private and hasattr(node, "weight_type"):
-                    acc = acc + circuit.product(gate, weights[tap])
-                else:
-                    acc = acc + gate.times(field[tap])
+                acc = acc + group[places[pair]].times(field[taps[pair]])
             sums.append(acc)
     return _objects(sums, node.shape(x.shape))
 

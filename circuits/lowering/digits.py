@@ -69,7 +69,7 @@ class Digits(Arithmetic):
         best = wires[:, 0]
         for index in range(1, wires.shape[1]):
             sums = Weighted.wires(best), Weighted.wires(wires[:, index])
-            best = gadgets.larger(self.builder, f"{name}/{index}", *sums, bits, full=self._full)
+            best = gadgets.chosen(self.builder, f"{name}/{index}", *sums, bits, larger=True, full=self._full)
         return best
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:

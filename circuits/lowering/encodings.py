@@ -106,34 +106,25 @@ class Encoding(ABC):
         """Of equating the layer's T with values in ``other``."""
 
     @abstractmethod
-    def equate(
-        self,
-        tools: Arithmetic,
-        layer: Layer,
-        wires: Wires,
-        name: str,
-        other: LinearCombinations,
-        interval: Interval,
-    ) -> None:
-        """Adds the rows that say so."""
+    def equate(self, source: Hidden, name: str, other: LinearCombinations, interval: Interval) -> None:
+        """Adds the rows that say that of the T of ``source``."""
 
 
 class Hidden(Source):
     """The T of a layer, which no row reads as such."""
 
     def __init__(self, tools: Arithmetic, encoding: Encoding, layer: Layer, wires: Wires) -> None:
-        self._tools, self._encoding = tools, encoding
-        self._layer, self._wires = layer, wires
+        self.tools, self.encoding, self.layer, self.wires = tools, encoding, layer, wires
         self.rows, self.interval, self.sums, self.short = layer.rows, layer.interval, None, False
 
     @property
     def values(self) -> LinearCombinations:
-        layer = self._layer
-        sums = KernelSums(layer.kernel, *self._wires)
+        layer = self.layer
+        sums = KernelSums(layer.kernel, *self.wires)
         return sums.scale(np.repeat(layer.factor, layer.positions)).shift(layer.offset)
 
     def equate(self, name: str, other: LinearCombinations, interval: Interval) -> None:
-        self._encoding.equate(self._tools, self._layer, self._wires, name, other, interval)
+        self.encoding.equate(self, name, other, interval)
 
 
 @dataclass(frozen=True)
@@ -172,15 +163,8 @@ class Packed(_Packing):
         _, _, groups = self.slots(layer, other)
         return Cost(rows=groups * (layer.kernel.pairs + layer.positions))
 
-    def equate(
-        self,
-        tools: Arithmetic,
-        layer: Layer,
-        wires: Wires,
-        name: str,
-        other: LinearCombinations,
-        interval: Interval,
-    ) -> None:
+    def equate(self, source: Hidden, name: str, other: LinearCombinations, interval: Interval) -> None:
+        tools, layer, wires = source.tools, source.layer, source.wires
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         slid = Slid(wires.x, layer.kernel._replace(outputs=groups))
         product = tools.builder.private(f"{layer.relation.name}/product", groups * slid.pairs)
@@ -207,15 +191,8 @@ class Checked(_Packing):
             rows, powers = Products.convolve_rows(convolution), Products.convolve_powers(convolution)
         return Cost(rows=rows, powers=tuple((POINT, *each) for each in powers))
 
-    def equate(
-        self,
-        tools: Arithmetic,
-        layer: Layer,
-        wires: Wires,
-        name: str,
-        other: LinearCombinations,
-        interval: Interval,
-    ) -> None:
+    def equate(self, source: Hidden, name: str, other: LinearCombinations, interval: Interval) -> None:
+        tools, layer, wires = source.tools, source.layer, source.wires
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         products, x, product = tools.products, _centred(layer, wires), f"{layer.relation.name}/product"
         batch = layer.kernel.batch
@@ -266,15 +243,8 @@ class Stranded(Encoding):
         between = -reach, -reach + (1 << self._bits(layer)) - 1
         return max(slot_width(layer.interval, other), slot_width((-reach, reach), between))
 
-    def equate(
-        self,
-        tools: Arithmetic,
-        layer: Layer,
-        wires: Wires,
-        name: str,
-        other: LinearCombinations,
-        interval: Interval,
-    ) -> None:
+    def equate(self, source: Hidden, name: str, other: LinearCombinations, interval: Interval) -> None:
+        tools, layer, wires = source.tools, source.layer, source.wires
         found, width = exponents(self.count), self._width(layer, interval)
         groups, taps, slid = -(-layer.rows // self.count), layer.taps, Slid(wires.x, layer.kernel)
         left = Strands(slid, _scaled_weights(layer, wires), np.array(found.left) * width, by_input=False)

@@ -112,7 +112,7 @@ def requantise(
     """``clamp(floor(T / 2^k), low, high)`` of each T = M acc + offset of ``source``: wires [n].
 
     Its interval gives t - low = floor(T / 2^k) - low in [-2^m, 2^m).
-    Rows: ``k + m + 3``, those of ``Source.equate``, and a ``lesser`` more where high - low + 1 is no power of
+    Rows: ``k + m + 3``, those of ``Source.equate``, and a ``chosen`` more where high - low + 1 is no power of
     two. Wires: ``k + m + 3``. As ``divide`` where t cannot leave [low, high] and rows may read T.
     Sound: ``T - low 2^k + 2^(k+m)`` is decomposed into k + m + 1 digits. They are unique, the lowest k are
     the remainder in [0, 2^k), the upper ones are t - low + 2^m, whose top digit is 1 exactly when t >= low.
@@ -132,7 +132,7 @@ def requantise(
     out = clamp(builder, layer, digits[:, shift:-1], digits[:, -1], width, low)
     if low + (1 << width) - 1 > high:
         cap = Linear.constant(np.full(source.rows, high))
-        out = lesser(builder, f"{layer}/cap", Weighted.wires(out), cap, width, full=full)
+        out = chosen(builder, f"{layer}/cap", Weighted.wires(out), cap, width, larger=False, full=full)
     return out
 
 
@@ -254,50 +254,26 @@ def is_zero(builder: Builder, name: str, value: Linear) -> IntArray:
     return zero
 
 
-def larger(
+def chosen(
     builder: Builder,
     name: str,
     left: LinearCombinations,
     right: LinearCombinations,
     bits: int,
-    *,
-    full: bool = False,
-) -> IntArray:
-    """``max(left, right)`` of values that differ by less than 2^bits: wires [n].
-
-    Rows: ``bits + 3``. Wires: ``bits + 2``.
-    Sound: with s = [left >= right] from ``at_least``, ``s (left - right) = max - right`` has one solution.
-    """
-    return _chosen(builder, name, left, right, bits, full, larger=True)
-
-
-def lesser(
-    builder: Builder,
-    name: str,
-    left: LinearCombinations,
-    right: LinearCombinations,
-    bits: int,
-    *,
-    full: bool = False,
-) -> IntArray:
-    """``min(left, right)``, as ``larger``: ``s (left - right) = left - min``."""
-    return _chosen(builder, name, left, right, bits, full, larger=False)
-
-
-def _chosen(
-    builder: Builder,
-    name: str,
-    left: LinearCombinations,
-    right: LinearCombinations,
-    bits: int,
-    full: bool,
     *,
     larger: bool,
+    full: bool = False,
 ) -> IntArray:
+    """The larger of ``left`` and ``right``, which differ by less than 2^bits, or the lesser: wires [n].
+
+    Rows: ``bits + 3``. Wires: ``bits + 2``.
+    Sound: with s = [left >= right] from ``at_least``, ``s (left - right) = max - right`` has one solution,
+    and so has ``s (left - right) = left - min``.
+    """
     sign = at_least(builder, name, left, right, bits, full=full)
     out = builder.private(f"{name}/chosen", left.rows)
-    chosen = Weighted.wires(out)
-    change = chosen - right if larger else left - chosen
+    wires = Weighted.wires(out)
+    change = wires - right if larger else left - wires
     builder.multiply(f"{name}_choice", Weighted.wires(sign), left - right, change)
     one, other = (left, right) if larger else (right, left)
     builder.fill(Product(f"{name}/chosen", out, sign, one - other, other))

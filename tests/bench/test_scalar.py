@@ -8,13 +8,12 @@ from bench import scalar
 from tests.circuits.quantised.networks import KINDS, inputs, of_kinds
 
 
-@pytest.mark.parametrize("private_weights", [False, True])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "bent"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_scalar_circuit_agrees_with_the_executor(kind: str, seed: int, private_weights: bool) -> None:
+def test_the_scalar_circuit_agrees_with_the_executor(kind: str, seed: int) -> None:
     qgraph = of_kinds(seed, "conv", kind)
     for q in inputs(qgraph, 3, seed):
-        circuit, label = scalar.build(qgraph, q, private_weights=private_weights)
+        circuit, label = scalar.build(qgraph, q)
         assert label == qgraph.execute(q).label
         assert circuit.first_unsatisfied() is None
 

@@ -19,8 +19,10 @@ from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.program import Program
 from kernels import FrArray
+from prover import groth16
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
+from prover.groth16 import Opening, Proof, ProvingKey
 from relations.integers import IntArray
 from relations.relation import Tensor
 from tests.circuits.quantised import slow
@@ -171,6 +173,11 @@ def answered(program: Program, z: Assignment, seed: int = 0) -> FrArray:
     assignment[1 + constraint_system.public : constraint_system.instance] = drawn
     program.post_challenge(assignment, drawn)
     return assignment
+
+
+def prove(circuit: Circuit, key: ProvingKey, witness: FrArray, openings: Sequence[Opening] = ()) -> Proof:
+    system, post_challenge = circuit.constraint_system, circuit.program.post_challenge
+    return groth16.prove(key, system, witness, openings=openings, post_challenge=post_challenge)
 
 
 def held(circuit: Circuit, z: Assignment) -> dict[Tensor, NDArray[Any]]:

@@ -27,7 +27,7 @@ from prover import groth16
 from relations.integers import IntArray
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import R, answered, challenged, first_violation, slow_execute
+from tests.circuits.support import R, answered, challenged, first_violation, prove, slow_execute
 from tests.prover.statements import commitment_basis, patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -313,13 +313,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
     for circuit, witness, public in witnesses:
         key = groth16.setup(circuit.constraint_system, basis=basis)
         names = circuit.commitments
-        proof = groth16.prove(
-            key,
-            circuit.constraint_system,
-            witness,
-            openings=[openings[name] for name in names],
-            post_challenge=circuit.program.post_challenge,
-        )
+        proof = prove(circuit, key, witness, [openings[name] for name in names])
         commitments = [openings[name].commitment for name in names]
         assert groth16.verify(key.verifying_key, public, proof, commitments).valid
         for place in range(len(public)):
@@ -330,13 +324,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
             wrong[index] = other[name].commitment
             assert not groth16.verify(key.verifying_key, public, proof, wrong).valid
             with pytest.raises(StatementError):
-                groth16.prove(
-                    key,
-                    circuit.constraint_system,
-                    witness,
-                    openings=[(other if each == name else openings)[each] for each in names],
-                    post_challenge=circuit.program.post_challenge,
-                )
+                prove(circuit, key, witness, [(other if each == name else openings)[each] for each in names])
 
 
 def test_with_committed_weights_the_architecture_is_all_that_the_circuit_depends_on() -> None:

@@ -108,7 +108,7 @@ class Equation:
             width = slot_width(self.source.interval, self.interval)
             return width, *np.divmod(row, FR.bits // width)
         assert isinstance(self.source, Hidden)
-        layer, encoding = self.source._layer, self.source._encoding
+        layer, encoding = self.source.layer, self.source.encoding
         if isinstance(encoding, Stranded):
             found = exponents(encoding.count)
             group, strand = np.divmod(row, encoding.count)
@@ -370,7 +370,7 @@ def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
         }
         operands = Wires(wires["x"].ravel(), wires["weight"], wires["bias"])
         claim = Weighted.wires(wires["claim"])
-        Checked().equate(tools, layer, operands, "test", claim, layer.interval)
+        Hidden(tools, Checked(), layer, operands).equate("test", claim, layer.interval)
         with refuses("statement.adaptive"):
             builder.program()
 

@@ -15,7 +15,6 @@ from circuits.r1cs.linear import Linear
 from circuits.r1cs.lookups import Lookups
 from circuits.r1cs.program import Program
 from circuits.r1cs.ranges import Plan, RangeChecks
-from prover import groth16
 from tests.circuits.support import R, accepted_lies, answered, first_violation
 from tests.prover.statements import patient
 from tests.refusals import refuses
@@ -202,13 +201,3 @@ def test_ranges_beyond_62_bits_are_refused(bits: int, lowest: int) -> None:
 def test_an_empty_range_is_refused() -> None:
     with refuses("statement.range"):
         ranged([(0, 0)], [1])
-
-
-def test_a_proof_of_ranges_verifies() -> None:
-    program = ranged([(8, -128)], [40])
-    key = groth16.setup(program.constraint_system)
-    values = np.random.default_rng(1).integers(-128, 128, 40)
-    proof = groth16.prove(
-        key, program.constraint_system, program.witness({"v0": values}), post_challenge=program.post_challenge
-    )
-    assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid

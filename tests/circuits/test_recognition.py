@@ -17,7 +17,7 @@ from prover import groth16
 from prover.groth16.reference import check
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
-from tests.circuits.support import PRIVACIES, R, answered, first_violation, unnoticed
+from tests.circuits.support import PRIVACIES, R, answered, first_violation, prove, unnoticed
 from tests.prover.statements import commitment_basis, patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -104,9 +104,7 @@ def test_a_committed_reference_is_linked_and_no_other_passes() -> None:
     )
     key = groth16.setup(circuit.constraint_system, basis=basis)
     witness = circuit.witness(q, reference, 40, statement=9)
-    proof = groth16.prove(
-        key, circuit.constraint_system, witness, openings=held, post_challenge=circuit.program.post_challenge
-    )
+    proof = prove(circuit, key, witness, held)
     verify = groth16.verify
     assert verify(key.verifying_key, public, proof, [opening.commitment for opening in held]).valid
     assert not verify(key.verifying_key, public, proof, [opening.commitment for opening in other]).valid

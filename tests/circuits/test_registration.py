@@ -15,7 +15,7 @@ from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
 from prover import groth16
 from tests.circuits.quantised import networks
-from tests.circuits.support import accepted_lies, answered, first_violation
+from tests.circuits.support import accepted_lies, answered, first_violation, prove
 from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -49,13 +49,7 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     model, other = (basis.commit(kernels.fr.from_int64(each)) for each in (values, np.roll(values, 1)))
     registration = compile_registration(network)
     key = groth16.setup(registration.constraint_system, basis=basis)
-    registered = groth16.prove(
-        key,
-        registration.constraint_system,
-        registration.witness(statement=7),
-        openings=[model],
-        post_challenge=registration.program.post_challenge,
-    ).to_bytes()
+    registered = prove(registration, key, registration.witness(statement=7), [model]).to_bytes()
     assert groth16.verify(key.verifying_key, [7], registered, [model.commitment]).valid
     assert not groth16.verify(key.verifying_key, [7], registered, [other.commitment]).valid
     assert not groth16.verify(key.verifying_key, [8], registered, [model.commitment]).valid
@@ -65,25 +59,13 @@ def test_proofs_are_about_the_registered_model_and_no_other(network: QuantGraph)
     q = networks.inputs(network, 3)[2]
     public = circuit.public_inputs(q)
     witness = circuit.witness(q)
-    proof = groth16.prove(
-        key,
-        circuit.constraint_system,
-        witness,
-        openings=[model],
-        post_challenge=circuit.program.post_challenge,
-    ).to_bytes()
+    proof = prove(circuit, key, witness, [model]).to_bytes()
     assert groth16.verify(key.verifying_key, public, proof, [model.commitment]).valid
     assert not groth16.verify(key.verifying_key, public, proof, [other.commitment]).valid
     for label in set(range(network.classes)) - {public[1]}:
         assert not groth16.verify(key.verifying_key, [0, label], proof, [model.commitment]).valid
     with pytest.raises(StatementError):
-        groth16.prove(
-            key,
-            circuit.constraint_system,
-            witness,
-            openings=[other],
-            post_challenge=circuit.program.post_challenge,
-        )
+        prove(circuit, key, witness, [other])
 
 
 def test_what_a_proof_says_leaves_the_types_to_the_registration(network: QuantGraph) -> None:

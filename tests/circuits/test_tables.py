@@ -23,7 +23,7 @@ from prover import groth16
 from relations.functions import Requantisation
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
-from tests.circuits.support import answered, first_violation
+from tests.circuits.support import answered, first_violation, prove
 from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -183,9 +183,7 @@ def test_a_label_is_proven_and_no_other_verifies(weights: Privacy) -> None:
     circuit = compile_inference(graph, weight_privacy=weights, level=5)
     q = networks.inputs(graph, 3)[2]
     key = groth16.setup(circuit.constraint_system)
-    proof = groth16.prove(
-        key, circuit.constraint_system, circuit.witness(q), post_challenge=circuit.program.post_challenge
-    )
+    proof = prove(circuit, key, circuit.witness(q))
     public = circuit.public_inputs(q)
     assert groth16.verify(key.verifying_key, public, proof).valid
     for label in set(range(3)) - set(public):
