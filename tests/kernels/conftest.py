@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 
 import kernels
+from kernels.group import Group
 from tests.kernels.targets import TARGETS, load
 
 settings.register_profile("kernels", deadline=None)  # sources for GPUs are compiled when they are first used
@@ -15,3 +16,8 @@ settings.load_profile("kernels")
 @pytest.fixture(params=TARGETS, scope="session")
 def k(request: pytest.FixtureRequest) -> kernels.Kernels:
     return load(request.param)
+
+
+@pytest.fixture(params=["g1", "g2"])
+def group(request: pytest.FixtureRequest, k: kernels.Kernels) -> Group:
+    return k.g1 if request.param == "g1" else k.g2

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import py_ecc.optimized_bls12_381 as reference
-import pytest
 from hypothesis import given, settings
 from py_arkworks_bls12381 import G1Point, G2Point
 
@@ -16,11 +15,6 @@ from tests.refusals import refuses
 
 GENERATORS: dict[str, Any] = {"g1": reference.G1, "g2": reference.G2}
 PEER: dict[str, Any] = {"g1": G1Point, "g2": G2Point}
-
-
-@pytest.fixture(params=["g1", "g2"])
-def group(request: pytest.FixtureRequest, k: Kernels) -> Group:
-    return k.g1 if request.param == "g1" else k.g2
 
 
 def times_generator(k: Kernels, group: Group, *values: int) -> WordArray:

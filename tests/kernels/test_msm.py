@@ -18,11 +18,6 @@ from tests.kernels.strategies import KINDS, R, edge_values, scalars
 from tests.kernels.targets import FEW, TARGETS, load
 
 
-@pytest.fixture(params=["g1", "g2"])
-def group(request: pytest.FixtureRequest, k: Kernels) -> Group:
-    return k.g1 if request.param == "g1" else k.g2
-
-
 def naive(k: Kernels, group: Group, bases: WordArray, values: list[int]) -> WordArray:
     """One scalar multiplication and one addition at a time."""
     total = np.zeros(group.shape, dtype=np.uint64)

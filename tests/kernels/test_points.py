@@ -25,11 +25,6 @@ MANY, TWO_CHUNKS = 400, 150
 """More than fit one chunk of the kernel."""
 
 
-@pytest.fixture(params=["g1", "g2"])
-def group(request: pytest.FixtureRequest, k: Kernels) -> Group:
-    return k.g1 if request.param == "g1" else k.g2
-
-
 def points(k: Kernels, group: Group, exponents: list[int]) -> WordArray:
     return group.fixed_base(group.generator, k.fr.from_ints(exponents))
 

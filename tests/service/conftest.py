@@ -20,6 +20,7 @@ from service.storage import schema
 from service.storage.database import Database
 from tests.programs import Find
 from tests.servers import fresh_database
+from tests.service.accounts import calling
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
 
 MAX_BODY_BYTES = 200_000
@@ -200,3 +201,10 @@ def browser(program: Find) -> Iterator[Any]:
         browser = started.chromium.launch(executable_path=chromium, args=flags, timeout=120_000)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def http(keyed: Runtime) -> Iterator[httpx.Client]:
+    """Of a service that asks for keys, as a file of tests has it."""
+    with calling(keyed) as http:
+        yield http

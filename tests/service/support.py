@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import uvicorn
 from onnx import helper, numpy_helper
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.routing import BaseRoute
 
@@ -23,6 +24,7 @@ from service.jobs.jobs import Jobs, Terms
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.serve import listen
+from service.storage.records.jobs import Job
 from service.storage.repositories import Shards
 from service.worker.attempts import run_claimed
 from service.worker.heartbeat import Heartbeat
@@ -169,6 +171,11 @@ def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake", terms: 
     with runtime.database.write() as session:
         Jobs(session).create(job_id, kind, terms)
     return job_id
+
+
+def load(runtime: Runtime, job_id: str = "job_1") -> Job:
+    with runtime.database.read() as session:
+        return session.scalars(select(Job).where(Job.id == job_id)).one()
 
 
 def take_back(session: Session, max_attempts: int = 3) -> list[str]:

@@ -42,12 +42,6 @@ def keyed(runtime: Runtime) -> Runtime:
     return asking_for_keys(runtime)
 
 
-@pytest.fixture
-def http(keyed: Runtime) -> Iterator[httpx.Client]:
-    with calling(keyed) as http:
-        yield http
-
-
 def code(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 

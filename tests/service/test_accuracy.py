@@ -253,14 +253,6 @@ def test_the_events_of_a_proof_tell_of_its_shards(
     assert seen[-1][0] == "succeeded"
 
 
-def test_an_idempotency_key_gives_one_proof_of_accuracy(api: Client, model: Model, dataset: Dataset) -> None:
-    first, second = (
-        api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id, idempotency_key="once")
-        for _ in range(2)
-    )
-    assert first.id == second.id
-
-
 def test_a_dataset_that_is_not_ready_or_of_another_model(
     api: Client, with_model: Runtime, model: Model, dataset: Dataset
 ) -> None:

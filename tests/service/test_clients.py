@@ -19,13 +19,12 @@ import pytest
 from client import ApiError, AsyncClient, Client, Model, calls
 from client.flows import endpoint, listing
 from client.webhooks import verify
-from service.access import keys
-from service.access.principal import SCOPES, Scope
+from service.access.principal import SCOPES
 from service.app import create_app
 from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.scheduler.webhooks import sign
-from service.storage.records.base import LOCAL_TENANT
+from tests.service.accounts import add_key
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
@@ -42,17 +41,10 @@ def keyed(prepared: tuple[Path, Model], tmp_path: Path) -> Iterator[Runtime]:
     runtime.close()
 
 
-def key_for(runtime: Runtime, *scopes: Scope) -> str:
-    row, key = keys.make_key(LOCAL_TENANT, "test", list(scopes))
-    with runtime.database.write() as session:
-        session.add(row)
-    return key
-
-
 @pytest.fixture(params=["sync", "async"])
 def ask(request: pytest.FixtureRequest, keyed: Runtime) -> Iterator[Ask]:
     """What ``use`` of a client comes to: of what comes in numbers, a list."""
-    key = key_for(keyed, *SCOPES)
+    key = add_key(keyed, *SCOPES)
 
     async def awaited(url: str, use: Ask) -> Any:
         async with AsyncClient(url, api_key=key) as client:
@@ -170,7 +162,7 @@ def test_a_key_that_is_none_and_one_that_may_not(keyed: Runtime) -> None:
                 list(nobody.proofs())
             assert (refusal.value.status, refusal.value.code) == (401, "auth.invalid")
             assert nobody.is_ready() is False  # the key is looked at, no worker is there
-        with Client(url, api_key=key_for(keyed, "read")) as reader:
+        with Client(url, api_key=add_key(keyed, "read")) as reader:
             with pytest.raises(ApiError, match="prove") as refusal:
                 reader.create_proof("mdl_1", INPUT)
             assert (refusal.value.status, refusal.value.code) == (403, "auth.scope")
@@ -178,7 +170,7 @@ def test_a_key_that_is_none_and_one_that_may_not(keyed: Runtime) -> None:
 
 def test_who_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
     runtime = open_runtime(tmp_path / "data", auth="keys", rate_per_minute=2)
-    with serving(runtime) as url, Client(url, api_key=key_for(runtime, "read"), retry_seconds=0) as client:
+    with serving(runtime) as url, Client(url, api_key=add_key(runtime, "read"), retry_seconds=0) as client:
         with pytest.raises(ApiError) as refusal:
             [client.whoami() for _ in range(5)]
         assert refusal.value.code == "quota.rate"

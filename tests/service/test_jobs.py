@@ -17,7 +17,7 @@ from service.runtime import Runtime
 from service.storage.database import now
 from service.storage.records.jobs import Job
 from tests.service import support
-from tests.service.support import add_job
+from tests.service.support import add_job, load
 from zenerrors import ConflictError, NotFoundError
 
 
@@ -35,13 +35,6 @@ def claimed(runtime: Runtime, lease: float = 60.0) -> Claim:
     taken = claim(runtime, add_job(runtime), lease=lease)
     assert taken is not None
     return taken
-
-
-def load(runtime: Runtime, job_id: str = "job_1") -> Job:
-    with runtime.database.read() as session:
-        job = session.get(Job, job_id)
-        assert job is not None
-        return job
 
 
 def ends_at(runtime: Runtime) -> datetime:

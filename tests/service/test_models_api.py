@@ -188,13 +188,6 @@ def test_a_forgotten_file_is_named(shared_url: str) -> None:
     assert (response.status_code, response.json()["field"]) == (422, "calibration")
 
 
-def test_the_same_request_with_the_same_key_makes_one_model(api: Client) -> None:
-    first, second = (
-        api.create_model(tiny_onnx(), tiny_calibration(), idempotency_key="once") for _ in range(2)
-    )
-    assert first.id == second.id
-
-
 HOG = """
 from service import intake
 from service.submissions import sandbox

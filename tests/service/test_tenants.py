@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Model
 from service.storage.repositories import stored
-from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
+from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx
 
@@ -39,12 +38,6 @@ def keyed(each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Runtime:
     monkeypatch.setattr(Queue, "send", lambda *_: None)  # there is no broker
     monkeypatch.setattr(authentication, "_KNOWN_SECONDS", 0.0)
     return asking_for_keys(each_runtime)
-
-
-@pytest.fixture
-def http(keyed: Runtime) -> Iterator[httpx.Client]:
-    with calling(keyed) as http:
-        yield http
 
 
 def claim(runtime: Runtime) -> Claim | None:

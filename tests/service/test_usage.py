@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -18,19 +17,13 @@ from service.jobs.claims import Claims
 from service.jobs.jobs import Jobs, Terms
 from service.runtime import Runtime
 from service.storage.records.base import LOCAL_TENANT
-from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
+from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer
 from tests.service.support import add_job, work_on
 
 
 @pytest.fixture
 def keyed(each_runtime: Runtime) -> Runtime:
     return asking_for_keys(each_runtime)
-
-
-@pytest.fixture
-def http(keyed: Runtime) -> Iterator[httpx.Client]:
-    with calling(keyed) as http:
-        yield http
 
 
 def end(

@@ -17,11 +17,11 @@ from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from service.settings import Settings
-from service.storage.records.jobs import Job, Worker
+from service.storage.records.jobs import Worker
 from service.storage.repositories.workers import SILENCE
 from service.worker import heartbeat, tasks
 from service.worker.heartbeat import Heartbeat, Hold
-from tests.service.support import PATIENCE_SECONDS, add_job, heart, run_job, take_back, until, work_on
+from tests.service.support import PATIENCE_SECONDS, add_job, heart, load, run_job, take_back, until, work_on
 from zenerrors import TensorError
 
 Work = Callable[[Runtime, Hold], None]
@@ -37,13 +37,6 @@ def _ticks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def does(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], None]:
     """Say what jobs of kind ``fake`` do."""
     return lambda fake: monkeypatch.setitem(tasks.TASKS, "fake", fake)
-
-
-def load(runtime: Runtime) -> Job:
-    with runtime.database.read() as session:
-        job = session.get(Job, "job_1")
-        assert job is not None
-        return job
 
 
 def succeed(runtime: Runtime, hold: Hold) -> None:
