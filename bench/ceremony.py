@@ -85,9 +85,9 @@ def prepare(case: str, folder: Path) -> int | None:
     if case.startswith(_POWERS):
         constraints, power = None, int(case.removeprefix(_POWERS))
     else:
-        constraint_system = _statement(case)
-        save_statement(folder / "s.stmt", constraint_system)
-        constraints, power = constraint_system.constraints, required_power(constraint_system)
+        system = _statement(case)
+        save_statement(folder / "s.stmt", system)
+        constraints, power = system.constraints, required_power(system)
     write_ptau(folder / "p.ptau", powers_of_tau.generate(power, threads=usable_cores()))
     return constraints
 

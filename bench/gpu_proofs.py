@@ -27,28 +27,24 @@ PIPELINED = 2
 def measure_size(bench: Roofline, log_size: int) -> Iterator[Row]:
     """A network-like statement of 2^log_size rows and its witness. Every proof is verified."""
     os.environ[backends.VARIABLE] = f"gpu:{bench.device.index}"
-    constraint_system, rows, threads = random_statement(log_size), 1 << log_size, usable_cores()
+    system, rows, threads = random_statement(log_size), 1 << log_size, usable_cores()
     start = time.perf_counter()
-    key = groth16.setup(constraint_system, threads=threads)
+    key = groth16.setup(system, threads=threads)
     yield Row("groth16_setup", rows, time.perf_counter() - start)
-    loaded = load_key(bench, "groth16_load_key", rows, key, constraint_system)
+    loaded = load_key(bench, "groth16_load_key", rows, key, system)
     yield loaded
-    z = random_witness(constraint_system, "network")
-    _prove(key, constraint_system, z)
-    proofs = [_prove(key, constraint_system, z) for _ in range(bench.repetitions)]
+    z = random_witness(system, "network")
+    _prove(key, system, z)
+    proofs = [_prove(key, system, z) for _ in range(bench.repetitions)]
     row = median_row(bench, "groth16_prove", rows, proofs, loaded)
-    yield replace(
-        row, more={**row.more, "kernels": profile(lambda: groth16.prove(key, constraint_system, z))}
-    )
-    yield _pipelined(bench, rows, key, constraint_system, z)
+    yield replace(row, more={**row.more, "kernels": profile(lambda: groth16.prove(key, system, z))})
+    yield _pipelined(bench, rows, key, system, z)
 
 
-def load_key(
-    bench: Roofline, name: str, size: int, key: ProvingKey, constraint_system: ConstraintSystem
-) -> Row:
+def load_key(bench: Roofline, name: str, size: int, key: ProvingKey, system: ConstraintSystem) -> Row:
     """The key's way to the device, and what stays there, with all that proofs with it need."""
     free, keys = bench.device.free_bytes(), resident_keys(bench.device.index)
-    taken = seconds(lambda: keys.load(key, constraint_system, usable_cores(), silent))
+    taken = seconds(lambda: keys.load(key, system, usable_cores(), silent))
     memory_mb = (free - bench.device.free_bytes()) / 2**20
     return Row(name, size, taken, more={"memory_mb": memory_mb})
 
@@ -67,26 +63,22 @@ def median_row(
     return Row(name, size, median, (max(times) - min(times)) / median, more=more)
 
 
-def _prove(
-    key: ProvingKey, constraint_system: ConstraintSystem, z: FrArray
-) -> tuple[float, dict[str, float]]:
+def _prove(key: ProvingKey, system: ConstraintSystem, z: FrArray) -> tuple[float, dict[str, float]]:
     """Seconds, and the stages' shares as the host sees them: it waits in the first that reads a sum."""
     stages = Stages()
-    proof = groth16.prove(key, constraint_system, z, progress=stages)
+    proof = groth16.prove(key, system, z, progress=stages)
     taken = stages.total()
     verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
     assert verdict.valid, verdict
     return taken, stages.shares()
 
 
-def _pipelined(
-    bench: Roofline, rows: int, key: ProvingKey, constraint_system: ConstraintSystem, z: FrArray
-) -> Row:
+def _pipelined(bench: Roofline, rows: int, key: ProvingKey, system: ConstraintSystem, z: FrArray) -> Row:
     """The time of a proof where two threads have proofs made one after the other."""
     count = PIPELINED * bench.repetitions
     with ThreadPoolExecutor(PIPELINED) as pool:
         start = time.perf_counter()
-        proofs = list(pool.map(lambda _: groth16.prove(key, constraint_system, z), range(count)))
+        proofs = list(pool.map(lambda _: groth16.prove(key, system, z), range(count)))
         each = (time.perf_counter() - start) / count
     for proof in proofs:
         verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)

@@ -43,26 +43,26 @@ def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_t
 
 
 def _setup(log_size: int, path: Path, threads: int) -> float:
-    constraint_system = random_statement(log_size)
+    system = random_statement(log_size)
     start = time.perf_counter()
-    key = groth16.setup(constraint_system, threads=threads)
+    key = groth16.setup(system, threads=threads)
     taken = time.perf_counter() - start
     key.save(path)
     return taken
 
 
 def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: int) -> Row:
-    constraint_system = random_statement(log_size)
-    formula = memory.proving(Size.of(constraint_system), threads)
+    system = random_statement(log_size)
+    formula = memory.proving(Size.of(system), threads)
     before = _forget_peak()
-    key, z = groth16.ProvingKey.load(path), random_witness(constraint_system, shape)
-    proof = groth16.prove(key, constraint_system, z, threads=threads)
+    key, z = groth16.ProvingKey.load(path), random_witness(system, shape)
+    proof = groth16.prove(key, system, z, threads=threads)
     verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
     assert verdict.valid, verdict
     times, shares = [], []
     for _ in range(repetitions):
         stages = Stages()
-        groth16.prove(key, constraint_system, z, threads=threads, progress=stages)
+        groth16.prove(key, system, z, threads=threads, progress=stages)
         times.append(stages.total())
         shares.append(stages.shares())
     median = statistics.median_low(times)

@@ -174,12 +174,12 @@ def make_basis(count: int, path: Path) -> None:
 
 def make_key(task: Task) -> tuple[int, float]:
     """Constraints, and the time of a setup; the key goes into the folder."""
-    constraint_system, basis = case(task).circuit.constraint_system, CommitmentKey.load(task.folder / "basis")
+    system, basis = case(task).circuit.constraint_system, CommitmentKey.load(task.folder / "basis")
     start = time.perf_counter()
-    key = groth16.setup(constraint_system, basis=basis, threads=THREADS)
+    key = groth16.setup(system, basis=basis, threads=THREADS)
     taken = time.perf_counter() - start
     key.save(task.folder / "key")
-    return constraint_system.constraints, taken
+    return system.constraints, taken
 
 
 class Worker:

@@ -53,14 +53,14 @@ def complete(z: FrArray, challenges: FrArray) -> None:
 
 def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
     """A key, and ``proofs`` proofs under it with inputs of so many bits; all of one witness."""
-    constraint_system = linked_statement()
+    system = linked_statement()
     basis = CommitmentKey.generate(2)
-    key = groth16.setup(constraint_system, basis=basis)
+    key = groth16.setup(system, basis=basis)
     public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
     witness = fr.from_ints([1, *public, 0, 7, 0, 0])
     opening = basis.commit(witness[ROOT : ROOT + 1])
     made = (
-        groth16.prove(key, constraint_system, witness, openings=[opening], post_challenge=complete).to_bytes()
+        groth16.prove(key, system, witness, openings=[opening], post_challenge=complete).to_bytes()
         for _ in range(proofs)
     )
     return key.verifying_key, [Claim(public, proof, [opening.commitment]) for proof in made]
@@ -68,12 +68,12 @@ def linked_claims(bits: int, proofs: int) -> tuple[VerifyingKey, list[Claim]]:
 
 def plain_claim(bits: int) -> tuple[VerifyingKey, Claim]:
     root = 1 + INPUTS
-    constraint_system = ConstraintSystem(
+    system = ConstraintSystem(
         INPUTS, 1, (ProductBlock("square", np.array([root]), np.array([root]), np.array([1])),)
     )
-    key = groth16.setup(constraint_system)
+    key = groth16.setup(system)
     public = [49, *(secrets.randbits(bits) for _ in range(INPUTS - 1))]
-    proof = groth16.prove(key, constraint_system, fr.from_ints([1, *public, 7]))
+    proof = groth16.prove(key, system, fr.from_ints([1, *public, 7]))
     return key.verifying_key, Claim(public, proof.to_bytes())
 
 
@@ -102,7 +102,7 @@ def convolution_rows(shape: Convolution, repetitions: int) -> list[Row]:
 
 def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tuple[int, Timing, Timing]:
     program = counts.convolution(shape)
-    constraint_system = program.constraint_system
+    system = program.constraint_system
     draw = np.random.default_rng(1)
     x = draw.integers(0, 256, (shape.batch, shape.inputs, *shape.image))
     w = draw.integers(-128, 128, (shape.outputs, shape.inputs, *shape.kernel))
@@ -112,19 +112,17 @@ def _prove_convolution(shape: Convolution, threads: int, repetitions: int) -> tu
         witness = program.witness(tensors)
         return groth16.prove(
             key,
-            constraint_system,
+            system,
             witness,
             post_challenge=partial(program.post_challenge, threads=threads),
             threads=threads,
         )
 
-    setup = measure(
-        lambda: groth16.setup(constraint_system, threads=threads), repetitions=min(repetitions, 2)
-    )
-    key = groth16.setup(constraint_system, threads=threads)
+    setup = measure(lambda: groth16.setup(system, threads=threads), repetitions=min(repetitions, 2))
+    key = groth16.setup(system, threads=threads)
     proof = measure(prove, repetitions=repetitions)
     assert groth16.verify(key.verifying_key, [], prove())
-    return constraint_system.constraints, setup, proof
+    return system.constraints, setup, proof
 
 
 def rows(scalars: str, bits: int, batch: int, repetitions: int) -> list[Row]:

@@ -149,9 +149,9 @@ class Single(NamedTuple):
         return cls(offsets, columns, np.arange(len(columns), dtype=np.uint32), pool)
 
 
-def matrices(constraint_system: ConstraintSystem) -> list[Csr]:
+def matrices(system: ConstraintSystem) -> list[Csr]:
     """Those with coefficients."""
-    blocks = (made for made in map(_made, constraint_system.blocks) if not isinstance(made, ProductBlock))
+    blocks = (made for made in map(_made, system.blocks) if not isinstance(made, ProductBlock))
     return [matrix for block in blocks for matrix in block.matrices() if len(matrix.columns)]
 
 
@@ -272,7 +272,7 @@ class Times(NamedTuple):
 def sharing_rows(case: Case, repetitions: int) -> tuple[list[Row], list[Row]]:
     """One circuit for all images against one for each; matrices made in each proof against kept ones."""
     circuit = case.compile()
-    constraint_system, q = circuit.constraint_system, some_input(circuit.qgraph)
+    system, q = circuit.constraint_system, some_input(circuit.qgraph)
     z, prove = complete(circuit, q), (prover_of(circuit, q) if case.proved else None)
 
     def compile_anew() -> object:
@@ -283,15 +283,15 @@ def sharing_rows(case: Case, repetitions: int) -> tuple[list[Row], list[Row]]:
         Times(
             seconds(compile_anew),
             seconds(lambda: complete(circuit, q)),
-            seconds(lambda: prove(constraint_system)) if prove is not None else 0.0,
+            seconds(lambda: prove(system)) if prove is not None else 0.0,
         )
         for _ in range(repetitions)
     ]
-    size, peer = constraint_system.constraints, "compiled for each image"
+    size, peer = system.constraints, "compiled for each image"
     images = [_row(f"{case.name}_images", size, _shared(times, proved=False), peer, THREADS)]
     if prove is not None:
         images.append(_row(f"{case.name}_proved", size, _shared(times, proved=True), peer, THREADS))
-    return images, list(building_rows(case, constraint_system, z, prove, repetitions))
+    return images, list(building_rows(case, system, z, prove, repetitions))
 
 
 def _shared(times: list[Times], *, proved: bool) -> Timing:
@@ -305,14 +305,14 @@ def _shared(times: list[Times], *, proved: bool) -> Timing:
 
 
 def building_rows(
-    case: Case, constraint_system: ConstraintSystem, z: FrArray, prove: Prove | None, repetitions: int
+    case: Case, system: ConstraintSystem, z: FrArray, prove: Prove | None, repetitions: int
 ) -> Iterator[Row]:
     """None where nothing is made in a proof: where all blocks are kept from the start."""
-    tiles = [block for block in constraint_system.blocks if isinstance(block, Tile)]
+    tiles = [block for block in system.blocks if isinstance(block, Tile)]
     if not tiles:
         return
-    kept = replace(constraint_system, blocks=tuple(map(_made, constraint_system.blocks)))
-    assert kept.digest == constraint_system.digest
+    kept = replace(system, blocks=tuple(map(_made, system.blocks)))
+    assert kept.digest == system.digest
 
     def build() -> None:
         for tile in tiles:
@@ -321,15 +321,15 @@ def building_rows(
     def row(what: str, ours: Callable[[], object], peer: Callable[[], object] | None, threads: int) -> Row:
         timing = measure(ours, peer, repetitions=repetitions)
         known = None if peer is None else "matrices kept"
-        return _row(f"{case.name}_{what}", constraint_system.constraints, timing, known, threads)
+        return _row(f"{case.name}_{what}", system.constraints, timing, known, threads)
 
     yield row("build", build, None, 1)
-    evaluate, evaluate_kept = (partial(each.evaluate, z, THREADS) for each in (constraint_system, kept))
+    evaluate, evaluate_kept = (partial(each.evaluate, z, THREADS) for each in (system, kept))
     yield row("evaluate", evaluate, evaluate_kept, THREADS)
     if prove is not None:
-        yield row("proof", lambda: prove(constraint_system), lambda: prove(kept), THREADS)
+        yield row("proof", lambda: prove(system), lambda: prove(kept), THREADS)
     held = sum(held_bytes(block) for block in kept.blocks) - sum(
-        held_bytes(block) for block in constraint_system.blocks if not isinstance(block, Tile)
+        held_bytes(block) for block in system.blocks if not isinstance(block, Tile)
     )
     timing = measure(evaluate_kept, repetitions=repetitions)
     yield _row(f"{case.name}_kept", held, timing, None, THREADS)
@@ -337,9 +337,9 @@ def building_rows(
 
 def complete(circuit: Inference, q: IntArray) -> FrArray:
     """The witness, what depends on the challenges included; these are chosen here."""
-    z, constraint_system = circuit.witness(q), circuit.constraint_system
-    challenges = fr.from_ints(range(12345, 12345 + constraint_system.challenges))
-    z[1 + constraint_system.public : constraint_system.instance] = challenges
+    z, system = circuit.witness(q), circuit.constraint_system
+    challenges = fr.from_ints(range(12345, 12345 + system.challenges))
+    z[1 + system.public : system.instance] = challenges
     circuit.program.post_challenge(z, challenges)
     return z
 

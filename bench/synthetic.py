@@ -49,19 +49,19 @@ def _sums(rows: int, first: int, variables: int, draw: np.random.Generator) -> C
     return Csr.from_entries(rows, np.repeat(np.arange(rows), ENTRIES), columns, weights)
 
 
-def random_witness(constraint_system: ConstraintSystem, shape: Shape) -> FrArray:
+def random_witness(system: ConstraintSystem, shape: Shape) -> FrArray:
     """Not of secrets: reproducible."""
-    products = constraint_system.blocks[0]
+    products = system.blocks[0]
     assert isinstance(products, SparseBlock)
     draw = np.random.default_rng(2)
-    z = np.zeros((constraint_system.variables, 4), np.uint64)
+    z = np.zeros((system.variables, 4), np.uint64)
     z[: 1 + PUBLIC] = fr.from_int64(np.ones(1 + PUBLIC, np.int64))
-    chosen = z[1 + PUBLIC : constraint_system.variables - products.rows]
+    chosen = z[1 + PUBLIC : system.variables - products.rows]
     if shape == "dense":
         chosen[:] = draw.integers(0, 2**62, chosen.shape, dtype=np.uint64)
     else:
         chosen[:] = fr.from_int64(_bytes_and_bits(len(chosen), draw))
-    z[constraint_system.variables - products.rows :] = fr.mul(products.a.multiply(z), products.b.multiply(z))
+    z[system.variables - products.rows :] = fr.mul(products.a.multiply(z), products.b.multiply(z))
     return z
 
 

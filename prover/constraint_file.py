@@ -42,32 +42,26 @@ _SECTIONS: Final = {
 
 
 def save_statement(
-    path: str | os.PathLike[str],
-    constraint_system: ConstraintSystem,
-    description: Mapping[str, Any] | None = None,
+    path: str | os.PathLike[str], system: ConstraintSystem, description: Mapping[str, Any] | None = None
 ) -> None:
     """Write ``constraint_system`` to ``path``, atomically, with what it means, JSON-able.
 
     Raises ``StatementError`` where its blocks do not fit.
     """
-    matrices = [matrix for _, block in constraint_system.matrices() for matrix in block]
+    matrices = [matrix for _, block in system.matrices() for matrix in block]
     pool = b"".join(
         (value % fr.modulus).to_bytes(_SCALAR_BYTES, "little") for matrix in matrices for value in matrix.pool
     )
     names = {
-        "segments": [segment.name for segment in constraint_system.segments],
-        "blocks": [block.name for block in constraint_system.blocks],
+        "segments": [segment.name for segment in system.segments],
+        "blocks": [block.name for block in system.blocks],
     }
     container.write(
         path,
         STATEMENT,
         {
-            "counts": np.array(
-                [constraint_system.public, constraint_system.challenges, constraint_system.private], np.uint64
-            ),
-            "segments": np.array([(s.size, s.linked) for s in constraint_system.segments], np.uint32).reshape(
-                -1, 2
-            ),
+            "counts": np.array([system.public, system.challenges, system.private], np.uint64),
+            "segments": np.array([(s.size, s.linked) for s in system.segments], np.uint32).reshape(-1, 2),
             "names": np.frombuffer(json.dumps(names).encode(), np.uint8),
             "shapes": np.array([(m.rows, len(m.columns), len(m.pool)) for m in matrices], np.uint64).reshape(
                 -1, 3
@@ -107,10 +101,10 @@ def load_statement(path: str | os.PathLike[str]) -> ConstraintSystem:
     columns = arrays["columns"]
     _require("counts", variables <= _MOST_UNREAD + len(columns))
     _require("columns", len(columns) == 0 or int(columns.max()) < variables)
-    constraint_system = ConstraintSystem(public, private, blocks, challenges, segments)
-    for _ in constraint_system.matrices():
+    system = ConstraintSystem(public, private, blocks, challenges, segments)
+    for _ in system.matrices():
         pass
-    return constraint_system
+    return system
 
 
 def load_description(path: str | os.PathLike[str]) -> dict[str, Any] | None:

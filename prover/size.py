@@ -34,28 +34,22 @@ class Size:
     linked: int
 
     @classmethod
-    def of(cls, constraint_system: ConstraintSystem) -> Size:
-        survey = constraint_system.survey
-        absent, absent_committed = (
-            survey.absent,
-            int(np.searchsorted(survey.absent, constraint_system.first_private)),
-        )
-        links = [segment.size + 2 for segment in constraint_system.segments if segment.linked]
+    def of(cls, system: ConstraintSystem) -> Size:
+        survey = system.survey
+        absent, absent_committed = (survey.absent, int(np.searchsorted(survey.absent, system.first_private)))
+        links = [segment.size + 2 for segment in system.segments if segment.linked]
         return cls(
-            rows=_padded(_rows(constraint_system)),
-            variables=constraint_system.variables,
-            inputs=constraint_system.instance - 1,
-            private=constraint_system.variables
-            - constraint_system.first_private
-            - len(absent)
-            + absent_committed,
+            rows=_padded(_rows(system)),
+            variables=system.variables,
+            inputs=system.instance - 1,
+            private=system.variables - system.first_private - len(absent) + absent_committed,
             in_a=survey.in_a,
             in_b=survey.in_b,
             nonzeros=int(survey.nonzeros.sum()),
             absent=len(absent),
             largest=int(survey.nonzeros.sum(axis=1).max(initial=0)),
-            segments=len(constraint_system.segments),
-            committed=constraint_system.first_private - constraint_system.instance - absent_committed,
+            segments=len(system.segments),
+            committed=system.first_private - system.instance - absent_committed,
             links=len(links),
             linked=sum(links),
         )
@@ -83,8 +77,8 @@ class Size:
         return replace(sizes[0], **grown, rows=_padded(drawn_out(_rows(one), _rows(two))))
 
 
-def _rows(constraint_system: ConstraintSystem) -> int:
-    return constraint_system.constraints + len(constraint_system.anchored)
+def _rows(system: ConstraintSystem) -> int:
+    return system.constraints + len(system.anchored)
 
 
 def _padded(rows: int) -> int:

@@ -32,7 +32,7 @@ others."""
 
 def prove(
     proving_key: ProvingKey,
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     witness: FrArray,
     *,
     openings: Sequence[Opening] = (),
@@ -61,28 +61,21 @@ def prove(
     ``sessions.begin`` raises it; and what ``post_challenge`` and ``progress`` raise.
     """
     report = progress or silent
-    if proving_key.statement_digest != constraint_system.digest:
+    if proving_key.statement_digest != system.digest:
         raise StatementError(
             "statement.key_mismatch",
             "the proving key was made for another statement: run setup for this one, or load its own key",
             field="proving_key",
         )
-    constraint_system.check_shape(witness)
+    system.check_shape(witness)
     with Secrets() as secret:
-        if constraint_system.segments:
+        if system.segments:
             witness = secret(copied(witness, threads))
-        with sessions.begin(proving_key, constraint_system, witness, threads, report) as session:
+        with sessions.begin(proving_key, system, witness, threads, report) as session:
             commit = _NOTHING
-            if constraint_system.segments:
+            if system.segments:
                 commit = _commit(
-                    session,
-                    proving_key,
-                    constraint_system,
-                    witness,
-                    openings,
-                    post_challenge,
-                    threads,
-                    report,
+                    session, proving_key, system, witness, openings, post_challenge, threads, report
                 )
             if not np.array_equal(witness[0], qap.element(1)):
                 raise StatementError(
@@ -105,7 +98,7 @@ _NOTHING: Committed = (), (), ()
 def _commit(
     session: Session,
     key: ProvingKey,
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     z: FrArray,
     openings: Sequence[Opening],
     post_challenge: PostChallenge | None,
@@ -113,7 +106,7 @@ def _commit(
     report: Progress,
 ) -> Committed:
     """Commit to the segments of ``z``, draw the challenges and complete ``z`` in place."""
-    linked = sum(segment.linked for segment in constraint_system.segments)
+    linked = sum(segment.linked for segment in system.segments)
     if len(openings) != linked:
         raise StatementError(
             "statement.openings",
@@ -122,16 +115,16 @@ def _commit(
         )
     for opening in openings:
         opening.check()
-    segments, knowledge, links = _commit_segments(session, constraint_system, z, openings, report)
+    segments, knowledge, links = _commit_segments(session, system, z, openings, report)
     commitments = [opening.commitment for opening in openings]
     _check_links(key, segments, links, commitments)
-    public = slice(1, 1 + constraint_system.public)
+    public = slice(1, 1 + system.public)
     drawn = transcript.challenges(
-        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, constraint_system.challenges
+        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, system.challenges
     )
-    z[public.stop : constraint_system.instance] = challenges = fr.from_ints(drawn)
+    z[public.stop : system.instance] = challenges = fr.from_ints(drawn)
     if post_challenge is not None:
-        fixed = z[: constraint_system.first_private]
+        fixed = z[: system.first_private]
         with Secrets() as secret:
             before = secret(copied(fixed, threads))
             post_challenge(z, challenges)
@@ -148,23 +141,19 @@ def _commit(
 
 
 def _commit_segments(
-    session: Session,
-    constraint_system: ConstraintSystem,
-    z: FrArray,
-    openings: Sequence[Opening],
-    report: Progress,
+    session: Session, system: ConstraintSystem, z: FrArray, openings: Sequence[Opening], report: Progress
 ) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Draw the blinding variables of ``z`` in place; D and σD of each segment, π of each linked one."""
     segments, knowledge, links = [], [], []
     remaining = iter(openings)
-    for index, part in enumerate(constraint_system.segment_ranges):
-        report("commit", index / len(constraint_system.segments))
+    for index, part in enumerate(system.segment_ranges):
+        report("commit", index / len(system.segments))
         with Secrets() as secret:
             z[part.stop - 1] = secret(random_elements(1))[0]
         commitment, known = session.committed(index)
         segments.append(g1.compress(commitment[None]))
         knowledge.append(g1.compress(known[None]))
-        if constraint_system.segments[index].linked:
+        if system.segments[index].linked:
             links.append(g1.compress(session.linked(index, next(remaining).blinding)[None]))
     return segments, knowledge, links
 

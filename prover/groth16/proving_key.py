@@ -104,10 +104,10 @@ class ProvingKey:
         missing = self.absent[slice(*np.searchsorted(self.absent, (variables.start, variables.stop)))]
         return np.delete(np.arange(variables.start, variables.stop), missing - np.int64(variables.start))
 
-    def variables(self, section: str, constraint_system: ConstraintSystem) -> NDArray[np.integer]:
+    def variables(self, section: str, system: ConstraintSystem) -> NDArray[np.integer]:
         """The variable of each point of a witness section, ascending."""
         if section == "private":
-            return self.present(slice(constraint_system.first_private, constraint_system.variables))
+            return self.present(slice(system.first_private, system.variables))
         return self.a_columns if section == "a" else self.b_columns
 
     def committed(self, variables: slice) -> slice:

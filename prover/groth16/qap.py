@@ -26,12 +26,12 @@ from zenerrors import StatementError
 _MANY: Final = 1 << 15
 
 
-def log_domain_size(constraint_system: ConstraintSystem) -> int:
+def log_domain_size(system: ConstraintSystem) -> int:
     """log2 of the number n of rows, padding included. At least 1.
 
     Raises ``StatementError`` (``statement.too_large``) beyond what the transforms can handle.
     """
-    rows = constraint_system.constraints + len(constraint_system.anchored)
+    rows = system.constraints + len(system.anchored)
     log_size = max(1, (rows - 1).bit_length())
     if log_size > kernels.MAX_LOG_SIZE:
         raise StatementError(
@@ -70,21 +70,19 @@ def lagrange(log_size: int, first: FrArray, tau: FrArray, scale: FrArray, thread
     return out
 
 
-def columns(
-    constraint_system: ConstraintSystem, basis: FrArray, threads: int
-) -> tuple[FrArray, FrArray, FrArray]:
+def columns(system: ConstraintSystem, basis: FrArray, threads: int) -> tuple[FrArray, FrArray, FrArray]:
     """A_j(τ), B_j(τ) and C_j(τ) of every variable j, each uint64[variables, 4].
 
     ``basis``: the Lagrange polynomials of the rows at τ, uint64[n, 4].
     """
-    a, b, c = (np.zeros((constraint_system.variables, 4), dtype=np.uint64) for _ in range(3))
-    for start, matrices in constraint_system.matrices(threads):
+    a, b, c = (np.zeros((system.variables, 4), dtype=np.uint64) for _ in range(3))
+    for start, matrices in system.matrices(threads):
         for matrix, out in zip(matrices, (a, b, c), strict=True):
             # To start threads takes as long as a thousand entries, and longer where they wait for processors.
             share = threads if len(matrix.columns) > _MANY else 1
             matrix.add_transposed(basis[start : start + matrix.rows], out, share)
-    anchored = constraint_system.anchored
-    a[anchored] = fr.add(a[anchored], basis[constraint_system.constraints :][: len(anchored)])
+    anchored = system.anchored
+    a[anchored] = fr.add(a[anchored], basis[system.constraints :][: len(anchored)])
     return a, b, c
 
 

@@ -58,7 +58,7 @@ class _Trapdoor(NamedTuple):
 
 
 def setup(
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     *,
     basis: CommitmentKey | None = None,
     threads: int = 1,
@@ -76,7 +76,7 @@ def setup(
     needed and missing or the reverse, ``statement.basis_length``; and what ``progress`` raises.
     """
     report = progress or silent
-    links = sum(segment.linked for segment in constraint_system.segments)
+    links = sum(segment.linked for segment in system.segments)
     if (basis is not None) != (links > 0):
         raise StatementError(
             "statement.basis",
@@ -84,11 +84,11 @@ def setup(
             field="basis",
         )
     with Secrets() as secret:
-        count = len(constraint_system.segments)
-        values = secret(_draw_trapdoor(qap.log_domain_size(constraint_system), count + 2 * links))
+        count = len(system.segments)
+        values = secret(_draw_trapdoor(qap.log_domain_size(system), count + 2 * links))
         trapdoor = _Trapdoor(values, count)
-        logarithms = _logarithms(constraint_system, trapdoor, secret, threads, report)
-        return _key(constraint_system, trapdoor, logarithms, basis, threads, report)
+        logarithms = _logarithms(system, trapdoor, secret, threads, report)
+        return _key(system, trapdoor, logarithms, basis, threads, report)
 
 
 def _draw_trapdoor(log_size: int, others: int = 0) -> FrArray:
@@ -115,15 +115,11 @@ def _one_minus_power(tau: FrArray, log_exponent: int) -> FrArray:
 
 
 def _logarithms(
-    constraint_system: ConstraintSystem, trapdoor: _Trapdoor, keep: Secrets, threads: int, report: Progress
+    system: ConstraintSystem, trapdoor: _Trapdoor, keep: Secrets, threads: int, report: Progress
 ) -> _Logarithms:
     """What the key's points are made of; ``values`` is registered with ``keep``."""
     tau, alpha, beta = trapdoor.values[:3]
-    log_size, first, end = (
-        qap.log_domain_size(constraint_system),
-        constraint_system.instance,
-        constraint_system.first_private,
-    )
+    log_size, first, end = (qap.log_domain_size(system), system.instance, system.first_private)
     with Secrets() as secret:
         report("lagrange", 0.0)
         by_gamma, by_delta = secret(fr.inverse(trapdoor.values[3:5]))
@@ -132,12 +128,12 @@ def _logarithms(
         with Secrets() as passing:
             rows = passing(_row_basis(log_size, tau, threads))
             report("columns", 0.0)
-            a, b, mixed = (secret(column) for column in qap.columns(constraint_system, rows, threads))
+            a, b, mixed = (secret(column) for column in qap.columns(system, rows, threads))
         _mix(mixed[:end], a[:end], b[:end], alpha, beta, by_gamma, threads)
         _mix(mixed[end:], a[end:], b[end:], alpha, beta, by_delta, threads)
         a_columns, b_columns, present = _support(a), _support(b), _occur(mixed)
         segments = mixed[first:end][present[first:end]]
-        counts = [np.count_nonzero(present[variables]) for variables in constraint_system.segment_ranges]
+        counts = [np.count_nonzero(present[variables]) for variables in system.segment_ranges]
         parts = {
             "a": a[a_columns],
             "b_g1": b[b_columns],
@@ -145,7 +141,7 @@ def _logarithms(
             "quotient": quotient,
             "segments": segments,
             "knowledge": fr.mul(segments, secret(np.repeat(trapdoor.sigma, counts, axis=0))),
-            "links": _inside(constraint_system, trapdoor, mixed),
+            "links": _inside(system, trapdoor, mixed),
             "ic": mixed[:first],
             "alpha_beta_delta": trapdoor.values[[1, 2, 4]],
         }
@@ -171,14 +167,12 @@ def _mix(
     in_chunks(mix, len(c), threads)
 
 
-def _inside(constraint_system: ConstraintSystem, trapdoor: _Trapdoor, mixed: FrArray) -> FrArray:
+def _inside(system: ConstraintSystem, trapdoor: _Trapdoor, mixed: FrArray) -> FrArray:
     """The part of the links that is made of segments: k_1 K_i, k_1 K_blind, and nothing in place of H."""
     nothing = np.zeros((1, 4), dtype=np.uint64)
     linked = (
         variables
-        for segment, variables in zip(
-            constraint_system.segments, constraint_system.segment_ranges, strict=True
-        )
+        for segment, variables in zip(system.segments, system.segment_ranges, strict=True)
         if segment.linked
     )
     with Secrets() as secret:
@@ -214,7 +208,7 @@ def _scale(log_size: int, tau: FrArray, factor: FrArray) -> FrArray:
 
 
 def _key(
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     trapdoor: _Trapdoor,
     logarithms: _Logarithms,
     basis: CommitmentKey | None,
@@ -231,20 +225,20 @@ def _key(
     points = {name: in_g1[place] for name, place in logarithms.places.items()}
     b_g2, singles = in_g2[: len(of_b)], in_g2[len(of_b) :]
     if basis is not None:
-        _link(constraint_system, trapdoor, points["links"], basis, backend, threads, report)
+        _link(system, trapdoor, points["links"], basis, backend, threads, report)
 
     alpha_g1, beta_g1, delta_g1 = points["alpha_beta_delta"]
     beta_g2, gamma_g2, delta_g2, *others = (g2.compress(point[None]) for point in singles)
     verifying_key = VerifyingKey(
         DEVELOPMENT,
-        constraint_system.digest,
+        system.digest,
         g1.compress(alpha_g1[None]),
         beta_g2,
         gamma_g2,
         delta_g2,
         tuple(g1.compress(point[None]) for point in points["ic"]),
-        constraint_system.challenges,
-        _segment_keys(constraint_system, others),
+        system.challenges,
+        _segment_keys(system, others),
         None if basis is None else basis.identity,
     )
     return ProvingKey(
@@ -266,7 +260,7 @@ def _key(
 
 
 def _link(
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     trapdoor: _Trapdoor,
     links: Points,
     basis: CommitmentKey,
@@ -278,7 +272,7 @@ def _link(
 
     Only the sums may leave setup: with their parts anyone links unequal vectors.
     """
-    linked, start = [segment for segment in constraint_system.segments if segment.linked], 0
+    linked, start = [segment for segment in system.segments if segment.linked], 0
     try:
         for index, (segment, (_, k_2)) in enumerate(zip(linked, trapdoor.links, strict=True)):
             with Secrets() as secret:
@@ -293,12 +287,12 @@ def _link(
         raise
 
 
-def _segment_keys(constraint_system: ConstraintSystem, points: list[bytes]) -> tuple[SegmentKey, ...]:
+def _segment_keys(system: ConstraintSystem, points: list[bytes]) -> tuple[SegmentKey, ...]:
     """``points``: [σ]_2 of every segment, then [k_1]_2, [k_2]_2 of every link."""
-    sigma, k = points[: len(constraint_system.segments)], iter(points[len(constraint_system.segments) :])
+    sigma, k = points[: len(system.segments)], iter(points[len(system.segments) :])
     return tuple(
         SegmentKey(segment.size, point, (next(k), next(k)) if segment.linked else None)
-        for segment, point in zip(constraint_system.segments, sigma, strict=True)
+        for segment, point in zip(system.segments, sigma, strict=True)
     )
 
 

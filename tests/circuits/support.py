@@ -45,17 +45,17 @@ def elements(z: Assignment) -> FrArray:
     return kernels.fr.from_int64(z.astype(np.int64)) if z.ndim == 1 else z.astype(np.uint64, copy=False)
 
 
-def first_violation(constraint_system: ConstraintSystem, z: Assignment) -> str | None:
+def first_violation(system: ConstraintSystem, z: Assignment) -> str | None:
     """The first row that the assignment violates, by the blocks' own ``evaluate``; None if there is none."""
-    a, b, c = constraint_system.evaluate(elements(z))
+    a, b, c = system.evaluate(elements(z))
     bad = np.flatnonzero((kernels.fr.mul(a, b) != c).any(axis=1))
-    return constraint_system.row_name(int(bad[0])) if len(bad) else None
+    return system.row_name(int(bad[0])) if len(bad) else None
 
 
-def satisfied(constraint_system: ConstraintSystem, z: IntArray) -> NDArray[np.bool_]:
+def satisfied(system: ConstraintSystem, z: IntArray) -> NDArray[np.bool_]:
     """For many small assignments z[n, variables]: which satisfy every row, over the integers."""
     good = np.ones(len(z), dtype=bool)
-    for block in constraint_system.blocks:
+    for block in system.blocks:
         a, b, c = (z @ _dense(matrix, z.shape[1]).T for matrix in block.matrices())
         good &= (a * b == c).all(axis=1)
     return good
@@ -165,12 +165,12 @@ def make_model(
 
 def answered(program: Program, z: Assignment, seed: int = 0) -> FrArray:
     """The assignment ``z`` with random challenges, where there are any, and all that follows from both."""
-    constraint_system = program.constraint_system
+    system = program.constraint_system
     rng = random.Random(seed)
-    drawn = kernels.fr.from_ints([rng.randrange(R) for _ in range(constraint_system.challenges)])
+    drawn = kernels.fr.from_ints([rng.randrange(R) for _ in range(system.challenges)])
     assignment = elements(z).copy()
     program.derive(assignment)
-    assignment[1 + constraint_system.public : constraint_system.instance] = drawn
+    assignment[1 + system.public : system.instance] = drawn
     program.post_challenge(assignment, drawn)
     return assignment
 
@@ -203,29 +203,26 @@ def completed(circuit: Inference, z: Assignment, seed: int = 0) -> list[int]:
 
 def accepted_lies(program: Program, z: Sequence[int] | IntArray) -> list[str]:
     """The variables that can be moved by one, alone or with all that depends on challenges, unnoticed."""
-    constraint_system = program.constraint_system
+    system = program.constraint_system
     honest = answered(program, z)
     moved = kernels.fr.add(honest, kernels.fr.from_ints([1])[0])
-    assert first_violation(constraint_system, honest) is None
-    free = set(constraint_system.anchored[constraint_system.instance :].tolist())
-    free |= set(constraint_system.layout.get("statement", np.zeros(0, np.int64)).tolist())
+    assert first_violation(system, honest) is None
+    free = set(system.anchored[system.instance :].tolist())
+    free |= set(system.layout.get("statement", np.zeros(0, np.int64)).tolist())
     accepted = []
-    for variable in set(range(1, constraint_system.variables)) - free:
+    for variable in set(range(1, system.variables)) - free:
         alone = honest.copy()
         alone[variable] = moved[variable]
         lies = [alone]
-        if (
-            variable < constraint_system.first_private
-            and variable not in constraint_system.anchored[1 + constraint_system.public :]
-        ):
+        if variable < system.first_private and variable not in system.anchored[1 + system.public :]:
             lies.append(answered(program, alone))
-        if any(first_violation(constraint_system, lie) is None for lie in lies):
-            accepted.append(constraint_system.variable_name(variable))
+        if any(first_violation(system, lie) is None for lie in lies):
+            accepted.append(system.variable_name(variable))
     return accepted
 
 
 def unnoticed(
-    constraint_system: ConstraintSystem, z: Sequence[int], lies: Iterable[tuple[int, int]]
+    system: ConstraintSystem, z: Sequence[int], lies: Iterable[tuple[int, int]]
 ) -> list[tuple[str, int]]:
     """The lies (variable, value) that no row notices, told alone in the satisfying assignment z; but those
     about the hash of a document, which no row reads.
@@ -234,7 +231,7 @@ def unnoticed(
     """
     parts: list[dict[int, list[tuple[int, int]]]] = [{}, {}, {}]
     sums: list[dict[int, int]] = [{}, {}, {}]
-    for start, matrices in constraint_system.matrices():
+    for start, matrices in system.matrices():
         for part, total, matrix in zip(parts, sums, matrices, strict=True):
             row = start + np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
             for r, c, k in zip(
@@ -242,7 +239,7 @@ def unnoticed(
             ):
                 part.setdefault(c, []).append((r, matrix.pool[k]))
                 total[r] = total.get(r, 0) + matrix.pool[k] * z[c]
-    found, hashes = [], constraint_system.layout.get("statement", ())
+    found, hashes = [], system.layout.get("statement", ())
     for variable, value in lies:
         if variable in hashes:
             continue
@@ -256,5 +253,5 @@ def unnoticed(
             for total, moved in zip(sums, change, strict=True)
         )
         if all((a[r] * b[r] - c[r]) % R == 0 for r in rows):
-            found.append((constraint_system.variable_name(variable), value))
+            found.append((system.variable_name(variable), value))
     return found

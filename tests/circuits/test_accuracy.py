@@ -218,10 +218,10 @@ def test_every_encoding_keeps_samples_apart(kind: str) -> None:
 
 def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
     samples, labels = batch_of(circuit.qgraph, 2)
-    honest, constraint_system = assigned(circuit, samples, labels), circuit.constraint_system
+    honest, system = assigned(circuit, samples, labels), circuit.constraint_system
     # Samples and labels are what the commitment says; a wrong label is as wrong as the next.
     given_names = ("statement", "samples", "labels", "challenge0", "challenge1")
-    derived = np.flatnonzero(honest[constraint_system.first_private :] == 0) + constraint_system.first_private
+    derived = np.flatnonzero(honest[system.first_private :] == 0) + system.first_private
     for name, group in circuit.layout.items():
         for wire in group.ravel().tolist() if name not in given_names else ():
             lie = honest.copy()
@@ -231,7 +231,7 @@ def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
             if z[wire] != lie[wire]:
                 assert wire in derived
                 z[wire] = (z[wire] + 1) % R
-            assert first_violation(constraint_system, z) is not None, name
+            assert first_violation(system, z) is not None, name
 
 
 def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:

@@ -88,21 +88,21 @@ def test_a_key_of_other_numbers_or_another_label_is_refused(network: QuantGraph)
 
 def test_only_the_key_that_a_ceremony_made_passes_point_by_point(network: QuantGraph) -> None:
     circuit = compile_inference(network, weight_privacy="committed")
-    constraint_system = circuit.constraint_system
-    powers = replace(powers_of_tau.generate(required_power(constraint_system)), contributions=1)
-    state = ceremony.contribute(ceremony.start(constraint_system, powers), "Ada")
+    system = circuit.constraint_system
+    powers = replace(powers_of_tau.generate(required_power(system)), contributions=1)
+    state = ceremony.contribute(ceremony.start(system, powers), "Ada")
     key = ceremony.verifying_key(state)
     assert key.setup == CEREMONY
     audit(network.architecture, described(circuit), key)
     audit_points(circuit, key, state, powers)
-    forged = replace(forged_key(constraint_system, CEREMONY), contributions=key.contributions)
+    forged = replace(forged_key(system, CEREMONY), contributions=key.contributions)
     later = ceremony.verifying_key(ceremony.contribute(state, "Emmy"))
     for other in (forged, replace(key, ic=(key.ic[1], key.ic[0], *key.ic[2:])), later):
         audit(network.architecture, described(circuit), other)  # which is why this alone says little
         with refuses("statement.audit", "key"):
             audit_points(circuit, other, state, powers)
     with pytest.raises(StatementError):
-        audit_points(circuit, key, ceremony.start(constraint_system, powers), powers)
+        audit_points(circuit, key, ceremony.start(system, powers), powers)
     with pytest.raises(CeremonyError):
         audit_points(circuit, key, state, powers_of_tau.generate(powers.power))
 

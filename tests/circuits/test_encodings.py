@@ -186,10 +186,10 @@ def compiled(case: Case) -> tuple[Inference, list[Equation]]:
 
 def violated(circuit: Inference, z: IntArray) -> Counter[str]:
     """How many rows of each block the assignment violates, with random challenges."""
-    constraint_system = circuit.constraint_system
-    a, b, c = constraint_system.evaluate(answered(circuit.program, z))
+    system = circuit.constraint_system
+    a, b, c = system.evaluate(answered(circuit.program, z))
     bad = (kernels.fr.mul(a, b) != c).any(axis=1)
-    names = [block.name for block in constraint_system.blocks for _ in range(block.rows)]
+    names = [block.name for block in system.blocks for _ in range(block.rows)]
     return Counter(names[row] for row in np.flatnonzero(bad).tolist())
 
 

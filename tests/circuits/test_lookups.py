@@ -140,7 +140,7 @@ def test_a_fraction_is_in_no_table() -> None:
 def test_helpers_forged_after_the_challenge_are_refused() -> None:
     """A zero inverse, a quotient that makes up the difference, a pair that cancels in the sum."""
     program, _ = looked_up(np.array([[3], [5], [7]]), [2])
-    constraint_system, layout = program.constraint_system, program.constraint_system.layout
+    system, layout = program.constraint_system, program.constraint_system.layout
     z = challenged(program, program.assign({"v0": [[3, 4]]}))
     inverse, quotient = layout["look0/inverse"], layout["table/quotient"]
     missing = (sum(z[w] for w in inverse) - sum(z[w] for w in quotient)) % R
@@ -154,17 +154,17 @@ def test_helpers_forged_after_the_challenge_are_refused() -> None:
         lie = list(z)
         for wire, value in changes.items():
             lie[wire] = value % R
-        assert first_violation(constraint_system, lie) == row
+        assert first_violation(system, lie) == row
 
 
 def test_a_challenge_known_beforehand_would_break_it() -> None:
     """What the segment is for: with multiplicities chosen after c, a value outside the table passes."""
     program, _ = looked_up(np.array([[3], [5]]), [1])
-    constraint_system = program.constraint_system
+    system = program.constraint_system
     z = challenged(program, program.assign({"v0": [[4]]}))
-    c = z[constraint_system.layout["challenge0"][0]]
-    z[constraint_system.layout["table/multiplicity"][0]] = (c - 3) * pow(c - 4, -1, R) % R
-    assert first_violation(constraint_system, answered(program, z)) is None
+    c = z[system.layout["challenge0"][0]]
+    z[system.layout["table/multiplicity"][0]] = (c - 3) * pow(c - 4, -1, R) % R
+    assert first_violation(system, answered(program, z)) is None
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -239,14 +239,14 @@ def test_find_agrees_with_a_search() -> None:
 
 def test_a_proof_of_lookups_verifies() -> None:
     program, _ = looked_up(TRIPLES, [3])
-    constraint_system = program.constraint_system
-    key = groth16.setup(constraint_system)
+    system = program.constraint_system
+    key = groth16.setup(system)
     witness = program.witness({"v0": TRIPLES[[0, 3, 0]].T})
-    proof = groth16.prove(key, constraint_system, witness, post_challenge=program.post_challenge)
+    proof = groth16.prove(key, system, witness, post_challenge=program.post_challenge)
     assert groth16.verify(key.verifying_key, [], proof.to_bytes()).valid
-    witness[constraint_system.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
+    witness[system.layout["v0"][0, 0]] = kernels.fr.from_ints([1])[0]
     with refuses("statement.unsatisfied", match=r"table/sum\[0\]"):
-        groth16.prove(key, constraint_system, witness, post_challenge=program.post_challenge)
+        groth16.prove(key, system, witness, post_challenge=program.post_challenge)
 
 
 def test_a_table_serves_several_circuits_each_on_its_own() -> None:

@@ -104,14 +104,14 @@ def test_zenos_figures_agree_with_each_other() -> None:
 def test_counts_are_those_of_the_compiled_statement(circuit: Circuit, bits: int) -> None:
     qgraph = small(bits)
     found = counts.count_graph(qgraph, circuit)
-    constraint_system = compile_inference(
+    system = compile_inference(
         qgraph, input_privacy="private", weight_privacy=circuit.weights, level=circuit.level
     ).constraint_system
     rows = Counter[str]()
-    for block in constraint_system.blocks:
+    for block in system.blocks:
         rows[block.name] += block.rows
     assert Counter(found.rows) == rows
-    assert found.total() == constraint_system.constraints
+    assert found.total() == system.constraints
 
 
 def test_registrations_are_counted_as_they_are_compiled() -> None:

@@ -39,15 +39,15 @@ def mixed() -> tuple[Builder, Program]:
 
 def test_wires_taken_in_any_order_land_in_the_statements_order() -> None:
     _, program = mixed()
-    constraint_system = program.constraint_system
-    assert (constraint_system.public, constraint_system.challenges, constraint_system.private) == (2, 1, 2)
-    assert constraint_system.segments == (Segment("first", 2), Segment("second", 1, linked=True))
+    system = program.constraint_system
+    assert (system.public, system.challenges, system.private) == (2, 1, 2)
+    assert system.segments == (Segment("first", 2), Segment("second", 1, linked=True))
     # 1 | label | challenge | x, blinding | late, blinding | scaled
-    where = {name: wires.tolist() for name, wires in constraint_system.layout.items()}
+    where = {name: wires.tolist() for name, wires in system.layout.items()}
     assert where == {"label": [1, 2], "challenge0": [3], "x": [4, 5], "late": [7], "scaled": [9, 10]}
     z = program.assign({"x": [5, -7]})
     assert z.tolist() == [1, 15, -21, 0, 5, -7, 0, -2, 0, 0, 0]
-    assert first_violation(constraint_system, answered(program, z)) is None
+    assert first_violation(system, answered(program, z)) is None
     assert kernels.fr.to_ints(program.witness({"x": [5, 7]}))[:6] == [1, 15, 21, 0, 5, 7]
 
 

@@ -184,12 +184,8 @@ def test_few_private_values_are_checked_by_digits() -> None:
     builder = Builder()
     wires = builder.private("secret", 2)
     RangeChecks(Lookups(builder)).check("range", Linear.wires(wires), 2)
-    constraint_system = builder.program().constraint_system
-    assert (constraint_system.constraints, constraint_system.challenges, constraint_system.segments) == (
-        4,
-        0,
-        (),
-    )
+    system = builder.program().constraint_system
+    assert (system.constraints, system.challenges, system.segments) == (4, 0, ())
 
 
 @pytest.mark.parametrize(("bits", "lowest"), [(62, 0), (61, 1 << 61), (40, -(1 << 62))])

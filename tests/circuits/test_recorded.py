@@ -141,12 +141,10 @@ def compiled(network: str, case: Case) -> tuple[Circuit, FrArray]:
 
 def answered(circuit: Circuit, z: FrArray) -> FrArray:
     """The witness with challenges that are always the same."""
-    constraint_system = circuit.constraint_system
-    drawn = [
-        hashlib.sha512(b"challenge %d" % index).digest() for index in range(constraint_system.challenges)
-    ]
+    system = circuit.constraint_system
+    drawn = [hashlib.sha512(b"challenge %d" % index).digest() for index in range(system.challenges)]
     challenges = fr.from_ints([int.from_bytes(each, "big") for each in drawn])
-    z[1 + constraint_system.public : constraint_system.instance] = challenges
+    z[1 + system.public : system.instance] = challenges
     circuit.program.post_challenge(z, challenges, _THREADS)
     return z
 

@@ -266,11 +266,11 @@ def test_divisions_without_remainder(divided: tuple[int, int]) -> None:
 def test_a_second_interpreter_fills_in_the_same_witness(privacy: Any, level: Any) -> None:
     graph = networks.of_kinds(5, "conv", "max", shape=(1, 3, 3), most_bits=3)
     circuit = compiled(graph, privacy, level)
-    constraint_system, program = circuit.constraint_system, circuit.program
+    system, program = circuit.constraint_system, circuit.program
     (q,) = networks.inputs(graph, 1)
     z, signed = circuit.witness(q), circuit.assign(q)[program.order]
-    drawn = slice(1 + constraint_system.public, constraint_system.instance)
-    z[drawn] = challenges = kernels.fr.from_ints(range(12345, 12345 + constraint_system.challenges))
+    drawn = slice(1 + system.public, system.instance)
+    z[drawn] = challenges = kernels.fr.from_ints(range(12345, 12345 + system.challenges))
     program.post_challenge(z, challenges)
 
     steps = program.steps

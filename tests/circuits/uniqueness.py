@@ -59,10 +59,10 @@ class Contradiction(Exception):  # noqa: N818  ends a case that is ruled out
     """No witness has these values."""
 
 
-def rows_of(constraint_system: ConstraintSystem) -> list[Row]:
+def rows_of(system: ConstraintSystem) -> list[Row]:
     """All rows, entries of the same variable added up."""
     rows = []
-    for _, matrices in constraint_system.matrices():
+    for _, matrices in system.matrices():
         forms = []
         for matrix in matrices:
             sums: list[Counter[int]] = [Counter() for _ in range(matrix.rows)]
@@ -81,18 +81,18 @@ class Uniqueness:
     """
 
     def __init__(
-        self, constraint_system: ConstraintSystem, given: Mapping[int, int], rows: Iterable[Row] | None = None
+        self, system: ConstraintSystem, given: Mapping[int, int], rows: Iterable[Row] | None = None
     ) -> None:
         """``rows``: in place of those of the statement."""
-        rows = list(rows_of(constraint_system) if rows is None else rows)
-        challenges = range(1 + constraint_system.public, constraint_system.instance)
-        late = _late(rows, challenges, constraint_system)
+        rows = list(rows_of(system) if rows is None else rows)
+        challenges = range(1 + system.public, system.instance)
+        late = _late(rows, challenges, system)
         early = [row for row in rows if not row.variables & late]
-        facts = _Facts(given, early, constraint_system.variables)
+        facts = _Facts(given, early, system.variables)
         self._late = _Late([row for row in rows if row.variables & late], challenges, late, facts)
         self._conclude(facts)
-        blinding = set(constraint_system.anchored[constraint_system.instance :].tolist())
-        asked = set(range(1, constraint_system.variables)) - blinding - set(challenges)
+        blinding = set(system.anchored[system.instance :].tolist())
+        asked = set(range(1, system.variables)) - blinding - set(challenges)
         self.known = {v: facts.known[v] for v in asked & facts.known.keys()}
         self.free = asked - self.known.keys() - self._late.determined()
 
@@ -103,9 +103,9 @@ class Uniqueness:
                 return
 
 
-def _late(rows: Sequence[Row], challenges: range, constraint_system: ConstraintSystem) -> set[int]:
+def _late(rows: Sequence[Row], challenges: range, system: ConstraintSystem) -> set[int]:
     """The challenges, and what rows connect with them that those without do not fix."""
-    open_ = set(range(constraint_system.first_private, constraint_system.variables)) if challenges else set()
+    open_ = set(range(system.first_private, system.variables)) if challenges else set()
     before = [row for row in rows if not row.variables & set(challenges)]
     while found := {v for row in before for v in _fixed(row, open_)}:
         open_ -= found

@@ -49,13 +49,13 @@ class Case:
 
     def __init__(
         self,
-        constraint_system: ConstraintSystem,
+        system: ConstraintSystem,
         z: FrArray,
         basis: CommitmentKey | None = None,
         openings: tuple[Opening, ...] = (),
         post_challenge: PostChallenge | None = None,
     ) -> None:
-        self.statement = constraint_system
+        self.statement = system
         self.z = z
         self.basis = basis
         self.openings = openings
@@ -89,8 +89,8 @@ def idle() -> Case:
 
 
 def network() -> Case:
-    constraint_system = random_statement(6)
-    return Case(constraint_system, random_witness(constraint_system, "network"))
+    system = random_statement(6)
+    return Case(system, random_witness(system, "network"))
 
 
 def bare() -> Case:

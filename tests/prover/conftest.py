@@ -18,19 +18,17 @@ from tests.prover.statements import (
 
 @pytest.fixture(scope="session")
 def example() -> Example:
-    constraint_system = cubic_statement()
-    key = groth16.setup(constraint_system)
-    proof = groth16.prove(key, constraint_system, kernels.fr.from_ints(CUBIC_Z))
-    return Example(constraint_system, CUBIC_Z, CUBIC_Z[1 : 1 + constraint_system.public], key, proof)
+    system = cubic_statement()
+    key = groth16.setup(system)
+    proof = groth16.prove(key, system, kernels.fr.from_ints(CUBIC_Z))
+    return Example(system, CUBIC_Z, CUBIC_Z[1 : 1 + system.public], key, proof)
 
 
 @pytest.fixture(scope="session")
 def committed() -> Committed:
-    constraint_system, basis = committed_statement(), commitment_basis(4)
-    key = groth16.setup(constraint_system, basis=basis)
+    system, basis = committed_statement(), commitment_basis(4)
+    key = groth16.setup(system, basis=basis)
     witness = kernels.fr.from_ints(COMMITTED_Z)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = groth16.prove(
-        key, constraint_system, witness, openings=openings, post_challenge=complete_committed
-    )
-    return Committed(constraint_system, COMMITTED_Z, key, basis, openings, proof)
+    proof = groth16.prove(key, system, witness, openings=openings, post_challenge=complete_committed)
+    return Committed(system, COMMITTED_Z, key, basis, openings, proof)

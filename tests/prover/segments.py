@@ -33,12 +33,10 @@ def flat(trapdoor: Trapdoor) -> list[int]:
     return [*trapdoor[:5], *trapdoor.sigma, *itertools.chain(*trapdoor.links)]
 
 
-def setup_with(
-    trapdoor: Trapdoor, constraint_system: ConstraintSystem, basis: CommitmentKey | None
-) -> ProvingKey:
+def setup_with(trapdoor: Trapdoor, system: ConstraintSystem, basis: CommitmentKey | None) -> ProvingKey:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trusted_setup, "random_elements", lambda count: fr.from_ints(flat(trapdoor)[:count]))
-        return groth16.setup(constraint_system, basis=basis)
+        return groth16.setup(system, basis=basis)
 
 
 def point(data: bytes) -> G1Point:
@@ -58,7 +56,7 @@ def prove(
 ) -> Proof:
     return groth16.prove(
         case.key,
-        case.constraint_system,
+        case.system,
         case.witness if witness is None else witness,
         openings=case.openings if openings is None else openings,
         post_challenge=complete_committed,

@@ -23,7 +23,7 @@ R = kernels.fr.modulus
 class Example(NamedTuple):
     """A statement, all its variables ``z``, its public inputs, a key and a proof."""
 
-    constraint_system: ConstraintSystem
+    system: ConstraintSystem
     z: list[int]
     public: list[int]
     key: ProvingKey
@@ -101,7 +101,7 @@ def commitment_basis(length: int, tau: int = 0x5EED) -> CommitmentKey:
 class Committed(NamedTuple):
     """A statement with segments, a key, openings of its linked segments and a proof."""
 
-    constraint_system: ConstraintSystem
+    system: ConstraintSystem
     z: list[int]
     key: ProvingKey
     basis: CommitmentKey
@@ -173,7 +173,7 @@ def satisfied(
     return ConstraintSystem(public, private, blocks), [value % R for value in z]
 
 
-def forged_key(constraint_system: ConstraintSystem, setup: str = DEVELOPMENT) -> VerifyingKey:
+def forged_key(system: ConstraintSystem, setup: str = DEVELOPMENT) -> VerifyingKey:
     """A key that says that it is for ``constraint_system``, of points whose logarithms the forger knows."""
     scalars = iter(range(1000, 1 << 20))
 
@@ -185,18 +185,18 @@ def forged_key(constraint_system: ConstraintSystem, setup: str = DEVELOPMENT) ->
 
     segments = tuple(
         SegmentKey(segment.size, point_g2(), (point_g2(), point_g2()) if segment.linked else None)
-        for segment in constraint_system.segments
+        for segment in system.segments
     )
     return VerifyingKey(
         setup,
-        constraint_system.digest,
+        system.digest,
         point_g1(),
         point_g2(),
         point_g2(),
         point_g2(),
-        tuple(point_g1() for _ in range(1 + constraint_system.public + constraint_system.challenges)),
-        constraint_system.challenges,
+        tuple(point_g1() for _ in range(1 + system.public + system.challenges)),
+        system.challenges,
         segments,
-        point_g1() if any(segment.linked for segment in constraint_system.segments) else None,
+        point_g1() if any(segment.linked for segment in system.segments) else None,
         (bytes(32),) if setup == CEREMONY else (),
     )

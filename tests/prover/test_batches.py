@@ -155,12 +155,9 @@ def test_weights_are_fresh_and_have_128_bits(committed: Committed, monkeypatch: 
 
 def test_a_batch_without_segments() -> None:
     square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
-    constraint_system = ConstraintSystem(1, 1, (square,))
-    key = groth16.setup(constraint_system)
-    claims = [
-        Claim([n * n], groth16.prove(key, constraint_system, fr.from_ints([1, n * n, n])))
-        for n in range(1, 5)
-    ]
+    system = ConstraintSystem(1, 1, (square,))
+    key = groth16.setup(system)
+    claims = [Claim([n * n], groth16.prove(key, system, fr.from_ints([1, n * n, n]))) for n in range(1, 5)]
     assert all(verifiers.verify_batch(key.verifying_key, claims))
     claims[2] = replace(claims[2], public_inputs=[10])
     assert [bool(verdict) for verdict in verifiers.verify_batch(key.verifying_key, claims)] == [1, 1, 0, 1]

@@ -18,13 +18,13 @@ from tests.prover.statements import Committed, Example, idle_statement
 @pytest.mark.parametrize("name", ["example", "committed", "empty", "idle"])
 def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, tmp_path: Path) -> None:
     cases: dict[str, tuple[ConstraintSystem, ProvingKey]] = {
-        "example": (example.constraint_system, example.key),
-        "committed": (committed.constraint_system, committed.key),
+        "example": (example.system, example.key),
+        "committed": (committed.system, committed.key),
         "empty": (ConstraintSystem(1, 0, ()), groth16.setup(ConstraintSystem(1, 0, ()))),
         "idle": (idle_statement(), groth16.setup(idle_statement())),
     }
-    constraint_system, key = cases[name]
-    size = Size.of(constraint_system)
+    system, key = cases[name]
+    size = Size.of(system)
     key.save(tmp_path / "key")
     assert cost.proving_key_bytes(size) == (tmp_path / "key").stat().st_size
     assert cost.verifying_key_bytes(size) == len(key.verifying_key.to_bytes())
@@ -33,7 +33,7 @@ def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, 
 def test_a_survey_counts_entries_and_the_variables_that_a_and_b_read() -> None:
     row, column, value = (np.array(x) for x in ([0, 0, 1], [2, 3, 3], [5, 7, 1]))
     matrix = Csr.from_entries(2, row, column, value)
-    constraint_system = ConstraintSystem(
+    system = ConstraintSystem(
         1,
         4,
         (
@@ -41,26 +41,26 @@ def test_a_survey_counts_entries_and_the_variables_that_a_and_b_read() -> None:
             ProductBlock("product", np.array([4]), np.array([2]), np.array([5])),
         ),
     )
-    survey = constraint_system.survey
+    survey = system.survey
     assert survey.nonzeros.tolist() == [[3, 0, 3], [1, 1, 1]]
     # One and the public input have rows of their own in A.
     assert (survey.in_a, survey.in_b) == (5, 1)
     assert survey.absent.tolist() == []
     assert idle_statement().survey.absent.tolist() == [3, 6, 8]
-    assert survey.digest == constraint_system.digest
+    assert survey.digest == system.digest
 
 
 def test_estimates_are_near_what_it_takes() -> None:
     rows = 1 << 14
     wires = np.arange(1, rows - 1)
-    constraint_system = ConstraintSystem(0, rows, (ProductBlock("bits", wires, wires, wires),))
+    system = ConstraintSystem(0, rows, (ProductBlock("bits", wires, wires, wires),))
     witness = fr.from_int64(np.arange(rows + 1) % 2)
     witness[0] = fr.from_ints([1])
-    speed, size = cost.speed(threads=1), Size.of(constraint_system)
+    speed, size = cost.speed(threads=1), Size.of(system)
     start = time.perf_counter()
-    key = groth16.setup(constraint_system)
+    key = groth16.setup(system)
     middle = time.perf_counter()
-    groth16.prove(key, constraint_system, witness)
+    groth16.prove(key, system, witness)
     end = time.perf_counter()
     # Other work on the machine may slow down either.
     assert 0.2 < cost.setup_seconds(size, speed) / (middle - start) < 5

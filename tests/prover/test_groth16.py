@@ -41,14 +41,14 @@ def points(group: kernels.Group, exponents: Sequence[int]) -> np.ndarray:
 @settings(patient, max_examples=20)
 @given(satisfied())
 def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem, list[int]]) -> None:
-    constraint_system, z = case
+    system, z = case
     with pytest.MonkeyPatch.context() as patch:
         given_randomness(patch, trusted_setup, TRAPDOOR[:5])
-        key = groth16.setup(constraint_system)
+        key = groth16.setup(system)
         given_randomness(patch, proving, BLINDING)
-        proof = groth16.prove(key, constraint_system, fr.from_ints(z))
+        proof = groth16.prove(key, system, fr.from_ints(z))
 
-    expected = reference.key_exponents(constraint_system, TRAPDOOR)
+    expected = reference.key_exponents(system, TRAPDOOR)
     in_a = [j for j, value in enumerate(expected["a"]) if value]
     in_b = [j for j, value in enumerate(expected["b"]) if value]
     assert key.a_columns.tolist() == in_a
@@ -57,7 +57,7 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem
     assert np.array_equal(key.b_g1, points(g1, [expected["b"][j] for j in in_b]))
     assert np.array_equal(key.b_g2, points(g2, [expected["b"][j] for j in in_b]))
     assert np.array_equal(key.private, points(g1, [value for value in expected["private"] if value]))
-    absent = [j for j, value in enumerate(expected["private"], constraint_system.first_private) if not value]
+    absent = [j for j, value in enumerate(expected["private"], system.first_private) if not value]
     assert key.absent.tolist() == absent
     assert np.array_equal(key.quotient, points(g1, expected["quotient"]))
     assert np.array_equal(key.beta_g1, points(g1, [TRAPDOOR.beta]))
@@ -70,7 +70,7 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem
     assert verifying_key.delta_g2 == g2.compress(points(g2, [TRAPDOOR.delta]))
     assert b"".join(verifying_key.ic) == g1.compress(points(g1, expected["public"]))
 
-    a, b, c = reference.proof_exponents(constraint_system, TRAPDOOR, z, *BLINDING)
+    a, b, c = reference.proof_exponents(system, TRAPDOOR, z, *BLINDING)
     assert proof.a == g1.compress(points(g1, [a]))
     assert proof.b == g2.compress(points(g2, [b]))
     assert proof.c == g1.compress(points(g1, [c]))
@@ -79,10 +79,10 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem
 @settings(patient, max_examples=30)
 @given(satisfied())
 def test_honest_witnesses_always_prove(case: tuple[ConstraintSystem, list[int]]) -> None:
-    constraint_system, z = case
-    key = groth16.setup(constraint_system)
-    proof = groth16.prove(key, constraint_system, fr.from_ints(z))
-    assert groth16.verify(key.verifying_key, z[1 : 1 + constraint_system.public], proof).reason == "ok"
+    system, z = case
+    key = groth16.setup(system)
+    proof = groth16.prove(key, system, fr.from_ints(z))
+    assert groth16.verify(key.verifying_key, z[1 : 1 + system.public], proof).reason == "ok"
 
 
 @pytest.mark.parametrize(
@@ -99,39 +99,39 @@ def test_sizes_around_powers_of_two(rows: int, public: int) -> None:
     constraints = rows - 1 - public
     factors = csr([{1 + public: 1} for _ in range(constraints)])
     nines = csr([{0: 9} for _ in range(constraints)])
-    constraint_system = ConstraintSystem(public, 1, (SparseBlock("squares", factors, factors, nines),))
+    system = ConstraintSystem(public, 1, (SparseBlock("squares", factors, factors, nines),))
     z = [1, *range(10, 10 + public), 3]
-    key = groth16.setup(constraint_system)
+    key = groth16.setup(system)
     assert len(key.quotient) == max(2, 1 << (rows - 1).bit_length())
-    proof = groth16.prove(key, constraint_system, fr.from_ints(z))
+    proof = groth16.prove(key, system, fr.from_ints(z))
     assert groth16.verify(key.verifying_key, z[1:-1], proof).reason == "ok"
 
 
 def test_one_constraint_without_inputs_or_private_variables() -> None:
     one = csr([{0: 1}])
-    constraint_system = ConstraintSystem(0, 0, (SparseBlock("trivial", one, one, one),))
-    key = groth16.setup(constraint_system)
-    proof = groth16.prove(key, constraint_system, fr.from_ints([1]))
+    system = ConstraintSystem(0, 0, (SparseBlock("trivial", one, one, one),))
+    key = groth16.setup(system)
+    proof = groth16.prove(key, system, fr.from_ints([1]))
     assert groth16.verify(key.verifying_key, [], proof).reason == "ok"
     assert reference.verify(key.verifying_key, [], proof).reason == "ok"
 
 
 def test_more_threads_prove_the_same_statement() -> None:
-    constraint_system = cubic_statement()
-    key = groth16.setup(constraint_system, threads=2)
-    proof = groth16.prove(key, constraint_system, fr.from_ints([1, 35, 4, 3, 9, 27]), threads=2)
+    system = cubic_statement()
+    key = groth16.setup(system, threads=2)
+    proof = groth16.prove(key, system, fr.from_ints([1, 35, 4, 3, 9, 27]), threads=2)
     assert groth16.verify(key.verifying_key, [35, 4], proof).reason == "ok"
 
 
 def test_two_proofs_of_one_witness_share_no_group_element(example: Example) -> None:
-    other = groth16.prove(example.key, example.constraint_system, example.witness)
+    other = groth16.prove(example.key, example.system, example.witness)
     assert groth16.verify(example.verifying_key, example.public, other)
     for name in ("a", "b", "c"):
         assert getattr(example.proof, name) != getattr(other, name)
 
 
 def test_two_setups_share_no_point(example: Example) -> None:
-    other = groth16.setup(example.constraint_system).verifying_key
+    other = groth16.setup(example.system).verifying_key
     mine = example.verifying_key
     for name in ("alpha_g1", "beta_g2", "gamma_g2", "delta_g2"):
         assert getattr(mine, name) != getattr(other, name)
@@ -143,10 +143,10 @@ def test_two_setups_share_no_point(example: Example) -> None:
 def test_an_unsatisfied_witness_is_refused_by_row(example: Example, variable: int, change: int) -> None:
     z = list(example.z)
     z[variable] = (z[variable] + change) % R
-    row = reference.check(example.constraint_system, z)
+    row = reference.check(example.system, z)
     assert row is not None
     with refuses("statement.unsatisfied") as error:
-        groth16.prove(example.key, example.constraint_system, fr.from_ints(z))
+        groth16.prove(example.key, example.system, fr.from_ints(z))
     assert row in error.value.message
 
 
@@ -154,14 +154,14 @@ def test_an_unsatisfied_witness_is_refused_by_row(example: Example, variable: in
 def test_the_constant_one_must_be_one(constant: int) -> None:
     """With z[0] free, z[0]·z[0] = z[0]·z[0] would hold for any value and the public inputs would scale."""
     one = csr([{0: 1}])
-    constraint_system = ConstraintSystem(0, 0, (SparseBlock("trivial", one, one, csr([{0: constant}])),))
-    key = groth16.setup(constraint_system)
+    system = ConstraintSystem(0, 0, (SparseBlock("trivial", one, one, csr([{0: constant}])),))
+    key = groth16.setup(system)
     with refuses("statement.witness_constant"):
-        groth16.prove(key, constraint_system, fr.from_ints([constant]))
+        groth16.prove(key, system, fr.from_ints([constant]))
 
 
 def test_a_key_of_another_statement_is_refused(example: Example) -> None:
-    square, cube, sums = example.constraint_system.blocks
+    square, cube, sums = example.system.blocks
     other = ConstraintSystem(2, 3, (cube, square, sums))
     with refuses("statement.key_mismatch", "proving_key"):
         groth16.prove(example.key, other, example.witness)
@@ -180,21 +180,8 @@ def test_roots_of_unity_are_those_of_the_transforms() -> None:
         assert np.array_equal(qap.root_of_unity(log_size), kernels.Domain(log_size).omega)
 
 
-SETUP_STAGES = [
-    "lagrange",
-    "columns",
-    "key_g2",
-    "key_g1",
-]
-PROVE_STAGES = [
-    "constraints",
-    "quotient",
-    "msm_quotient",
-    "msm_private",
-    "msm_a",
-    "msm_b_g1",
-    "msm_b_g2",
-]
+SETUP_STAGES = ["lagrange", "columns", "key_g2", "key_g1"]
+PROVE_STAGES = ["constraints", "quotient", "msm_quotient", "msm_private", "msm_a", "msm_b_g1", "msm_b_g2"]
 
 
 class Listener:
@@ -216,8 +203,8 @@ class Listener:
 
 def test_progress_names_every_stage_and_never_runs_back(example: Example) -> None:
     setup_listener, prove_listener = Listener(), Listener()
-    key = groth16.setup(example.constraint_system, progress=setup_listener)
-    groth16.prove(key, example.constraint_system, example.witness, progress=prove_listener)
+    key = groth16.setup(example.system, progress=setup_listener)
+    groth16.prove(key, example.system, example.witness, progress=prove_listener)
     assert setup_listener.stages == SETUP_STAGES
     assert prove_listener.stages == PROVE_STAGES
     for stage in PROVE_STAGES:
@@ -228,12 +215,12 @@ def test_progress_names_every_stage_and_never_runs_back(example: Example) -> Non
 
 def test_keys_and_proofs_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "CHUNK_ROWS", 3)
-    constraint_system, made = cubic_statement(), []
+    system, made = cubic_statement(), []
     for threads in (1, 2, 7):
         given_randomness(monkeypatch, trusted_setup, TRAPDOOR[:5])
-        key = groth16.setup(constraint_system, threads=threads)
+        key = groth16.setup(system, threads=threads)
         given_randomness(monkeypatch, proving, BLINDING)
-        proof = groth16.prove(key, constraint_system, fr.from_ints(CUBIC_Z), threads=threads)
+        proof = groth16.prove(key, system, fr.from_ints(CUBIC_Z), threads=threads)
         arrays = [getattr(key, field.name).tobytes() for field in fields(ProvingKey)[1:]]
         made.append((key.verifying_key, arrays, proof))
     assert made[0] == made[1] == made[2]
@@ -253,16 +240,16 @@ def test_setup_stops_where_it_is_told_and_wipes(stage: str, monkeypatch: pytest.
 def test_proving_stops_where_it_is_told(example: Example, stage: str) -> None:
     listener = Listener(stop_at=stage)
     with pytest.raises(Cancelled):
-        groth16.prove(example.key, example.constraint_system, example.witness, progress=listener)
+        groth16.prove(example.key, example.system, example.witness, progress=listener)
     assert listener.stages == PROVE_STAGES[: PROVE_STAGES.index(stage) + 1]
 
 
 def test_toxic_waste_and_blinding_are_wiped(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
     trapdoor = given_randomness(monkeypatch, trusted_setup, TRAPDOOR[:5])
-    groth16.setup(example.constraint_system)
+    groth16.setup(example.system)
     assert not trapdoor.any()
     blinding = given_randomness(monkeypatch, proving, BLINDING)
-    groth16.prove(example.key, example.constraint_system, example.witness)
+    groth16.prove(example.key, example.system, example.witness)
     assert not blinding.any()
 
 
@@ -281,11 +268,11 @@ def test_what_derives_from_the_witness_is_wiped(
     monkeypatch.setattr(ConstraintSystem, "evaluate", spy)
     witness = example.witness
     if satisfied_row:
-        groth16.prove(example.key, example.constraint_system, witness)
+        groth16.prove(example.key, example.system, witness)
     else:
         witness[-1] = witness[0]
         with pytest.raises(StatementError):
-            groth16.prove(example.key, example.constraint_system, witness)
+            groth16.prove(example.key, example.system, witness)
     assert len(scratch) == 3
     assert not any(array.any() for array in scratch)
     assert witness.any(axis=1).all()

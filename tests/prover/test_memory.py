@@ -22,7 +22,7 @@ ROWS = (1 << 15) - 64
 THREADS = 2
 
 
-def constraint_system(*, segment: bool) -> ConstraintSystem:
+def system(*, segment: bool) -> ConstraintSystem:
     """x_i x_(i+1) = y_i, in a ring; with ``segment`` x is committed to."""
     first = 3 if segment else 2
     x = np.arange(first, first + ROWS)
@@ -56,7 +56,7 @@ def status(name: str) -> int:
 
 def measured_setup(folder: Path, segment: bool) -> tuple[int, int]:
     """The peak of a setup over what was there before, and the formula's."""
-    circuit = constraint_system(segment=segment)
+    circuit = system(segment=segment)
     basis = CommitmentKey.load(folder / "basis") if segment else None
     size = Size.of(circuit)
     before = forget_peak()
@@ -67,7 +67,7 @@ def measured_setup(folder: Path, segment: bool) -> tuple[int, int]:
 
 
 def measured_proof(folder: Path, segment: bool, dense: bool) -> tuple[int, int]:
-    circuit = constraint_system(segment=segment)
+    circuit = system(segment=segment)
     size, z = Size.of(circuit), witness(circuit, dense=dense)
     openings = []
     if segment:

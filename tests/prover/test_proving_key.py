@@ -49,7 +49,7 @@ def test_a_key_survives_its_file(example: Example, saved: Path) -> None:
     assert loaded.verifying_key == example.verifying_key
     for field in fields(ProvingKey)[1:]:
         assert np.array_equal(getattr(loaded, field.name), getattr(example.key, field.name))
-    proof = groth16.prove(loaded, example.constraint_system, example.witness)
+    proof = groth16.prove(loaded, example.system, example.witness)
     assert groth16.verify(example.verifying_key, example.public, proof)
 
 
@@ -75,14 +75,14 @@ def test_a_key_without_private_variables_or_b(tmp_path: Path) -> None:
 
 
 def test_variables_that_no_row_reads_take_no_points(tmp_path: Path) -> None:
-    constraint_system = idle_statement()
-    groth16.setup(constraint_system).save(tmp_path / "key")
+    system = idle_statement()
+    groth16.setup(system).save(tmp_path / "key")
     key = ProvingKey.load(tmp_path / "key")
     assert key.absent.tolist() == [3, 6, 8]
     assert (len(key.private), len(key.segments), len(key.knowledge)) == (1, 3, 3)
     for points in (key.a, key.b_g1, key.private, key.quotient, key.segments, key.knowledge):
         assert not g1.is_infinity(points).any()
-    proof = groth16.prove(key, constraint_system, fr.from_ints(IDLE_Z))
+    proof = groth16.prove(key, system, fr.from_ints(IDLE_Z))
     assert groth16.verify(key.verifying_key, [], proof)
 
 
@@ -219,15 +219,15 @@ def test_saving_is_atomic(example: Example, saved: Path, monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             patch.setattr(os, name, fail)
             with pytest.raises(OSError, match="disk full"):
-                groth16.setup(example.constraint_system).save(saved)
+                groth16.setup(example.system).save(saved)
         assert saved.read_bytes() == before
         assert os.listdir(saved.parent) == [saved.name]
 
 
 def test_saving_over_a_key_in_use_leaves_it_whole(example: Example, saved: Path) -> None:
     in_use = ProvingKey.load(saved)
-    groth16.setup(example.constraint_system).save(saved)
-    proof = groth16.prove(in_use, example.constraint_system, example.witness)
+    groth16.setup(example.system).save(saved)
+    proof = groth16.prove(in_use, example.system, example.witness)
     assert groth16.verify(example.verifying_key, example.public, proof)
     assert ProvingKey.load(saved).verifying_key != example.verifying_key
 

@@ -76,7 +76,7 @@ def test_a_key_with_segments_survives_its_forms(committed: Committed, tmp_path: 
     loaded = ProvingKey.load(tmp_path / "key")
     proof = groth16.prove(
         loaded,
-        committed.constraint_system,
+        committed.system,
         committed.witness,
         openings=committed.openings,
         post_challenge=complete_committed,
@@ -305,7 +305,7 @@ def test_blinding_and_copies_of_the_witness_are_wiped(
 
     groth16.prove(
         committed.key,
-        committed.constraint_system,
+        committed.system,
         committed.witness,
         openings=committed.openings,
         post_challenge=complete,

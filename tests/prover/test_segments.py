@@ -51,9 +51,9 @@ def test_an_honest_proof_is_valid_for_both_verifiers(committed: Committed) -> No
 
 
 def test_keys_are_what_the_exponents_say() -> None:
-    constraint_system, basis = committed_statement(), commitment_basis(3)
-    key = setup_with(TRAPDOOR, constraint_system, basis)
-    expected = reference.key_exponents(constraint_system, TRAPDOOR)
+    system, basis = committed_statement(), commitment_basis(3)
+    key = setup_with(TRAPDOOR, system, basis)
+    expected = reference.key_exponents(system, TRAPDOOR)
 
     def points(exponents: Sequence[int]) -> np.ndarray:
         return g1.fixed_base(g1.generator, fr.from_ints(exponents))
@@ -75,8 +75,8 @@ def test_keys_are_what_the_exponents_say() -> None:
 
 
 def test_proofs_are_what_the_exponents_say() -> None:
-    constraint_system, basis = committed_statement(), commitment_basis(2)
-    key = setup_with(TRAPDOOR, constraint_system, basis)
+    system, basis = committed_statement(), commitment_basis(2)
+    key = setup_with(TRAPDOOR, system, basis)
     witness = fr.from_ints(COMMITTED_Z)
     openings = [basis.commit(witness[3:5]), basis.commit(witness[6:7])]
     drawn = iter([11, 12, 13])
@@ -84,10 +84,8 @@ def test_proofs_are_what_the_exponents_say() -> None:
         patch.setattr(
             proving, "random_elements", lambda n: fr.from_ints([next(drawn)] if n == 1 else [21, 22])
         )
-        proof = groth16.prove(
-            key, constraint_system, witness, openings=openings, post_challenge=complete_committed
-        )
-    exponents = reference.key_exponents(constraint_system, TRAPDOOR)["segments"]
+        proof = groth16.prove(key, system, witness, openings=openings, post_challenge=complete_committed)
+    exponents = reference.key_exponents(system, TRAPDOOR)["segments"]
     z = list(COMMITTED_Z)
     z[5], z[7], z[10] = 11, 12, 13
     for index, part in enumerate((MODEL, INPUT, PRODUCTS)):
@@ -98,7 +96,7 @@ def test_proofs_are_what_the_exponents_say() -> None:
     commitments = [opening.commitment for opening in openings]
     (z[2],) = transcript.challenges(key.verifying_key.digest, [56], proof.segments, commitments, 1)
     z[11:] = [z[2] * 5 % R, z[2] * 35 % R]
-    a, b, c = reference.proof_exponents(constraint_system, TRAPDOOR, z, 21, 22)
+    a, b, c = reference.proof_exponents(system, TRAPDOOR, z, 21, 22)
     assert proof.a == compressed(G1Point() * Scalar(a))
     assert proof.b == bytes((G2Point() * Scalar(b)).to_compressed_bytes())
     assert proof.c == compressed(G1Point() * Scalar(c))
@@ -112,11 +110,9 @@ def test_the_callers_witness_is_left_alone(committed: Committed) -> None:
 
 def test_segments_without_challenges_or_links(committed: Committed) -> None:
     square = ProductBlock("square", np.array([2]), np.array([2]), np.array([1]))
-    constraint_system = ConstraintSystem(
-        1, 0, (square,), segments=(Segment("root", 1), Segment("nothing", 0))
-    )
-    key = groth16.setup(constraint_system)
-    proof = groth16.prove(key, constraint_system, fr.from_ints([1, 49, 7, 0, 0]))
+    system = ConstraintSystem(1, 0, (square,), segments=(Segment("root", 1), Segment("nothing", 0)))
+    key = groth16.setup(system)
+    proof = groth16.prove(key, system, fr.from_ints([1, 49, 7, 0, 0]))
     assert len(proof.to_bytes()) == 210 + 2 * 96
     for verify in (verifiers.verify, reference.verify):
         assert verify(key.verifying_key, [49], proof).reason == "ok"
@@ -173,10 +169,10 @@ def test_a_dictionary_recognises_an_unblinded_commitment_and_not_ours(committed:
 
 @pytest.mark.parametrize("y", [56, 0, 123456])
 def test_the_simulator_proves_any_statement(y: int) -> None:
-    constraint_system, basis = committed_statement(), commitment_basis(2)
-    verifying_key = setup_with(TRAPDOOR, constraint_system, basis).verifying_key
+    system, basis = committed_statement(), commitment_basis(2)
+    verifying_key = setup_with(TRAPDOOR, system, basis).verifying_key
     commitments = [basis.commit(fr.from_ints([9, 9])).commitment, compressed(G1Point() * Scalar(4242))]
-    proof = reference.simulate(verifying_key, constraint_system, TRAPDOOR, [y], commitments)
+    proof = reference.simulate(verifying_key, system, TRAPDOOR, [y], commitments)
     assert verifiers.verify(verifying_key, [y], proof, commitments).reason == "ok"
     assert verifiers.verify(verifying_key, [y + 1], proof, commitments).reason == "pairing_mismatch"
 
@@ -233,8 +229,8 @@ def test_a_verdict_names_the_first_equation_with_no_other_to_blame(committed: Co
 
 def delta_on_a_segment(key: ProvingKey, y: int, claimed: int, sigma: int | None) -> Proof:
     """A proof of x² = y, its commitment moved so that Σ x_i IC_i + D stays what it was for ``claimed``."""
-    constraint_system = square_statement()
-    proof = groth16.prove(key, constraint_system, fr.from_ints([1, y, 7, 0]))
+    system = square_statement()
+    proof = groth16.prove(key, system, fr.from_ints([1, y, 7, 0]))
     moved = key_ic(key.verifying_key, 1) * Scalar((y - claimed) % R)
     d = point(proof.segments[0]) + moved
     knowledge = point(proof.knowledge[0]) if sigma is None else d * Scalar(sigma)
@@ -266,7 +262,7 @@ def mixed_commitments(key: ProvingKey, basis: CommitmentKey) -> tuple[Proof, lis
     CVE-2024-45039: K of that weight moves from the commitment to the products to that of the model; their
     sum, which alone the Groth16 equation reads, stays.
     """
-    constraint_system, witness = committed_statement(), fr.from_ints(COMMITTED_Z)
+    system, witness = committed_statement(), fr.from_ints(COMMITTED_Z)
     other = basis.commit(fr.from_ints([4, 5]))
     openings = [other, basis.commit(witness[6:7])]
     shift = key_point(key.segments, 0)
@@ -286,9 +282,7 @@ def mixed_commitments(key: ProvingKey, basis: CommitmentKey) -> tuple[Proof, lis
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proving, "_commit_segments", move)
-        proof = groth16.prove(
-            key, constraint_system, witness, openings=openings, post_challenge=complete_committed
-        )
+        proof = groth16.prove(key, system, witness, openings=openings, post_challenge=complete_committed)
     return proof, [opening.commitment for opening in openings]
 
 
@@ -388,7 +382,7 @@ def test_a_challenge_that_forgets_the_segments_proves_false_products(committed: 
 
 
 def test_a_proof_under_another_key_or_statement_is_refused(committed: Committed) -> None:
-    other_key = groth16.setup(committed.constraint_system, basis=committed.basis).verifying_key
+    other_key = groth16.setup(committed.system, basis=committed.basis).verifying_key
     relabelled = replace(committed.verifying_key, statement_digest=bytes(32))
     for key, expected in ((other_key, "knowledge_mismatch"), (relabelled, "pairing_mismatch")):
         for verify in (verifiers.verify, reference.verify):
@@ -437,7 +431,7 @@ def test_the_post_challenge_witness_is_private_variables_only(committed: Committ
     with refuses("statement.post_challenge", "post_challenge"):
         groth16.prove(
             committed.key,
-            committed.constraint_system,
+            committed.system,
             committed.witness,
             openings=committed.openings,
             post_challenge=complete,

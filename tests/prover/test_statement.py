@@ -19,9 +19,9 @@ from zenerrors import StatementError
 @patient
 @given(satisfied())
 def test_evaluation_agrees_with_integers(case: tuple[ConstraintSystem, list[int]]) -> None:
-    constraint_system, z = case
-    assert reference.check(constraint_system, z) is None
-    a, b, c = (kernels.fr.to_ints(part) for part in constraint_system.evaluate(kernels.fr.from_ints(z)))
+    system, z = case
+    assert reference.check(system, z) is None
+    a, b, c = (kernels.fr.to_ints(part) for part in system.evaluate(kernels.fr.from_ints(z)))
     assert [x * y % R for x, y in zip(a, b, strict=True)] == c
 
 
@@ -30,20 +30,18 @@ def test_evaluation_agrees_with_integers(case: tuple[ConstraintSystem, list[int]
 def test_a_wrong_value_is_found_by_both_or_by_neither(
     case: tuple[ConstraintSystem, list[int]], data: st.DataObject
 ) -> None:
-    constraint_system, z = case
+    system, z = case
     index = data.draw(st.integers(0, len(z) - 1))
     z[index] = (z[index] + (index > 0)) % R
-    a, b, c = (kernels.fr.to_ints(part) for part in constraint_system.evaluate(kernels.fr.from_ints(z)))
+    a, b, c = (kernels.fr.to_ints(part) for part in system.evaluate(kernels.fr.from_ints(z)))
     wrong = [row for row in range(len(a)) if a[row] * b[row] % R != c[row]]
-    assert reference.check(constraint_system, z) == (constraint_system.row_name(wrong[0]) if wrong else None)
+    assert reference.check(system, z) == (system.row_name(wrong[0]) if wrong else None)
 
 
 def test_evaluation_pads_with_zero_rows() -> None:
-    constraint_system = cubic_statement()
+    system = cubic_statement()
     z = kernels.fr.from_ints(CUBIC_Z)
-    for plain, padded in zip(
-        constraint_system.evaluate(z), constraint_system.evaluate(z, length=8), strict=True
-    ):
+    for plain, padded in zip(system.evaluate(z), system.evaluate(z, length=8), strict=True):
         assert np.array_equal(padded[:4], plain)
         assert not padded[4:].any()
 
@@ -89,11 +87,11 @@ def test_threads_share_blocks_and_change_nothing(sizes: list[int], heavy: int) -
 
     blocks = [SparseBlock(f"{rows}", *(sparse(rows, 2) for _ in range(3))) for rows in sizes]
     blocks.append(SparseBlock("heavy", *(sparse(heavy, 100) for _ in range(3))))
-    constraint_system = ConstraintSystem(0, variables - 1, tuple(blocks))
+    system = ConstraintSystem(0, variables - 1, tuple(blocks))
     z = kernels.fr.from_int64(draw.integers(-100, 100, variables))
-    alone = constraint_system.evaluate(z)
+    alone = system.evaluate(z)
     for threads in (2, 7):
-        assert all(map(np.array_equal, constraint_system.evaluate(z, threads), alone))
+        assert all(map(np.array_equal, system.evaluate(z, threads), alone))
 
 
 def test_what_was_computed_before_a_failure_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,15 +110,10 @@ def test_what_was_computed_before_a_failure_is_erased(monkeypatch: pytest.Monkey
 
 
 def test_rows_are_named_by_block_and_offset() -> None:
-    constraint_system = cubic_statement()
-    assert [constraint_system.row_name(row) for row in range(4)] == [
-        "square[0]",
-        "cube[0]",
-        "sums[0]",
-        "sums[1]",
-    ]
+    system = cubic_statement()
+    assert [system.row_name(row) for row in range(4)] == ["square[0]", "cube[0]", "sums[0]", "sums[1]"]
     with pytest.raises(IndexError):
-        constraint_system.row_name(4)
+        system.row_name(4)
 
 
 def test_the_digest_is_that_of_the_whole_statement() -> None:
@@ -139,7 +132,7 @@ def test_the_digest_is_that_of_the_whole_statement() -> None:
         ),
         replace(base, blocks=(square, SparseBlock("cube", csr([{4: 1}]), csr([{3: 1}]), csr([{}])), sums)),
     ]
-    digests = {constraint_system.digest for constraint_system in [base, *others]}
+    digests = {system.digest for system in [base, *others]}
     assert len(digests) == 1 + len(others)
     assert cubic_statement().digest == base.digest
 
@@ -168,11 +161,9 @@ def test_a_witness_of_another_shape_is_refused(witness: np.ndarray) -> None:
 
 
 def test_a_variable_out_of_range_is_refused_by_name() -> None:
-    constraint_system = ConstraintSystem(
-        0, 1, (ProductBlock("bad", np.array([0]), np.array([0]), np.array([2])),)
-    )
+    system = ConstraintSystem(0, 1, (ProductBlock("bad", np.array([0]), np.array([0]), np.array([2])),))
     with refuses("statement.column", match="'bad' uses variable 2"):
-        _ = constraint_system.digest
+        _ = system.digest
 
 
 def test_matrices_of_unequal_height_are_refused() -> None:
@@ -191,8 +182,8 @@ def test_blocks_come_in_order_however_many_threads_make_them(threads: int) -> No
     sizes = [3, 1, 4, 1, 5, 9, 2, 6]
     wires = np.arange(max(sizes))
     blocks = tuple(ProductBlock(str(size), wires[:size], wires[:size], wires[:size]) for size in sizes)
-    constraint_system = ConstraintSystem(0, max(sizes), blocks)
-    found = [(start, a.rows) for start, (a, _, _) in constraint_system.matrices(threads)]
+    system = ConstraintSystem(0, max(sizes), blocks)
+    found = [(start, a.rows) for start, (a, _, _) in system.matrices(threads)]
     assert found == list(zip(np.cumsum([0, *sizes[:-1]]).tolist(), sizes, strict=True))
     broken = ConstraintSystem(0, 1, (*blocks[1:2], *blocks))
     with pytest.raises(StatementError, match="uses variable"):

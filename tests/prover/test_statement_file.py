@@ -21,30 +21,30 @@ from verifier.preamble import STATEMENT
 from zenerrors import FileFormatError, StatementError, ZenError
 
 
-def through_file(constraint_system: ConstraintSystem, path: Path) -> ConstraintSystem:
-    save_statement(path, constraint_system)
+def through_file(system: ConstraintSystem, path: Path) -> ConstraintSystem:
+    save_statement(path, system)
     return load_statement(path)
 
 
 @pytest.mark.parametrize(
     "constraint_system", [cubic_statement(), committed_statement(), ConstraintSystem(0, 0, ())]
 )
-def test_a_statement_survives_its_file(constraint_system: ConstraintSystem, tmp_path: Path) -> None:
-    again = through_file(constraint_system, tmp_path / "s")
-    assert again.digest == constraint_system.digest
-    assert again.segments == constraint_system.segments
-    assert [block.name for block in again.blocks] == [block.name for block in constraint_system.blocks]
+def test_a_statement_survives_its_file(system: ConstraintSystem, tmp_path: Path) -> None:
+    again = through_file(system, tmp_path / "s")
+    assert again.digest == system.digest
+    assert again.segments == system.segments
+    assert [block.name for block in again.blocks] == [block.name for block in system.blocks]
 
 
 def test_any_statement_survives(tmp_path: Path) -> None:
     @settings(patient, max_examples=30)
     @given(satisfied())
     def check(case: tuple[ConstraintSystem, list[int]]) -> None:
-        constraint_system, z = case
-        again = through_file(constraint_system, tmp_path / "s")
-        assert again.digest == constraint_system.digest
+        system, z = case
+        again = through_file(system, tmp_path / "s")
+        assert again.digest == system.digest
         values = fr.from_ints(z)
-        for ours, theirs in zip(constraint_system.evaluate(values), again.evaluate(values), strict=True):
+        for ours, theirs in zip(system.evaluate(values), again.evaluate(values), strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
     check()
@@ -58,8 +58,8 @@ def test_names_of_any_language_and_none(tmp_path: Path) -> None:
     assert again.segments[0].name == "模型"
 
 
-def arrays_of(constraint_system: ConstraintSystem, path: Path) -> dict[str, Any]:
-    save_statement(path, constraint_system)
+def arrays_of(system: ConstraintSystem, path: Path) -> dict[str, Any]:
+    save_statement(path, system)
     return {name: array.copy() for name, array in container.read(path, STATEMENT, _SECTIONS).items()}
 
 
@@ -129,9 +129,9 @@ def test_a_row_that_reads_what_blinds_a_segment_is_refused(tmp_path: Path) -> No
 def test_large_and_negative_coefficients(tmp_path: Path) -> None:
     values = [-1, -(2**63), R - 1, R - 2, 2**254, 1]
     row = csr([dict(enumerate(values))])
-    constraint_system = ConstraintSystem(0, len(values) - 1, (SparseBlock("b", row, row, row),))
-    again = through_file(constraint_system, tmp_path / "s")
-    assert again.digest == constraint_system.digest
+    system = ConstraintSystem(0, len(values) - 1, (SparseBlock("b", row, row, row),))
+    again = through_file(system, tmp_path / "s")
+    assert again.digest == system.digest
     assert all(0 <= value < R for _, block in again.matrices() for m in block for value in m.pool)
 
 

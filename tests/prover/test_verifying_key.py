@@ -35,8 +35,8 @@ def test_a_key_says_what_it_is_for(example: Example) -> None:
     key = example.verifying_key
     assert key.setup == "development"
     assert key.to_json()["setup"] == "development"
-    assert key.public == example.constraint_system.public
-    assert key.statement_digest == example.constraint_system.digest
+    assert key.public == example.system.public
+    assert key.statement_digest == example.system.digest
     assert key.digest == sha256(key.to_bytes()).digest()
 
 

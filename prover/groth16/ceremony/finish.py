@@ -18,7 +18,7 @@ from verifier.system import CEREMONY, DEVELOPMENT
 
 def finish(
     state: State,
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     powers: PowersOfTau,
     *,
     threads: int = 1,
@@ -31,7 +31,7 @@ def finish(
     Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verify`` raises).
     """
     require_people(state.people)
-    verify(state, constraint_system, powers, threads=threads, progress=progress)
+    verify(state, system, powers, threads=threads, progress=progress)
     committed = len(state.segments)
     present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))
     return ProvingKey(

@@ -22,11 +22,7 @@ _A, _B, _C = range(3)
 
 
 def start(
-    constraint_system: ConstraintSystem,
-    powers: PowersOfTau,
-    *,
-    threads: int = 1,
-    progress: Progress | None = None,
+    system: ConstraintSystem, powers: PowersOfTau, *, threads: int = 1, progress: Progress | None = None
 ) -> State:
     """The state before any contribution.
 
@@ -35,8 +31,8 @@ def start(
     ``StatementError`` where the blocks do not fit the statement.
     """
     report = progress or silent
-    powers.first(required_power(constraint_system))  # refuses what is too short
-    log_size, bases = qap.log_domain_size(constraint_system), {}
+    powers.first(required_power(system))  # refuses what is too short
+    log_size, bases = qap.log_domain_size(system), {}
     for index, (name, group) in enumerate(
         {"tau_g1": g1, "alpha_g1": g1, "beta_g1": g1, "tau_g2": g2}.items()
     ):
@@ -47,9 +43,7 @@ def start(
     quotient = _odd_lagrange(powers.tau_g1, log_size, threads, report)
 
     def columns(index: int, group: Group, which: int, name: str) -> WordArray:
-        return _columns(
-            constraint_system, group, which, bases[name], threads, part(report, "columns", index, 6)
-        )
+        return _columns(system, group, which, bases[name], threads, part(report, "columns", index, 6))
 
     a, b_g1 = columns(0, g1, _A, "tau_g1"), columns(1, g1, _B, "tau_g1")
     b_g2 = columns(2, g2, _B, "tau_g2")
@@ -57,43 +51,43 @@ def start(
     mixed = g1.add(mixed, columns(5, g1, _C, "tau_g1"), threads=threads)
 
     a_columns, b_columns = _support(a), _support(b_g1)
-    segments = mixed[constraint_system.instance : constraint_system.first_private]
-    private = mixed[constraint_system.first_private :]
+    segments = mixed[system.instance : system.first_private]
+    private = mixed[system.first_private :]
     return State(
-        constraint_system.digest,
+        system.digest,
         powers.contributions,
-        constraint_system.challenges,
-        tuple(Shape(segment.size, segment.linked) for segment in constraint_system.segments),
+        system.challenges,
+        tuple(Shape(segment.size, segment.linked) for segment in system.segments),
         alpha_g1=powers.alpha_g1[:1],
         beta_g1=powers.beta_g1[:1],
         beta_g2=powers.beta_g2,
-        ic=mixed[: constraint_system.instance],
+        ic=mixed[: system.instance],
         a_columns=a_columns,
         a=a[a_columns],
         b_columns=b_columns,
         b_g1=b_g1[b_columns],
         b_g2=b_g2[b_columns],
         segments=segments,
-        basis=powers.tau_g1[: basis_length(constraint_system)],
+        basis=powers.tau_g1[: basis_length(system)],
         first_private=private,
         first_quotient=quotient,
         delta_g1=g1.generator[None],
         private=private,
         quotient=quotient,
         knowledge=segments,
-        links=_no_links(constraint_system),
+        links=_no_links(system),
     )
 
 
-def required_power(constraint_system: ConstraintSystem) -> int:
+def required_power(system: ConstraintSystem) -> int:
     """The least power of two of rows that powers of tau for ``constraint_system`` must be made for."""
-    longest = basis_length(constraint_system)
-    return max(qap.log_domain_size(constraint_system), (longest // 2).bit_length())
+    longest = basis_length(system)
+    return max(qap.log_domain_size(system), (longest // 2).bit_length())
 
 
-def basis_length(constraint_system: ConstraintSystem) -> int:
+def basis_length(system: ConstraintSystem) -> int:
     """How many U_i the commitments take that segments are linked to: U_1 is always one of them."""
-    sizes = [segment.size for segment in constraint_system.segments if segment.linked]
+    sizes = [segment.size for segment in system.segments if segment.linked]
     return max(2, *sizes) if sizes else 0
 
 
@@ -121,7 +115,7 @@ def odd_factors(n: int) -> FrArray:
 
 
 def _columns(
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     group: Group,
     which: int,
     basis: WordArray,
@@ -129,15 +123,15 @@ def _columns(
     progress: Callable[[float], None],
 ) -> WordArray:
     """The columns of A, B or C as combinations of ``basis``: uint64[variables, *group.shape]."""
-    out = np.zeros((constraint_system.variables, *group.shape), dtype=np.uint64)
-    for first_row, matrices in constraint_system.matrices():
+    out = np.zeros((system.variables, *group.shape), dtype=np.uint64)
+    for first_row, matrices in system.matrices():
         matrix, rows = matrices[which], basis[first_row:]
         arrays = matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont
         group.csr_multiply_transposed(*arrays, rows[: matrix.rows], out, threads=threads)
         progress(first_row / len(basis))
     if which == _A:
-        anchored = constraint_system.anchored
-        out[anchored] = group.add(out[anchored], basis[constraint_system.constraints :][: len(anchored)])
+        anchored = system.anchored
+        out[anchored] = group.add(out[anchored], basis[system.constraints :][: len(anchored)])
     return out
 
 
@@ -147,6 +141,6 @@ def _support(points: WordArray) -> NDArray[np.uint32]:
     return columns
 
 
-def _no_links(constraint_system: ConstraintSystem) -> WordArray:
-    count = sum(segment.size + 2 for segment in constraint_system.segments if segment.linked)
+def _no_links(system: ConstraintSystem) -> WordArray:
+    count = sum(segment.size + 2 for segment in system.segments if segment.linked)
     return np.zeros((count, *g1.shape), dtype=np.uint64)

@@ -19,48 +19,42 @@ from prover.groth16.point_arrays import pairings_cancel, random_weights
 from prover.groth16.powers_of_tau import PowersOfTau
 
 
-def starts_from(
-    state: State, constraint_system: ConstraintSystem, powers: PowersOfTau, *, threads: int = 1
-) -> bool:
+def starts_from(state: State, system: ConstraintSystem, powers: PowersOfTau, *, threads: int = 1) -> bool:
     """Whether all of ``state`` that no contribution changes is what ``start`` makes of the other two.
 
     All points must be known to be in the subgroup. Anything else passes with a chance below 2^-126.
     Raises ``CeremonyError`` (``ceremony.powers_too_small``), ``StatementError`` where the blocks do not fit
     the statement.
     """
-    powers = powers.first(required_power(constraint_system))
-    return _is_shaped(state, constraint_system, powers) and _is_summed(
-        state, constraint_system, powers, threads
-    )
+    powers = powers.first(required_power(system))
+    return _is_shaped(state, system, powers) and _is_summed(state, system, powers, threads)
 
 
-def _is_shaped(state: State, constraint_system: ConstraintSystem, powers: PowersOfTau) -> bool:
+def _is_shaped(state: State, system: ConstraintSystem, powers: PowersOfTau) -> bool:
     """Whether counts, columns, and the points that are the powers' own are right."""
-    segments = tuple(Shape(segment.size, segment.linked) for segment in constraint_system.segments)
+    segments = tuple(Shape(segment.size, segment.linked) for segment in system.segments)
     copied = {
         "alpha_g1": powers.alpha_g1[:1],
         "beta_g1": powers.beta_g1[:1],
         "beta_g2": powers.beta_g2,
-        "basis": powers.tau_g1[: basis_length(constraint_system)],
+        "basis": powers.tau_g1[: basis_length(system)],
     }
     counts = {
-        "ic": constraint_system.instance,
-        "segments": constraint_system.first_private - constraint_system.instance,
-        "first_private": constraint_system.variables - constraint_system.first_private,
-        "first_quotient": 1 << qap.log_domain_size(constraint_system),
+        "ic": system.instance,
+        "segments": system.first_private - system.instance,
+        "first_private": system.variables - system.first_private,
+        "first_quotient": 1 << qap.log_domain_size(system),
         "a": len(state.a_columns),
         "b_g1": len(state.b_columns),
         "b_g2": len(state.b_columns),
     }
     return (
         state.powers_contributions == powers.contributions
-        and state.challenges == constraint_system.challenges
+        and state.challenges == system.challenges
         and state.shapes == segments
         and all(np.array_equal(getattr(state, name), points) for name, points in copied.items())
         and all(len(getattr(state, name)) == count for name, count in counts.items())
-        and all(
-            _are_columns(some, constraint_system.variables) for some in (state.a_columns, state.b_columns)
-        )
+        and all(_are_columns(some, system.variables) for some in (state.a_columns, state.b_columns))
         and not any(g1.is_infinity(points).any() for points in (state.a, state.b_g1))
     )
 
@@ -71,15 +65,12 @@ def _are_columns(columns: NDArray[np.uint32], variables: int) -> bool:
     return bool((steps > 0).all())
 
 
-def _is_summed(state: State, constraint_system: ConstraintSystem, powers: PowersOfTau, threads: int) -> bool:
+def _is_summed(state: State, system: ConstraintSystem, powers: PowersOfTau, threads: int) -> bool:
     """Whether Σ w a + x Σ w b + y Σ w (β a + α b + c) + z Σ u q is what the powers say, for random weights.
 
     a, b and c are the columns of all variables, q the bases of the quotient. And b in G2 has to be b in G1.
     """
-    by_variable, by_row = (
-        random_weights(constraint_system.variables),
-        random_weights(len(state.first_quotient)),
-    )
+    by_variable, by_row = (random_weights(system.variables), random_weights(len(state.first_quotient)))
     x, y, z = random_weights(3)
     by_b = by_variable[state.b_columns]
     mixed = np.concatenate([state.ic, state.segments, state.first_private])
@@ -95,7 +86,7 @@ def _is_summed(state: State, constraint_system: ConstraintSystem, powers: Powers
         return False
 
     n = len(by_row)
-    a, b, c = _coefficients(constraint_system, by_variable, n, threads)
+    a, b, c = _coefficients(system, by_variable, n, threads)
     by_tau = np.zeros((2 * n - 1, 4), dtype=np.uint64)
     by_tau[:n] = fr.add(fr.add(a, fr.mul(b, x)), fr.mul(c, y))
     kernels.Domain(n.bit_length() - 1).intt(by_row, threads=threads)
@@ -111,16 +102,14 @@ def _is_summed(state: State, constraint_system: ConstraintSystem, powers: Powers
 
 
 def _coefficients(
-    constraint_system: ConstraintSystem, weights: FrArray, n: int, threads: int
+    system: ConstraintSystem, weights: FrArray, n: int, threads: int
 ) -> tuple[FrArray, FrArray, FrArray]:
     """Of the polynomials whose values on the n rows are A, B and C times ``weights``, each uint64[n, 4]."""
     a, b, c = (np.zeros((n, 4), dtype=np.uint64) for _ in range(3))
-    for start, matrices in constraint_system.matrices(threads):
+    for start, matrices in system.matrices(threads):
         for matrix, out in zip(matrices, (a, b, c), strict=True):
             matrix.multiply(weights, threads, out=out[start : start + matrix.rows])
-    a[constraint_system.constraints :][: len(constraint_system.anchored)] = weights[
-        constraint_system.anchored
-    ]
+    a[system.constraints :][: len(system.anchored)] = weights[system.anchored]
     domain = kernels.Domain(n.bit_length() - 1)
     for values in (a, b, c):
         domain.intt(values, threads=threads)

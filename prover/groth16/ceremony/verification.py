@@ -19,7 +19,7 @@ _ONE_G2 = g2.generator
 
 def verify(
     state: State,
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     powers: PowersOfTau,
     *,
     threads: int = 1,
@@ -33,13 +33,13 @@ def verify(
     differs as the field; what ``start`` and ``check`` raise.
     """
     report = progress or silent
-    if state.statement_digest != constraint_system.digest:
+    if state.statement_digest != system.digest:
         raise CeremonyError(
             "ceremony.statement", "the ceremony is about another statement", field="statement"
         )
     report("origin", 0.0)
-    if not starts_from(state, constraint_system, powers, threads=threads):
-        _compare(state, start(constraint_system, powers, threads=threads, progress=progress))
+    if not starts_from(state, system, powers, threads=threads):
+        _compare(state, start(system, powers, threads=threads, progress=progress))
     report("contributions", 0.0)
     check(state, threads=threads)
     report("contributions", 1.0)

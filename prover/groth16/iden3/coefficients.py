@@ -50,9 +50,9 @@ def merged(row: NDArray[np.int64], column: NDArray[np.int64], value: FrArray) ->
     return Entries(row[starts][keep], column[starts][keep], total[keep])
 
 
-def chunks(constraint_system: ConstraintSystem) -> Iterator[tuple[slice, tuple[Entries, Entries, Entries]]]:
+def chunks(system: ConstraintSystem) -> Iterator[tuple[slice, tuple[Entries, Entries, Entries]]]:
     """The constraints in order: a range of rows, and the entries of A, B and C in them."""
-    for start, matrices in constraint_system.matrices():
+    for start, matrices in system.matrices():
         rows = matrices[0].rows
         for first in range(0, rows, CHUNK_ROWS):
             last = min(first + CHUNK_ROWS, rows)

@@ -37,20 +37,18 @@ class _Header(NamedTuple):
     constraints: int
 
 
-def write_r1cs(path: str | os.PathLike[str], constraint_system: ConstraintSystem) -> None:
+def write_r1cs(path: str | os.PathLike[str], system: ConstraintSystem) -> None:
     """Write ``constraint_system`` to ``path``, with its private variables as private inputs, all of them.
 
     Raises ``StatementError`` (``statement.segments``) where the statement has segments.
     """
-    require_plain(constraint_system.segments, "the statement")
-    wires = constraint_system.variables
-    counts = _COUNTS.pack(
-        wires, 0, constraint_system.public, constraint_system.private, wires, constraint_system.constraints
-    )
+    require_plain(system.segments, "the statement")
+    wires = system.variables
+    counts = _COUNTS.pack(wires, 0, system.public, system.private, wires, system.constraints)
     with open(path, "wb") as file:
         binfile.write_header(file, binfile.R1CS, 3)
         binfile.write_section(file, _HEADER, [binfile.modulus_header(fr.modulus) + counts])
-        binfile.write_section(file, _CONSTRAINTS, _constraints(constraint_system))
+        binfile.write_section(file, _CONSTRAINTS, _constraints(system))
         binfile.write_section(file, _LABELS, [np.arange(wires, dtype="<u8").data])
 
 
@@ -73,8 +71,8 @@ def read_r1cs(path: str | os.PathLike[str]) -> ConstraintSystem:
     return ConstraintSystem(header.public, private, (SparseBlock("r1cs", a, b, c),))
 
 
-def _constraints(constraint_system: ConstraintSystem) -> Iterator[memoryview]:
-    for rows, matrices in chunks(constraint_system):
+def _constraints(system: ConstraintSystem) -> Iterator[memoryview]:
+    for rows, matrices in chunks(system):
         yield _linear_combinations(rows, matrices).data
 
 

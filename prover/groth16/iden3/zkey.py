@@ -51,17 +51,17 @@ class _Points(NamedTuple):
     delta_g2: WordArray
 
 
-def write_zkey(path: str | os.PathLike[str], key: ProvingKey, constraint_system: ConstraintSystem) -> None:
+def write_zkey(path: str | os.PathLike[str], key: ProvingKey, system: ConstraintSystem) -> None:
     """Write ``key``, which is that of ``constraint_system``, to ``path``.
 
     Raises ``StatementError``: ``statement.segments`` where the statement has segments,
     ``statement.key_mismatch`` where the key was made for another one.
     """
-    require_plain(constraint_system.segments, "the statement")
-    if key.statement_digest != constraint_system.digest:
+    require_plain(system.segments, "the statement")
+    if key.statement_digest != system.digest:
         raise StatementError("statement.key_mismatch", "the proving key was made for another statement")
-    verifying_key, variables = key.verifying_key, constraint_system.variables
-    sizes = struct.pack("<3I", variables, constraint_system.public, len(key.quotient))
+    verifying_key, variables = key.verifying_key, system.variables
+    sizes = struct.pack("<3I", variables, system.public, len(key.quotient))
     fields = [binfile.modulus_header(field.modulus) for field in (fp, fr)]
     singles = _Points(
         key.alpha_g1,
@@ -76,20 +76,16 @@ def write_zkey(path: str | os.PathLike[str], key: ProvingKey, constraint_system:
         binfile.write_section(file, _PROTOCOL, [struct.pack("<I", _GROTH16)])
         binfile.write_section(file, _HEADER, [*fields, sizes, *(single.data for single in singles)])
         binfile.write_section(file, _IC, [g1.decompress(b"".join(verifying_key.ic)).data])
-        binfile.write_section(file, _COEFFICIENTS, _coefficients(constraint_system))
+        binfile.write_section(file, _COEFFICIENTS, _coefficients(system))
         binfile.write_section(file, _A, _spread(key.a_columns, key.a, variables))
         binfile.write_section(file, _B1, _spread(key.b_columns, key.b_g1, variables))
         binfile.write_section(file, _B2, _spread(key.b_columns, key.b_g2, variables))
-        present = (
-            key.present(slice(constraint_system.first_private, variables)) - constraint_system.first_private
-        )
-        binfile.write_section(file, _PRIVATE, _spread(present, key.private, constraint_system.private))
+        present = key.present(slice(system.first_private, variables)) - system.first_private
+        binfile.write_section(file, _PRIVATE, _spread(present, key.private, system.private))
         binfile.write_section(file, _QUOTIENT, [np.ascontiguousarray(key.quotient).data])
 
 
-def read_zkey(
-    path: str | os.PathLike[str], constraint_system: ConstraintSystem, *, threads: int = 1
-) -> ProvingKey:
+def read_zkey(path: str | os.PathLike[str], system: ConstraintSystem, *, threads: int = 1) -> ProvingKey:
     """The key in the file at ``path`` as one for ``constraint_system``, labelled "imported".
 
     Sizes and the coefficients of A and B must be the statement's, every point on its curve and in its
@@ -102,34 +98,32 @@ def read_zkey(
     ``file.not_canonical``, ``file.point_*``; ``file.statement`` where the key belongs to another statement;
     ``file.unsafe_key``, also for a key that nobody has contributed to.
     """
-    require_plain(constraint_system.segments, "the statement")
+    require_plain(system.segments, "the statement")
     sections = binfile.read(path, binfile.ZKEY, range(_PROTOCOL, _QUOTIENT + 1))
     reader = Reader(sections[_PROTOCOL], "the protocol")
     protocol = reader.u32()
     reader.finish()
     if protocol != _GROTH16:
         raise FileFormatError("file.kind", f"the key is for protocol {protocol}, Groth16 is {_GROTH16}")
-    singles = _read_header(sections[_HEADER], constraint_system)
-    _check_coefficients(sections[_COEFFICIENTS], constraint_system)
+    singles = _read_header(sections[_HEADER], system)
+    _check_coefficients(sections[_COEFFICIENTS], system)
 
     def take(number: int, count: int, group: Group, name: str) -> WordArray:
         return points(sections[number], count, group, name, threads=threads)
 
-    variables = constraint_system.variables
+    variables = system.variables
     a, b_g1 = take(_A, variables, g1, "a"), take(_B1, variables, g1, "b_g1")
     b_g2 = take(_B2, variables, g2, "b_g2")
     a_columns, b_columns = _support(g1, a), _support(g2, b_g2)
     if not np.array_equal(_support(g1, b_g1), b_columns):
         raise FileFormatError("file.shape", "B in G1 and B in G2 have different variables", field="b_g1")
-    private = take(_PRIVATE, constraint_system.private, g1, "private")
+    private = take(_PRIVATE, system.private, g1, "private")
     present = ~g1.is_infinity(private)
     weights = random_weights(variables)
     _check_twins(
         "b", *(group.msm(b, weights, threads=threads)[None] for group, b in ((g1, b_g1), (g2, b_g2)))
     )
-    verifying_key = _verifying_key(
-        singles, take(_IC, constraint_system.instance, g1, "ic"), constraint_system.digest
-    )
+    verifying_key = _verifying_key(singles, take(_IC, system.instance, g1, "ic"), system.digest)
     return ProvingKey(
         verifying_key,
         beta_g1=singles.beta_g1,
@@ -139,20 +133,20 @@ def read_zkey(
         b_columns=b_columns,
         b_g1=b_g1[b_columns],
         b_g2=b_g2[b_columns],
-        absent=np.flatnonzero(~present).astype(np.uint32) + np.uint32(constraint_system.instance),
+        absent=np.flatnonzero(~present).astype(np.uint32) + np.uint32(system.instance),
         private=private[present],
-        quotient=take(_QUOTIENT, 1 << qap.log_domain_size(constraint_system), g1, "quotient"),
+        quotient=take(_QUOTIENT, 1 << qap.log_domain_size(system), g1, "quotient"),
         segments=_NO_POINTS,
         knowledge=_NO_POINTS,
         links=_NO_POINTS,
     )
 
 
-def _coefficients(constraint_system: ConstraintSystem) -> Iterator[bytes | memoryview]:
+def _coefficients(system: ConstraintSystem) -> Iterator[bytes | memoryview]:
     """The body of section 4: how many entries, then the entries, by row."""
-    count = sum(len(a.row) + len(b.row) for _, (a, b) in _rows(constraint_system))
+    count = sum(len(a.row) + len(b.row) for _, (a, b) in _rows(system))
     yield struct.pack("<I", count)
-    for _, matrices in _rows(constraint_system):
+    for _, matrices in _rows(system):
         entries = np.empty(sum(len(matrix.row) for matrix in matrices), dtype=_COEFFICIENT)
         entries["matrix"] = np.repeat((0, 1), [len(matrix.row) for matrix in matrices])
         entries["row"] = np.concatenate([matrix.row for matrix in matrices])
@@ -162,11 +156,11 @@ def _coefficients(constraint_system: ConstraintSystem) -> Iterator[bytes | memor
         yield entries[np.argsort(entries["row"], kind="stable")].tobytes()
 
 
-def _rows(constraint_system: ConstraintSystem) -> Iterator[tuple[slice, tuple[Entries, Entries]]]:
+def _rows(system: ConstraintSystem) -> Iterator[tuple[slice, tuple[Entries, Entries]]]:
     """Ranges of rows with their entries of A and B, those that anchor the public inputs last."""
-    for rows, (a, b, _) in chunks(constraint_system):
+    for rows, (a, b, _) in chunks(system):
         yield rows, (a, b)
-    count, public = constraint_system.constraints, constraint_system.anchored
+    count, public = system.constraints, system.anchored
     anchors = np.arange(count, count + len(public))
     ones = np.tile(qap.element(1), (len(public), 1))
     nothing = np.zeros(0, dtype=np.int64)
@@ -176,7 +170,7 @@ def _rows(constraint_system: ConstraintSystem) -> Iterator[tuple[slice, tuple[En
     )
 
 
-def _check_coefficients(body: Bytes, constraint_system: ConstraintSystem) -> None:
+def _check_coefficients(body: Bytes, system: ConstraintSystem) -> None:
     """``file.statement`` unless section 4 holds what ``_coefficients`` would write, in whatever order."""
     reader = Reader(body, "the coefficients")
     count = reader.u32()
@@ -185,7 +179,7 @@ def _check_coefficients(body: Bytes, constraint_system: ConstraintSystem) -> Non
     if count and int(entries["matrix"].max()) > 1:
         raise FileFormatError("file.shape", "a coefficient belongs to neither A nor B", field="coefficients")
     matrices = tuple(_merged(entries[entries["matrix"] == number]) for number in (0, 1))
-    for rows, expected in _rows(constraint_system):
+    for rows, expected in _rows(system):
         for found, wanted in zip(matrices, expected, strict=True):
             part = slice(*np.searchsorted(found.row, (rows.start, rows.stop)).tolist())
             same = (np.array_equal(have[part], want) for have, want in zip(found, wanted, strict=True))
@@ -216,14 +210,14 @@ def _support(group: Group, dense: WordArray) -> NDArray[np.uint32]:
     return columns
 
 
-def _read_header(body: Bytes, constraint_system: ConstraintSystem) -> _Points:
+def _read_header(body: Bytes, system: ConstraintSystem) -> _Points:
     reader = Reader(body, "the header")
     reader.modulus(fp.modulus)
     reader.modulus(fr.modulus)
     expected = {
-        "variables": constraint_system.variables,
-        "public inputs": constraint_system.public,
-        "rows": 1 << qap.log_domain_size(constraint_system),
+        "variables": system.variables,
+        "public inputs": system.public,
+        "rows": 1 << qap.log_domain_size(system),
     }
     for name, value in expected.items():
         found = reader.u32()

@@ -13,19 +13,19 @@ from prover.constraint_system import ConstraintSystem
 R: Final = curve_order
 
 
-def check(constraint_system: ConstraintSystem, z: Sequence[int]) -> str | None:
+def check(system: ConstraintSystem, z: Sequence[int]) -> str | None:
     """The name of the first row that ``z`` (every variable, the constant one first) violates, or None.
 
     Reads the blocks' matrices, never their ``evaluate``: the two must agree.
     """
-    if len(z) != constraint_system.variables or z[0] % R != 1:
+    if len(z) != system.variables or z[0] % R != 1:
         raise ValueError("z must hold every variable of the statement, the constant one first")
     row = 0
-    for _, matrices in constraint_system.matrices():
+    for _, matrices in system.matrices():
         for left, right, output in zip(*(dense_rows(matrix) for matrix in matrices), strict=True):
             a, b, c = (sum(k * z[j] for j, k in entries) for entries in (left, right, output))
             if (a * b - c) % R:
-                return constraint_system.row_name(row)
+                return system.row_name(row)
             row += 1
     return None
 

@@ -29,20 +29,18 @@ class Trapdoor(NamedTuple):
     """k_1 and k_2 for each linked segment."""
 
 
-def key_exponents(constraint_system: ConstraintSystem, trapdoor: Trapdoor) -> dict[str, list[int]]:
+def key_exponents(system: ConstraintSystem, trapdoor: Trapdoor) -> dict[str, list[int]]:
     """``a``, ``b`` for every variable; ``public`` (challenges included), ``segments``, ``knowledge``,
     ``private``, ``quotient``: as in ``ProvingKey``."""
     tau, alpha, beta, gamma, delta, sigmas, _ = trapdoor
-    a, b, c = _columns(constraint_system, tau)
+    a, b, c = _columns(system, tau)
     mixed = [beta * a_j + alpha * b_j + c_j for a_j, b_j, c_j in zip(a, b, c, strict=True)]
-    instance, first_private = constraint_system.instance, constraint_system.first_private
+    instance, first_private = system.instance, system.first_private
     segments = [value * pow(gamma, -1, R) % R for value in mixed[instance:first_private]]
     of_each = [
-        sigma
-        for sigma, part in zip(sigmas, constraint_system.segments, strict=True)
-        for _ in range(part.size + 1)
+        sigma for sigma, part in zip(sigmas, system.segments, strict=True) for _ in range(part.size + 1)
     ]
-    odd = lagrange(roots_of_unity(2 * _domain_size(constraint_system)), tau)[1::2]
+    odd = lagrange(roots_of_unity(2 * _domain_size(system)), tau)[1::2]
     return {
         "a": a,
         "b": b,
@@ -55,15 +53,15 @@ def key_exponents(constraint_system: ConstraintSystem, trapdoor: Trapdoor) -> di
 
 
 def proof_exponents(
-    constraint_system: ConstraintSystem, trapdoor: Trapdoor, z: Sequence[int], r: int, s: int
+    system: ConstraintSystem, trapdoor: Trapdoor, z: Sequence[int], r: int, s: int
 ) -> tuple[int, int, int]:
     """A, B and C of the proof of ``z`` with blinding factors ``r`` and ``s``."""
     tau, alpha, beta, _, delta, *_ = trapdoor
-    columns = _columns(constraint_system, tau)
+    columns = _columns(system, tau)
     a_z, b_z, c_z = (sum(x * y for x, y in zip(z, column, strict=True)) for column in columns)
     a = alpha + a_z + r * delta
     b = beta + b_z + s * delta
-    private = range(constraint_system.first_private, constraint_system.variables)
+    private = range(system.first_private, system.variables)
     mixed = sum(z[j] * (beta * columns[0][j] + alpha * columns[1][j] + columns[2][j]) for j in private)
     c = (mixed + a_z * b_z - c_z) * pow(delta, -1, R) + s * a + r * b - r * s * delta
     return a % R, b % R, c % R
@@ -87,22 +85,22 @@ def lagrange(points: Sequence[int], tau: int) -> list[int]:
     return values
 
 
-def _domain_size(constraint_system: ConstraintSystem) -> int:
+def _domain_size(system: ConstraintSystem) -> int:
     size = 2
-    while size < constraint_system.constraints + constraint_system.instance + len(constraint_system.segments):
+    while size < system.constraints + system.instance + len(system.segments):
         size *= 2
     return size
 
 
-def _columns(constraint_system: ConstraintSystem, tau: int) -> tuple[list[int], list[int], list[int]]:
-    basis = lagrange(roots_of_unity(_domain_size(constraint_system)), tau)
-    a, b, c = ([0] * constraint_system.variables for _ in range(3))
-    for start, matrices in constraint_system.matrices():
+def _columns(system: ConstraintSystem, tau: int) -> tuple[list[int], list[int], list[int]]:
+    basis = lagrange(roots_of_unity(_domain_size(system)), tau)
+    a, b, c = ([0] * system.variables for _ in range(3))
+    for start, matrices in system.matrices():
         for column, matrix in zip((a, b, c), matrices, strict=True):
             for row, entries in enumerate(dense_rows(matrix), start):
                 for j, coefficient in entries:
                     column[j] = (column[j] + coefficient * basis[row]) % R
-    blinding = [part.stop - 1 for part in constraint_system.segment_ranges]
-    for row, s in enumerate([*range(constraint_system.instance), *blinding], constraint_system.constraints):
+    blinding = [part.stop - 1 for part in system.segment_ranges]
+    for row, s in enumerate([*range(system.instance), *blinding], system.constraints):
         a[s] = (a[s] + basis[row]) % R
     return a, b, c

@@ -23,22 +23,22 @@ from verifier.groth16.verifying_key import VerifyingKey
 
 def simulate(
     verifying_key: VerifyingKey,
-    constraint_system: ConstraintSystem,
+    system: ConstraintSystem,
     trapdoor: Trapdoor,
     public_inputs: Sequence[int],
     commitments: Sequence[bytes] = (),
 ) -> Proof:
     """A proof of any public inputs, true or not, linked to any ``commitments``."""
-    a, b, *d = (secrets.randbelow(curve_order) for _ in range(2 + len(constraint_system.segments)))
+    a, b, *d = (secrets.randbelow(curve_order) for _ in range(2 + len(system.segments)))
     segments = tuple(g1(multiply(G1, value)) for value in d)
     inputs = [1, *public_inputs, *challenges(verifying_key, public_inputs, segments, commitments)]
-    public = key_exponents(constraint_system, trapdoor)["public"]
+    public = key_exponents(system, trapdoor)["public"]
     mixed = sum(x * y for x, y in zip(inputs, public, strict=True)) + sum(d)
     c = (a * b - trapdoor.alpha * trapdoor.beta - trapdoor.gamma * mixed) * pow(
         trapdoor.delta, -1, curve_order
     )
     knowledge = (g1(multiply(G1, value * sigma)) for value, sigma in zip(d, trapdoor.sigma, strict=True))
-    linked = [value for value, segment in zip(d, constraint_system.segments, strict=True) if segment.linked]
+    linked = [value for value, segment in zip(d, system.segments, strict=True) if segment.linked]
     links = (
         g1(add(multiply(G1, k_1 * value), multiply(_read(commitment), k_2)))
         for value, (k_1, k_2), commitment in zip(linked, trapdoor.links, commitments, strict=True)

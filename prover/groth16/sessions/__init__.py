@@ -45,9 +45,7 @@ class Session(Protocol):
         """The sum over the witness of the key's ``private``, ``a``, ``b_g1`` or ``b_g2``."""
 
 
-def begin(
-    key: ProvingKey, constraint_system: ConstraintSystem, z: FrArray, threads: int, report: Progress
-) -> Session:
+def begin(key: ProvingKey, system: ConstraintSystem, z: FrArray, threads: int, report: Progress) -> Session:
     """A proof's session on the backend that is chosen.
 
     Raises ``ResourceError``: as ``backends.chosen`` does, and ``resource.gpu_memory`` where there is not the
@@ -55,7 +53,7 @@ def begin(
     """
     index = backends.chosen().index
     if index is None:
-        return CpuSession(key, constraint_system, z, threads, report)
+        return CpuSession(key, system, z, threads, report)
     from prover.groth16.sessions import gpu
 
-    return gpu.resident_keys(index).begin(key, constraint_system, z, threads, report)
+    return gpu.resident_keys(index).begin(key, system, z, threads, report)

@@ -21,10 +21,10 @@ class CpuSession:
     """``prover.groth16.sessions.Session``: each sum is computed when it is asked for."""
 
     def __init__(
-        self, key: ProvingKey, constraint_system: ConstraintSystem, z: FrArray, threads: int, report: Progress
+        self, key: ProvingKey, system: ConstraintSystem, z: FrArray, threads: int, report: Progress
     ) -> None:
         self._key = key
-        self._statement = constraint_system
+        self._statement = system
         self._z = z
         self._threads = threads
         self._report = report
@@ -61,18 +61,18 @@ class CpuSession:
 
     def _quotient(self, keep: Secrets) -> FrArray:
         """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
-        constraint_system, log_size = self._statement, qap.log_domain_size(self._statement)
+        system, log_size = self._statement, qap.log_domain_size(self._statement)
         self._report("constraints", 0.0)
-        a, b, c = constraint_system.evaluate(self._z, self._threads, length=1 << log_size)
+        a, b, c = system.evaluate(self._z, self._threads, length=1 << log_size)
         keep(a)
         with Secrets() as secret:
             secret(b)
             secret(c)
             row = fr.first_unsatisfied(a, b, c, self._threads)
             if row is not None:
-                raise constraint_system.unsatisfied(row)
-            anchored = constraint_system.anchored
-            a[constraint_system.constraints :][: len(anchored)] = secret(self._z[anchored])
+                raise system.unsatisfied(row)
+            anchored = system.anchored
+            a[system.constraints :][: len(anchored)] = secret(self._z[anchored])
             self._report("constraints", 1.0)
             qap.quotient(a, b, c, log_size, self._threads, self._report)
         return a

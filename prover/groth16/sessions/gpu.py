@@ -40,14 +40,12 @@ class ResidentKeys:
             self._streams.put(device.stream())
 
     def begin(
-        self, key: ProvingKey, constraint_system: ConstraintSystem, z: FrArray, threads: int, report: Progress
+        self, key: ProvingKey, system: ConstraintSystem, z: FrArray, threads: int, report: Progress
     ) -> GpuSession:
-        resident = self.load(key, constraint_system, threads, report)
-        return GpuSession(self._device, resident, self._streams, key, constraint_system, z, report)
+        resident = self.load(key, system, threads, report)
+        return GpuSession(self._device, resident, self._streams, key, system, z, report)
 
-    def load(
-        self, key: ProvingKey, constraint_system: ConstraintSystem, threads: int, report: Progress
-    ) -> ResidentKey:
+    def load(self, key: ProvingKey, system: ConstraintSystem, threads: int, report: Progress) -> ResidentKey:
         """What a session needs on the device. Other keys make way where it would be slower beside them.
 
         Raises ``ResourceError`` (``resource.gpu_memory``).
@@ -55,7 +53,7 @@ class ResidentKeys:
         with self._loading:
             if key not in self.keys:
                 report("load key", 0.0)
-                resident = ResidentKey(self._device, key, constraint_system)
+                resident = ResidentKey(self._device, key, system)
                 if self.keys and resident.wanted_bytes > self._device.free_bytes():
                     self._make_room()
                 resident.settle(threads)
@@ -93,7 +91,7 @@ class GpuSession:
         resident: ResidentKey,
         streams: SimpleQueue[Stream],
         key: ProvingKey,
-        constraint_system: ConstraintSystem,
+        system: ConstraintSystem,
         z: FrArray,
         report: Progress,
     ) -> None:
@@ -101,7 +99,7 @@ class GpuSession:
         self._resident = resident
         self._streams = streams
         self._key = key
-        self._statement = constraint_system
+        self._statement = system
         self._host = z
         self._report = report
         self._sums: dict[str, list[Array]] = {}

@@ -115,16 +115,15 @@ class ResidentKey:
     Until ``settle`` has been called, nothing is on the device.
     """
 
-    def __init__(self, device: Device, key: ProvingKey, constraint_system: ConstraintSystem) -> None:
+    def __init__(self, device: Device, key: ProvingKey, system: ConstraintSystem) -> None:
         self._device = device
-        self._statement = constraint_system
+        self._statement = system
         self.quotient = Sum(device, key.quotient, full=1)
         self.witness = {
-            name: Sum(device, getattr(key, name), key.variables(name, constraint_system))
-            for name in WITNESS_SECTIONS
+            name: Sum(device, getattr(key, name), key.variables(name, system)) for name in WITNESS_SECTIONS
         }
         self.committed, self.known, self.linked = [], [], []
-        for index, part in enumerate(constraint_system.segment_ranges):
+        for index, part in enumerate(system.segment_ranges):
             own, variables = key.committed(part), key.present(part)
             self.committed.append(Sum(device, key.segments[own], variables))
             self.known.append(Sum(device, key.knowledge[own], variables))
@@ -171,18 +170,18 @@ class ResidentKey:
         return max(max(each.fastest.scratch_bytes, each.barest.scratch_bytes) for each in self.sums)
 
 
-def _other_bytes(constraint_system: ConstraintSystem, scratch: int) -> int:
+def _other_bytes(system: ConstraintSystem, scratch: int) -> int:
     """The rows, the transforms' tables; and of each proof witness, rows' values and the scratch of a sum."""
-    rows = 1 << qap.log_domain_size(constraint_system)
-    entries = int(constraint_system.survey.nonzeros.sum())
-    proof = _SCALAR * (constraint_system.variables + 3 * rows) + scratch
+    rows = 1 << qap.log_domain_size(system)
+    entries = int(system.survey.nonzeros.sum())
+    proof = _SCALAR * (system.variables + 3 * rows) + scratch
     return _ENTRY * entries + 3 * 4 * rows + 2 * _SCALAR * rows + PROOFS_AT_ONCE * proof
 
 
-def _matrices(device: Device, constraint_system: ConstraintSystem, threads: int) -> list[Matrix]:
+def _matrices(device: Device, system: ConstraintSystem, threads: int) -> list[Matrix]:
     """A, B and C of all rows, the anchoring ones at the end of A."""
-    last = Csr.selection(constraint_system.anchored), Csr.empty(0), Csr.empty(0)
-    blocks = [*(matrices for _, matrices in constraint_system.matrices(threads)), last]
+    last = Csr.selection(system.anchored), Csr.empty(0), Csr.empty(0)
+    blocks = [*(matrices for _, matrices in system.matrices(threads)), last]
     return [_joined(device, parts) for parts in zip(*blocks, strict=True)]
 
 

@@ -32,7 +32,7 @@ def committed_case(powers: PowersOfTau) -> Case:
 
 
 def three_contributors(case: Case) -> Case:
-    states: list[State] = [ceremony.start(case.constraint_system, case.powers)]
+    states: list[State] = [ceremony.start(case.system, case.powers)]
     for index, name in enumerate(("Ada", "Emmy", "Sofja")):
         states.append(contribute_known(states[-1], name, index))
     return case._replace(states=tuple(states))

@@ -20,7 +20,7 @@ TAU, ALPHA, BETA = 0x1234567, R - 3, 2**200 + 1
 
 
 class Case(NamedTuple):
-    constraint_system: ConstraintSystem
+    system: ConstraintSystem
     z: list[int]
     powers: PowersOfTau
     states: tuple[State, ...]

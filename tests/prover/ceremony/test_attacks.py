@@ -36,7 +36,7 @@ from zenerrors import CeremonyError
 
 def refused(case: Case, state: State, code: str, field: str | None = None) -> None:
     with refuses(f"ceremony.{code}", field):
-        ceremony.verify(state, case.constraint_system, case.powers)
+        ceremony.verify(state, case.system, case.powers)
 
 
 def count(state: State) -> int:
@@ -190,7 +190,7 @@ def test_shares_touch_nothing_but_the_true_state(committed: Case) -> None:
                 ceremony.contribute(tampered, "Emmy")
             assert error.value.code in ("ceremony.key", "ceremony.contribution")
             with pytest.raises(CeremonyError):
-                ceremony.finish(tampered, committed.constraint_system, committed.powers)
+                ceremony.finish(tampered, committed.system, committed.powers)
 
 
 def test_a_contribution_to_a_start_with_other_points_fits_no_other(committed: Case) -> None:
@@ -270,7 +270,7 @@ def test_dropped_and_reordered_contributions(case: Case) -> None:
 def test_a_proof_from_another_ceremony(case: Case) -> None:
     """The same shares by the same name in a ceremony that starts from other powers."""
     powers = known_powers(5, tau=TAU + 1)
-    elsewhere = contribute_known(ceremony.start(case.constraint_system, powers), "Ada", 0)
+    elsewhere = contribute_known(ceremony.start(case.system, powers), "Ada", 0)
     here = case.states[1]
     np.testing.assert_array_equal(elsewhere.contributions[0].secrets_g2, here.contributions[0].secrets_g2)
     replayed = replace(here, contributions=elsewhere.contributions)
@@ -282,7 +282,7 @@ def test_a_proof_from_another_position(powers: PowersOfTau) -> None:
     plain = Case(cubic_statement(), [], powers, (ceremony.start(cubic_statement(), powers),))
     honest = contribute_known(plain.state, "Ada", 0)
     idle = with_shares(plain.state, "Idle", [1])
-    ceremony.verify(idle, plain.constraint_system, powers)
+    ceremony.verify(idle, plain.system, powers)
     replayed = replace(honest, contributions=(*idle.contributions, *honest.contributions))
     refused(plain, replayed, "contribution", "contributions[1]")
 
@@ -359,7 +359,7 @@ def test_a_challenge_ignores_nothing(committed: Case) -> None:
 
 
 def test_a_state_for_another_statement(case: Case) -> None:
-    other = replace(case.constraint_system, private=case.constraint_system.private + 1)
+    other = replace(case.system, private=case.system.private + 1)
     with refuses("ceremony.statement"):
         ceremony.verify(case.state, other, case.powers)
     claimed = replace(case.state, statement_digest=other.digest)
@@ -370,14 +370,12 @@ def test_a_state_for_another_statement(case: Case) -> None:
 def test_a_state_from_other_powers(case: Case) -> None:
     other = known_powers(5, tau=TAU + 1)
     with refuses("ceremony.origin"):
-        ceremony.verify(case.state, case.constraint_system, other)
-    claimed = with_arrays_of(ceremony.start(case.constraint_system, other), case.state)
+        ceremony.verify(case.state, case.system, other)
+    claimed = with_arrays_of(ceremony.start(case.system, other), case.state)
     with refuses("ceremony.key"):
-        ceremony.verify(claimed, case.constraint_system, other)
+        ceremony.verify(claimed, case.system, other)
     with refuses("ceremony.contribution"):
-        ceremony.verify(
-            replace(claimed, contributions=case.state.contributions), case.constraint_system, other
-        )
+        ceremony.verify(replace(claimed, contributions=case.state.contributions), case.system, other)
 
 
 @pytest.mark.parametrize(

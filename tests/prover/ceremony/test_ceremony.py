@@ -54,8 +54,8 @@ def trapdoor(case: Case) -> Trapdoor:
 
 
 def test_the_key_is_what_the_exponents_say(case: Case) -> None:
-    key, secret = ceremony.finish(case.state, case.constraint_system, case.powers), trapdoor(case)
-    expected = reference.key_exponents(case.constraint_system, secret)
+    key, secret = ceremony.finish(case.state, case.system, case.powers), trapdoor(case)
+    expected = reference.key_exponents(case.system, secret)
     for name in ("private", "segments", "knowledge"):
         np.testing.assert_array_equal(getattr(key, name), in_g1(expected[name]), err_msg=name)
     np.testing.assert_array_equal(key.a, in_g1([expected["a"][j] for j in key.a_columns]))
@@ -73,7 +73,7 @@ def test_the_key_is_what_the_exponents_say(case: Case) -> None:
 def test_the_quotient_is_that_of_the_exponents_but_for_a_multiple_of_z(case: Case) -> None:
     """L_i − x_i / 2n X^(n−1) Z: what keeps the degree below 2n − 1, where powers of tau end."""
     secret, n = trapdoor(case), len(case.state.quotient)
-    exact = reference.key_exponents(case.constraint_system, secret)["quotient"]
+    exact = reference.key_exponents(case.system, secret)["quotient"]
     extra = pow(TAU, n - 1, R) * (pow(TAU, n, R) - 1) * pow(2 * n * secret.delta, -1, R)
     odd = roots_of_unity(2 * n)[1::2]
     expected = [(value - x * extra) % R for value, x in zip(exact, odd, strict=True)]
@@ -81,17 +81,14 @@ def test_the_quotient_is_that_of_the_exponents_but_for_a_multiple_of_z(case: Cas
 
 
 def test_segment_keys_and_links_are_what_the_exponents_say(committed: Case) -> None:
-    key, secret = (
-        ceremony.finish(committed.state, committed.constraint_system, committed.powers),
-        trapdoor(committed),
-    )
+    key, secret = (ceremony.finish(committed.state, committed.system, committed.powers), trapdoor(committed))
     for segment, sigma in zip(key.verifying_key.segments, secret.sigma, strict=True):
         assert segment.knowledge_g2 == g2.compress(in_g2([sigma]))
     for index, (k_1, k_2) in enumerate(secret.links):
         link = key.verifying_key.segments[index].link_g2
         assert link is not None
         assert b"".join(link) == g2.compress(in_g2([k_1, k_2]))
-    segments = reference.key_exponents(committed.constraint_system, secret)["segments"]
+    segments = reference.key_exponents(committed.system, secret)["segments"]
     expected = []
     for part, (k_1, k_2) in zip((segments[:3], segments[3:5]), secret.links, strict=True):
         *values, blinding = part
@@ -102,14 +99,12 @@ def test_segment_keys_and_links_are_what_the_exponents_say(committed: Case) -> N
 
 def prove_and_verify(case: Case, key: ProvingKey) -> str:
     witness = fr.from_ints(case.z)
-    if not case.constraint_system.segments:
-        proof = groth16.prove(key, case.constraint_system, witness)
-        return groth16.verify(key.verifying_key, case.z[1 : 1 + case.constraint_system.public], proof).reason
+    if not case.system.segments:
+        proof = groth16.prove(key, case.system, witness)
+        return groth16.verify(key.verifying_key, case.z[1 : 1 + case.system.public], proof).reason
     basis = CommitmentKey.of(case.powers)
     openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
-    proof = groth16.prove(
-        key, case.constraint_system, witness, openings=openings, post_challenge=complete_committed
-    )
+    proof = groth16.prove(key, case.system, witness, openings=openings, post_challenge=complete_committed)
     outside = [opening.commitment for opening in openings]
     assert not groth16.verify(key.verifying_key, case.z[1:2], proof, outside[::-1])
     return groth16.verify(key.verifying_key, case.z[1:2], proof, outside).reason
@@ -117,10 +112,10 @@ def prove_and_verify(case: Case, key: ProvingKey) -> str:
 
 def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -> None:
     for state in case.states:
-        ceremony.verify(state, case.constraint_system, case.powers, threads=2)
+        ceremony.verify(state, case.system, case.powers, threads=2)
     case.state.save(tmp_path / "state")
     state = State.load(tmp_path / "state", threads=2)
-    key = ceremony.finish(state, case.constraint_system, case.powers)
+    key = ceremony.finish(state, case.system, case.powers)
     key.save(tmp_path / "key")
     assert prove_and_verify(case, ProvingKey.load(tmp_path / "key")) == "ok"
 
@@ -128,11 +123,11 @@ def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -
 def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
     """w x = y, w linked: variables 1 | y | challenge | w, blinding | x."""
     block = SparseBlock("product", csr([{3: 1}]), csr([{5: 1}]), csr([{1: 1}]))
-    constraint_system = ConstraintSystem(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
-    state = ceremony.contribute(ceremony.start(constraint_system, powers), "Ada")
-    key, basis = ceremony.finish(state, constraint_system, powers), CommitmentKey.of(powers)
+    system = ConstraintSystem(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
+    state = ceremony.contribute(ceremony.start(system, powers), "Ada")
+    key, basis = ceremony.finish(state, system, powers), CommitmentKey.of(powers)
     opening = basis.commit(fr.from_ints([5]))
-    proof = groth16.prove(key, constraint_system, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
+    proof = groth16.prove(key, system, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
     assert groth16.verify(key.verifying_key, [35], proof, [opening.commitment])
     other = basis.commit(fr.from_ints([6])).commitment
     assert not groth16.verify(key.verifying_key, [35], proof, [other])
@@ -141,27 +136,27 @@ def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
 @settings(patient, max_examples=10)
 @given(satisfied())
 def test_ceremonies_for_any_statement(case: tuple[ConstraintSystem, list[int]]) -> None:
-    (constraint_system, z), powers = case, known_powers(5)
-    state = ceremony.contribute(ceremony.start(constraint_system, powers), "Ada")
-    key = ceremony.finish(state, constraint_system, powers)
-    proof = groth16.prove(key, constraint_system, fr.from_ints(z))
-    assert groth16.verify(key.verifying_key, z[1 : 1 + constraint_system.public], proof)
+    (system, z), powers = case, known_powers(5)
+    state = ceremony.contribute(ceremony.start(system, powers), "Ada")
+    key = ceremony.finish(state, system, powers)
+    proof = groth16.prove(key, system, fr.from_ints(z))
+    assert groth16.verify(key.verifying_key, z[1 : 1 + system.public], proof)
 
 
 def test_labels_say_who_made_the_key(case: Case) -> None:
-    alone = ceremony.finish(case.state, case.constraint_system, case.powers).verifying_key
+    alone = ceremony.finish(case.state, case.system, case.powers).verifying_key
     _, hashes = case.state.chain
     assert (alone.setup, alone.contributions) == ("development", hashes)
     shared = replace(case.powers, contributions=2)
-    start = ceremony.start(case.constraint_system, shared)
+    start = ceremony.start(case.system, shared)
     with refuses("ceremony.no_contributions"):
-        ceremony.finish(start, case.constraint_system, shared)
+        ceremony.finish(start, case.system, shared)
     state = ceremony.contribute(start, "Ada")
-    together = ceremony.finish(state, case.constraint_system, shared).verifying_key
+    together = ceremony.finish(state, case.system, shared).verifying_key
     assert (together.setup, together.contributions) == ("ceremony", state.chain[1])
     assert VerifyingKey.from_bytes(together.to_bytes()) == together
     with refuses("ceremony.origin"):
-        ceremony.finish(replace(case.state, powers_contributions=2), case.constraint_system, case.powers)
+        ceremony.finish(replace(case.state, powers_contributions=2), case.system, case.powers)
 
 
 def test_each_contributor_finds_the_own_hash_in_the_key(case: Case) -> None:
@@ -172,12 +167,12 @@ def test_each_contributor_finds_the_own_hash_in_the_key(case: Case) -> None:
 
 
 def test_the_start_is_the_same_for_all_who_compute_it(case: Case, powers: PowersOfTau) -> None:
-    power = required_power(case.constraint_system)
-    again = ceremony.start(case.constraint_system, powers.first(power), threads=2)
+    power = required_power(case.system)
+    again = ceremony.start(case.system, powers.first(power), threads=2)
     assert again.origin == case.states[0].origin
     others = {
-        ceremony.start(case.constraint_system, known_powers(power, tau=TAU + 1)).origin,
-        ceremony.start(case.constraint_system, replace(powers, contributions=1)).origin,
+        ceremony.start(case.system, known_powers(power, tau=TAU + 1)).origin,
+        ceremony.start(case.system, replace(powers, contributions=1)).origin,
         ceremony.start(committed_statement(linked=False), powers).origin,
         again.origin,
     }
@@ -251,7 +246,7 @@ def test_a_zero_share_is_drawn_again(case: Case, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(contribution, "random_elements", lambda _: draws.pop(0))
     state = ceremony.contribute(case.state, "Ada")
     assert not draws
-    ceremony.verify(state, case.constraint_system, case.powers)
+    ceremony.verify(state, case.system, case.powers)
 
 
 @pytest.mark.parametrize("name", ["", " Ada", "Ada\n", "A" * 81, "é" * 41, "\0"])
@@ -279,7 +274,7 @@ def test_progress_names_the_stages(case: Case) -> None:
         if stage not in stages:
             stages.append(stage)
 
-    ceremony.verify(case.state, case.constraint_system, case.powers, progress=listen)
+    ceremony.verify(case.state, case.system, case.powers, progress=listen)
     assert stages == ["origin", "contributions"]
     stages.clear()
     ceremony.contribute(case.state, "Ada", progress=listen)

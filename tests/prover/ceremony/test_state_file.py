@@ -39,11 +39,11 @@ def test_a_state_survives_its_file(case: Case, tmp_path: Path) -> None:
 
 def test_a_contribution_goes_from_file_to_file(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "state"
-    ceremony.start(case.constraint_system, case.powers).save(path)
+    ceremony.start(case.system, case.powers).save(path)
     for name in ("Ada", "Érdös Pál"):
         ceremony.contribute(State.load(path), name).save(path)
     state = State.load(path)
-    ceremony.verify(state, case.constraint_system, case.powers)
+    ceremony.verify(state, case.system, case.powers)
     assert [c.name for c in state.contributions] == ["Ada", "Érdös Pál"]
 
 

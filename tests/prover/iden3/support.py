@@ -86,10 +86,10 @@ def rows_of_r1cs(body: bytes) -> list[tuple[Row, Row, Row]]:
     return rows
 
 
-def rows_of_statement(constraint_system: ConstraintSystem) -> list[tuple[Row, Row, Row]]:
+def rows_of_statement(system: ConstraintSystem) -> list[tuple[Row, Row, Row]]:
     """The constraints of a statement, entries that share a place added up, zeros left out."""
     rows = []
-    for _, matrices in constraint_system.matrices():
+    for _, matrices in system.matrices():
         rows += list(zip(*(_rows(matrix) for matrix in matrices), strict=True))
     return rows
 

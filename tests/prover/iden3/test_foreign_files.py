@@ -21,13 +21,13 @@ PUBLIC = Z[1:3]
 
 
 @pytest.fixture(scope="module")
-def constraint_system() -> ConstraintSystem:
+def system() -> ConstraintSystem:
     return iden3.read_r1cs(VECTORS / "circuit.r1cs")
 
 
 @pytest.fixture(scope="module")
-def key(constraint_system: ConstraintSystem) -> ProvingKey:
-    return iden3.read_zkey(VECTORS / "key.zkey", constraint_system)
+def key(system: ConstraintSystem) -> ProvingKey:
+    return iden3.read_zkey(VECTORS / "key.zkey", system)
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +35,21 @@ def witness() -> FrArray:
     return iden3.read_wtns(VECTORS / "witness.wtns")
 
 
-def test_the_circuit(constraint_system: ConstraintSystem) -> None:
-    assert (constraint_system.public, constraint_system.private, constraint_system.constraints) == (2, 3, 3)
-    assert rows_of_statement(constraint_system) == rows_of_r1cs(
+def test_the_circuit(system: ConstraintSystem) -> None:
+    assert (system.public, system.private, system.constraints) == (2, 3, 3)
+    assert rows_of_statement(system) == rows_of_r1cs(
         take_apart((VECTORS / "circuit.r1cs").read_bytes()).body(2)
     )
 
 
-def test_the_witness_satisfies_the_circuit(constraint_system: ConstraintSystem, witness: FrArray) -> None:
+def test_the_witness_satisfies_the_circuit(system: ConstraintSystem, witness: FrArray) -> None:
     assert fr.to_ints(witness) == Z
-    a, b, c = constraint_system.evaluate(witness)
+    a, b, c = system.evaluate(witness)
     assert np.array_equal(fr.mul(a, b), c)
 
 
-def test_a_proof_with_their_key_verifies(
-    constraint_system: ConstraintSystem, key: ProvingKey, witness: FrArray
-) -> None:
-    proof = groth16.prove(key, constraint_system, witness)
+def test_a_proof_with_their_key_verifies(system: ConstraintSystem, key: ProvingKey, witness: FrArray) -> None:
+    proof = groth16.prove(key, system, witness)
     theirs = iden3.import_verifying_key((VECTORS / "verification_key.json").read_bytes())
     assert groth16.verify(theirs, PUBLIC, proof.to_bytes())
     assert not groth16.verify(theirs, [PUBLIC[0] + 1, PUBLIC[1]], proof.to_bytes())
@@ -65,38 +63,34 @@ def test_their_proof_verifies(key: ProvingKey) -> None:
     assert not groth16.verify(key.verifying_key, public[::-1], proof.to_bytes())
 
 
-def test_key_and_json_hold_the_same_verifying_key(
-    constraint_system: ConstraintSystem, key: ProvingKey
-) -> None:
+def test_key_and_json_hold_the_same_verifying_key(system: ConstraintSystem, key: ProvingKey) -> None:
     read = iden3.import_verifying_key(
-        (VECTORS / "verification_key.json").read_bytes(), statement_digest=constraint_system.digest
+        (VECTORS / "verification_key.json").read_bytes(), statement_digest=system.digest
     )
     assert read == key.verifying_key
 
 
 def test_what_is_written_again_is_what_was_read(
-    constraint_system: ConstraintSystem, key: ProvingKey, tmp_path: Path
+    system: ConstraintSystem, key: ProvingKey, tmp_path: Path
 ) -> None:
     """Section by section, but for the list of contributions, which is not read."""
-    iden3.write_zkey(tmp_path / "key.zkey", key, constraint_system)
+    iden3.write_zkey(tmp_path / "key.zkey", key, system)
     written = take_apart((tmp_path / "key.zkey").read_bytes())
     read = take_apart((VECTORS / "key.zkey").read_bytes())
     assert dict(written.sections) == {number: body for number, body in read.sections if number != 10}
-    iden3.write_r1cs(tmp_path / "circuit.r1cs", constraint_system)
+    iden3.write_r1cs(tmp_path / "circuit.r1cs", system)
     assert take_apart((tmp_path / "circuit.r1cs").read_bytes()).body(3) == take_apart(
         (VECTORS / "circuit.r1cs").read_bytes()
     ).body(3)
 
 
 def test_the_key_survives_our_own_format(
-    constraint_system: ConstraintSystem, key: ProvingKey, witness: FrArray, tmp_path: Path
+    system: ConstraintSystem, key: ProvingKey, witness: FrArray, tmp_path: Path
 ) -> None:
     key.save(tmp_path / "key.bin")
     loaded = ProvingKey.load(tmp_path / "key.bin")
     assert loaded.verifying_key == key.verifying_key
-    assert groth16.verify(
-        key.verifying_key, PUBLIC, groth16.prove(loaded, constraint_system, witness).to_bytes()
-    )
+    assert groth16.verify(key.verifying_key, PUBLIC, groth16.prove(loaded, system, witness).to_bytes())
 
 
 def test_the_powers_of_tau(key: ProvingKey) -> None:
@@ -109,16 +103,16 @@ def test_the_powers_of_tau(key: ProvingKey) -> None:
 
 
 def test_a_ceremony_of_ours_on_their_powers(
-    constraint_system: ConstraintSystem, key: ProvingKey, witness: FrArray
+    system: ConstraintSystem, key: ProvingKey, witness: FrArray
 ) -> None:
     """It begins where theirs began: what their contributor did not touch is the same."""
     powers = iden3.read_ptau(VECTORS / "powers.ptau")
-    state = ceremony.contribute(ceremony.start(constraint_system, powers), "somebody")
-    ours = ceremony.finish(state, constraint_system, powers)
+    state = ceremony.contribute(ceremony.start(system, powers), "somebody")
+    ours = ceremony.finish(state, system, powers)
     for name in ("a_columns", "a", "b_columns", "b_g1", "b_g2"):
         assert np.array_equal(getattr(ours, name), getattr(key, name))
     assert ours.verifying_key.ic == key.verifying_key.ic
-    proof = groth16.prove(ours, constraint_system, witness).to_bytes()
+    proof = groth16.prove(ours, system, witness).to_bytes()
     assert groth16.verify(ours.verifying_key, PUBLIC, proof)
     assert not groth16.verify(key.verifying_key, PUBLIC, proof)
 
@@ -157,6 +151,6 @@ def test_the_first_powers_alone(tmp_path: Path) -> None:
         iden3.read_ptau(path, most=2)
 
 
-def test_a_key_for_this_circuit_is_for_no_other(constraint_system: ConstraintSystem, key: ProvingKey) -> None:
-    assert key.statement_digest == constraint_system.digest
-    assert dataclasses.replace(constraint_system, private=4).digest != key.statement_digest
+def test_a_key_for_this_circuit_is_for_no_other(system: ConstraintSystem, key: ProvingKey) -> None:
+    assert key.statement_digest == system.digest
+    assert dataclasses.replace(system, private=4).digest != key.statement_digest

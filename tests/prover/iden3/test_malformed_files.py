@@ -329,9 +329,9 @@ class TestProvingKey:
             ConstraintSystem(2, 3, (swapped,)),
             ConstraintSystem(3, 2, (whole,)),
         ]
-        for constraint_system in wrong:
+        for system in wrong:
             with refuses("file.statement"):
-                iden3.read_zkey(path, constraint_system)
+                iden3.read_zkey(path, system)
         assert iden3.read_zkey(path, right)
         # C is in no section: a key cannot tell these apart (docs/interoperability.md).
         assert iden3.read_zkey(path, like_the_circuit(5))

@@ -48,15 +48,15 @@ def same(left: ProvingKey, right: ProvingKey) -> bool:
 @pytest.mark.usefixtures("small_chunks")
 @given(case=satisfied())
 def test_constraints_come_back(case: tuple[ConstraintSystem, list[int]], tmp_path: Path) -> None:
-    constraint_system, z = case
+    system, z = case
     path = tmp_path / "circuit.r1cs"
-    iden3.write_r1cs(path, constraint_system)
-    assert rows_of_r1cs(take_apart(path.read_bytes()).body(2)) == rows_of_statement(constraint_system)
+    iden3.write_r1cs(path, system)
+    assert rows_of_r1cs(take_apart(path.read_bytes()).body(2)) == rows_of_statement(system)
     read = iden3.read_r1cs(path)
-    assert (read.public, read.private) == (constraint_system.public, constraint_system.private)
-    assert rows_of_statement(read) == rows_of_statement(constraint_system)
+    assert (read.public, read.private) == (system.public, system.private)
+    assert rows_of_statement(read) == rows_of_statement(system)
     witness = fr.from_ints(z)
-    for found, expected in zip(read.evaluate(witness), constraint_system.evaluate(witness), strict=True):
+    for found, expected in zip(read.evaluate(witness), system.evaluate(witness), strict=True):
         assert np.array_equal(found, expected)
 
 
@@ -84,18 +84,18 @@ def test_only_its_owner_can_read_a_new_witness(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(("rows", "public", "private"), [(0, 0, 0), (5, 0, 7), (9, 3, 0), (20, 4, 9)])
 def test_proving_keys_come_back(rows: int, public: int, private: int, tmp_path: Path) -> None:
-    constraint_system, z = random_statement(rows, rows=rows, public=public, private=private)
-    key = groth16.setup(constraint_system)
-    iden3.write_zkey(tmp_path / "key.zkey", key, constraint_system)
-    read = iden3.read_zkey(tmp_path / "key.zkey", constraint_system, threads=2)
+    system, z = random_statement(rows, rows=rows, public=public, private=private)
+    key = groth16.setup(system)
+    iden3.write_zkey(tmp_path / "key.zkey", key, system)
+    read = iden3.read_zkey(tmp_path / "key.zkey", system, threads=2)
     assert same(read, key)
     assert read.verifying_key == dataclasses.replace(key.verifying_key, setup="imported")
-    proof = groth16.prove(read, constraint_system, fr.from_ints(z))
+    proof = groth16.prove(read, system, fr.from_ints(z))
     assert groth16.verify(key.verifying_key, z[1 : 1 + public], proof.to_bytes())
 
 
 def test_the_coefficients_of_a_proving_key(example: Example, tmp_path: Path) -> None:
-    iden3.write_zkey(tmp_path / "key.zkey", example.key, example.constraint_system)
+    iden3.write_zkey(tmp_path / "key.zkey", example.key, example.system)
     body = take_apart((tmp_path / "key.zkey").read_bytes()).body(4)
     entries = [struct.unpack_from("<III32s", body, start) for start in range(4, len(body), 44)]
     assert struct.unpack_from("<I", body) == (len(entries),)
@@ -115,7 +115,7 @@ def test_a_proving_key_in_another_order_of_sections_and_coefficients(
 ) -> None:
     """x + 1 written as 2 x − x + 1, backwards."""
     path = tmp_path / "key.zkey"
-    iden3.write_zkey(path, example.key, example.constraint_system)
+    iden3.write_zkey(path, example.key, example.system)
     file = take_apart(path.read_bytes())
     body = file.body(4)
     entries = [body[start : start + 44] for start in range(4, len(body), 44)]
@@ -127,7 +127,7 @@ def test_a_proving_key_in_another_order_of_sections_and_coefficients(
     entries[index : index + 1] = parts
     changed = file.replacing({4: struct.pack("<I", len(entries)) + b"".join(reversed(entries))})
     path.write_bytes(changed._replace(sections=changed.sections[::-1]).to_bytes())
-    assert same(iden3.read_zkey(path, example.constraint_system), example.key)
+    assert same(iden3.read_zkey(path, example.system), example.key)
 
 
 @pytest.mark.parametrize("power", [1, 3])
@@ -168,9 +168,9 @@ def flip_sign(point: bytes) -> bytes:
 def test_segments_have_no_place_in_these_files(committed: Committed, tmp_path: Path) -> None:
     path = tmp_path / "file"
     for write in (
-        lambda: iden3.write_r1cs(path, committed.constraint_system),
-        lambda: iden3.write_zkey(path, committed.key, committed.constraint_system),
-        lambda: iden3.read_zkey(path, committed.constraint_system),
+        lambda: iden3.write_r1cs(path, committed.system),
+        lambda: iden3.write_zkey(path, committed.key, committed.system),
+        lambda: iden3.read_zkey(path, committed.system),
         lambda: iden3.export_verifying_key(committed.verifying_key),
         lambda: iden3.export_proof(committed.proof),
     ):

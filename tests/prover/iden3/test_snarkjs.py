@@ -22,7 +22,7 @@ POWER = 4
 
 
 @pytest.fixture(scope="module")
-def constraint_system() -> ConstraintSystem:
+def system() -> ConstraintSystem:
     return random_statement(1, rows=ROWS, public=PUBLIC, private=PRIVATE)[0]
 
 
@@ -32,8 +32,8 @@ def z() -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def key(constraint_system: ConstraintSystem) -> ProvingKey:
-    return groth16.setup(constraint_system)
+def key(system: ConstraintSystem) -> ProvingKey:
+    return groth16.setup(system)
 
 
 def dump(path: Path, document: object) -> str:
@@ -42,11 +42,11 @@ def dump(path: Path, document: object) -> str:
 
 
 def verifies_there(
-    snarkjs: Snarkjs, where: Path, key: ProvingKey, constraint_system: ConstraintSystem, witness: FrArray
+    snarkjs: Snarkjs, where: Path, key: ProvingKey, system: ConstraintSystem, witness: FrArray
 ) -> bool:
     """Whether snarkjs accepts a proof made here."""
-    proof = groth16.prove(key, constraint_system, witness)
-    public = fr.to_ints(witness[1 : 1 + constraint_system.public])
+    proof = groth16.prove(key, system, witness)
+    public = fr.to_ints(witness[1 : 1 + system.public])
     files = [
         dump(where / "vk.json", iden3.export_verifying_key(key.verifying_key)),
         dump(where / "public.json", iden3.export_public_inputs(public)),
@@ -66,18 +66,18 @@ def verifies_here(snarkjs: Snarkjs, where: Path, key: ProvingKey, zkey: str, wtn
 
 
 def test_our_keys_and_proofs_there(
-    snarkjs: Snarkjs, constraint_system: ConstraintSystem, z: list[int], key: ProvingKey, tmp_path: Path
+    snarkjs: Snarkjs, system: ConstraintSystem, z: list[int], key: ProvingKey, tmp_path: Path
 ) -> None:
     witness = fr.from_ints(z)
-    iden3.write_r1cs(tmp_path / "our.r1cs", constraint_system)
+    iden3.write_r1cs(tmp_path / "our.r1cs", system)
     iden3.write_wtns(tmp_path / "our.wtns", witness)
-    iden3.write_zkey(tmp_path / "our.zkey", key, constraint_system)
+    iden3.write_zkey(tmp_path / "our.zkey", key, system)
 
     info = snarkjs("r1cs", "info", "our.r1cs")
     assert "bls12-381" in info
     assert f"# of Constraints: {ROWS}" in info
     assert "WITNESS IS CORRECT" in snarkjs("wtns", "check", "our.r1cs", "our.wtns")
-    assert verifies_there(snarkjs, tmp_path, key, constraint_system, witness)
+    assert verifies_there(snarkjs, tmp_path, key, system, witness)
     dump(tmp_path / "public.json", iden3.export_public_inputs([z[1] ^ 1, *z[2 : 1 + PUBLIC]]))
     with pytest.raises(AssertionError, match="Invalid proof"):
         snarkjs("groth16", "verify", "vk.json", "public.json", "proof.json")
@@ -89,9 +89,9 @@ def test_our_keys_and_proofs_there(
 
 
 def test_a_wrong_witness_is_wrong_there_too(
-    snarkjs: Snarkjs, constraint_system: ConstraintSystem, z: list[int], tmp_path: Path
+    snarkjs: Snarkjs, system: ConstraintSystem, z: list[int], tmp_path: Path
 ) -> None:
-    iden3.write_r1cs(tmp_path / "our.r1cs", constraint_system)
+    iden3.write_r1cs(tmp_path / "our.r1cs", system)
     iden3.write_wtns(tmp_path / "wrong.wtns", fr.from_ints([*z[:-1], z[-1] + 1]))
     with pytest.raises(AssertionError, match="WITNESS IS NOT CORRECT"):
         snarkjs("wtns", "check", "our.r1cs", "wrong.wtns")
@@ -114,11 +114,11 @@ def test_their_powers_of_4096_here(snarkjs: Snarkjs, tmp_path: Path) -> None:
 
 
 def test_their_ceremony_here(
-    snarkjs: Snarkjs, constraint_system: ConstraintSystem, z: list[int], tmp_path: Path
+    snarkjs: Snarkjs, system: ConstraintSystem, z: list[int], tmp_path: Path
 ) -> None:
     """Powers of tau and a key that snarkjs made for our statement, by contributors of its own."""
     witness = fr.from_ints(z)
-    iden3.write_r1cs(tmp_path / "our.r1cs", constraint_system)
+    iden3.write_r1cs(tmp_path / "our.r1cs", system)
     iden3.write_wtns(tmp_path / "our.wtns", witness)
     snarkjs("powersoftau", "new", "bls12381", str(POWER), "0.ptau")
     snarkjs("powersoftau", "contribute", "0.ptau", "1.ptau", "--name=first", "--entropy=first")
@@ -130,8 +130,8 @@ def test_their_ceremony_here(
     snarkjs("zkey", "contribute", "0.zkey", "1.zkey", "--name=third", "--entropy=third")
     assert "ZKey Ok!" in snarkjs("zkey", "verify", "our.r1cs", "prepared.ptau", "1.zkey")
 
-    key = iden3.read_zkey(tmp_path / "1.zkey", constraint_system, threads=2)
-    assert verifies_there(snarkjs, tmp_path, key, constraint_system, witness)
+    key = iden3.read_zkey(tmp_path / "1.zkey", system, threads=2)
+    assert verifies_there(snarkjs, tmp_path, key, system, witness)
     assert verifies_here(snarkjs, tmp_path, key, "1.zkey", "our.wtns")
 
 
@@ -141,31 +141,31 @@ def test_our_powers_of_tau_there(snarkjs: Snarkjs, example: Example, tmp_path: P
     Before any contribution it holds the points that a ceremony here begins with, but for the bases of the
     quotient, which may differ by what cancels in every proof (docs/interoperability.md).
     """
-    constraint_system, powers = example.constraint_system, powers_of_tau.generate(3)
-    iden3.write_r1cs(tmp_path / "our.r1cs", constraint_system)
+    system, powers = example.system, powers_of_tau.generate(3)
+    iden3.write_r1cs(tmp_path / "our.r1cs", system)
     iden3.write_wtns(tmp_path / "our.wtns", example.witness)
     iden3.write_ptau(tmp_path / "our.ptau", powers)
     snarkjs("powersoftau", "prepare", "phase2", "our.ptau", "prepared.ptau")
     snarkjs("groth16", "setup", "our.r1cs", "prepared.ptau", "0.zkey")
-    theirs, ours = take_apart((tmp_path / "0.zkey").read_bytes()), ceremony.start(constraint_system, powers)
+    theirs, ours = take_apart((tmp_path / "0.zkey").read_bytes()), ceremony.start(system, powers)
     for number, points in ((3, ours.ic), (8, ours.private)):
         assert theirs.body(number) == points.tobytes()
 
     snarkjs("zkey", "contribute", "0.zkey", "1.zkey", "--name=first", "--entropy=first")
-    key = iden3.read_zkey(tmp_path / "1.zkey", constraint_system)
-    assert verifies_there(snarkjs, tmp_path, key, constraint_system, example.witness)
+    key = iden3.read_zkey(tmp_path / "1.zkey", system)
+    assert verifies_there(snarkjs, tmp_path, key, system, example.witness)
     assert verifies_here(snarkjs, tmp_path, key, "1.zkey", "our.wtns")
 
 
 def test_our_ceremony_there(snarkjs: Snarkjs, example: Example, tmp_path: Path) -> None:
     powers = powers_of_tau.generate(4)
-    state = ceremony.start(example.constraint_system, powers)
+    state = ceremony.start(example.system, powers)
     for name in ("first", "second"):
         state = ceremony.contribute(state, name)
-    key = ceremony.finish(state, example.constraint_system, powers)
+    key = ceremony.finish(state, example.system, powers)
     iden3.write_wtns(tmp_path / "our.wtns", example.witness)
-    iden3.write_zkey(tmp_path / "our.zkey", key, example.constraint_system)
-    assert verifies_there(snarkjs, tmp_path, key, example.constraint_system, example.witness)
+    iden3.write_zkey(tmp_path / "our.zkey", key, example.system)
+    assert verifies_there(snarkjs, tmp_path, key, example.system, example.witness)
     assert verifies_here(snarkjs, tmp_path, key, "our.zkey", "our.wtns")
 
 

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 SEED = 20261121
 
 
-def constraint_system() -> ConstraintSystem:
+def system() -> ConstraintSystem:
     """x³ + x + 5 = y and x + 1 = w. Variables: 1 | y, w | x, x², x³."""
     one, y, w, x, x2, x3 = range(6)
     products = ProductBlock("products", np.array([x, x2]), np.array([x, x]), np.array([x2, x3]))
@@ -47,10 +47,10 @@ def document() -> dict[str, Any]:
     draw = random.Random(SEED)
     tau, alpha, beta, gamma, delta = (draw.randrange(1, curve_order) for _ in range(5))
     trapdoor = Trapdoor(tau, alpha, beta, gamma, delta)
-    exponents = key_exponents(constraint_system(), trapdoor)
+    exponents = key_exponents(system(), trapdoor)
     key = VerifyingKey(
         "development",
-        constraint_system().digest,
+        system().digest,
         g1(trapdoor.alpha),
         g2(trapdoor.beta),
         g2(trapdoor.gamma),
@@ -58,11 +58,7 @@ def document() -> dict[str, Any]:
         tuple(g1(exponent) for exponent in exponents["public"]),
     )
     a, b, c = proof_exponents(
-        constraint_system(),
-        trapdoor,
-        [1, 35, 4, 3, 9, 27],
-        draw.randrange(curve_order),
-        draw.randrange(curve_order),
+        system(), trapdoor, [1, 35, 4, 3, 9, 27], draw.randrange(curve_order), draw.randrange(curve_order)
     )
     elements = {"a": g1(a), "b": g2(b), "c": g1(c)}
     honest = b"".join(elements.values())
