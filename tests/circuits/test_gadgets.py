@@ -53,13 +53,13 @@ def range_checked(bits: int, lowest: int, count: int = 1) -> tuple[Builder, IntA
 )
 def test_range_check_takes_exactly_the_range(bits: int, lowest: int) -> None:
     builder, wires = range_checked(bits, lowest)
-    constraint_system = builder.program().constraint_system
-    assert constraint_system.constraints == bits
-    assert constraint_system.private == 1 + bits - 1
+    system = builder.program().constraint_system
+    assert system.constraints == bits
+    assert system.private == 1 + bits - 1
     for value in (lowest, lowest + 1, lowest + (1 << bits) - 1):
-        assert first_violation(constraint_system, fill(builder, wires, [value])) is None
+        assert first_violation(system, fill(builder, wires, [value])) is None
     for value in (lowest - 1, lowest + (1 << bits), lowest + (2 << bits), -(1 << 40)):
-        assert first_violation(constraint_system, fill(builder, wires, [value])) is not None
+        assert first_violation(system, fill(builder, wires, [value])) is not None
 
 
 def test_range_check_refuses_every_digit_vector_for_a_value_outside() -> None:
@@ -143,7 +143,7 @@ def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
 ) -> None:
     rescale = rescaling(3, shift, zero_point)
     builder, acc, out = requantised(rescale, bounds)
-    constraint_system = builder.program().constraint_system
+    system = builder.program().constraint_system
     digits = builder.layout["test/requantise/bits"][0]
     vectors = np.array(list(itertools.product((0, 1), repeat=len(digits))))
     quotient, sign = vectors[:, shift:-1], vectors[:, -1]
@@ -153,11 +153,11 @@ def test_requantise_refuses_every_wrong_output_under_every_digit_vector(
     for value in range(bounds[0], bounds[1] + 1):
         accepted = set()
         for claim in range(-2, TOP + 4):
-            z = np.zeros((len(vectors), constraint_system.variables), dtype=np.int64)
+            z = np.zeros((len(vectors), system.variables), dtype=np.int64)
             z[:, 0], z[:, acc[0]], z[:, out[0]], z[:, digits] = 1, value, claim, vectors
             # The slack that solves its row, where one does: an integer, since the count divides L.
             z[:, builder.layout["test/slack"][0]] = multiple // np.maximum(outside, 1) * (claim - low)
-            if satisfied(constraint_system, z).any():
+            if satisfied(system, z).any():
                 accepted.add(claim)
         assert accepted == {clamped(value, rescale)}
 
@@ -170,7 +170,7 @@ def test_divide_refuses_every_wrong_quotient_under_every_digit_vector(
     builder = Builder()
     total = builder.private("total", 1)
     out = divide(builder, "test", Linear.wires(total), shift, (low, high))
-    constraint_system = builder.program().constraint_system
+    system = builder.program().constraint_system
     groups = [
         builder.layout.get(f"test/{name}/bits", np.zeros((1, 0), int))[0]
         for name in ("quotient", "remainder")
@@ -180,9 +180,9 @@ def test_divide_refuses_every_wrong_quotient_under_every_digit_vector(
     for value in range(low << shift, (high + 1) << shift):
         accepted = set()
         for claim in range(low - 2, high + 4):
-            z = np.zeros((len(vectors), constraint_system.variables), dtype=np.int64)
+            z = np.zeros((len(vectors), system.variables), dtype=np.int64)
             z[:, 0], z[:, total[0]], z[:, out[0]], z[:, digits] = 1, value, claim, vectors
-            if satisfied(constraint_system, z).any():
+            if satisfied(system, z).any():
                 accepted.add(claim)
         assert accepted == {value >> shift}
 
@@ -192,13 +192,13 @@ def test_divide_refuses_quotients_that_only_the_field_knows(claim: int) -> None:
     builder = Builder()
     total = builder.private("total", 1)
     out = divide(builder, "test", Linear.wires(total), 2, (0, 3))
-    constraint_system = builder.program().constraint_system
+    system = builder.program().constraint_system
     for value, low in itertools.product(range(16), range(4)):
         z = fill(builder, total, [value]).tolist()
         z[out[0]] = claim
         z[builder.layout["test/remainder/bits"][0, 0]] = low & 1
         z[builder.layout["test/quotient/bits"][0, 0]] = low >> 1
-        assert check(constraint_system, z) is not None
+        assert check(system, z) is not None
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -209,29 +209,29 @@ def test_maximum_and_minimum_are_one_of_the_two_and_the_right_one(larger: bool, 
     left, right = builder.private("left", len(pairs)), builder.private("right", len(pairs))
     out = chosen(builder, "test", Linear.wires(left), Linear.wires(right), 2, larger=larger, full=full)
     z = fill(builder, np.append(left, right), np.array(pairs).T.ravel())
-    constraint_system = builder.program().constraint_system
+    system = builder.program().constraint_system
     assert z[out].tolist() == [max(pair) if larger else min(pair) for pair in pairs]
-    assert first_violation(constraint_system, z) is None
+    assert first_violation(system, z) is None
     bits = builder.layout["test/bits"]
     for row, pair in enumerate(pairs):
         for claim in {*range(-1, 5), *pair} - {int(z[out[row]])}:
             lie = z.copy()
             lie[out[row]] = claim
-            assert first_violation(constraint_system, lie) is not None
+            assert first_violation(system, lie) is not None
             lie[bits[row, 2]] = 1 - lie[bits[row, 2]]
-            assert first_violation(constraint_system, lie) is not None
+            assert first_violation(system, lie) is not None
 
 
 def test_full_decomposition_has_254_digits_and_one_solution() -> None:
     builder = Builder()
     wires = builder.private("v", 1)
     used = decompose_fully(builder, "test/v", Linear.wires(wires), 4)
-    constraint_system = builder.program().constraint_system
+    system = builder.program().constraint_system
     assert used.shape == (1, 4)
-    assert (constraint_system.constraints, constraint_system.private) == (259, 1 + 258)
+    assert (system.constraints, system.private) == (259, 1 + 258)
     for value in (0, 11, (1 << 62) - 1):
         z = fill(builder, wires, [value])
-        assert first_violation(constraint_system, z) is None
+        assert first_violation(system, z) is None
         digits = z[builder.layout["test/v/bits"][0]].tolist()
         assert sum(digit << i for i, digit in enumerate(digits)) == value
     honest = fill(builder, wires, [11]).tolist()
@@ -242,12 +242,12 @@ def test_full_decomposition_has_254_digits_and_one_solution() -> None:
         lie[wire] = ((11 + R) >> i) & 1
     for i, wire in enumerate(rests):
         lie[wire] = (11 + R) >> 51 * (i + 1)
-    assert check(constraint_system, lie) is not None
+    assert check(system, lie) is not None
     for wire in (*bits.tolist(), *rests.tolist()):
         for change in (1, -1):
             moved = list(honest)
             moved[wire] += change
-            assert check(constraint_system, moved) is not None
+            assert check(system, moved) is not None
 
 
 def test_full_decomposition_alone_does_not_bound_a_value() -> None:

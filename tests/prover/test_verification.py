@@ -206,13 +206,13 @@ def test_a_key_with_swapped_inputs_refuses(example: Example) -> None:
 def test_a_proof_under_another_key_of_the_same_statement_is_refused(
     example: Example, verify: Verifier
 ) -> None:
-    other = groth16.setup(example.constraint_system).verifying_key
+    other = groth16.setup(example.system).verifying_key
     assert verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 
 def test_a_proof_of_another_statement_is_refused(example: Example) -> None:
-    square, cube, sums = example.constraint_system.blocks
-    other = groth16.setup(replace(example.constraint_system, blocks=(cube, square, sums))).verifying_key
+    square, cube, sums = example.system.blocks
+    other = groth16.setup(replace(example.system, blocks=(cube, square, sums))).verifying_key
     assert verifiers.verify(other, example.public, example.proof).reason == "pairing_mismatch"
 
 
