@@ -9,7 +9,7 @@ import numpy as np
 
 from circuits.graphs.calibration import Interval
 from circuits.graphs.types import Affine, FloatArray, Rescale
-from relations.integers import IntArray
+from relations.integers import JSON_LIMIT, IntArray
 from zenerrors import ModelError
 
 # The multiplier has as few bits as it can while it makes a tensor's step at most 1/32 coarser than
@@ -100,6 +100,8 @@ def approximate(ratios: FloatArray, error: float) -> tuple[IntArray, int]:
     """The least k with integers M, each ``|M / 2^k - ratio| <= error · ratio``: M and k."""
     for shift in range(_MOST_SHIFT):
         multiplier = np.maximum(np.rint(np.ldexp(ratios, shift)), 1)
+        if multiplier.max() >= JSON_LIMIT:
+            break
         if (np.abs(np.ldexp(multiplier, -shift) - ratios) <= error * ratios).all():
             return multiplier.astype(np.int64), shift
     raise ModelError(

@@ -32,6 +32,7 @@ from circuits.r1cs.gadgets import at_least, is_zero
 from circuits.r1cs.linear import LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source
 from circuits.r1cs.steps import Constant, Product, Sum
+from relations.bounds import slot_width
 from relations.integers import IntArray
 from relations.relation import (
     Accumulation,
@@ -263,7 +264,8 @@ class Lowering:
             # As sum value = sign (out - constant).
             self._require(relation.out, sums.shift(relation.sign * relation.constant), relation.sign)
         else:
-            self._sums[relation.out] = _Held(sums, np.zeros((1,), np.int64), short=False)
+            total = sums.scale(relation.sign).shift(relation.constant)
+            self._sums[relation.out] = _Held(total, np.zeros((1,), np.int64), short=False)
 
     def _square(self, relation: Square) -> None:
         value, out = (
@@ -276,7 +278,7 @@ class Lowering:
 
     def _at_least(self, relation: AtLeast) -> None:
         left, right = self.values(relation.left), self.values(relation.right)
-        bits = max(tensor.bound.bits for tensor in (relation.left, relation.right))
+        bits = slot_width(relation.left.bound.interval, relation.right.bound.interval)
         found = at_least(self._builder, relation.name, left, right, bits, full=self._level < 2)
         wires, name = self.wires[relation.out].ravel(), relation.out.name
         self._builder.zero(name, linear.Linear.wires(wires) - linear.Linear.wires(found))

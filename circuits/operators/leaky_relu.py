@@ -80,6 +80,12 @@ class PiecewiseLinear(Accumulating):
         require_narrow(self.name, max(-least, most))
         return np.array([least]), np.array([most])
 
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        """Each term fits alone, too: a steep slope adds up to little where hardly any input is above z."""
+        super().check(types, shapes)
+        factor = 1 if self.rescale is None else int(self.rescale.multiplier.max())
+        require_narrow(self.name, 2 * factor * max(map(abs, self.slopes)) * types[0].top)
+
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         """``max(q, z)`` by a lookup, and what is linear in it and in q."""
         (q,), (below, above) = terms, self.slopes
@@ -88,7 +94,7 @@ class PiecewiseLinear(Accumulating):
             slope = above if low >= q.zero_point else below
             return [Linear(self.name, sums, (q._replace(factor=slope),))]
         name = f"{self.name}/positive"
-        same = Tensor(name, sums.shape, q.tensor.bound)
+        same = Tensor(name, sums.shape, Bound.of(low, high))
         positive = Tensor(name, sums.shape, Bound.of(q.zero_point, high), q.tensor.bits)
         cut = Requantisation(np.array([1]), 0, 0, q.zero_point, high)
         parts = q._replace(factor=below), q._replace(tensor=positive, factor=above - below)

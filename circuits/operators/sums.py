@@ -97,8 +97,9 @@ class Accumulating(QuantNode):
             self._require(fits, f"has multipliers of shape {multiplier.shape} for outputs of shape {out}")
             least, most = self.rescale.function.scaled(Bound(*bounds))
             reach = max(-least, most) + (self.rescale.high << self.rescale.shift)
-            overflow = max(0, (reach >> self.rescale.shift).bit_length() - self.rescale.output.bits)
-            slack = slack_factor(overflow) * self.rescale.output.top
+            width = (self.rescale.high - self.rescale.low).bit_length()
+            overflow = max(0, (reach >> self.rescale.shift).bit_length() - width)
+            slack = slack_factor(overflow) * ((1 << width) - 1)
         # The circuit adds to T a power of two of up to twice its bound, and subtracts accumulators.
         require_narrow(self.name, max(4 * reach, slack))
 

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
-from circuits.lowering import Level
+from circuits.lowering import Level, Lowering, Plan, arithmetic
 from circuits.quantised.typed import TypedGraph
+from circuits.r1cs.builder import Builder
 from prover.groth16.reference import check
+from relations.bounds import Bound
 from relations.integers import IntArray
+from relations.relation import AtLeast, Relations, Tensor, Total
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, unnoticed
@@ -243,6 +246,28 @@ def test_private_weights_do_not_reach_the_statement() -> None:
     ]
     assert digests[0][0] == digests[0][1]
     assert digests[1][0] != digests[1][1]
+
+
+@pytest.mark.parametrize("level", [2, 5])
+@pytest.mark.parametrize("limit", [0, 16])
+def test_totals_and_comparisons_hold_wherever_their_bounds_lie(limit: int, level: Level) -> None:
+    x, least = (
+        Tensor("x", (1, 2), Bound.of(0, 3, "range")),
+        Tensor("least", (1,), Bound.of(limit, limit + 1, "range")),
+    )
+    total, reached = Tensor("total", (1,), Bound.of(14, 20)), Tensor("reached", (1,), Bound.of(0, 1))
+    parts = Total("total", total, x, -1, 20), AtLeast("reached", reached, total, least)
+    builder = Builder()
+    tools = arithmetic(builder, level)
+    lowering = Lowering(tools, Relations((x, least, reached), parts, reached), level, Plan({}, 0, {}))
+    for tensor in lowering.relations.given:
+        lowering.hold(tensor, tools.chosen(tensor.name, *tensor.shape))
+    lowering.lower()
+    program = builder.program()
+    for *values, bound in itertools.product(range(4), range(4), (limit, limit + 1)):
+        z = program.assign({"x": [values], "least": [bound]})
+        assert first_violation(program.constraint_system, answered(program, z)) is None
+        assert z[program.constraint_system.layout["reached"]] == [20 - sum(values) >= bound]
 
 
 @pytest.mark.parametrize("level", [-1, 6, 2.5])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from circuits import Graph, Inference, compile_inference, quantise
 from circuits.graphs.node import Node
-from circuits.graphs.rescaling import COARSER, fixed_point
+from circuits.graphs.rescaling import COARSER, approximate, fixed_point
 from circuits.operators.clip import Clip
 from circuits.operators.dense import Dense
 from circuits.operators.reshape import Reshape
@@ -118,6 +118,12 @@ def dense(weight: float, bias: float, *more: Node) -> Graph:
 def test_networks_without_an_exact_integer_form_are_refused(graph: Graph, bits: int, code: str) -> None:
     with np.errstate(over="ignore"), refuses(code):
         quantise(graph, np.full((3, 2), 1e9), bits)
+
+
+@pytest.mark.parametrize("ratio", [1e30, 2.0**53, 2.0**-45])
+def test_scales_too_far_apart_for_any_multiplier_are_refused(ratio: float) -> None:
+    with refuses("model.range_too_wide"):
+        approximate(np.array([1.0, ratio]), 1e-3)
 
 
 @pytest.mark.parametrize(

@@ -110,11 +110,18 @@ def _parts() -> tuple[np.ndarray, WeightType, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("bias", "multiplier", "shift"),
-    [(1 << 60, 1, 3), (1 << 40, 1 << 22, 3), (1 << 62, 1, 3), (1 << 58, 1, 0)],
+    ("bias", "multiplier", "shift", "high"),
+    [
+        (1 << 60, 1, 3, 255),
+        (1 << 40, 1 << 22, 3, 255),
+        (1 << 62, 1, 3, 255),
+        (1 << 58, 1, 0, 255),
+        # The narrower a clamp, the more digits stand above it, and its slack is a multiple of their number.
+        (1 << 42, 1, 0, 1),
+    ],
 )
-def test_refuses_integers_beyond_62_bits(bias: int, multiplier: int, shift: int) -> None:
-    rescale = Rescale(np.array([multiplier]), shift, Affine(1.0, 0, 8), 0, 255)
+def test_refuses_integers_beyond_62_bits(bias: int, multiplier: int, shift: int, high: int) -> None:
+    rescale = Rescale(np.array([multiplier]), shift, Affine(1.0, 0, 8), 0, high)
     with refuses("model.range_too_wide"):
         graph(dense("a", "x", rescale, bias), dense("b", "a"))
 

@@ -106,6 +106,28 @@ def test_headers_that_no_writer_produces_are_refused(
     assert code(resealed(data, edit)) == expected
 
 
+@pytest.mark.parametrize(
+    ("slopes", "zero_point", "expected"),
+    [
+        ([1], 3, "file.header"),
+        ([1, 2.0], 3, "file.header"),
+        ([1, True], 3, "file.header"),
+        ([1, 0], 3, "file.value"),
+        ([-(1 << 60), 1], 3, "file.value"),
+        # No input is above this zero point, or one by little: sums stay small, but not their terms.
+        ([1, 1 << 70], 255, "file.value"),
+        ([1, 1 << 53], 254, "file.value"),
+    ],
+)
+def test_slopes_that_no_integers_have_are_refused(slopes: list[Any], zero_point: int, expected: str) -> None:
+    def edit(header: dict[str, Any]) -> None:
+        header["input_type"].update(bits=8, zero_point=zero_point)
+        first(header).update(slopes=slopes)
+        first(header)["rescale"].update(shift=45)
+
+    assert code(resealed(networks.of_kinds(1, "bent").to_bytes(), edit)) == expected
+
+
 def test_nothing_may_follow_or_lack() -> None:
     data = networks.of_kinds(1, "conv").to_bytes()
     assert code(resealed(data, lambda header: None, b"x")) == "file.length"
