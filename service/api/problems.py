@@ -17,12 +17,7 @@ from starlette.routing import compile_path
 from service import log
 from service.api.headers import HEADERS
 from zencodes import status_of
-from zenerrors import (
-    NotFoundError,
-    RequestError,
-    ResourceError,
-    ZenError,
-)
+from zenerrors import NotFoundError, RequestError, ResourceError, ZenError
 
 NO_DATABASE: Final = (exc.OperationalError, exc.TimeoutError)
 """What asking the database raises where it does not answer."""

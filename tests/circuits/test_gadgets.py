@@ -18,15 +18,7 @@ from circuits.lowering import argmax
 from circuits.lowering.digits import Digits
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import (
-    chosen,
-    clamp,
-    decompose,
-    decompose_fully,
-    divide,
-    range_check,
-    requantise,
-)
+from circuits.r1cs.gadgets import chosen, clamp, decompose, decompose_fully, divide, range_check, requantise
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.sources import Known
 from prover.groth16.reference import check

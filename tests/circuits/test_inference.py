@@ -17,14 +17,7 @@ from circuits.lowering import Level
 from circuits.operators.dense import QuantDense
 from prover import groth16
 from tests.circuits.conftest import Digits
-from tests.circuits.support import (
-    PRIVACIES,
-    dense_layers,
-    extremes,
-    first_violation,
-    forge,
-    random_network,
-)
+from tests.circuits.support import PRIVACIES, dense_layers, extremes, first_violation, forge, random_network
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 from zenerrors import ModelError

@@ -12,7 +12,7 @@ from py_arkworks_bls12381 import G1Point
 from kernels import FrArray, fr, g1
 from prover import groth16
 from prover.constraint_system import ConstraintSystem
-from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, Verdict, trusted_setup
+from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey, Verdict, trusted_setup
 from prover.groth16.reference import Trapdoor
 from tests.prover import verifiers
 from tests.prover.statements import Committed, R, complete_committed
@@ -52,14 +52,17 @@ def key_point(points: np.ndarray, index: int) -> G1Point:
 
 
 def prove(
-    case: Committed, witness: FrArray | None = None, openings: Sequence[Opening] | None = None
+    case: Committed,
+    witness: FrArray | None = None,
+    openings: Sequence[Opening] | None = None,
+    post_challenge: PostChallenge = complete_committed,
 ) -> Proof:
     return groth16.prove(
         case.key,
         case.system,
         case.witness if witness is None else witness,
         openings=case.openings if openings is None else openings,
-        post_challenge=complete_committed,
+        post_challenge=post_challenge,
     )
 
 

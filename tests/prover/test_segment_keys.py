@@ -73,14 +73,7 @@ def test_a_key_with_segments_survives_its_forms(committed: Committed, tmp_path: 
     assert VerifyingKey.from_bytes(key.to_bytes()) == key
     assert VerifyingKey.from_json(key.to_json()) == key
     committed.key.save(tmp_path / "key")
-    loaded = ProvingKey.load(tmp_path / "key")
-    proof = groth16.prove(
-        loaded,
-        committed.system,
-        committed.witness,
-        openings=committed.openings,
-        post_challenge=complete_committed,
-    )
+    proof = prove(committed._replace(key=ProvingKey.load(tmp_path / "key")))
     assert reason(committed, proof) == "ok"
     assert Proof.from_bytes(proof.to_bytes()) == proof == Proof.from_json(proof.to_json())
 
@@ -303,11 +296,5 @@ def test_blinding_and_copies_of_the_witness_are_wiped(
         complete_committed(z, challenges)
         seen.append(z)
 
-    groth16.prove(
-        committed.key,
-        committed.system,
-        committed.witness,
-        openings=committed.openings,
-        post_challenge=complete,
-    )
+    prove(committed, post_challenge=complete)
     assert not seen[0].any()

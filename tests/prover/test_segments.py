@@ -429,10 +429,4 @@ def test_the_post_challenge_witness_is_private_variables_only(committed: Committ
         z[variable] = z[0]
 
     with refuses("statement.post_challenge", "post_challenge"):
-        groth16.prove(
-            committed.key,
-            committed.system,
-            committed.witness,
-            openings=committed.openings,
-            post_challenge=complete,
-        )
+        prove(committed, post_challenge=complete)

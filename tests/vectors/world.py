@@ -28,15 +28,7 @@ from tests.client.makers import (
 )
 from tests.prover.statements import commitment_basis
 from verifier.datasets import LabelledData
-from verifier.documents import (
-    KeyFile,
-    OpeningFile,
-    OpeningPart,
-    ProofDocument,
-    checked,
-    key_id,
-    named,
-)
+from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id, named
 from verifier.groth16.proof import Proof
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import SCALAR_MODULUS, decode_g1, decode_g2

@@ -24,9 +24,7 @@ from service.storage.records.accounts import Login
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
 from tests.service.busy import fill, key_for
-from tests.service.support import (
-    serving,
-)
+from tests.service.support import serving
 
 ROOMS = {
     "/admin": "read",

@@ -19,11 +19,7 @@ from service.storage.records.jobs import Job
 from service.worker.heartbeat import Hold
 from service.worker.tasks import TASKS
 from tests.service.dashboard.site import Site, site
-from tests.service.support import (
-    add_job,
-    take_back,
-    work_on,
-)
+from tests.service.support import add_job, take_back, work_on
 from zenerrors import Cancelled, ModelError, ResourceError, TensorError
 
 

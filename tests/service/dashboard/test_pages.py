@@ -19,9 +19,7 @@ from service.storage.records.jobs import Job
 from service.storage.repositories.overview import RANGES
 from tests.service.busy import HOSTILE, fill
 from tests.service.dashboard.site import ROOMS, Site, send
-from tests.service.support import (
-    serving,
-)
+from tests.service.support import serving
 
 FILTERS = (
     "state=failed",

@@ -16,13 +16,7 @@ from service.storage.records.accounts import AuditEntry
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Model, Proof
 from tests.service.dashboard.site import Site, site, token
-from tests.service.support import (
-    labelled,
-    npy,
-    tiny_calibration,
-    tiny_onnx,
-    work_on,
-)
+from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on
 
 
 @pytest.fixture(scope="module")
