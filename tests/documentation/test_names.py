@@ -78,6 +78,17 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     assert [link for link in _LINK.findall(text) if not (page.parent / link).exists()] == []
 
 
+def test_the_classes_that_pages_name_are_there() -> None:
+    code = "\n".join(file.read_text() for room in PACKAGES for file in (ROOT / room).rglob("*.py"))
+    found = [
+        re.fullmatch(r"([A-Z][a-z]\w+)(?:\.\w+)*(?:\(.*\))?", span)
+        for page in PAGES
+        for span in _CODE.findall(page.read_text())
+    ]
+    missing = {match[1] for match in found if match} - set(re.findall(r"\w+", code))
+    assert missing == {"HttpOnly", "Secure"}  # a cookie's
+
+
 def test_every_page_can_be_reached_from_the_first() -> None:
     seen, ahead = set[Path](), [ROOT / "README.md"]
     while ahead:
