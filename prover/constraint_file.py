@@ -44,7 +44,7 @@ _SECTIONS: Final = {
 def save_statement(
     path: str | os.PathLike[str], system: ConstraintSystem, description: Mapping[str, Any] | None = None
 ) -> None:
-    """Write ``constraint_system`` to ``path``, atomically, with what it means, JSON-able.
+    """Write ``system`` to ``path``, atomically, with what it means, JSON-able.
 
     Raises ``StatementError`` where its blocks do not fit.
     """

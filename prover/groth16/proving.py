@@ -40,7 +40,7 @@ def prove(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Proof:
-    """A proof that ``witness`` (uint64[variables, 4], Montgomery, z[0] = 1) satisfies ``constraint_system``.
+    """A proof that ``witness`` (uint64[variables, 4], Montgomery, z[0] = 1) satisfies ``system``.
 
     The witness holds public inputs, segments, and the private variables that do not depend on challenges;
     ``post_challenge`` computes the others. Challenges and blinding variables are set here, whatever stands in

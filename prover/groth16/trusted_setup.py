@@ -64,7 +64,7 @@ def setup(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> ProvingKey:
-    """Draw a trapdoor, make the keys of ``constraint_system`` from it, erase it.
+    """Draw a trapdoor, make the keys of ``system`` from it, erase it.
 
     ``basis``: what the commitments are made in that linked segments open to; without linked segments None.
     The keys carry the label "development": trusting them means trusting this process.

@@ -174,7 +174,7 @@ def satisfied(
 
 
 def forged_key(system: ConstraintSystem, setup: str = DEVELOPMENT) -> VerifyingKey:
-    """A key that says that it is for ``constraint_system``, of points whose logarithms the forger knows."""
+    """A key that says that it is for ``system``, of points whose logarithms the forger knows."""
     scalars = iter(range(1000, 1 << 20))
 
     def point_g1() -> bytes:

@@ -80,7 +80,7 @@ def start(
 
 
 def required_power(system: ConstraintSystem) -> int:
-    """The least power of two of rows that powers of tau for ``constraint_system`` must be made for."""
+    """The least power of two of rows that powers of tau for ``system`` must be made for."""
     longest = basis_length(system)
     return max(qap.log_domain_size(system), (longest // 2).bit_length())
 

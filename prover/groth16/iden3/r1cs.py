@@ -38,7 +38,7 @@ class _Header(NamedTuple):
 
 
 def write_r1cs(path: str | os.PathLike[str], system: ConstraintSystem) -> None:
-    """Write ``constraint_system`` to ``path``, with its private variables as private inputs, all of them.
+    """Write ``system`` to ``path``, with its private variables as private inputs, all of them.
 
     Raises ``StatementError`` (``statement.segments``) where the statement has segments.
     """

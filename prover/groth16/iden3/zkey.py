@@ -52,7 +52,7 @@ class _Points(NamedTuple):
 
 
 def write_zkey(path: str | os.PathLike[str], key: ProvingKey, system: ConstraintSystem) -> None:
-    """Write ``key``, which is that of ``constraint_system``, to ``path``.
+    """Write ``key``, which is that of ``system``, to ``path``.
 
     Raises ``StatementError``: ``statement.segments`` where the statement has segments,
     ``statement.key_mismatch`` where the key was made for another one.
@@ -86,7 +86,7 @@ def write_zkey(path: str | os.PathLike[str], key: ProvingKey, system: Constraint
 
 
 def read_zkey(path: str | os.PathLike[str], system: ConstraintSystem, *, threads: int = 1) -> ProvingKey:
-    """The key in the file at ``path`` as one for ``constraint_system``, labelled "imported".
+    """The key in the file at ``path`` as one for ``system``, labelled "imported".
 
     Sizes and the coefficients of A and B must be the statement's, every point on its curve and in its
     subgroup, B, β and δ in G1 and in G2 the same. Whether C is the statement's, and whether the key came
