@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -177,18 +177,21 @@ class OfSystem(Document):
         return SYSTEMS[self.system or FIRST]
 
     def _require_form(
-        self, commitments: Iterable[str | None], openings: Iterable[dict[str, Any] | None] = ()
+        self, commitments: Mapping[str, str | None], openings: Mapping[str, dict[str, Any] | None]
     ) -> None:
-        """``ValueError`` where any of these is not as its commitment scheme has it."""
+        """``ValueError`` where any of these, by their places, is not as its commitment scheme has it."""
         scheme = self.proof_system.commitments
-        if any(each is not None and len(each) != 2 * scheme.commitment_bytes for each in commitments):
-            raise ValueError(f"a commitment of {scheme.id} has {scheme.commitment_bytes} bytes, in hex")
-        for opening in openings:
+        for place, commitment in commitments.items():
+            if commitment is not None and len(commitment) != 2 * scheme.commitment_bytes:
+                raise ValueError(
+                    f"{place}: a commitment of {scheme.id} has {scheme.commitment_bytes} bytes, in hex"
+                )
+        for place, opening in openings.items():
             if opening is not None:
                 try:
                     scheme.check_form(opening)
                 except FileFormatError as error:
-                    raise ValueError(f"an opening: {error.message}") from None
+                    raise ValueError(f"{place}: not an opening of {scheme.id}: {error.message}") from None
 
 
 def named(system: VerifyingSystem) -> dict[str, Any]:
@@ -295,11 +298,15 @@ class Statement(OfSystem):
             raise ValueError("dataset is for the scheme accuracy, and only for it")
         if self.parent is not None and self.scheme != "registration":
             raise ValueError("parent is for the scheme registration only")
+        commitments = {f"commitments.{name}": each for name, each in self.commitments.items()}
         shards = self.dataset.shards if self.dataset else []
-        own = [commitment for shard in shards for commitment in (shard.dataset, shard.correct)]
+        for index, shard in enumerate(shards):
+            commitments[f"dataset.shards.{index}.dataset"] = shard.dataset
+            commitments[f"dataset.shards.{index}.correct"] = shard.correct
         picked_for = self.dataset.picked_for if self.dataset else None
-        commitments = [*self.commitments.values(), self.parent, picked_for, *own]
-        self._require_form(commitments, (shard.opening for shard in shards))
+        others = {"parent": self.parent, "dataset.picked_for": picked_for}
+        openings = {f"dataset.shards.{index}.opening": shard.opening for index, shard in enumerate(shards)}
+        self._require_form(commitments | others, openings)
         return self
 
     @property
@@ -559,7 +566,10 @@ class OpeningFile(OfSystem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        self._require_form((part.commitment for part in self.parts), (part.opening for part in self.parts))
+        self._require_form(
+            {f"parts.{index}.commitment": part.commitment for index, part in enumerate(self.parts)},
+            {f"parts.{index}.opening": part.opening for index, part in enumerate(self.parts)},
+        )
         return self
 
 
@@ -599,7 +609,8 @@ class Receipt(OfSystem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        self._require_form([self.commitment, self.parent.commitment if self.parent else None])
+        parent = self.parent.commitment if self.parent else None
+        self._require_form({"commitment": self.commitment, "parent.commitment": parent}, {})
         return self
 
 
