@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +17,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 import kernels
 from circuits import Circuit, Graph, Inference, QuantGraph, quantise
 from circuits.graphs.node import Node
+from circuits.lowering import best_plan
+from circuits.lowering.optimiser import Plan, Way
 from circuits.operators.clip import Clip
 from circuits.operators.dense import Dense, QuantDense
 from circuits.r1cs import execution
@@ -173,6 +179,18 @@ def answered(program: Program, z: Assignment, seed: int = 0) -> FrArray:
     assignment[1 + system.public : system.instance] = drawn
     program.post_challenge(assignment, drawn)
     return assignment
+
+
+@contextmanager
+def forced(scheme: ModuleType, ways: dict[str, Way]) -> Iterator[None]:
+    """Circuits of the scheme prove these nodes in these ways."""
+
+    def plan(*args: Any) -> Plan:
+        best = best_plan(*args)
+        return replace(best, ways={**best.ways, **ways})
+
+    with patch.object(scheme, "best_plan", plan):
+        yield
 
 
 def prove(circuit: Circuit, key: ProvingKey, witness: FrArray, openings: Sequence[Opening] = ()) -> Proof:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,8 +13,6 @@ from hypothesis import strategies as st
 import kernels
 from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, input_values, parameters
 from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.lowering import Plan, best_plan
-from circuits.lowering.optimiser import Way
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
@@ -27,7 +22,7 @@ from prover import groth16
 from relations.integers import IntArray
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import R, answered, challenged, first_violation, prove, slow_execute
+from tests.circuits.support import R, answered, challenged, first_violation, forced, prove, slow_execute
 from tests.prover.statements import commitment_basis, patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -121,14 +116,6 @@ def layered(kind: str) -> QuantGraph:
     return QuantGraph("x", shape, of_input, (first, layer, flat, logits), "logits")
 
 
-def forced(ways: dict[str, Way]) -> Callable[..., Plan]:
-    def plan(*args: Any) -> Plan:
-        best = best_plan(*args)
-        return replace(best, ways={**best.ways, **ways})
-
-    return plan
-
-
 @pytest.fixture(scope="module")
 def circuit() -> Accuracy:
     return compile_accuracy(networks.of_kinds(7, "conv", most_bits=3, shape=(1, 2, 2)), batch=2)
@@ -200,7 +187,7 @@ def test_every_encoding_keeps_samples_apart(kind: str) -> None:
     }
     assert len(encodings) >= 4
     for way, rows in encodings.values():
-        with patch.object(accuracy, "best_plan", forced({"layer": way})):
+        with forced(accuracy, {"layer": way}):
             circuit = compile_accuracy(graph, batch=3, weight_privacy="committed")
         assert circuit.constraint_system.constraints == rows
         z = assigned(circuit, samples, labels)

@@ -6,9 +6,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -20,10 +19,10 @@ import kernels
 from circuits import Inference, QuantGraph, compile_inference
 from circuits.graphs.node import QuantNode
 from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.lowering import Level, best_plan
+from circuits.lowering import Level
 from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
-from circuits.lowering.optimiser import Plan, Way
+from circuits.lowering.optimiser import Way
 from circuits.lowering.tables import Tables
 from circuits.operators.clip import Requantise
 from circuits.operators.convolution import QuantConv
@@ -38,7 +37,7 @@ from circuits.schemes import inference
 from circuits.schemes.registration import compile_registration
 from relations.bounds import slot_width
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
-from tests.circuits.support import R, answered, completed, first_violation, forge, unnoticed
+from tests.circuits.support import R, answered, completed, first_violation, forced, forge, unnoticed
 from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -79,17 +78,6 @@ def inputs(graph: QuantGraph) -> list[IntArray]:
     rng, top = np.random.default_rng(7), graph.input_type.top
     q = rng.integers(0, top + 1, graph.input_shape)
     return [q, np.zeros(graph.input_shape, np.int64), np.full(graph.input_shape, top)]
-
-
-@contextmanager
-def forced(ways: dict[str, Way]) -> Iterator[None]:
-
-    def plan(*args: Any) -> Plan:
-        best = best_plan(*args)
-        return replace(best, ways={**best.ways, **ways})
-
-    with patch.object(inference, "best_plan", plan):
-        yield
 
 
 @dataclass(frozen=True)
@@ -179,7 +167,7 @@ ATTACKED = [case for case in CASES if case.kind == "conv" or isinstance(case.way
 def compiled(case: Case) -> tuple[Inference, list[Equation]]:
     """The circuit, and the layer's equations in it."""
     equations: list[Equation] = []
-    with forced({NODE: case.way}), recorded(equations):
+    with forced(inference, {NODE: case.way}), recorded(equations):
         circuit = compile_inference(case.graph, weight_privacy=case.weights, level=case.level)
     return circuit, [equation for equation in equations if equation.name.startswith(f"{NODE}/")]
 
