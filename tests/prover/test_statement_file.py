@@ -26,9 +26,7 @@ def through_file(system: ConstraintSystem, path: Path) -> ConstraintSystem:
     return load_statement(path)
 
 
-@pytest.mark.parametrize(
-    "constraint_system", [cubic_statement(), committed_statement(), ConstraintSystem(0, 0, ())]
-)
+@pytest.mark.parametrize("system", [cubic_statement(), committed_statement(), ConstraintSystem(0, 0, ())])
 def test_a_statement_survives_its_file(system: ConstraintSystem, tmp_path: Path) -> None:
     again = through_file(system, tmp_path / "s")
     assert again.digest == system.digest
