@@ -10,10 +10,10 @@ import pytest
 from onnx.helper import make_node
 
 from circuits import compile_inference, load_onnx, quantise
-from circuits.graphs.types import FloatArray
+from circuits.graphs.types import Affine, FloatArray, Rescale
 from circuits.lowering import Level
 from circuits.networks.language import tensor
-from circuits.operators.clip import Clip
+from circuits.operators.clip import Clip, Requantise
 from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear
 from circuits.quantised import QuantGraph
 from prover import groth16
@@ -146,3 +146,22 @@ def test_sums_that_the_argmax_alone_reads_stay_as_they_are() -> None:
     q = networks.inputs(graph, 3, 1)[2]
     assert first_violation(circuit.constraint_system, answered(circuit.program, circuit.assign(q))) is None
     assert QuantGraph.from_bytes(graph.to_bytes()).digest == graph.digest
+
+
+@pytest.mark.parametrize("level", [2, 5])
+@pytest.mark.parametrize(
+    ("zero_point", "low", "high"),
+    [(0, 0, 3), (3, 0, 3), (1, 1, 3), (2, 0, 2), (1, 2, 3), (2, 0, 1), (2, 1, 3)],
+)
+def test_where_values_lie_on_one_side_of_zero_it_is_straight(
+    zero_point: int, low: int, high: int, level: Level
+) -> None:
+    kind = Affine(1.0, zero_point, 2)
+    cut = Requantise("cut", ("x",), rescale=Rescale(np.array([1]), 0, kind, low, high))
+    graph = QuantGraph("x", (2,), kind, (cut, PiecewiseLinear("bent", ("cut",), (-2, 3))), "bent")
+    circuit = compile_inference(graph, reveal="logits", level=level)
+    for q in np.stack(np.divmod(np.arange(16), 4), axis=1):
+        z = circuit.assign(q)
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+        centred = [min(max(value, low), high) - zero_point for value in q.tolist()]
+        assert z[circuit.layout["logits"]].tolist() == [value * (-2 if value < 0 else 3) for value in centred]
