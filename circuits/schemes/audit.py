@@ -71,7 +71,7 @@ def audit_points(
 
 
 def _compare_numbers(constraint_system: ConstraintSystem, key: VerifyingKey) -> None:
-    """A key that cannot be for ``system`` whatever its points are."""
+    """A key that cannot be for ``constraint_system`` whatever its points are."""
     numbers = {
         "ic": (1 + constraint_system.public + constraint_system.challenges, len(key.ic)),
         "challenges": (constraint_system.challenges, key.challenges),
