@@ -13,7 +13,7 @@ from circuits import compile_registration
 from circuits.operators.dense import QuantDense
 from tests.client.makers import Maker, inference, model_opening, registration, rehashed
 from tests.prover.statements import commitment_basis
-from tests.vectors.world import CHALLENGE, World, another_of, dumped, renamed
+from tests.vectors.world import CHALLENGE, World, another_of, dumped, renamed, without
 from tests.vectors.writing import Vectors
 from verifier.documents import InputType, KeyFile, ProofDocument, checked, named
 
@@ -55,6 +55,10 @@ def _valid(vectors: Vectors, world: World) -> None:
     case("inference/another-proof", "Anybody can make it of inference/valid.", another_of(w.inferred), key)
     spaced = json.dumps(dict(reversed(dumped(w.inferred).items())), indent=2).encode()
     case("inference/spaced", "Space, escapes and order of fields mean nothing.", spaced, key)
+    brief = {name: dumped(w.bare)[name] for name in ("statement", "statement_sha256", "proofs")}
+    brief["statement"] = without(brief["statement"], "format", "version")
+    key = without(dumped(w.plain.key_file), "transcript")
+    case("inference/left-out", "Fields that may be left out.", brief, key)
     noted = renamed(w.plain.key_file, circuit=w.plain.key_file.circuit | {"notes": NOTES})
     document = w.bare_lie(verification_key={"id": noted["id"], "setup": "development"})
     case("inference/canonical", "A key's id takes RFC 8785 to the letter.", document, noted)
