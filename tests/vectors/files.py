@@ -173,6 +173,11 @@ def _descriptions(vectors: Vectors, world: World) -> None:
             {"public_inputs": [statement, label | {"name": "match"}, logits]},
             "file.json",
         ),
+        "group-listed": (
+            "A label that is a list.",
+            {"public_inputs": [statement, label | {"shape": [1]}, logits]},
+            "file.json",
+        ),
         "commitment-less": ("A commitment less.", {"commitments": ["model"]}, "file.shape"),
         "commitment-order": ("In another order.", {"commitments": ["input", "model"]}, "file.json"),
         "commitment-name": ("Of another scheme.", {"commitments": ["model", "dataset"]}, "file.json"),

@@ -272,6 +272,7 @@ def read_key(data: bytes) -> Json:
     linked = [segment["size"] for segment in key["segments"] if segment["link_g2"]]
     sizes = [committed_values(circuit, name) for name in circuit["commitments"]]
     count = sum(group["count"] for group in circuit["public_inputs"])
+    require(max((size or 0 for size in sizes), default=0) <= 2**24, "a commitment is to too many values")
     right = len(linked) == len(sizes) and all(a in (None, b) for a, b in zip(sizes, linked, strict=True))
     require(right and count == len(key["ic"]) - 1 - key["challenges"], "the circuit does not fit the key")
     return file
@@ -332,7 +333,8 @@ def check_circuit(circuit: Json) -> None:
     for group in groups:
         group |= {"minimum": 0, "maximum": R - 1} | group
         right = fits({name: group.get(name) for name in GROUP}, GROUP) and group["first"] == first
-        require(right, "a group of public inputs is none")
+        single = group.get("name") in ("statement", "label", "threshold", "match", "size")
+        require(right and single == (group["shape"] == []), "a group of public inputs is none")
         first += group["count"]
     outside, shown = PARTS[scheme]
     statement, *names = [group["name"] for group in groups]
