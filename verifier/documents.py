@@ -473,7 +473,7 @@ _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ..
 }
 """Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
 _SINGLE: Final = ("statement", "label", "threshold", "match", "size")
-"""Groups that words are made of as of one number. All others are lists."""
+"""Groups of which words are made as of one number."""
 
 
 class Description(BaseModel):
@@ -502,10 +502,8 @@ class Description(BaseModel):
             if group.first != first:
                 raise ValueError(f"public_inputs: {group.name} begins at {group.first}, not {first}")
             first += group.count
-            if (group.shape == []) != (group.name in _SINGLE):
-                raise ValueError(
-                    f"public_inputs: {group.name} is {'a list' if group.shape else 'one number'}"
-                )
+            if group.shape and group.name in _SINGLE:
+                raise ValueError(f"public_inputs: {group.name} is one number, no list")
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
         outside, shown = _PARTS[self.scheme]

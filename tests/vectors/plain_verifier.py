@@ -334,7 +334,7 @@ def check_circuit(circuit: Json) -> None:
         group |= {"minimum": 0, "maximum": R - 1} | group
         right = fits({name: group.get(name) for name in GROUP}, GROUP) and group["first"] == first
         single = group.get("name") in ("statement", "label", "threshold", "match", "size")
-        require(right and single == (group["shape"] == []), "a group of public inputs is none")
+        require(right and not (single and group["shape"]), "a group of public inputs is none")
         first += group["count"]
     outside, shown = PARTS[scheme]
     statement, *names = [group["name"] for group in groups]
