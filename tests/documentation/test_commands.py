@@ -48,6 +48,7 @@ UNTYPED = {
     ("quickstart", "make install"): "what make test has done here",
     ("quickstart", "export ZENSERVE_URL=https"): "asks for somebody else's service",
     ("schemes", "python -m examples.hospital"): "tests/examples/test_schemes.py runs them",
+    ("vectors", "python plain_verifier.py"): "tests/vectors/test_plain_verifier.py runs it",
     ("verifying", "pip install"): "tests/client/test_wheel.py installs the client alone, and verifies",
     ("zoo", "pip install"): "asks for PyTorch, data sets, and hours",
 }
