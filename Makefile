@@ -6,18 +6,18 @@ BIN := $(VENV)/bin
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all check bench image image-test sanitize clean
+.PHONY: install demo test test-all check bench web image image-test sanitize clean
 
 install: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m examples.digits.demo
 
-test: $(VENV)/.installed-dev check
+test: $(VENV)/.installed-dev web/node_modules/.installed check
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 # Those too that take too long or too much memory for every change: the large networks of the zoo.
-test-all: $(VENV)/.installed-dev check
+test-all: $(VENV)/.installed-dev web/node_modules/.installed check
 	$(BIN)/python -m pytest -m '' --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev
@@ -38,6 +38,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.schemes
 	$(BIN)/python -m bench.service
 
+# What service/api/pages has of web/'s making, anew: the tests compare.
+web: $(VENV)/.installed-dev web/node_modules/.installed
+	$(BIN)/node web/build.ts
+
 # As root, with buildah and debootstrap: a few minutes, most of them once.
 image:
 	scripts/build_image.sh
@@ -55,7 +59,7 @@ sanitize:
 	done; done
 
 clean:
-	rm -rf $(VENV) build kernels/*.so
+	rm -rf $(VENV) build kernels/*.so web/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) scripts/check_host.py
@@ -73,3 +77,8 @@ $(VENV)/.installed-dev: $(BIN)/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]' \
 		--config-settings=cmake.define.ZEN_EMULATED=ON
 	@touch $(VENV)/.installed $@
+
+# Where the registry cannot be reached, the tests of web/ are skipped, and say so.
+web/node_modules/.installed: web/package-lock.json $(VENV)/.installed-dev
+	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error \
+		&& touch node_modules/.installed || echo 'npm could not install the packages of web/: its tests are skipped.'

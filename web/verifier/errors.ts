@@ -1,0 +1,14 @@
+/** What is wrong with a file or a request, under the stable codes of zencodes.py. */
+
+export class ZenError extends Error {
+  override readonly name = "ZenError";
+  readonly code: string;
+  readonly field: string | null;
+
+  /** `field`: what the error is about, null where that is all of the file. */
+  constructor(code: string, message: string, field: string | null = null) {
+    super(message);
+    this.code = code;
+    this.field = field;
+  }
+}
