@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from threading import local
 from typing import Any, Final
 
@@ -53,8 +53,12 @@ class Device:
         self._thread = local()
 
     def current(self) -> AbstractContextManager[object]:
-        """In its context CuPy's calls are for this device. One for each use: CuPy's keep their own stack."""
-        context: AbstractContextManager[object] = cupy.cuda.Device(self.index)
+        """In its context CuPy's calls are for this device. One for each use: CuPy's keep their own stack.
+
+        Mostly the device is current already, and to ask is cheaper than to make it so again: every launch does.
+        """
+        here = cupy.cuda.runtime.getDevice() == self.index
+        context: AbstractContextManager[object] = nullcontext() if here else cupy.cuda.Device(self.index)
         return context
 
     def stream(self) -> Stream:

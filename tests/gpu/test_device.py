@@ -43,7 +43,7 @@ def test_a_full_memory_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch
         raise cupy.cuda.memory.OutOfMemoryError(1 << 40, 1 << 30, 0)
 
     monkeypatch.setattr(cupy, "empty", full)
-    monkeypatch.setattr(cupy.cuda, "Device", nullcontext)
+    monkeypatch.setattr(real.Device, "current", lambda _: nullcontext())
     full_device: Any = real.Device(1)
     for allocate, arguments in ((full_device.zeros, (4, np.uint64)), (full_device.upload, (np.zeros(4),))):
         with refuses("resource.gpu_memory", match="ZENSERVE_BACKEND"):
