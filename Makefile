@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all check bench web image image-test sanitize clean
+.PHONY: install demo test test-all check bench web packages image image-test sanitize clean
 
 install: $(VENV)/.installed
 
@@ -42,6 +42,12 @@ bench: $(VENV)/.installed-dev
 web: $(VENV)/.installed-dev web/node_modules/.installed
 	$(BIN)/node web/build.ts
 
+# What strangers install, ready to be published: docs/releasing.md.
+packages: $(VENV)/.installed-dev
+	rm -rf dist
+	scripts/build_client.sh dist
+	cd dist && sha256sum *
+
 # As root, with buildah and debootstrap: a few minutes, most of them once.
 image:
 	scripts/build_image.sh
@@ -59,7 +65,7 @@ sanitize:
 	done; done
 
 clean:
-	rm -rf $(VENV) build kernels/*.so web/node_modules
+	rm -rf $(VENV) build dist kernels/*.so web/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) scripts/check_host.py

@@ -16,7 +16,7 @@ from tests.client.makers import AccuracyMaker
 from verifier.datasets import LabelledData
 from verifier.documents import ProofDocument, Receipt
 
-HERE = Path(__file__).parents[2] / "client"
+HERE = Path(__file__).parents[2] / "packages" / "client"
 
 # What installed packages this interpreter has, but not the project itself: that comes from the wheel alone.
 VERIFY = """
@@ -76,6 +76,21 @@ def test_the_wheel_verifies(
     assert run(installed, tmp_path, "proof.json", "--key", "key.json", "--dataset", "data.npz") == (0, True)
 
 
+def test_the_first_program_of_its_page_runs(
+    installed: Path, tmp_path: Path, assessor: AccuracyMaker, assessed: ProofDocument
+) -> None:
+    files.write(tmp_path, proof=assessed, key=assessor.maker.key_file)
+    program = (HERE / "README.md").read_text().split("```python\n")[1].partition("```")[0]
+    done = subprocess.run(
+        [sys.executable, "-I", "-B", "-c", f"import sys; sys.path.insert(0, {str(installed)!r})\n{program}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True ok\n"
+
+
 def test_nothing_else_is_in_the_wheel(installed: Path) -> None:
     found = {file.relative_to(installed).parts[0] for file in installed.rglob("*") if file.is_file()}
     assert {name for name in found if not name.endswith(".dist-info")} == {
@@ -86,7 +101,4 @@ def test_nothing_else_is_in_the_wheel(installed: Path) -> None:
     }
     assert {
         file.suffix for file in installed.rglob("*.*") if file.is_file() and "dist-info" not in str(file)
-    } == {
-        ".py",
-        ".toml",
-    }
+    } == {".py", ".typed"}
