@@ -55,7 +55,7 @@ class Device:
     def current(self) -> AbstractContextManager[object]:
         """In its context CuPy's calls are for this device. One for each use: CuPy's keep their own stack.
 
-        Mostly the device is current already, and to ask is cheaper than to make it so again: every launch does.
+        Mostly the device is current already, and to ask is cheaper than to make it so again, at every launch.
         """
         here = cupy.cuda.runtime.getDevice() == self.index
         context: AbstractContextManager[object] = nullcontext() if here else cupy.cuda.Device(self.index)

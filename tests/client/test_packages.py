@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ LOCKED = dict(re.findall(r"^([\w-]+)==(\S+)", (PACKAGE / "requirements.txt").rea
 COMMITTED_AT = "1767225600"
 
 
-def build(tree: Path, umask: int, environment: Mapping[str, str]) -> dict[str, bytes]:
+def build(tree: Path, umask: int, environment: dict[str, str]) -> dict[str, bytes]:
     """What is written from a copy of the tree, by its name."""
     for name in ("client", "packages", "scripts", "verifier", "zencodes.py", "zenerrors.py"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
@@ -68,7 +67,7 @@ def test_the_checkout_makes_the_wheel_of_the_source_distribution(
 
 
 def test_pypi_would_take_them(dist: Path) -> None:
-    files = [file for file in dist.iterdir() if file.suffix != ".json"]
+    files = [str(file) for file in dist.iterdir() if file.suffix != ".json"]
     command = [sys.executable, "-m", "twine", "check", "--strict", *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout
