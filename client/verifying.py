@@ -39,9 +39,10 @@ class Verifying(Calls):
     ) -> Flow[Verification]:
         """The service's verdict on a proof document, under the key file ``key`` or the key that it names.
 
-        ``expected``: commitments of ``model``, ``input`` and ``reference`` in hex and the ``challenge``, as
-        you know them from elsewhere; ``registration``: the proof document of the model's registration, under
-        its own key file or the key that it names. Who does not trust the service uses ``verify_locally``.
+        ``expected``: what you know from elsewhere, by the names of ``verifier.documents.Expected``: your
+        ``challenge``, commitments of ``model``, ``input`` and ``reference`` in hex, and so on;
+        ``registration``: the proof document of the model's registration, under its own key file or the key
+        that it names. Who does not trust the service uses ``verify_locally``.
         """
         body = {
             **{"proof": document, "verification_key": key, "expected": expected},

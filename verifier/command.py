@@ -7,14 +7,29 @@ from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
+
+from pydantic import ValidationError
 
 from verifier import receipts, words
-from verifier.documents import Expected, KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
+from verifier.documents import (
+    Expected,
+    ExpectedReceipt,
+    KeyFile,
+    OpeningFile,
+    ProofDocument,
+    Receipt,
+    checked,
+    first_fault,
+    parse,
+    read,
+)
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
 from zenerrors import RequestError, ZenError, in_words, naming
+
+Pinned = TypeVar("Pinned", Expected, ExpectedReceipt)
 
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
@@ -29,11 +44,19 @@ _FILES: Final = {
     "registration_key": "the registration's own verification key, from whom you trust",
 }
 _TEXTS: Final = {
-    "model": "the model's commitment that you expect, in hex",
-    "reference": "the reference's commitment that you expect, in hex",
-    "challenge": "the challenge that you gave",
-    "issuer": "the key, in hex, of the issuer of receipts that you trust",
+    "key_id": ("HEX", "the id of the key that you expect"),
+    "network": ("HEX", "the SHA-256 of the network that you expect, or of its architecture"),
+    "model": ("HEX", "the model's commitment that you expect"),
+    "input_commitment": ("HEX", "the input's commitment that you expect"),
+    "reference": ("HEX", "the reference's commitment that you expect"),
+    "challenge": ("TEXT", "the challenge that you gave"),
+    "after": ("TIME", "it says that it was made then or later: 2026-11-22T10:00:00Z"),
+    "before": ("TIME", "it says that it was made then or earlier"),
+    "require": ("ceremony", "the key's file must show that its secrets are of a ceremony"),
+    "issuer": ("HEX", "the key of the issuer of receipts that you trust"),
 }
+_PINS: Final = {"key_id": "key", "input_commitment": "input"}
+"""Of options the pins that are called otherwise: an option of that name takes a file."""
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify") -> int:
@@ -58,8 +81,8 @@ def _parser(prog: str) -> ArgumentParser:
     parser.add_argument("file", type=Path, metavar="FILE", help="the proof, or the receipt")
     for name, text in _FILES.items():
         parser.add_argument(_option(name), type=Path, metavar="FILE", help=text)
-    for name, text in _TEXTS.items():
-        parser.add_argument(f"--{name}", metavar="TEXT" if name == "challenge" else "HEX", help=text)
+    for name, (metavar, text) in _TEXTS.items():
+        parser.add_argument(_option(name), metavar=metavar, help=text)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version it is")
     return parser
@@ -86,11 +109,11 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
     given = {name for name in (*_FILES, *_TEXTS) if getattr(options, name) is not None}
     document = _read(options.file)
     if isinstance(document, Receipt):
-        _refuse_idle(given - {"issuer"}, "a receipt")
-        return receipts.judge(document, issuer=options.issuer)
+        _refuse_idle(given & _FILES.keys(), "a receipt")
+        return receipts.judge(document, _expected(ExpectedReceipt, options, "a receipt"))
     if options.key is None:
         raise RequestError("request.invalid", "a proof needs --key, the file of its key", field="key")
-    _refuse_idle(given & {"issuer"}, "a proof")
+    expected = _expected(Expected, options, "a proof")
     if not given & {"input", "dataset"}:
         _refuse_idle(given & {"opening"}, "a proof without --input or --dataset")
     if options.dataset is None:
@@ -99,8 +122,7 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
         _refuse_alone(pair.pop(), "registration", "registration_key")
     with naming(options.key):
         key = opened(read(KeyFile, options.key.read_bytes()))
-    expected = {name: getattr(options, name) for name in ("model", "reference", "challenge")}
-    case = Case(document, key, checked(Expected, expected), _known(options, document, key))
+    case = Case(document, key, expected, _known(options, document, key))
     return judge_each([case])[0]
 
 
@@ -110,6 +132,17 @@ def _read(file: Path) -> ProofDocument | Receipt:
         if isinstance(document, dict) and document.get("format") == "zenserve receipt":
             return checked(Receipt, document)
         return checked(ProofDocument, document)
+
+
+def _expected(kind: type[Pinned], options: Namespace, what: str) -> Pinned:
+    given = {name: getattr(options, name) for name in _TEXTS if getattr(options, name) is not None}
+    _refuse_idle({name for name in given if _PINS.get(name, name) not in kind.model_fields}, what)
+    try:
+        return kind.model_validate({_PINS.get(name, name): value for name, value in given.items()})
+    except ValidationError as error:
+        pin, reason = first_fault(error)
+        (name,) = (name for name in given if _PINS.get(name, name) == pin)
+        raise RequestError("request.invalid", f"{_option(name)}: {reason}", field=name) from None
 
 
 def _refuse_idle(names: set[str], what: str) -> None:

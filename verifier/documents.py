@@ -72,6 +72,9 @@ Time = Annotated[
     ),
     AfterValidator(_moment),
 ]
+Issuer = Annotated[
+    str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex.", examples=["d7" * 32])
+]
 MOST_INTEGER: Final = (1 << 53) - 1
 """The largest integer of a document, which programs in any language read exactly (RFC 8785)."""
 Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
@@ -360,11 +363,47 @@ class ProofDocument(Document):
         )
 
 
-class Expected(Document):
-    """What a verifier knows from elsewhere: commitments in hex, and the challenge that they gave."""
+class _Pinned(Document):
+    """What a verifier knows from elsewhere, to be found in a proof and in a receipt alike."""
 
     model: Commitment | None = Field(
         default=None, description="The commitment to the model.", examples=["8f" * 48]
+    )
+    network: Digest | None = Field(
+        default=None, description="SHA-256 of the network, or of its architecture where weights are hidden."
+    )
+    after: Time | None = Field(
+        default=None,
+        description="The document's own time is this, or later.",
+        examples=["2026-11-01T00:00:00Z"],
+    )
+    before: Time | None = Field(
+        default=None,
+        description="The document's own time is this, or earlier.",
+        examples=["2026-12-01T00:00:00Z"],
+    )
+
+    @field_validator("before")
+    @classmethod
+    def _not_empty(cls, before: str | None, info: ValidationInfo) -> str | None:
+        after = info.data.get("after")
+        if before is not None and after is not None and before < after:
+            raise ValueError("this is earlier than after: no time is in between")
+        return before
+
+    def spans(self, moment: str) -> bool:
+        """Whether the ``Time`` is neither before ``after`` nor after ``before``."""
+        return (self.after or moment) <= moment <= (self.before or moment)
+
+
+class Expected(_Pinned):
+    """What a verifier of a proof knows from elsewhere: each is null where nothing is."""
+
+    key: Digest | None = Field(default=None, description="The id of the verification key.")
+    require: Literal["ceremony"] | None = Field(
+        default=None,
+        description="The key's file shows that its secrets are of a ceremony, or its system has no secrets.",
+        examples=["ceremony"],
     )
     input: Commitment | None = Field(
         default=None, description="The commitment to the input.", examples=["8f" * 48]
@@ -374,6 +413,14 @@ class Expected(Document):
     )
     challenge: Challenge | None = Field(
         default=None, description="The text that you gave.", examples=["for Ada"]
+    )
+
+
+class ExpectedReceipt(_Pinned):
+    """What a verifier of a receipt knows from elsewhere."""
+
+    issuer: Issuer | None = Field(
+        default=None, description="The issuer that you trust.", examples=["d7" * 32]
     )
 
 
@@ -604,9 +651,7 @@ class Receipt(OfSystem):
         description="SHA-256 of the statement that its registration proves; null where weights are public."
     )
     registered_at: Time
-    issuer: Annotated[
-        str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex.", examples=["d7" * 32])
-    ]
+    issuer: Issuer
     signature: Annotated[
         str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.", examples=["e5" * 64])
     ]

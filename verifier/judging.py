@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -30,8 +30,8 @@ from verifier.documents import (
 )
 from verifier.keys import OpenedKey, opened
 from verifier.registry import SYSTEMS, Systems
-from verifier.system import Claim, Flaw
-from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
+from verifier.system import TRANSPARENT, Claim, Flaw
+from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, RefusedError, Verdict, refuse
 from zenerrors import TensorError
 
 REASONS: Final[dict[str, str]] = {
@@ -39,9 +39,11 @@ REASONS: Final[dict[str, str]] = {
     "statement_edited": "The statement is not the one whose SHA-256 the file gives: one of them was changed.",
     "system_mismatch": "The statement is of another proof system than the key.",
     "key_mismatch": "The document names another verification key than this one.",
+    "setup_mismatch": "Nothing shows that the key's secrets are of a ceremony.",
     "network_mismatch": "The statement names another network than the key's circuit.",
     "values_mismatch": "The statement's values are not such as the key's circuit has.",
     "words_mismatch": "The statement's words are not those for its values under this key.",
+    "time_mismatch": "The statement was made, as it says, at another time than the expected one.",
     "challenge_mismatch": "The statement answers another challenge than the expected one.",
     "model_mismatch": "The proof is not about the model of this commitment.",
     "input_mismatch": "The proof is not about this input.",
@@ -141,21 +143,13 @@ def judge_each(cases: Sequence[Case]) -> list[Verification]:
         try:
             # Systems may have keys of one digest: what one of them verifies says nothing under another.
             by_key.setdefault((case.key.system.id, case.key.verifying.digest), {})[index] = case.claims()
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             answers[index] = case.refused(refusal)
     for claims in by_key.values():
         key = cases[next(iter(claims))].key
         flaws = key.system.verify_groups(key.verifying, [*claims.values()])
         answers |= {index: cases[index].answer(flaw) for index, flaw in zip(claims, flaws, strict=True)}
     return [answers[index] for index in range(len(cases))]
-
-
-class _RefusedError(Exception):
-    """Ends the judgement."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        self.reason = reason
-        self.detail = detail
 
 
 @dataclass(frozen=True)
@@ -176,7 +170,7 @@ class Case:
         return self.key.circuit
 
     def claims(self) -> list[Claim]:
-        """What the proofs must show, once words and numbers are found right. Raises ``_RefusedError`` for the
+        """What the proofs must show, once words and numbers are found right. Raises ``RefusedError`` for the
         first of them that is wrong.
         """
         self._check_words()
@@ -197,9 +191,9 @@ class Case:
             if flaw is not None:
                 where = f"Shard {flaw.index}: " if self.statement.dataset else ""
                 reason, detail = self._named(flaw.verdict)
-                _refuse(reason, f"{where}{detail}")
+                refuse(reason, f"{where}{detail}")
             self._check_known()
-        except _RefusedError as refusal:
+        except RefusedError as refusal:
             return self.refused(refusal)
         return self._accepted()
 
@@ -211,7 +205,7 @@ class Case:
         if self.known.registration is not None:
             self._check_registration(self.known.registration)
 
-    def refused(self, refusal: _RefusedError) -> Verification:
+    def refused(self, refusal: RefusedError) -> Verification:
         return Verification(
             valid=False,
             reason=refusal.reason,
@@ -242,31 +236,31 @@ class Case:
     def _check_words(self) -> None:
         said = self.statement
         if self.document.statement_sha256 != said.sha256.hex():
-            _refuse("statement_edited")
+            refuse("statement_edited")
         if said.proof_system.id != self.key.system.id:
-            _refuse(
+            refuse(
                 "system_mismatch",
                 f"The statement is of {said.proof_system.id}, and the key of {self.key.system.id}.",
             )
         if said.verification_key != self.key.reference:
-            _refuse("key_mismatch", self._wrong_key())
+            refuse("key_mismatch", self._wrong_key())
         if said.network != self.circuit.network:
-            _refuse("network_mismatch")
+            refuse("network_mismatch")
         if said.scheme != self.circuit.scheme:
-            _refuse("words_mismatch", f"The key is for the scheme {self.circuit.scheme}.")
+            refuse("words_mismatch", f"The key is for the scheme {self.circuit.scheme}.")
         try:
             self.circuit.public_values(said.values)
         except ValueError as error:
-            _refuse("values_mismatch", f"In the statement, {error}.")
+            refuse("values_mismatch", f"In the statement, {error}.")
         if said.claim != words.claim(self.circuit, said.values):
-            _refuse("words_mismatch", "The claim is not what the values mean under this key.")
+            refuse("words_mismatch", "The claim is not what the values mean under this key.")
         if said.does_not_say != words.does_not_say(
             self.key.system, self.circuit, self.key.verifying.setup, said.dataset, said.parent
         ):
-            _refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.")
+            refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.")
         outside = [name for name in self.circuit.commitments if name not in ("dataset", "correct")]
         if sorted(said.commitments) != sorted(outside):
-            _refuse("commitment_count", f"The commitments must be {', '.join(outside) or 'none'}.")
+            refuse("commitment_count", f"The commitments must be {', '.join(outside) or 'none'}.")
 
     def _wrong_key(self) -> str:
         named, given = self.statement.verification_key.id, self.key.reference.id
@@ -278,48 +272,56 @@ class Case:
         )
 
     def _check_expected(self) -> None:
-        wanted = self.expected
-        if wanted.challenge is not None and self.statement.challenge != wanted.challenge:
-            _refuse("challenge_mismatch")
+        wanted, said = self.expected, self.statement
+        key, setup = self.key.reference.id, self.key.reference.setup
+        if wanted.key not in (None, key):
+            refuse("key_mismatch", f"The key is {key}, and the expected one {wanted.key}.")
+        if wanted.require and not (self.key.shows_ceremony or setup == TRANSPARENT):
+            refuse("setup_mismatch", f"The key's setup is {setup}, and its file shows no ceremony.")
+        if wanted.network not in (None, said.network):
+            refuse(
+                "network_mismatch", f"The network is {said.network}, and the expected one {wanted.network}."
+            )
+        if wanted.challenge not in (None, said.challenge):
+            refuse("challenge_mismatch")
         for name in ("model", "input", "reference"):
-            commitment = getattr(wanted, name)
-            if commitment is not None and self.statement.commitments.get(name) != commitment:
-                _refuse(
+            if getattr(wanted, name) not in (None, said.commitments.get(name)):
+                refuse(
                     f"{name}_mismatch", f"The statement is not about the expected commitment to the {name}."
                 )
+        if not wanted.spans(said.made_at):
+            refuse("time_mismatch", f"The statement says that it was made at {said.made_at}.")
 
     def _check_shards(self, dataset: Dataset) -> None:
         """That the shards are of samples for this model, each there once, and that their counts add up to
         what is claimed.
         """
         if dataset.picked_for != self.statement.commitments.get("model"):
-            _refuse("dataset_mismatch", "The samples were picked for another model.")
+            refuse("dataset_mismatch", "The samples were picked for another model.")
         shards, batch = dataset.shards, self.circuit.batch or 0
         full, last = shards[:-1], shards[-1]
         if any(shard.size != batch for shard in full) or last.size > batch:
-            _refuse("shard_missing", f"Each shard but the last must have {batch} samples.")
+            refuse("shard_missing", f"Each shard but the last must have {batch} samples.")
         if sum(shard.size for shard in shards) != dataset.size:
-            _refuse("shard_missing", f"The shards' sizes do not add up to {dataset.size}.")
+            refuse("shard_missing", f"The shards' sizes do not add up to {dataset.size}.")
         if len(self.document.proofs) != len(shards):
-            _refuse(
-                "shard_missing", f"There are {len(self.document.proofs)} proofs for {len(shards)} shards."
-            )
+            refuse("shard_missing", f"There are {len(self.document.proofs)} proofs for {len(shards)} shards.")
         for name in ("dataset", "correct"):
             if len({getattr(shard, name) for shard in shards}) != len(shards):
-                _refuse("shard_repeated", f"Two shards have the same commitment {name}.")
+                refuse("shard_repeated", f"Two shards have the same commitment {name}.")
         total, size = self.statement.values["correct"], self.statement.values["size"]
         if size != dataset.size or not isinstance(total, int) or total > dataset.size:
-            _refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
+            refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
         counts = [bytes.fromhex(shard.correct) for shard in shards]
         verdict = self.key.system.commitments.check_sum(counts, total, bytes.fromhex(dataset.blinding))
         if not verdict:
             mismatch = verdict.reason == SUM_MISMATCH
-            _refuse("total_mismatch" if mismatch else verdict.reason, "" if mismatch else verdict.detail)
+            refuse("total_mismatch" if mismatch else verdict.reason, "" if mismatch else verdict.detail)
 
     def _claims(self, shards: Sequence[tuple[dict[str, str], list[int]]]) -> list[Claim]:
         """``shards``: of each proof the commitments beside those that all have, and what it shows."""
         if len(self.document.proofs) != len(shards):
-            _refuse("proof_count", f"There must be one proof, not {len(self.document.proofs)}.")
+            refuse("proof_count", f"There must be one proof, not {len(self.document.proofs)}.")
         claims, statement = [], self.statement.scalar
         for proof, (own, shown) in zip(self.document.proofs, shards, strict=True):
             commitments = self.statement.commitments | own
@@ -337,29 +339,29 @@ class Case:
     def _check_input(self, values: Sequence[int]) -> None:
         # Commitments do not tell zeros at the end from nothing.
         if len(values) != math.prod(self.circuit.quantisation.input.shape):
-            _refuse("input_mismatch", "The input given is not of the network's shape.")
+            refuse("input_mismatch", "The input given is not of the network's shape.")
         match words.privacy(self.circuit, "input"):
             case "public":
                 if self.statement.values["input"] != list(values):
-                    _refuse("input_mismatch", "The public input is another than the one given.")
+                    refuse("input_mismatch", "The public input is another than the one given.")
             case "committed":
                 commitment = self.statement.commitments["input"]
                 opening = self._openings("input").get(commitment)
                 if opening is None:
-                    _refuse("input_mismatch", "The opening given is not of the statement's commitment.")
+                    refuse("input_mismatch", "The opening given is not of the statement's commitment.")
                 kind = self.circuit.quantisation.input
                 self._check_opening("input", commitment, [*kind.limbs, *values], opening)
             case _:
-                _refuse("input_mismatch", "The input is private: nothing shows which it was.")
+                refuse("input_mismatch", "The input is private: nothing shows which it was.")
 
     def _check_dataset(self, data: LabelledData) -> None:
         dataset, circuit = self.statement.dataset, self.circuit
         if dataset is None:
-            _refuse("dataset_mismatch", "The proof is about no dataset.")
+            refuse("dataset_mismatch", "The proof is about no dataset.")
         if dataset.sha256 is not None and dataset.sha256 != data.sha256.hex():
-            _refuse("dataset_mismatch", f"The given dataset has the SHA-256 {data.sha256.hex()}.")
+            refuse("dataset_mismatch", f"The given dataset has the SHA-256 {data.sha256.hex()}.")
         if dataset.size != data.size:
-            _refuse(
+            refuse(
                 "shard_missing", f"The dataset has {data.size} samples, the proof is about {dataset.size}."
             )
         openings = self._openings("dataset") if dataset.sha256 is None else {}
@@ -368,10 +370,10 @@ class Case:
             for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
                 opening = shard.opening or openings.get(shard.dataset)
                 if opening is None:
-                    _refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
+                    refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
                 self._check_opening("dataset", shard.dataset, values, opening)
         except TensorError as error:
-            _refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
+            refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
 
     def _check_registration(self, given: Registration) -> None:
         """That it is one, valid, of the model that the proof is about. Over another basis the commitment
@@ -379,33 +381,29 @@ class Case:
         """
         model, registered = self.statement.commitments.get("model"), given.document.statement
         if model is None or self.statement.scheme == "registration":
-            _refuse("registration_mismatch", "The proof rests on no registration.")
+            refuse("registration_mismatch", "The proof rests on no registration.")
         if (registered.scheme, registered.network) != ("registration", self.statement.network):
-            _refuse("registration_mismatch", "What was given is no registration of this architecture.")
+            refuse("registration_mismatch", "What was given is no registration of this architecture.")
         if registered.commitments.get("model") != model:
-            _refuse("registration_mismatch", "The registration is that of another model.")
+            refuse("registration_mismatch", "The registration is that of another model.")
         if given.key.system.id != self.key.system.id:
-            _refuse("registration_mismatch", "The registration is of another proof system.")
+            refuse("registration_mismatch", "The registration is of another proof system.")
         if given.key.verifying.basis != self.key.verifying.basis:
-            _refuse("registration_mismatch", "The registration's commitment is over another basis.")
+            refuse("registration_mismatch", "The registration's commitment is over another basis.")
         verdict = judge_each([Case(given.document, given.key)])[0]
         if not verdict.valid:
-            _refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
+            refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
 
     def _openings(self, kind: str) -> dict[str, Opening]:
         given = self.known.openings
         if given is None or given.kind != kind:
-            _refuse(f"{kind}_mismatch", f"To compare it takes the opening of the {kind}'s commitment.")
+            refuse(f"{kind}_mismatch", f"To compare it takes the opening of the {kind}'s commitment.")
         if given.proof_system.commitments.id != self.key.system.commitments.id:
-            _refuse(f"{kind}_mismatch", "The opening given is of another commitment scheme.")
+            refuse(f"{kind}_mismatch", "The opening given is of another commitment scheme.")
         return {part.commitment: part.opening for part in given.parts}
 
     def _check_opening(self, kind: str, commitment: str, values: Sequence[int], opening: Opening) -> None:
         basis, scheme = self.key.verifying.basis or b"", self.key.system.commitments
         verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening)
         if not verdict:
-            _refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
-
-
-def _refuse(reason: str, detail: str = "") -> NoReturn:
-    raise _RefusedError(reason, detail)
+            refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")

@@ -7,7 +7,21 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from verifier.documents import Document, Receipt, canonical
+from verifier.documents import Document, ExpectedReceipt, Receipt, canonical
+from verifier.verdict import OK, RefusedError, refuse
+
+REASONS: Final = {
+    "issuer_unsafe": "Anybody can sign under the issuer's key: it is of small order.",
+    "signature_mismatch": "The signature is not the issuer's for this receipt.",
+    "issuer_mismatch": "The receipt is another issuer's than the expected one.",
+    "network_mismatch": "The receipt is for another network than the expected one.",
+    "model_mismatch": "The receipt is not for the model of this commitment.",
+    "time_mismatch": "The model was registered, as the issuer says, at another time than the expected one.",
+}
+"""Every reason that ``judge`` gives, with a sentence."""
+_TIME_SEEN = "That is within the time that you expected."
+_ISSUER_UNSEEN = "That the issuer is one you trust: compare its key with one that you know."
+_TYPES_UNSEEN = "That the weights are of their types: the registration's proof says that."
 
 
 def signed_bytes(receipt: Receipt) -> bytes:
@@ -41,9 +55,7 @@ def is_signed(receipt: Receipt) -> bool:
 
 
 class ReceiptVerification(Document):
-    """The verdict on a receipt: ``reason`` is ``ok``, ``issuer_unsafe``, ``signature_mismatch`` or
-    ``issuer_mismatch``.
-    """
+    """The verdict on a receipt: ``reason`` is ``ok`` or a key of ``REASONS``."""
 
     valid: bool
     reason: str
@@ -53,42 +65,61 @@ class ReceiptVerification(Document):
     receipt: Receipt | None
 
 
-def judge(receipt: Receipt, *, issuer: str | None = None) -> ReceiptVerification:
-    """Whether the receipt's issuer signed it. ``issuer``: the key, in hex, of the one that you trust."""
-    if not is_safe(receipt.issuer):
-        return _refused("issuer_unsafe", "Anybody can sign under the issuer's key: it is of small order.")
-    if not is_signed(receipt):
-        return _refused("signature_mismatch", "The signature is not the issuer's for this receipt.")
-    if issuer is not None and receipt.issuer != issuer:
-        return _refused("issuer_mismatch", "The receipt is another issuer's than the expected one.")
-    scheme = receipt.proof_system.commitments.id
+def judge(receipt: Receipt, expected: ExpectedReceipt | None = None) -> ReceiptVerification:
+    """Whether the receipt's issuer signed it, and it says what you know from elsewhere."""
+    expected = expected or ExpectedReceipt()
+    try:
+        _check(receipt, expected)
+    except RefusedError as refusal:
+        detail = refusal.detail or REASONS[refusal.reason]
+        return ReceiptVerification(
+            valid=False, reason=refusal.reason, detail=detail, verified=[], not_verified=[], receipt=None
+        )
     return ReceiptVerification(
         valid=True,
-        reason="ok",
+        reason=OK,
         detail="The receipt is as its issuer signed it.",
-        verified=[
-            f"The issuer {receipt.issuer}{', as you expected,' * bool(issuer)} signed that the model"
-            f" {receipt.model_id} was registered at {receipt.registered_at}.",
-            f"The network, or the architecture of hidden weights, has the SHA-256 {receipt.network}.",
-            *([f"The model's commitment, {scheme}, is {receipt.commitment}."] if receipt.commitment else []),
-        ],
-        not_verified=[
-            *(
-                []
-                if issuer
-                else ["That the issuer is one you trust: compare its key with one that you know."]
-            ),
-            *(
-                ["That the weights are of their types: the registration's proof says that."]
-                * bool(receipt.commitment)
-            ),
-            "The network, the commitment, the time and the parent, by anything but the issuer's word.",
-        ],
+        verified=_verified(receipt, expected),
+        not_verified=_not_verified(receipt, expected),
         receipt=receipt,
     )
 
 
-def _refused(reason: str, detail: str) -> ReceiptVerification:
-    return ReceiptVerification(
-        valid=False, reason=reason, detail=detail, verified=[], not_verified=[], receipt=None
-    )
+def _check(receipt: Receipt, expected: ExpectedReceipt) -> None:
+    """Raises ``RefusedError`` for the first thing that is wrong."""
+    if not is_safe(receipt.issuer):
+        refuse("issuer_unsafe")
+    if not is_signed(receipt):
+        refuse("signature_mismatch")
+    if expected.issuer not in (None, receipt.issuer):
+        refuse("issuer_mismatch")
+    if expected.network not in (None, receipt.network):
+        refuse("network_mismatch", f"The receipt is for the network {receipt.network}.")
+    if expected.model not in (None, receipt.commitment):
+        refuse("model_mismatch")
+    if not expected.spans(receipt.registered_at):
+        refuse("time_mismatch", f"The receipt says that the model was registered at {receipt.registered_at}.")
+
+
+def _verified(receipt: Receipt, expected: ExpectedReceipt) -> list[str]:
+    scheme, known = receipt.proof_system.commitments.id, ", as you expected"
+    return [
+        f"The issuer {receipt.issuer}{f'{known},' if expected.issuer else ''} signed that the model"
+        f" {receipt.model_id} was registered at {receipt.registered_at}.",
+        *([_TIME_SEEN] if expected.after or expected.before else []),
+        "The network, or the architecture of hidden weights, has the SHA-256"
+        f" {receipt.network}{known if expected.network else ''}.",
+        *(
+            [f"The model's commitment, {scheme}, is {receipt.commitment}{known if expected.model else ''}."]
+            if receipt.commitment
+            else []
+        ),
+    ]
+
+
+def _not_verified(receipt: Receipt, expected: ExpectedReceipt) -> list[str]:
+    return [
+        *([] if expected.issuer else [_ISSUER_UNSEEN]),
+        *([_TYPES_UNSEEN] * bool(receipt.commitment)),
+        "The network, the commitment, the time and the parent, by anything but the issuer's word.",
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
 OK: Final = "ok"
 LINK_MISMATCH: Final = "link_mismatch"
@@ -28,3 +28,15 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.valid
+
+
+class RefusedError(Exception):
+    """Ends a judgement: ``reason`` is a stable name, ``detail`` a sentence, "" for the reason's own."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        self.reason = reason
+        self.detail = detail
+
+
+def refuse(reason: str, detail: str = "") -> NoReturn:
+    raise RefusedError(reason, detail)

@@ -43,7 +43,10 @@ _REPEATED = (
     " have different commitments. Give the dataset to compare, a private one with its opening."
 )
 _REPLAY = "That the proof was made for you, or lately: without a challenge of yours, it may be an old one."
-_KEY_UNSEEN = "That the key is for this circuit: have its file from whom you trust, not with the proof."
+_KEY_UNSEEN = {
+    True: "That the key is for this circuit: whoever told you its id answers for that.",
+    False: "That the key is for this circuit: have its file from whom you trust, not with the proof.",
+}
 _REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given to be verified, too."
 _REGISTRATION_KEY_UNSEEN = (
     "That the registration's key is for its circuit: have its file, too, from whom you trust."
@@ -143,13 +146,16 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
     expected, given, shows_ceremony, registration = seen
     return [
         statement.claim,
-        f"It is proven by {statement.proof_system.id}, under the key {key.id}.",
+        f"It is proven by {statement.proof_system.id}, under the key {key.id}{_expected('key', expected)}.",
+        *([f"The key's setup is {key.setup}, as you required."] * ("require" in expected)),
         *([_CEREMONY_SHOWN] * shows_ceremony),
+        *([_network(statement.network)] * ("network" in expected)),
         *(
-            f"The commitment to the {name} is {commitment}{', as you expected' * (name in expected)}."
+            f"The commitment to the {name} is {commitment}{_expected(name, expected)}."
             for name, commitment in sorted(statement.commitments.items())
         ),
         *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
+        *([_made(statement.made_at)] * bool({"after", "before"} & {*expected})),
         *([_INPUT_SEEN] * ("input" in given)),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
         *([_registered(registration)] if registration else []),
@@ -168,11 +174,11 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
             for name in sorted(statement.commitments)
             if name not in expected and not (name == "input" and "input" in given)
         ),
-        *([] if "model" in statement.commitments else [_NETWORK_UNSEEN]),
+        *([] if "model" in statement.commitments or "network" in expected else [_NETWORK_UNSEEN]),
         *([_DATASET_UNSEEN] * public_unseen),
         *([_REPEATED] if dataset and "dataset" not in given else []),
         *([_REPLAY] * ("challenge" not in expected)),
-        _KEY_UNSEEN,
+        _KEY_UNSEEN["key" in expected],
         *([_SETUP_UNSEEN[shows_ceremony]] * (statement.verification_key.setup == CEREMONY)),
         *(_unsaid_of(registration, statement) if registration else []),
         *([_REGISTRATION_UNSEEN] if not registration and rests_on_registration else []),
@@ -182,6 +188,18 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
             if not (registration and sentence == _COMMITTED_MODEL_UNSAID)
         ),
     ]
+
+
+def _expected(name: str, expected: Collection[str]) -> str:
+    return ", as you expected" * (name in expected)
+
+
+def _network(sha256: str) -> str:
+    return f"The network, or the architecture of hidden weights, has the SHA-256 {sha256}, as you expected."
+
+
+def _made(at: str) -> str:
+    return f"The statement says that it was made at {at}, within the time that you expected."
 
 
 def _registered(registration: Statement) -> str:

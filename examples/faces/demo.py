@@ -20,7 +20,7 @@ from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
 from prover.groth16 import CommitmentKey, Opening
 from relations.integers import IntArray
-from verifier.documents import Expected
+from verifier.documents import Expected, checked
 from verifier.judging import Verification, judge
 
 
@@ -44,7 +44,7 @@ def main(folder: Path = FOLDER) -> int:
     def ask() -> Expected:
         """What the door knows, and a question that nobody has answered yet."""
         names = {name: opening.commitment.hex() for name, opening in openings.items()}
-        return Expected(**names, challenge=secrets.token_hex(16))
+        return checked(Expected, {**names, "challenge": secrets.token_hex(16)})
 
     with scene("At the door: the same person"):
         asked = ask()

@@ -155,7 +155,7 @@ def test_what_the_verifier_expects(
 ) -> None:
     key, commitments = inferrer.key_file, inferred.statement.commitments
     for name, other in (("model", "input"), ("input", "model"), ("reference", "model")):
-        expected = Expected(**{name: commitments[other]})
+        expected = checked(Expected, {name: commitments[other]})
         assert reason(inferred, key, expected=expected) == f"{name}_mismatch"
     assert reason(inferred, key, expected=Expected(challenge="Another")) == "challenge_mismatch"
     none = Expected(model=model.commitment.hex())

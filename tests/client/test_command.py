@@ -21,6 +21,7 @@ from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt,
 from verifier.registry import FIRST, SYSTEMS
 
 Captured = pytest.CaptureFixture[str]
+NO_TIME = ("--after", "2026-12-01T00:00:00Z", "--before", "2026-11-30T00:00:00Z")
 
 
 @pytest.fixture
@@ -171,7 +172,13 @@ def test_a_receipt(here: Path, capsys: Captured, receipt: Receipt) -> None:
         (["proof.json", "--key", "key.json", "--labels", "key.json"], "--labels"),
         (["proof.json", "--key", "key.json", "--input", "data.npz"], "[input.unreadable]"),
         (["accuracy.json", "--key", "accuracy_key.json", "--dataset", "key.json"], "[input.unreadable]"),
-        (["receipt.json", "--model", "0" * 96], "--model"),
+        (["receipt.json", "--challenge", "Mine"], "--challenge"),
+        (["receipt.json", "--require", "ceremony"], "--require"),
+        (["proof.json", "--key", "key.json", "--key-id", "A" * 64], "--key-id: "),
+        (["proof.json", "--key", "key.json", "--input-commitment", "0"], "--input-commitment: "),
+        (["proof.json", "--key", "key.json", "--require", "trust"], "--require: "),
+        (["proof.json", "--key", "key.json", *NO_TIME], "--before: "),
+        (["receipt.json", *NO_TIME], "--before: "),
     ],
 )
 def test_trouble_is_no_verdict(here: Path, capsys: Captured, arguments: list[str], complaint: str) -> None:

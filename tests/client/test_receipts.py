@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from verifier.documents import Parent, Receipt
+from verifier.documents import ExpectedReceipt, Parent, Receipt
 from verifier.receipts import is_signed, judge, signed_bytes
 
 
@@ -13,7 +13,7 @@ def test_a_receipt_by_its_issuer(receipt: Receipt) -> None:
     verdict = judge(receipt)
     assert (verdict.valid, verdict.reason, verdict.receipt) == (True, "ok", receipt)
     assert any("issuer is one you trust" in sentence for sentence in verdict.not_verified)
-    known = judge(receipt, issuer=receipt.issuer)
+    known = judge(receipt, ExpectedReceipt(issuer=receipt.issuer))
     assert not any("issuer is one you trust" in sentence for sentence in known.not_verified)
     assert any("as you expected" in sentence for sentence in known.verified)
 
@@ -42,7 +42,7 @@ def test_a_receipt_by_another(receipt: Receipt) -> None:
     unsigned = receipt.model_copy(update={"issuer": issuer})
     theirs = unsigned.model_copy(update={"signature": other.sign(signed_bytes(unsigned)).hex()})
     assert judge(theirs).valid
-    assert judge(theirs, issuer=receipt.issuer).reason == "issuer_mismatch"
+    assert judge(theirs, ExpectedReceipt(issuer=receipt.issuer)).reason == "issuer_mismatch"
 
 
 # The points of small order, both ways to write their sign, and what is beyond the field.
@@ -67,4 +67,4 @@ def test_no_receipt_is_signed_under_a_key_that_anybody_can_sign_under(receipt: R
     """The point of order 1, as R, and 0: a signature of every text, by whoever reads this."""
     forged = receipt.model_copy(update={"issuer": key, "signature": f"01{'0' * 126}"})
     assert not is_signed(forged)
-    assert judge(forged, issuer=key).reason == "issuer_unsafe"
+    assert judge(forged, ExpectedReceipt(issuer=key)).reason == "issuer_unsafe"

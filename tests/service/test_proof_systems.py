@@ -73,6 +73,7 @@ def proven(
     verdict = judged(api, document, known)
     assert verdict.valid, verdict.detail
     assert any("for all to read" in sentence for sentence in verdict.not_verified)
+    assert api.verify(document, expected={"require": "ceremony"}).valid
     return document
 
 

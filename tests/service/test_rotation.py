@@ -28,7 +28,7 @@ from service.storage.vault import KEY_FILE, Vault
 from tests.service.accounts import calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import Receipt
+from verifier.documents import ExpectedReceipt, Receipt
 from verifier.receipts import judge
 from zenerrors import FileFormatError
 
@@ -161,7 +161,7 @@ def test_a_request_is_known_again_and_receipts_stay_good(full: Runtime, model: M
         issuers = http.get("/v1/issuers").json()["items"]
         assert [issuer["is_present"] for issuer in issuers] == [True, False]
         assert http.get(f"/v1/models/{model.id}/receipt").json() == receipt.model_dump(mode="json")
-    assert judge(receipt, issuer=issuers[1]["issuer"]).valid
+    assert judge(receipt, ExpectedReceipt(issuer=issuers[1]["issuer"])).valid
     assert issuers[0]["issuer"] == Vault(b"new").issuer.hex()
 
 

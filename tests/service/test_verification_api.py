@@ -102,6 +102,10 @@ def test_what_the_verifier_expects_is_found_or_refused(api: Client, document: Do
         ({"challenge": "dinner"}, "challenge_mismatch"),
         ({"model": GENERATOR}, "model_mismatch"),
         ({"input": GENERATOR}, "input_mismatch"),
+        ({"key": "0" * 64}, "key_mismatch"),
+        ({"network": "0" * 64}, "network_mismatch"),
+        ({"before": "2026-11-01T00:00:00Z"}, "time_mismatch"),
+        ({"require": "ceremony"}, "setup_mismatch"),
     ):
         assert api.verify(document, expected=expected).reason == reason
 

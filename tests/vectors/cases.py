@@ -10,7 +10,17 @@ from typing import Any, Final
 
 from prover.registry import SYSTEMS
 from verifier import datasets, receipts
-from verifier.documents import Expected, KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
+from verifier.documents import (
+    Expected,
+    ExpectedReceipt,
+    KeyFile,
+    OpeningFile,
+    ProofDocument,
+    Receipt,
+    checked,
+    parse,
+    read,
+)
 from verifier.judging import Known, Registration, Verification, judge
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
@@ -19,16 +29,26 @@ from zenerrors import ZenError
 Json = dict[str, Any]
 FOLDER: Final = Path(__file__).parent / "documents"
 HEADER: Final = {"format": "zenserve document vectors", "version": 1}
-TEXTS: Final = ("model", "reference", "challenge", "issuer")
-"""What a verifier is told in words; all else is the name of a file."""
+PINS: Final = {
+    "key_id": "key",
+    "input_commitment": "input",
+    **{
+        name: name
+        for name in ("network", "model", "reference", "challenge", "after", "before", "require", "issuer")
+    },
+}
+"""What a verifier is told in words, by option, and how the judge calls it; all else is the name of a file."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """``reason``: of a verdict, or the code of the error where a file is refused before there is one."""
+    """``reason``: of a verdict, or the code of the error where a file is refused before there is one; then
+    ``detail`` is None.
+    """
 
     valid: bool
     reason: str
+    detail: str | None
     verified: list[str]
     not_verified: list[str]
 
@@ -52,17 +72,17 @@ def judged(case: Json, folder: Path = FOLDER) -> Outcome:
     try:
         return Outcome.of(_verdict(case, folder).model_dump())
     except ZenError as error:
-        return Outcome(False, error.code, [], [])
+        return Outcome(False, error.code, None, [], [])
 
 
 def _verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
     fields, told = parse((folder / case["document"]).read_bytes()), case["told"]
+    pins = {PINS[name]: text for name, text in told.items() if name in PINS}
     if case["key"] is None:
-        return receipts.judge(checked(Receipt, fields), issuer=told.get("issuer"))
+        return receipts.judge(checked(Receipt, fields), checked(ExpectedReceipt, pins))
     document, files = checked(ProofDocument, fields), {name: folder / told[name] for name in told}
     key_file = read(KeyFile, (folder / case["key"]).read_bytes())
-    expected = Expected(**{name: told[name] for name in TEXTS if name in told})
-    known = _known(files, opened(key_file, SYSTEMS))
+    expected, known = checked(Expected, pins), _known(files, opened(key_file, SYSTEMS))
     return judge(document, key_file, expected=expected, known=known, systems=SYSTEMS)
 
 

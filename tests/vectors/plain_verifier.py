@@ -512,9 +512,7 @@ def verify(proof_file: bytes, key_file: bytes, **told: Any) -> Json:
     require((document["version"] == 3) == (statement["version"] == 3), "the statement is of another version")
     key, circuit, dataset = file["key"], file["circuit"], statement["dataset"]
     check_words(document, file)
-    for name in ("model", "reference", "challenge"):
-        own = statement if name == "challenge" else statement["commitments"]
-        require(name not in told or own.get(name) == told[name], f"it is about another {name}")
+    check_expected(statement, file, told)
     shards = (
         check_shards(document, circuit) if dataset else [({}, public_values(circuit, statement["values"]))]
     )
@@ -526,6 +524,18 @@ def verify(proof_file: bytes, key_file: bytes, **told: Any) -> Json:
         check_proof(key, [scalar, *shown], bytes.fromhex(proof), linked)
     check_told(statement, file, told)
     return statement
+
+
+def check_expected(statement: Json, file: Json, told: Json) -> None:
+    commitments, made_at = statement["commitments"], statement["made_at"]
+    own = {name: commitments.get(name) for name in ("model", "reference")}
+    own |= {"input_commitment": commitments.get("input"), "key_id": file["id"]}
+    own |= {name: statement[name] for name in ("challenge", "network")}
+    for name in own.keys() & told.keys():
+        require(own[name] == told[name], f"it is about another {name}")
+    after, before = (told.get(name, made_at) for name in ("after", "before"))
+    require(moment(after) and moment(before) and after <= made_at <= before, "it was made at another time")
+    require("require" not in told, "what ceremonies show is not verified here")
 
 
 def completed(document: Any) -> Any:
@@ -659,8 +669,8 @@ def dataset_hash(samples: Any, labels: list[int]) -> str:
 
 def main(document: str, key: str, *options: str) -> int:
     told = dict(option.split("=", 1) for option in options)
-    texts = ("model", "reference", "challenge")
-    files = {name: text if name in texts else Path(text).read_bytes() for name, text in told.items()}
+    named = ("input", "dataset", "labels", "opening", "registration", "registration_key")
+    files = {name: Path(text).read_bytes() if name in named else text for name, text in told.items()}
     try:
         statement = verify(Path(document).read_bytes(), Path(key).read_bytes(), **files)
     except Refused as refusal:

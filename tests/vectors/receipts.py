@@ -23,9 +23,10 @@ def signed(fields: dict[str, Any], by: Ed25519PrivateKey) -> dict[str, Any]:
     return whole | {"signature": by.sign(canonical(whole)).hex()}
 
 
-def write(vectors: Vectors, world: World) -> None:
-    registered, case = world.registered, vectors.case
-    fields = {
+def fields_of(world: World) -> dict[str, Any]:
+    """Of a receipt of committed weights, all that is not its issuer's."""
+    registered = world.registered
+    return {
         **named(SYSTEMS[FIRST]),
         "format": "zenserve receipt",
         "model_id": "mdl_1",
@@ -36,6 +37,10 @@ def write(vectors: Vectors, world: World) -> None:
         "registration": registered.statement_sha256,
         "registered_at": MADE_AT,
     }
+
+
+def write(vectors: Vectors, world: World) -> None:
+    fields, case = fields_of(world), vectors.case
     good = signed(fields, ISSUER)
     issuer = good["issuer"]
     case("receipt/valid", "Committed weights, and a parent.", good)

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.vectors import plain_verifier
-from tests.vectors.cases import FOLDER, TEXTS, Json, read_index
+from tests.vectors.cases import FOLDER, PINS, Json, read_index
 
 CASES: Final = [case for case in read_index() if case["key"] is not None]
 PROVEN: Final = {
@@ -32,8 +32,7 @@ QUICK: Final = ("file/", "description/", "key/", "inference/canonical", "inferen
 
 def is_valid(case: Json) -> bool:
     told = {
-        name: value if name in TEXTS else (FOLDER / value).read_bytes()
-        for name, value in case["told"].items()
+        name: value if name in PINS else (FOLDER / value).read_bytes() for name, value in case["told"].items()
     }
     try:
         plain_verifier.verify(
