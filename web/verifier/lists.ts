@@ -1,0 +1,13 @@
+/** Lists whose lengths are known to fit. */
+
+export function at<T>(list: readonly T[], index: number): T {
+  const found = list[index];
+  if (found === undefined) throw new RangeError(`there is no item ${index}`);
+  return found;
+}
+
+/** Side by side. Throws `RangeError` where one is longer. */
+export function zip<A, B>(one: readonly A[], other: readonly B[]): [A, B][] {
+  if (one.length !== other.length) throw new RangeError("the lists have different lengths");
+  return one.map((item, index) => [item, at(other, index)]);
+}
