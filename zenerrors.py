@@ -51,7 +51,12 @@ def naming(place: object) -> Iterator[None]:
 
 def in_words(error: Exception) -> str:
     """An error as a person reads it: what it is about (``naming``), the message, the code."""
-    text = f"{error.message} [{error.code}]" if isinstance(error, ZenError) else str(error)
+    return f"{named(error)} [{error.code}]" if isinstance(error, ZenError) else named(error)
+
+
+def named(error: Exception) -> str:
+    """What it is about and the message."""
+    text = error.message if isinstance(error, ZenError) else str(error)
     return ": ".join([*getattr(error, "__notes__", ()), text])
 
 

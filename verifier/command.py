@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from argparse import Action, ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from verifier import receipts, words
+from verifier import policy, receipts, words
 from verifier.documents import (
+    Document,
+    DocumentKind,
     Expected,
     ExpectedReceipt,
     KeyFile,
@@ -27,9 +31,11 @@ from verifier.documents import (
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
-from zenerrors import RequestError, ZenError, in_words, naming
+from zenerrors import RequestError, ZenError, in_words, named, naming
 
 Pinned = TypeVar("Pinned", Expected, ExpectedReceipt)
+Given = Mapping[str, Any]
+"""Options with their values: paths or texts."""
 
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
@@ -55,24 +61,68 @@ _TEXTS: Final = {
     "require": ("ceremony", "the key's file must show that its secrets are of a ceremony"),
     "issuer": ("HEX", "the key of the issuer of receipts that you trust"),
 }
-_PINS: Final = {"key_id": "key", "input_commitment": "input"}
-"""Of options the pins that are called otherwise: an option of that name takes a file."""
+_FIELDS: Final = {name: name for name in _TEXTS} | {"key_id": "key", "input_commitment": "input"}
+"""What is expected, by option, as documents call it."""
+_FILE_FIELDS: Final = {name: name for name in ("registration", "registration_key")} | {"key": "key_file"}
+"""The files that a policy may name, in the same way."""
+
+
+class Error(Document):
+    """What stood in the way of a verdict."""
+
+    code: str = Field(description="Stable.", examples=["file.json"])
+    message: str = Field(description="The same for people.", examples=["key.json: the file is not JSON"])
+    field: str | None = Field(description="The option or the field that it is about.", examples=["key"])
+
+
+class Trouble(Document):
+    """The answer in JSON where there is no verdict."""
+
+    error: Error
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify") -> int:
     """Run the command: 0 valid, 1 refused, 2 anything else."""
-    options = _parser(prog).parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    in_json = "--json" in arguments  # also where they cannot be parsed
     try:
-        verdict = verify(options)
-    except (ZenError, OSError) as error:
-        print(_printable(f"error: {in_words(error)}"), file=sys.stderr)
-        return TROUBLE
-    print(verdict.model_dump_json(indent=2) if options.json else "\n".join(lines(verdict)))
-    return 0 if verdict.valid else REFUSED
+        verdict = verify(_parser(prog).parse_args(arguments))
+        print(_as_json(verdict) if in_json else "\n".join(lines(verdict)))
+        return 0 if verdict.valid else REFUSED
+    except ZenError as error:
+        trouble = error
+    except Exception as accident:  # which Python would end with 1, as if there were a verdict
+        traceback.print_exc()
+        trouble = ZenError("internal", f"an accident, and no verdict: {type(accident).__name__}")
+    print(_printable(f"error: {in_words(trouble)}"), file=sys.stderr)
+    if in_json:
+        message = _printable(named(trouble))
+        print(_as_json(Trouble(error=Error(code=trouble.code, message=message, field=trouble.field))))
+    return TROUBLE
+
+
+def _as_json(answer: Document) -> str:
+    return answer.model_dump_json(indent=2, ensure_ascii=True)
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RequestError("request.invalid", message)
+
+
+class _Once(Action):
+    """An option that was given twice would be compared once."""
+
+    def __call__(
+        self, parser: ArgumentParser, options: Namespace, value: Any, name: str | None = None
+    ) -> None:
+        if getattr(options, self.dest) is not None:
+            parser.error(f"{name} is given twice")
+        setattr(options, self.dest, value)
 
 
 def _parser(prog: str) -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = _Parser(
         prog=prog,
         description="Verify a proof or a receipt, here and now: no service is asked.",
         epilog="Exit code 0: valid; 1: not valid; 2: anything else.",
@@ -80,9 +130,11 @@ def _parser(prog: str) -> ArgumentParser:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the proof, or the receipt")
     for name, text in _FILES.items():
-        parser.add_argument(_option(name), type=Path, metavar="FILE", help=text)
+        parser.add_argument(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
     for name, (metavar, text) in _TEXTS.items():
-        parser.add_argument(_option(name), metavar=metavar, help=text)
+        parser.add_argument(_option(name), action=_Once, metavar=metavar, help=text)
+    text = "a file with what is always to be compared, by the fields that docs/verifying.md names"
+    parser.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version it is")
     return parser
@@ -105,47 +157,94 @@ class _Version(Action):
 
 
 def verify(options: Namespace) -> Verification | ReceiptVerification:
-    """The verdict on a proof or a receipt. Raises ``ZenError``, ``OSError`` for files that are neither."""
-    given = {name for name in (*_FILES, *_TEXTS) if getattr(options, name) is not None}
-    document = _read(options.file)
+    """The verdict on a proof or a receipt. Raises ``ZenError``."""
+    given: Given = {
+        name: getattr(options, name) for name in (*_FILES, *_TEXTS) if getattr(options, name) is not None
+    }
+    with _reading("file", options.file):
+        document = _document(options.file.read_bytes())
     if isinstance(document, Receipt):
-        _refuse_idle(given & _FILES.keys(), "a receipt")
-        return receipts.judge(document, _expected(ExpectedReceipt, options, "a receipt"))
-    if options.key is None:
+        _refuse_idle(given.keys() & _FILES.keys(), "a receipt")
+        ruled = _ruled(options.policy, ExpectedReceipt.model_fields.keys(), "a receipt")
+        return receipts.judge(document, _expected(ExpectedReceipt, _agreed(given, ruled), "a receipt"))
+    fields = Expected.model_fields.keys() | _FILE_FIELDS.values()
+    given = _agreed(given, _ruled(options.policy, fields, "a proof"))
+    if "key" not in given:
         raise RequestError("request.invalid", "a proof needs --key, the file of its key", field="key")
-    expected = _expected(Expected, options, "a proof")
-    if not given & {"input", "dataset"}:
-        _refuse_idle(given & {"opening"}, "a proof without --input or --dataset")
-    if options.dataset is None:
-        _refuse_idle(given & {"labels"}, "a proof without --dataset")
-    if len(pair := given & {"registration", "registration_key"}) == 1:
+    expected = _expected(Expected, given, "a proof")
+    if not given.keys() & {"input", "dataset"}:
+        _refuse_idle(given.keys() & {"opening"}, "a proof without --input or --dataset")
+    if "dataset" not in given:
+        _refuse_idle(given.keys() & {"labels"}, "a proof without --dataset")
+    if len(pair := given.keys() & {"registration", "registration_key"}) == 1:
         _refuse_alone(pair.pop(), "registration", "registration_key")
-    with naming(options.key):
-        key = opened(read(KeyFile, options.key.read_bytes()))
-    case = Case(document, key, expected, _known(options, document, key))
-    return judge_each([case])[0]
+    key = _key(given, "key")
+    return judge_each([Case(document, key, expected, _known(given, document, key))])[0]
 
 
-def _read(file: Path) -> ProofDocument | Receipt:
-    with naming(file):
-        document = parse(file.read_bytes())
-        if isinstance(document, dict) and document.get("format") == "zenserve receipt":
-            return checked(Receipt, document)
-        return checked(ProofDocument, document)
+def _document(data: bytes) -> ProofDocument | Receipt:
+    fields = parse(data)
+    if isinstance(fields, dict) and fields.get("format") == "zenserve receipt":
+        return checked(Receipt, fields)
+    return checked(ProofDocument, fields)
 
 
-def _expected(kind: type[Pinned], options: Namespace, what: str) -> Pinned:
-    given = {name: getattr(options, name) for name in _TEXTS if getattr(options, name) is not None}
-    _refuse_idle({name for name in given if _PINS.get(name, name) not in kind.model_fields}, what)
+def _read(kind: type[DocumentKind], given: Given, name: str) -> DocumentKind:
+    with _reading(name, given[name]):
+        return read(kind, given[name].read_bytes())
+
+
+@contextmanager
+def _reading(name: str, file: Path) -> Iterator[None]:
+    """Errors within are about the file of this option."""
     try:
-        return kind.model_validate({_PINS.get(name, name): value for name, value in given.items()})
+        with naming(file):
+            yield
+    except OSError as error:
+        message = f"{error.filename or file}: {error.strerror or error}"
+        raise RequestError("request.invalid", message, field=name) from None
+
+
+def _ruled(file: Path | None, fields: Collection[str], what: str) -> Given:
+    """What the policy says, by option, of ``fields``: those that a document of this kind is compared with."""
+    if file is None:
+        return {}
+    with _reading("policy", file):
+        said = policy.load(file)
+    names = _FIELDS | _FILE_FIELDS
+    ruled = {name: said[field] for name, field in names.items() if field in fields and field in said}
+    if not ruled:
+        raise RequestError("request.invalid", f"the policy says nothing of {what}", field="policy")
+    return ruled
+
+
+def _agreed(given: Given, ruled: Given) -> Given:
+    """Both; what is in both must be the same, of files what is in them."""
+    for name in sorted(given.keys() & ruled.keys()):
+        if _content(name, given[name]) != _content(name, ruled[name]):
+            raise RequestError("request.invalid", f"the policy has another {_option(name)}", field=name)
+    return {**ruled, **given}
+
+
+def _content(name: str, value: str | Path) -> str | bytes:
+    if isinstance(value, str):
+        return value
+    with _reading(name, value):
+        return value.read_bytes()
+
+
+def _expected(kind: type[Pinned], given: Given, what: str) -> Pinned:
+    texts = {name: given[name] for name in _FIELDS if name in given}
+    _refuse_idle({name for name in texts if _FIELDS[name] not in kind.model_fields}, what)
+    try:
+        return kind.model_validate({_FIELDS[name]: text for name, text in texts.items()})
     except ValidationError as error:
-        pin, reason = first_fault(error)
-        (name,) = (name for name in given if _PINS.get(name, name) == pin)
+        field, reason = first_fault(error)
+        (name,) = (name for name in texts if _FIELDS[name] == field)
         raise RequestError("request.invalid", f"{_option(name)}: {reason}", field=name) from None
 
 
-def _refuse_idle(names: set[str], what: str) -> None:
+def _refuse_idle(names: Collection[str], what: str) -> None:
     """Nobody is to think that something was compared which was not."""
     for name in sorted(names):
         raise RequestError("request.invalid", f"{what} is not compared with {_option(name)}", field=name)
@@ -156,44 +255,45 @@ def _refuse_alone(given: str, *needed: str) -> NoReturn:
     raise RequestError("request.invalid", f"{_option(given)} takes {_option(missing)}, too", field=missing)
 
 
-def _known(options: Namespace, document: ProofDocument, key: OpenedKey) -> Known:
+def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
     known = Known()
-    if options.registration:
-        with naming(options.registration):
-            registration = read(ProofDocument, options.registration.read_bytes())
-        with naming(options.registration_key):
-            own_key = opened(read(KeyFile, options.registration_key.read_bytes()))
-        known = replace(known, registration=Registration(registration, own_key))
-    if options.input is None and options.dataset is None:
+    if "registration" in given:
+        registration = _read(ProofDocument, given, "registration")
+        known = replace(known, registration=Registration(registration, _key(given, "registration_key")))
+    if not given.keys() & {"input", "dataset"}:
         return known
     # numpy is slow to load, and of use here only.
     from verifier import datasets
 
-    if options.input:
-        with naming(options.input):
-            values = datasets.quantise(datasets.load_array(options.input), key.circuit.quantisation.input)
+    if "input" in given:
+        with _reading("input", given["input"]):
+            values = datasets.quantise(datasets.load_array(given["input"]), key.circuit.quantisation.input)
             known = replace(known, input=values)
-    if options.dataset:
-        with naming(options.dataset):
-            known = replace(known, dataset=datasets.load(options.dataset, options.labels))
-    if options.opening:
-        with naming(options.opening):
-            known = replace(known, openings=read(OpeningFile, options.opening.read_bytes()))
-    _require_comparable(options, document, key, known.openings)
+    if "dataset" in given:
+        with _reading("dataset", given["dataset"]):
+            known = replace(known, dataset=datasets.load(given["dataset"], given.get("labels")))
+    if "opening" in given:
+        known = replace(known, openings=_read(OpeningFile, given, "opening"))
+    _require_comparable(given, document, key, known.openings)
     return known
 
 
+def _key(given: Given, name: str) -> OpenedKey:
+    with _reading(name, given[name]):
+        return opened(read(KeyFile, given[name].read_bytes()))
+
+
 def _require_comparable(
-    options: Namespace, document: ProofDocument, key: OpenedKey, openings: OpeningFile | None
+    given: Given, document: ProofDocument, key: OpenedKey, openings: OpeningFile | None
 ) -> None:
     """Raises ``RequestError`` where what was given says nothing of the proof: it may well be valid."""
     dataset, privacy = document.statement.dataset, words.privacy(key.circuit, "input")
-    if options.dataset and dataset is None:
+    if "dataset" in given and dataset is None:
         _refuse_idle({"dataset"}, "a proof about no dataset")
-    if options.input and privacy == "private":
+    if "input" in given and privacy == "private":
         _refuse_idle({"input"}, "a proof about no input, or a private one,")
-    name = "input" if options.input else "dataset"
-    opens = privacy == "committed" if options.input else dataset is not None and dataset.sha256 is None
+    name = "input" if "input" in given else "dataset"
+    opens = privacy == "committed" if "input" in given else dataset is not None and dataset.sha256 is None
     if opens and openings is None:
         _refuse_alone(name, name, "opening")
     if openings is not None and not (opens and openings.kind == name):

@@ -6,6 +6,7 @@ from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from pydantic import Field
 
 from verifier.documents import Document, ExpectedReceipt, Receipt, canonical
 from verifier.verdict import OK, RefusedError, refuse
@@ -57,12 +58,19 @@ def is_signed(receipt: Receipt) -> bool:
 class ReceiptVerification(Document):
     """The verdict on a receipt: ``reason`` is ``ok`` or a key of ``REASONS``."""
 
-    valid: bool
-    reason: str
-    detail: str
-    verified: list[str]
-    not_verified: list[str]
-    receipt: Receipt | None
+    valid: bool = Field(description="Whether its issuer signed it, for what you expect.", examples=[True])
+    reason: str = Field(description="Stable; `ok`, or why it does not convince.", examples=["ok"])
+    detail: str = Field(
+        description="The same for people.", examples=["The receipt is as its issuer signed it."]
+    )
+    verified: list[str] = Field(
+        description="In sentences, what a reader may rely on; empty where it is not valid.",
+        examples=[["That is within the time that you expected."]],
+    )
+    not_verified: list[str] = Field(
+        description="In sentences, what a reader may not rely on.", examples=[[_ISSUER_UNSEEN]]
+    )
+    receipt: Receipt | None = Field(description="What was signed; null where it is not valid.")
 
 
 def judge(receipt: Receipt, expected: ExpectedReceipt | None = None) -> ReceiptVerification:

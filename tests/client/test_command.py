@@ -15,6 +15,7 @@ from prover.groth16 import Opening
 from relations.integers import IntArray
 from tests.client import files
 from tests.client.makers import AccuracyMaker, Maker, rehashed
+from verifier import command
 from verifier.command import main
 from verifier.datasets import LabelledData
 from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked, named
@@ -195,3 +196,19 @@ def test_what_a_file_says_cannot_move_the_cursor(
     Path("proof.json").write_bytes(canonical(inferred.model_dump() | {"\x1b[2J": 1}))
     assert main(["proof.json", "--key", "key.json"]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_an_accident_is_no_verdict(here: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would end with 1, which says that the proof is not valid."""
+    monkeypatch.setattr(command, "judge_each", lambda _: 1 // 0)
+    assert main(["proof.json", "--key", "key.json", "--json"]) == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["error"]["code"] == "internal"
+
+
+def test_what_cannot_be_parsed_is_answered_in_json_too(capsys: Captured) -> None:
+    for arguments in (["--json"], ["proof.json", "--json", "--after"], ["--json", "--aftr", "x", "y"]):
+        assert main(arguments) == 2
+        captured = capsys.readouterr()
+        assert json.loads(captured.out)["error"]["code"] == "request.invalid"
+        assert captured.err.count("\n") == 1

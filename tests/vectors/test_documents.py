@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from tests.documentation import schemas
 from tests.vectors import generate
 from tests.vectors.cases import FOLDER, PINS, Json, Outcome, judged, read_index
 from verifier import judging, receipts
@@ -21,6 +23,7 @@ from verifier.groth16.verdict import REASONS
 from verifier.verdict import refuse
 
 CASES: Final = read_index()
+SCHEMA: Final = Draft202012Validator(json.loads(schemas.PAGE.read_text()))
 NO_FILE: Final = {
     "proof_type": "A document has proofs of bytes.",
     "public_input_count": "A key is read only if its circuit has as many.",
@@ -64,11 +67,13 @@ def test_the_command(case: Json, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     key = ["--key", case["key"]] if case["key"] else []
     told = [f"--{name.replace('_', '-')}={value}" for name, value in case["told"].items()]
     assert main([case["document"], *key, *told, "--json"]) == case["exit"]
-    answer = capsys.readouterr()
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out)
+    SCHEMA.validate(answer)
     if case["exit"] < 2:
-        assert Outcome.of(json.loads(answer.out)) == Outcome.of(case)
+        assert Outcome.of(answer) == Outcome.of(case)
     else:
-        assert (answer.out, "[" in answer.err) == ("", True)
+        assert f"[{answer['error']['code']}]" in captured.err
 
 
 def test_every_reason_has_a_vector() -> None:
