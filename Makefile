@@ -38,8 +38,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.schemes
 	$(BIN)/python -m bench.service
 
-# What service/api/pages has of web/'s making, anew: the tests compare.
+# The types of the API, and what service/api/pages has of web/'s making, anew: the tests compare.
 web: $(VENV)/.installed-dev web/node_modules/.installed
+	$(BIN)/python -m scripts.openapi | (cd web && ../$(BIN)/node schema.ts) > web/client/schema.new
+	mv web/client/schema.new web/client/schema.ts
 	$(BIN)/node web/build.ts
 
 # What strangers install, ready to be published: docs/releasing.md.

@@ -26,7 +26,7 @@ from service.runtime import Runtime
 from service.serve import listen
 from service.storage.records.jobs import Job
 from service.storage.repositories import Shards
-from service.worker.attempts import run_claimed
+from service.worker.attempts import run_claimed, run_next
 from service.worker.heartbeat import Heartbeat
 
 SHAPE = (4,)
@@ -150,6 +150,25 @@ def work_on(runtime: Runtime, job_id: str) -> None:
     """Run a queued job here and now, as a worker would."""
     with heart(runtime) as heartbeat:
         run_job(runtime, heartbeat, job_id)
+
+
+@contextmanager
+def working(runtime: Runtime) -> Iterator[None]:
+    """A worker in a thread, which takes whatever is queued."""
+    done = threading.Event()
+
+    def work() -> None:
+        with heart(runtime) as heartbeat:
+            while not done.wait(0.02):
+                run_next(runtime, heartbeat)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def shards_of(runtime: Runtime, proof_id: str) -> list[str]:

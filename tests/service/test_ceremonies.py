@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +23,6 @@ from service import powers
 from service.runtime import Runtime
 from service.scheduler.retention import forget
 from service.storage.repositories import Contributions, Models, stored
-from service.worker.attempts import run_next
-from service.worker.heartbeat import Heartbeat
 from tests.service.ceremonies import (
     VALUE,
     accepted,
@@ -39,7 +35,15 @@ from tests.service.ceremonies import (
     powers_of_two_people,
 )
 from tests.service.conftest import open_runtime
-from tests.service.support import heart, labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
+from tests.service.support import (
+    labelled,
+    serving,
+    tiny_calibration,
+    tiny_onnx,
+    work_on,
+    work_on_all,
+    working,
+)
 from verifier.documents import KeyFile, ProofDocument
 from verifier.keys import opened
 
@@ -418,7 +422,7 @@ def test_from_the_command_line(run: Any, runtime: Runtime, model: Model, tmp_pat
     assert code == 0
     ceremony_id = out.strip()
     work_on(runtime, ceremony_id)
-    with heart(runtime) as heartbeat, working(runtime, heartbeat):
+    with working(runtime):
         code, out, err = run("join", ceremony_id, "--name", "[red]Ada")
         assert (code, "[red]Ada" in out) == (0, True), err
         hashes = [line.split()[-1] for line in out.splitlines() if line.split()[0] == "hash"]
@@ -437,21 +441,3 @@ def test_from_the_command_line(run: Any, runtime: Runtime, model: Model, tmp_pat
         kept = replace(read_ptau(tmp_path / "all/powers.ptau"), contributions=2)
         ceremony.verify(state, statement, kept)
     assert run("delete", ceremony_id)[0] == 0
-
-
-@contextmanager
-def working(runtime: Runtime, heartbeat: Heartbeat) -> Iterator[None]:
-    """A worker in a thread."""
-    done = threading.Event()
-
-    def work() -> None:
-        while not done.wait(0.02):
-            run_next(runtime, heartbeat)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()

@@ -142,7 +142,12 @@ def list_usage(runtime: RuntimeDep, principal: Manager, period: PeriodDep) -> Li
     return Listing(items=[UsageView.model_validate(row) for row in used], next_cursor=None)
 
 
-@router.get("/usage.csv", response_class=Response, responses=problems.responses())
+@router.get(
+    "/usage.csv",
+    response_class=Response,
+    responses=problems.responses()
+    | {200: {"content": {"text/csv": {"example": "tenant_id,name,jobs,seconds,rows,bytes\r\n"}}}},
+)
 def export_usage(runtime: RuntimeDep, principal: Manager, period: PeriodDep) -> Response:
     """`/v1/usage` as comma-separated values, with a line of names at the top."""
     lines = list_usage(runtime, principal, period).items

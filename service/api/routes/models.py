@@ -182,7 +182,10 @@ def get_registration(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Pr
 
 
 @router.get(
-    "/models/{model_id}/architecture", response_class=Response, responses=problems.responses(404, 409)
+    "/models/{model_id}/architecture",
+    response_class=Response,
+    responses=problems.responses(404, 409)
+    | {200: {"content": {"application/octet-stream": {"example": "…"}}}},
 )
 def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Response:
     """What the model's circuits can be compiled from, and `network` is the SHA-256 of: the network, with

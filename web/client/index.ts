@@ -1,0 +1,26 @@
+/** A typed client of the ZenServe API. */
+
+export { Client, isOver } from "./client.ts";
+export type { Held, Job, Once, Waiting } from "./client.ts";
+export type { Options } from "./calls.ts";
+export { ApiError, ClientError, JobError, SignatureError, TimeoutError, UnreachableError } from "./errors.ts";
+export type { Answer, Bytes, Given, Item, Listing, Route } from "./routes.ts";
+export { verifyWebhook } from "./webhooks.ts";
+export type { WebhookEvent } from "./webhooks.ts";
+export type {
+  CeremonyView as Ceremony,
+  CommitmentView as Commitment,
+  ContributionView as Contribution,
+  DatasetView as Dataset,
+  DryRunView as DryRun,
+  Expected,
+  KeyFile,
+  ModelView as Model,
+  Problem,
+  ProofDocument,
+  ProofRequest,
+  ProofView as Proof,
+  Receipt,
+  Statement,
+  Verification,
+} from "./schema.ts";
