@@ -1,16 +1,24 @@
-"""Whether a verifying key is for the circuit that its description tells of.
+"""Whether a verifying key is for the circuit that its description tells of, claim by claim.
 
 Compiling is deterministic: whoever has the network, or its architecture where the weights are committed,
-compiles the circuit again. ``audit`` compares it with what the key *says* of itself: its label, so to speak.
-The key's points nobody can read; whoever made them alone can put others under the same label. Only a key
-from a ceremony can be made again, and then ``audit_points`` compares those, too.
+compiles the circuit again (``recompile``). ``audit`` compares it with what the key *says* of itself: its
+label, so to speak. The key's points nobody can read; whoever made them alone can put others under the same
+label. Only a key from a ceremony can be made again, with the powers of tau that the ceremony started from.
+
+What that takes: α, β, the points IC and U_1 are the start's, which powers and circuit determine; γ is one; δ,
+every σ and k are what the contributions in the transcript make of one and zero (``verifier.keys.opened``
+follows them). But all these may be right in a key that somebody can forge under: who has an honest party
+contribute to a start of their own gets points over δ that no key may have. Each contribution is bound to the
+hash of its start, so the transcript's ``origin`` must be the true start's. With it, the key is sound if one
+contributor was honest, whatever became of the state: that is what provers need.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
 
 from base.progress import Progress
 from circuits.quantised import QuantGraph
@@ -21,76 +29,231 @@ from circuits.schemes.recognition import compile_recognition
 from circuits.schemes.registration import compile_registration
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import VerifyingKey, ceremony
+from prover.groth16.ceremony import State
 from prover.groth16.powers_of_tau import PowersOfTau
-from zenerrors import FileFormatError, StatementError
+from verifier.documents import canonical
+from verifier.system import DEVELOPMENT
+from zenerrors import CeremonyError, FileFormatError, StatementError
 
 
-def audit(qgraph: QuantGraph, description: Mapping[str, Any], key: VerifyingKey) -> Circuit:
-    """The circuit of ``description`` (``Circuit.describe``, from anywhere), compiled again of ``qgraph``, for
-    which ``key`` claims to be.
+class Verdict(StrEnum):
+    """Of a claim: it was made again and is the same, or another; or nothing at hand shows it."""
 
-    Raises ``StatementError`` (``statement.audit``, what differs as the field) where it is another circuit's,
-    and ``FileFormatError`` (``file.json``) for no description.
+    SAME = "same"
+    OTHER = "other"
+    NOT_SHOWN = "not shown"
+
+
+class Finding(NamedTuple):
+    """``claim``: the place in the key's file; ``detail``: what differs, or why nothing shows it, else ""."""
+
+    claim: str
+    verdict: Verdict
+    detail: str = ""
+
+
+_NO_CEREMONY: Final = "nobody can check the points of a key that names no ceremony"
+_NO_POWERS: Final = "the ceremony's powers of tau would show it"
+_NO_TRANSCRIPT: Final = "the key's file has no transcript; the ceremony's last state would show it"
+
+
+def recompile(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
+    """The circuit of ``qgraph`` with the settings of ``description`` (``Circuit.describe``, from anywhere).
+
+    Raises as the compilers do, and ``FileFormatError`` (``file.json``) for no description.
     """
     try:
-        circuit = recompile(qgraph, description)
+        return _recompiled(qgraph, description)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise FileFormatError("file.json", "this is no description of a circuit", field="circuit") from None
+
+
+def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey) -> list[Finding]:
+    """What ``description`` and ``key`` say about their circuit, against ``circuit``: all but the points."""
     # Through JSON, where tuples are lists.
     own = json.loads(json.dumps(circuit.describe()))
-    for field in sorted({*own, *description}):
-        _require(
-            field, own.get(field) == description.get(field), f"the network's circuit has another {field}"
-        )
-    _compare_numbers(circuit.constraint_system, key)
-    _require(
-        "statement_digest",
-        circuit.constraint_system.digest == key.statement_digest,
-        "the key says that it was made for other constraints than the compiler makes of this network",
-    )
-    return circuit
+    described = [
+        _compared(f"circuit.{field}", own.get(field, ...), description.get(field, ...))
+        for field in sorted({*own, *description})
+    ]
+    made, said = _numbers_of(circuit.constraint_system), _numbers(key)
+    return [*described, *(_compared(claim, made[claim], said[claim]) for claim in said)]
+
+
+def require_same(findings: list[Finding]) -> None:
+    """Raises ``StatementError`` (``statement.audit``), the first claim that is another as the field."""
+    for claim, verdict, detail in findings:
+        if verdict is Verdict.OTHER:
+            raise StatementError("statement.audit", detail, field=claim)
 
 
 def audit_points(
     circuit: Circuit,
     key: VerifyingKey,
-    state: ceremony.State,
-    powers: PowersOfTau,
+    transcript: Mapping[str, Any] | None,
+    powers: PowersOfTau | None = None,
+    state: State | None = None,
     *,
     threads: int = 1,
     progress: Progress | None = None,
-) -> None:
-    """Whether ``key`` is, point by point, what the ceremony that ended in ``state`` made for ``circuit``.
+) -> list[Finding]:
+    """Whether the points of ``key`` are what a ceremony that started from ``powers`` made for ``circuit``.
 
-    The powers are taken as they are; ``read_ptau`` verifies them. Stages and errors: those of
-    ``ceremony.verify``; ``StatementError`` (``statement.audit``) for another key.
+    ``transcript``: of the key's file, found to lead to the key (``verifier.keys.opened``). ``powers`` are
+    taken as they are; ``read_ptau`` verifies them. ``state``, as it was read, is where the ceremony ended:
+    with it the start is not computed again, and the points that provers have are judged, too.
+    Stages: those of ``ceremony.verify`` and ``ceremony.start``. Raises ``FileFormatError`` (``file.point_*``)
+    for a state of bad points, ``CeremonyError`` (``ceremony.powers_too_small``).
     """
-    ceremony.verify(state, circuit.constraint_system, powers, threads=threads, progress=progress)
-    made = ceremony.verifying_key(state) if state.contributions else None
-    _require("key", made == key, "the ceremony made another key than this one")
+    said = _points(key) | ({} if transcript is None else {"transcript.origin": transcript["origin"]})
+    made = {} if transcript is None else _secrets(key) | {"key.gamma_g2": key.gamma_g2}
+    findings: list[Finding] = []
+    if powers is not None:
+        system = circuit.constraint_system
+        if state is None:
+            made |= _of_start(ceremony.start(system, powers, threads=threads, progress=progress))
+        else:
+            try:
+                state.examine(threads=threads)
+                finished = ceremony.finish(state, system, powers, threads=threads, progress=progress)
+                made |= _points(finished.verifying_key) | {"transcript.origin": state.origin.hex()}
+                findings.append(Finding("state", Verdict.SAME))
+            except CeremonyError as error:
+                findings.append(Finding("state", Verdict.OTHER, error.message))
+    return [*findings, *_points_compared(said, made, key)]
 
 
-def _compare_numbers(constraint_system: ConstraintSystem, key: VerifyingKey) -> None:
-    """A key that cannot be for ``constraint_system`` whatever its points are."""
-    numbers = {
-        "ic": (1 + constraint_system.public + constraint_system.challenges, len(key.ic)),
-        "challenges": (constraint_system.challenges, key.challenges),
-        "segments": (
-            [(segment.size, segment.linked) for segment in constraint_system.segments],
-            [(segment.size, segment.link_g2 is not None) for segment in key.segments],
+def does_not_show(circuit: Circuit, key: VerifyingKey, *, powers: bool, state: bool) -> list[str]:
+    """What no audit shows with these files at hand, in sentences."""
+    return [*_about_points(key, powers, state), *_about_circuit(circuit)]
+
+
+def _about_points(key: VerifyingKey, powers: bool, state: bool) -> Iterator[str]:
+    if not key.contributions:
+        yield (
+            "Anything about the key's points: one party made them alone, and nobody can tell them from those "
+            "of another circuit, nor whether that party kept what forges proofs. Take such a key from whom "
+            "you trust."
+        )
+        return
+    if not powers:
+        yield (
+            "That the key's points are of this circuit, and of the ceremony that it names: without the "
+            "powers of tau nobody can tell them from points that one party made up."
+        )
+    if key.setup == DEVELOPMENT:
+        yield (
+            "Anything against whoever made the powers of tau: nobody contributed to them, and who kept their "
+            "secrets can forge proofs."
+        )
+    yield (
+        "That one contributor to the powers of tau, and one to the key, erased their shares. Compare the "
+        "hashes of contributions with those that people you trust have published."
+    )
+    yield "Who the contributors are: names are their own word, and one person may bear many."
+    yield "If a beacon closed the ceremony, that its value was not known before the last contribution."
+    if not state:
+        yield (
+            "Whether the key that provers have is right. That is their concern: nobody forges a proof with "
+            "a wrong one."
+        )
+
+
+def _about_circuit(circuit: Circuit) -> Iterator[str]:
+    yield {
+        "public": "Whether the network is one that you know: compare its hash.",
+        "private": "What the weights are. They may differ from one proof to the next.",
+        "committed": (
+            "What the committed weights are. That they are of their types, the proof of the model's "
+            "registration shows."
         ),
+    }[circuit.typed.weight_privacy]
+    yield "That the constraints say what the words say: one program made both."
+
+
+def _numbers(key: VerifyingKey) -> dict[str, Any]:
+    return {
+        "key.statement_digest": key.statement_digest.hex(),
+        "key.challenges": key.challenges,
+        "key.ic.count": len(key.ic),
+        "key.segments.size": [segment.size for segment in key.segments],
+        "key.segments.linked": [segment.link_g2 is not None for segment in key.segments],
     }
-    for field, (wanted, found) in numbers.items():
-        _require(field, wanted == found, f"the key's {field} do not fit the network's circuit")
 
 
-def _require(field: str, holds: bool, message: str) -> None:
-    if not holds:
-        raise StatementError("statement.audit", message, field=field)
+def _numbers_of(system: ConstraintSystem) -> dict[str, Any]:
+    return {
+        "key.statement_digest": system.digest.hex(),
+        "key.challenges": system.challenges,
+        "key.ic.count": system.instance,
+        "key.segments.size": [segment.size for segment in system.segments],
+        "key.segments.linked": [segment.linked for segment in system.segments],
+    }
 
 
-def recompile(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
-    """The circuit of ``qgraph`` with the settings of ``description``. Raises as the compilers do."""
+def _points(key: VerifyingKey) -> dict[str, Any]:
+    """By their claims, with the key's word on who made them."""
+    fixed = ("alpha_g1", "beta_g2", "gamma_g2", "ic", *(["basis"] if key.basis else []))
+    return {"setup": key.setup} | {f"key.{name}": getattr(key, name) for name in fixed} | _secrets(key)
+
+
+def _secrets(key: VerifyingKey) -> dict[str, Any]:
+    """Those of ``_points`` that contributions make, and their hashes: what a transcript shows."""
+    secrets = {
+        "key.delta_g2": key.delta_g2,
+        "key.segments.knowledge_g2": [segment.knowledge_g2 for segment in key.segments],
+        "key.segments.link_g2": [segment.link_g2 for segment in key.segments if segment.link_g2],
+        "key.contributions": key.contributions,
+    }
+    return {claim: value for claim, value in secrets.items() if value}
+
+
+def _of_start(state: State) -> dict[str, Any]:
+    """What no contribution changes."""
+    fields = ceremony.fixed_fields(state)
+    points = {f"key.{name}": fields[name] for name in ("alpha_g1", "beta_g2", "gamma_g2", "ic", "basis")}
+    return {"setup": fields["setup"], **points, "transcript.origin": state.origin.hex()}
+
+
+def _points_compared(
+    said: Mapping[str, Any], made: Mapping[str, Any], key: VerifyingKey
+) -> Iterator[Finding]:
+    for claim, value in said.items():
+        if claim in made:
+            yield _compared(claim, made[claim], value, "what its ceremony made for this circuit")
+        elif not key.contributions:
+            yield Finding(claim, Verdict.NOT_SHOWN, _NO_CEREMONY)
+        else:
+            yield Finding(claim, Verdict.NOT_SHOWN, _NO_TRANSCRIPT if claim in _secrets(key) else _NO_POWERS)
+
+
+def _compared(claim: str, made: Any, said: Any, what: str = "what the network's circuit has") -> Finding:
+    """``made`` here, and ``said`` by the key's file."""
+    place = _first_difference(made, said)
+    if place is None:
+        return Finding(claim, Verdict.SAME)
+    return Finding(claim, Verdict.OTHER, f"{claim}{place} is not {what}")
+
+
+def _first_difference(made: Any, said: Any) -> str | None:
+    """Where two values differ, as a path, or None. What is not there is ``...``."""
+    if isinstance(made, dict) and isinstance(said, dict):
+        names = sorted({*made, *said})
+        parts = [(f".{name}", made.get(name, ...), said.get(name, ...)) for name in names]
+    elif isinstance(made, list | tuple) and isinstance(said, list | tuple) and len(made) == len(said):
+        parts = [(f"[{index}]", *pair) for index, pair in enumerate(zip(made, said, strict=True))]
+    else:
+        return None if _text(made) == _text(said) else ""
+    inner = ((name, _first_difference(*pair)) for name, *pair in parts)
+    return next((name + place for name, place in inner if place is not None), None)
+
+
+def _text(value: Any) -> bytes:
+    """Canonical, so that true is not 1."""
+    return value if isinstance(value, bytes) else b"" if value is ... else canonical(value)
+
+
+def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
     privacy, level = description["privacy"], description["level"]
     match description["scheme"]:
         case "registration":

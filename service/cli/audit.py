@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
 from base.processors import usable_cores
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, no_good
-from zenerrors import CeremonyError, RequestError, StatementError, naming
+from zenerrors import RequestError, StatementError, naming
 
 if TYPE_CHECKING:  # slow to import
     from circuits import Circuit
+    from circuits.schemes.audit import Finding
     from prover.groth16 import VerifyingKey
+    from verifier.documents import KeyFile
 
-_CLAIMS = """\
-[bold yellow]claims[/]  The key {key} claims to be for this circuit, and its numbers fit.
-
-That its points are of this circuit nobody can see: whoever made them alone can put others under its name.
-"""
-_FROM_CEREMONY = """\
-It has contributions of a ceremony: give --state and --powers to make it again and compare every point.
-"""
-_ALONE = """\
-It is no ceremony's key: take it from whom you trust.
-"""
-_IS = """\
-[bold green]the same[/]  The key {key} is, point by point, what its ceremony made for this circuit.
-
-One contributor to the powers and one to the second phase must have erased their shares: compare the hashes of
-contributions with those that people you trust have published.
-"""
+_SAME = "[bold green]the same[/]  All that the key {key} claims is what is made here."
+_CLAIMS = "[bold yellow]claims[/]  Nothing that the key {key} claims is wrong. Not all of it is shown:"
+_OTHER = "[bold red]NOT the same[/]  {detail} \\[statement.audit]"
+_COLOURS = {"same": "green", "other": "bold red", "not shown": "yellow"}
 
 
 @answering
@@ -46,58 +40,121 @@ def audit_key(
             exists=True, dir_okay=False, help="The model's architecture, or its network if that is public."
         ),
     ],
-    state: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Where the key's ceremony ended.")
-    ] = None,
     powers: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="The ceremony's powers of tau, .ptau.")
     ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Where the ceremony ended: less work for --powers, and provers' key is judged, too.",
+        ),
+    ] = None,
 ) -> Answer:
-    """Compile KEY's circuit again, from NETWORK, and compare: exit code 1 if it is another.
+    """Compile KEY's circuit again, from NETWORK, and judge every claim in KEY: exit code 1 if one is wrong.
 
-    What the key says of itself is compared in any case. Its points are if --state and --powers are given.
+    A ceremony's key is made again with --powers, point by point. Nothing is asked of a service.
     """
     from circuits import QuantGraph
-    from circuits.schemes.audit import audit
+    from circuits.schemes.audit import Finding, Verdict, audit, does_not_show, recompile
     from verifier.documents import KeyFile, read
     from verifier.groth16.system import groth16_key
     from verifier.keys import opened
 
-    if (state is None) != (powers is None):
-        raise RequestError("request.invalid", "give --state and --powers together", field="state")
+    if state is not None and powers is None:
+        raise RequestError("request.invalid", "--state shows something with --powers only", field="state")
     with naming(key_file):
-        described = read(KeyFile, key_file.read_bytes())
-        key = groth16_key(opened(described).verifying)
+        file = read(KeyFile, key_file.read_bytes())
+        key = groth16_key(opened(file).verifying)
     with naming(network):
         graph = QuantGraph.from_bytes(network.read_bytes())
+    seconds: dict[str, float] = {}
     try:
-        circuit = audit(graph, described.circuit, key)
-        if state is not None and powers is not None:
-            _audit_points(circuit, key, state, powers)
-    except (StatementError, CeremonyError) as error:
+        with _timed(seconds, "compiling"):
+            circuit = recompile(graph, file.circuit)
+            label = audit(circuit, file.circuit, key)
+    except StatementError as error:  # the description's settings are of no circuit
         raise RefusedError(no_good(error, "same", "NOT the same")) from None
-    words = _IS if state else _CLAIMS + (_FROM_CEREMONY if key.contributions else _ALONE)
+    points, contributors = _audit_points(circuit, file, key, powers, state, seconds)
+    # That the file is what its id says was found when it was opened.
+    findings = [Finding("id", Verdict.SAME), *label, *points]
+    names = [each["name"] for each in (file.transcript or {}).get("contributions", [])]
     facts = {
+        "key": file.id,
+        "setup": key.setup,
         "scheme": circuit.scheme,
         "constraints": circuit.constraint_system.constraints,
         "network": circuit.network.hex(),
+        "seconds": {stage: round(taken, 2) for stage, taken in seconds.items()},
+        "contributors_to_powers": contributors,
+        "contributions": [
+            {"name": name, "hash": hash_.hex()} for name, hash_ in zip_longest(names, key.contributions)
+        ],
+        "does_not_show": does_not_show(circuit, key, powers=powers is not None, state=state is not None),
     }
-    hashes = [hash_.hex() for hash_ in key.contributions]
-    numbered = {f"contribution {index}": hash_ for index, hash_ in enumerate(hashes, start=1)}
-    return Answer(
-        {"same": True, "by_points": state is not None, "key": described.id, **facts, "contributions": hashes},
-        (words.format(key=described.id), terminal.table_of(facts | numbered)),
-    )
+    return _judged(facts, findings)
 
 
-def _audit_points(circuit: Circuit, key: VerifyingKey, state_file: Path, powers_file: Path) -> None:
+def _audit_points(
+    circuit: Circuit,
+    file: KeyFile,
+    key: VerifyingKey,
+    powers_file: Path | None,
+    state_file: Path | None,
+    seconds: dict[str, float],
+) -> tuple[list[Finding], list[dict[str, str]]]:
+    """What is found, and who contributed to the powers."""
     from circuits.schemes.audit import audit_points
     from prover.groth16.ceremony import State
     from prover.groth16.ceremony.initial import required_power
-    from prover.groth16.iden3.ptau import read_ptau
+    from prover.groth16.iden3.ptau import read_contributors, read_ptau
 
-    threads = usable_cores()
+    if powers_file is None:
+        return audit_points(circuit, key, file.transcript), []
+    threads, most = usable_cores(), required_power(circuit.constraint_system)
     with terminal.show_stages(err, "making the key again") as progress:
-        powers = read_ptau(powers_file, most=required_power(circuit.constraint_system), threads=threads)
-        state = State.load(state_file, threads=threads)
-        audit_points(circuit, key, state, powers, threads=threads, progress=progress)
+        with _timed(seconds, "reading powers"), naming(powers_file):
+            powers = read_ptau(powers_file, most=most, threads=threads)
+            contributors = read_contributors(powers_file)
+        with _timed(seconds, "comparing points"):
+            state = None if state_file is None else State.read(state_file)
+            points = audit_points(
+                circuit, key, file.transcript, powers, state, threads=threads, progress=progress
+            )
+    return points, [{"name": each.name, "hash": each.response.hex()} for each in contributors]
+
+
+def _judged(facts: dict[str, Any], findings: Sequence[Finding]) -> Answer:
+    """The answer of these findings. Raises ``RefusedError`` where a claim is another."""
+    verdicts = [finding.verdict for finding in findings]
+    claims = [finding._asdict() for finding in findings]
+    answer = {"same": "other" not in verdicts, "all_shown": "not shown" not in verdicts, **facts}
+    if answer["same"]:
+        words = (_SAME if answer["all_shown"] else _CLAIMS).format(key=facts["key"])
+        return Answer({**answer, "claims": claims}, _shown(words, facts, findings))
+    first = findings[verdicts.index("other")]  # type: ignore[arg-type]
+    reason = {"reason": "statement.audit", "detail": first.detail, "field": first.claim}
+    words = _OTHER.format(detail=terminal.escape(first.detail))
+    raise RefusedError(Answer({**answer, **reason, "claims": claims}, _shown(words, facts, findings)))
+
+
+def _shown(words: str, facts: dict[str, Any], findings: Sequence[Finding]) -> tuple[RenderableType, ...]:
+    seconds = ", ".join(f"{stage} {taken:g} s" for stage, taken in facts["seconds"].items())
+    rows = {name: facts[name] for name in ("setup", "scheme", "constraints", "network")} | {"took": seconds}
+    for of, claim in (("powers", "contributors_to_powers"), ("contribution", "contributions")):
+        for index, each in enumerate(facts[claim], start=1):
+            rows[f"{of} {index}"] = f"{each['hash']}  {terminal.escape(each['name'] or '')}"
+    claims = [
+        f"[{_COLOURS[verdict]}]{verdict:9}[/]  {terminal.escape(claim)}  [dim]{terminal.escape(detail)}[/]"
+        for claim, verdict, detail in findings
+    ]
+    not_shown = [f"  {sentence}" for sentence in facts["does_not_show"]]
+    return (words, terminal.table_of(rows), "", *claims, "", "[dim]What this does not show:[/]", *not_shown)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = perf_counter()
+    yield
+    seconds[stage] = perf_counter() - start

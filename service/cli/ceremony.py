@@ -99,7 +99,7 @@ def statement(
     --calibration, in plain Groth16, which snarkjs and contracts verify, too.
     """
     from circuits import QuantGraph, compile_inference  # slow to import
-    from circuits.schemes.audit import audit
+    from circuits.schemes.audit import audit, recompile, require_same
     from service import intake
     from verifier.documents import KeyFile, read
     from verifier.groth16.system import groth16_key
@@ -108,8 +108,8 @@ def statement(
     if key is not None:
         with naming(key):
             described = read(KeyFile, key.read_bytes())
-        network = QuantGraph.from_bytes(model.read_bytes())
-        circuit = audit(network, described.circuit, groth16_key(opened(described).verifying))
+        circuit = recompile(QuantGraph.from_bytes(model.read_bytes()), described.circuit)
+        require_same(audit(circuit, described.circuit, groth16_key(opened(described).verifying)))
     elif calibration is not None:
         quantised = intake.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
         circuit = compile_inference(

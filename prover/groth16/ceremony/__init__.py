@@ -14,7 +14,7 @@ started there), ``chain`` (shares and the proofs that their owners know them), `
 
 from prover.groth16.ceremony.chain import Contribution
 from prover.groth16.ceremony.contribution import add_beacon, contribute
-from prover.groth16.ceremony.finish import finish, verifying_key
+from prover.groth16.ceremony.finish import finish, fixed_fields, verifying_key
 from prover.groth16.ceremony.increment import load_next
 from prover.groth16.ceremony.initial import start
 from prover.groth16.ceremony.state import State
@@ -29,6 +29,7 @@ __all__ = [
     "check",
     "contribute",
     "finish",
+    "fixed_fields",
     "load_next",
     "start",
     "verify",

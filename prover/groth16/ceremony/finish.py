@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from base.progress import Progress
@@ -61,18 +63,25 @@ def verifying_key(state: State) -> VerifyingKey:
     delta, *others = (g2.compress(point) for point in secrets_g2)
     sigma, k = others[: len(state.shapes)], iter(others[len(state.shapes) :])
     return VerifyingKey(
-        CEREMONY if state.powers_contributions else DEVELOPMENT,
-        state.statement_digest,
-        g1.compress(state.alpha_g1),
-        g2.compress(state.beta_g2),
-        g2.compress(g2.generator),
-        delta,
-        tuple(g1.compress(point) for point in state.ic),
-        state.challenges,
-        tuple(
+        **fixed_fields(state),
+        delta_g2=delta,
+        segments=tuple(
             SegmentKey(shape.size, point, (next(k), next(k)) if shape.linked else None)
             for shape, point in zip(state.shapes, sigma, strict=True)
         ),
-        g1.compress(state.basis[1]) if len(state.basis) else None,
-        hashes,
+        contributions=hashes,
     )
+
+
+def fixed_fields(state: State) -> dict[str, Any]:
+    """The fields of ``verifying_key`` that no contribution changes, by their names."""
+    return {
+        "setup": CEREMONY if state.powers_contributions else DEVELOPMENT,
+        "statement_digest": state.statement_digest,
+        "alpha_g1": g1.compress(state.alpha_g1),
+        "beta_g2": g2.compress(state.beta_g2),
+        "gamma_g2": g2.compress(g2.generator),
+        "ic": tuple(g1.compress(point) for point in state.ic),
+        "challenges": state.challenges,
+        "basis": g1.compress(state.basis[1]) if len(state.basis) else None,
+    }
