@@ -52,12 +52,19 @@ class Verifying(Calls):
 
     @endpoint
     def verify_batch(
-        self, documents: Sequence[dict[str, Any]], key: dict[str, Any] | None = None
+        self,
+        documents: Sequence[dict[str, Any]],
+        key: dict[str, Any] | None = None,
+        *,
+        expected: dict[str, str] | None = None,
     ) -> Flow[list[Verification | ApiError]]:
         """The service's verdicts on up to 64 proof documents, in order, as ``verify`` would give them; for
         one that is malformed, the error that ``verify`` would raise. Many under one key take less time.
+
+        ``expected``: of each of them.
         """
-        items = [{"proof": document} | ({"verification_key": key} if key else {}) for document in documents]
+        told = {name: value for name, value in (("verification_key", key), ("expected", expected)) if value}
+        items = [{"proof": document} | told for document in documents]
         answer = yield from self._json(post("verify", "batch", body={"proofs": items}, repeatable=True))
         return [
             read(Verification, each) if "valid" in each else ApiError(each["status"], each)

@@ -219,10 +219,10 @@ class Case:
     def _accepted(self) -> Verification:
         checked = [name for name, value in self.expected if value is not None]
         given = [name for name in ("input", "dataset") if getattr(self.known, name) is not None]
-        registration = self.known.registration
-        seen = words.Seen(
-            checked, given, self.key.shows_ceremony, registration and registration.document.statement
+        registration = self.known.registration and words.Registered(
+            self.known.registration.document.statement, self.known.registration.key.shows_ceremony
         )
+        seen = words.Seen(checked, given, self.key.shows_ceremony, registration)
         return Verification(
             valid=True,
             reason=OK,
@@ -390,7 +390,8 @@ class Case:
             refuse("registration_mismatch", "The registration is of another proof system.")
         if given.key.verifying.basis != self.key.verifying.basis:
             refuse("registration_mismatch", "The registration's commitment is over another basis.")
-        verdict = judge_each([Case(given.document, given.key)])[0]
+        required = Expected(require=self.expected.require)
+        verdict = judge_each([Case(given.document, given.key, required)])[0]
         if not verdict.valid:
             refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
 

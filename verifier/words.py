@@ -126,18 +126,24 @@ def does_not_say(
     return [*unsaid, *_ALWAYS_UNSAID, system.setups[setup]]
 
 
+class Registered(NamedTuple):
+    """The statement of the model's registration, and whether its key's file has a ceremony's transcript."""
+
+    statement: Statement
+    shows_ceremony: bool
+
+
 class Seen(NamedTuple):
     """What a verifier had beside a valid proof, all of it found to fit.
 
     ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of ``input`` and
-    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript;
-    ``registration``: the statement of the model's registration.
+    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript.
     """
 
     expected: Collection[str]
     given: Collection[str]
     shows_ceremony: bool = False
-    registration: Statement | None = None
+    registration: Registered | None = None
 
 
 def verified(statement: Statement, seen: Seen) -> list[str]:
@@ -158,7 +164,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
         *([_made(statement.made_at)] * bool({"after", "before"} & {*expected})),
         *([_INPUT_SEEN] * ("input" in given)),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
-        *([_registered(registration)] if registration else []),
+        *([_registered(registration.statement)] if registration else []),
     ]
 
 
@@ -209,13 +215,13 @@ def _registered(registration: Statement) -> str:
     )
 
 
-def _unsaid_of(registration: Statement, statement: Statement) -> list[str]:
-    setup, setups = registration.verification_key.setup, registration.proof_system.setups
-    other = setup != statement.verification_key.setup
-    return [
-        _REGISTRATION_KEY_UNSEEN,
-        *([f"By the registration: {setups[setup]}"] * other),
+def _unsaid_of(registration: Registered, statement: Statement) -> list[str]:
+    setup, setups = registration.statement.verification_key.setup, registration.statement.proof_system.setups
+    unsaid = [
+        *([_SETUP_UNSEEN[registration.shows_ceremony]] * (setup == CEREMONY)),
+        *([setups[setup]] * (setup != statement.verification_key.setup)),
     ]
+    return [_REGISTRATION_KEY_UNSEEN, *(f"By the registration: {sentence}" for sentence in unsaid)]
 
 
 def _shards(dataset: Dataset, given: bool) -> str:

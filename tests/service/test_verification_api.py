@@ -11,7 +11,7 @@ import httpx
 import pytest
 from py_arkworks_bls12381 import G1Point
 
-from client import ApiError, Client, Model
+from client import ApiError, Client, Model, Verification
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
@@ -107,7 +107,12 @@ def test_what_the_verifier_expects_is_found_or_refused(api: Client, document: Do
         ({"before": "2026-11-01T00:00:00Z"}, "time_mismatch"),
         ({"require": "ceremony"}, "setup_mismatch"),
     ):
-        assert api.verify(document, expected=expected).reason == reason
+        (in_batch,) = api.verify_batch([document], expected=expected)
+        assert isinstance(in_batch, Verification)
+        assert api.verify(document, expected=expected).reason == in_batch.reason == reason
+    with pytest.raises(ApiError) as refusal:
+        api.verify(document, expected={"after": "2026-12-01T00:00:00Z", "before": "2026-11-01T00:00:00Z"})
+    assert (refusal.value.status, refusal.value.field) == (422, "expected.before")
 
 
 def test_the_models_registration_beside_the_proof(

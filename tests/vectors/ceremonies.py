@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
+from circuits.schemes.circuit import Circuit
 from prover.groth16 import ceremony
 from prover.groth16.ceremony import State
 from prover.groth16.ceremony.initial import required_power
-from tests.client.makers import MADE_AT, Maker, inference
+from tests.client.makers import MADE_AT, Maker, inference, registration
 from tests.prover.ceremony.support import ALPHA, BETA, known_powers
 from tests.prover.vectors.points import bad_encodings
 from tests.vectors.world import World, dumped, without
@@ -50,11 +51,13 @@ ADA, EMMY = Step("Ada", 1 << 200), Step("Emmy Noether, Göttingen", SCALAR_MODUL
 
 def write(vectors: Vectors, world: World) -> None:
     held = Plain(world)
-    _valid(vectors, world, held)
+    _valid(vectors, held)
+    linked = _linked(vectors, world)
     _of_another_chain(vectors, held)
     _beacons(vectors, held)
     _names(vectors, held)
     _forms(vectors, held)
+    _registered(vectors, world, *linked)
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def in_g2(exponent: int) -> bytes:
     return bytes((G2Point() * Scalar(exponent % SCALAR_MODULUS)).to_compressed_bytes())
 
 
-def _valid(vectors: Vectors, world: World, held: Plain) -> None:
+def _valid(vectors: Vectors, held: Plain) -> None:
     document, key = held.make([ADA, EMMY])
     vectors.case("ceremony/two", "Two contributors.", document, key)
     vectors.case("ceremony/beacon", "And a beacon.", *held.make([ADA, EMMY, BEACON]))
@@ -138,19 +141,22 @@ def _valid(vectors: Vectors, world: World, held: Plain) -> None:
     vectors.case(
         "ceremony/powers-required", "It is of no whole ceremony.", document, key, "setup_mismatch", **told
     )
-    _linked(vectors, world)
 
 
-def _linked(vectors: Vectors, world: World) -> None:
-    """With a secret for each segment, and two for each link."""
-    circuit = world.committed.circuit
+def _by_ceremony(world: World, circuit: Circuit) -> tuple[Maker, State]:
+    """Over the world's basis."""
     system = circuit.constraint_system
     powers = replace(known_powers(required_power(system), BASIS_TAU), contributions=1)
     state = ceremony.start(system, powers)
     for name in ("Ada", "Emmy"):
         state = ceremony.contribute(state, name)
     state = ceremony.add_beacon(state, BEACON)
-    maker = Maker(circuit, ceremony.finish(state, system, powers), world.basis)
+    return Maker(circuit, ceremony.finish(state, system, powers), world.basis), state
+
+
+def _linked(vectors: Vectors, world: World) -> tuple[ProofDocument, Json]:
+    """With a secret for each segment, and two for each link."""
+    maker, state = _by_ceremony(world, world.committed.circuit)
     document = inference(maker, world.inputs[0], world.held)
     key = dumped(maker.key_file, transcript=state.transcript)
     vectors.case("ceremony/linked", "Segments and links; a beacon.", document, key)
@@ -161,6 +167,24 @@ def _linked(vectors: Vectors, world: World) -> None:
         changed = key | {"transcript": state.transcript | {"contributions": [*others, swapped]}}
         comment = f"The last two {part} have changed places."
         vectors.case(f"ceremony/linked-{part}", comment, document, changed, "file.transcript")
+    return document, key
+
+
+def _registered(vectors: Vectors, world: World, document: ProofDocument, key: Json) -> None:
+    """Where a ceremony is required, the registration's key must be of one, too."""
+    maker, state = _by_ceremony(world, world.registrar.circuit)
+    shown = dumped(maker.key_file, transcript=state.transcript)
+    of_one: Json = {"registration": registration(maker, world.model), "registration_key": shown}
+    silent = of_one | {"registration_key": maker.key_file}
+    single: Json = {"registration": world.registered, "registration_key": world.registrar.key_file}
+    told: Json = {"require": "ceremony"}
+    vectors.case("ceremony/registered", "Both keys are of ceremonies.", document, key, **told, **of_one)
+    vectors.case("ceremony/registered-said", "Its file only says so.", document, key, **silent)
+    for name, other in (("silent", silent), ("single", single)):
+        comment = "The registration's key is not shown to be of one."
+        reason = "registration_mismatch"
+        vectors.case(f"ceremony/registered-{name}", comment, document, key, reason, **told, **other)
+    vectors.case("ceremony/registered-alone", "None is required.", document, key, **single)
 
 
 def _of_another_chain(vectors: Vectors, held: Plain) -> None:

@@ -14,7 +14,8 @@ from tests.vectors.cases import FOLDER, PINS, Json, read_index
 
 TRANSCRIPTS: Final = {
     *("setup/ceremony", "setup/ceremony-required", "ceremony/two", "ceremony/beacon", "ceremony/rounds"),
-    *("ceremony/powers", "ceremony/linked"),
+    *("ceremony/powers", "ceremony/linked", "ceremony/registered", "ceremony/registered-alone"),
+    "ceremony/registered-said",
 }
 """Keys with a transcript, which it does not take."""
 CASES: Final = [case for case in read_index() if case["key"] is not None and case["name"] not in TRANSCRIPTS]
