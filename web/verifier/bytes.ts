@@ -9,6 +9,13 @@ export function fromHex(text: string): Uint8Array | null {
   return /^(?:[0-9a-f]{2})*$/.test(text) ? hexToBytes(text) : null;
 }
 
+/** The bytes of hex digits that a reader of documents has seen. */
+export function bytesOf(digits: string): Uint8Array {
+  const bytes = fromHex(digits);
+  if (bytes === null) throw new RangeError("these are no hex digits");
+  return bytes;
+}
+
 /** `value`, not negative and less than 256^`length`. */
 export function toBigEndian(value: bigint | number, length: number): Uint8Array {
   return hexToBytes(value.toString(16).padStart(2 * length, "0"));

@@ -11,3 +11,7 @@ export function zip<A, B>(one: readonly A[], other: readonly B[]): [A, B][] {
   if (one.length !== other.length) throw new RangeError("the lists have different lengths");
   return one.map((item, index) => [item, at(other, index)]);
 }
+
+export function product(numbers: readonly number[]): number {
+  return numbers.reduce((whole, each) => whole * each, 1);
+}

@@ -5,6 +5,8 @@ import type { Verdict } from "./verdict.ts";
 
 /** Each phase had contributors, as the transcripts show; the secrets are gone if one in each was honest. */
 export const CEREMONY = "ceremony";
+/** Nobody drew secrets: everybody can make the key. */
+export const TRANSPARENT = "transparent";
 
 /**
  * One proof, as its system writes it, and what it is held against. `publicInputs`: canonical, in the key's

@@ -16,3 +16,20 @@ export interface Verdict {
   readonly detail: string;
   readonly index: number | null;
 }
+
+/** Ends a judgement: `reason` is a stable name, `detail` a sentence, "" for the reason's own. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly reason: string;
+  readonly detail: string;
+
+  constructor(reason: string, detail: string) {
+    super(reason);
+    this.reason = reason;
+    this.detail = detail;
+  }
+}
+
+export function refuse(reason: string, detail = ""): never {
+  throw new Refusal(reason, detail);
+}

@@ -1,0 +1,130 @@
+/** The cases of tests/vectors/documents/index.json (docs/vectors.md), and the judgement on one. */
+
+import { readFileSync } from "node:fs";
+import * as datasets from "../verifier/datasets.ts";
+import {
+  expected,
+  expectedReceipt,
+  keyFile,
+  openingFile,
+  proofDocument,
+  read,
+  readParsed,
+  receipt,
+} from "../verifier/documents.ts";
+import { ZenError } from "../verifier/errors.ts";
+import type { Reader } from "../verifier/fields.ts";
+import type { Json } from "../verifier/json.ts";
+import { judge } from "../verifier/judging.ts";
+import type { Verification } from "../verifier/judging.ts";
+import { opened } from "../verifier/keys.ts";
+import * as receipts from "../verifier/receipts.ts";
+import type { ReceiptVerification } from "../verifier/receipts.ts";
+
+const FOLDER = new URL("../../tests/vectors/documents/", import.meta.url);
+
+/** `reason`: of a verdict, or the code of the error where there is none; then `detail` is null. */
+export interface Outcome {
+  readonly valid: boolean;
+  readonly reason: string;
+  readonly detail: string | null;
+  readonly verified: readonly string[];
+  readonly not_verified: readonly string[];
+}
+
+export interface Case extends Outcome {
+  readonly name: string;
+  readonly document: string;
+  readonly key: string | null;
+  readonly told: Readonly<Record<string, string>>;
+  readonly exit: number;
+}
+
+const index: unknown = JSON.parse(readFileSync(new URL("index.json", FOLDER), "utf8"));
+export const CASES: readonly Case[] = casesOf(index);
+
+function casesOf(index: unknown): Case[] {
+  if (typeof index !== "object" || index === null || !("cases" in index) || !Array.isArray(index.cases)) {
+    throw new Error("this is no index of vectors");
+  }
+  return index.cases;
+}
+
+/** How the judge calls what a verifier is told in words, by option; all else is the name of a file. */
+const PINS = new Map([
+  ["key_id", "key"],
+  ["input_commitment", "input"],
+  ...["network", "model", "reference", "challenge", "after", "before", "require", "issuer"].map(
+    (name) => [name, name] as const,
+  ),
+]);
+
+export function fileOf(name: string): Uint8Array {
+  return readFileSync(new URL(name, FOLDER));
+}
+
+/** What a verifier is told in words, as the judge calls it, and the contents of the files. */
+export function told(given: Case["told"]): {
+  pins: Record<string, string>;
+  files: Record<string, Uint8Array>;
+} {
+  const [pins, files]: [Record<string, string>, Record<string, Uint8Array>] = [{}, {}];
+  for (const [name, value] of Object.entries(given)) {
+    const pin = PINS.get(name);
+    if (pin === undefined) files[name] = fileOf(value);
+    else pins[pin] = value;
+  }
+  return { pins, files };
+}
+
+/** The contents of what is judged. */
+export interface Given {
+  readonly document: Uint8Array;
+  readonly key: Uint8Array | null;
+  readonly pins: Record<string, Json>;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+}
+
+export function givenOf(each: Case): Given {
+  return {
+    document: fileOf(each.document),
+    key: each.key === null ? null : fileOf(each.key),
+    ...told(each.told),
+  };
+}
+
+/** What the judge says of it. */
+export async function judged(given: Given): Promise<Outcome> {
+  try {
+    return outcomeOf(await verdict(given));
+  } catch (error) {
+    if (!(error instanceof ZenError)) throw error;
+    return { valid: false, reason: error.code, detail: null, verified: [], not_verified: [] };
+  }
+}
+
+export function outcomeOf({ valid, reason, detail, verified, not_verified }: Outcome): Outcome {
+  return { valid, reason, detail, verified, not_verified };
+}
+
+async function verdict({ document, key, pins, files }: Given): Promise<Verification | ReceiptVerification> {
+  if (key === null) return receipts.judge(read(receipt, document), readParsed(expectedReceipt, pins));
+  const proof = read(proofDocument, document);
+  const trusted = opened(read(keyFile, key));
+  const { input, dataset, labels, opening, registration, registration_key: registrationKey } = files;
+  const read_ = <T>(kind: Reader<T>, data: Uint8Array | undefined): T | null =>
+    data === undefined ? null : read(kind, data);
+  const registered = read_(proofDocument, registration);
+  return judge(proof, trusted, readParsed(expected, pins), {
+    input:
+      input === undefined
+        ? null
+        : datasets.quantise(await datasets.loadArray(input), trusted.circuit.quantisation.input),
+    dataset: dataset === undefined ? null : await datasets.load(dataset, labels),
+    openings: read_(openingFile, opening),
+    registration:
+      registered === null || registrationKey === undefined
+        ? null
+        : { document: registered, key: opened(read(keyFile, registrationKey)) },
+  });
+}

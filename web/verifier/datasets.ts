@@ -1,0 +1,170 @@
+/** Labelled datasets as verifiers hold them: their content hash, and what their commitments are to. */
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { readArrays } from "./arrays.ts";
+import type { NumberArray } from "./arrays.ts";
+import { limbs, same } from "./documents.ts";
+import type { InputType } from "./documents.ts";
+import { ZenError } from "./errors.ts";
+import type * as judging from "./judging.ts";
+import { product } from "./lists.ts";
+
+const TAG = "zenserve dataset 1\n";
+const MOST_LABEL = (1n << 63n) - 1n;
+const NUMBER_BYTES = 8;
+
+/** Finite numbers, row-major. */
+interface Numbers {
+  readonly shape: readonly number[];
+  readonly values: Float64Array;
+}
+
+/** `samples`: of shape [n, …], as they were before quantisation; `labels`: n of them, from 0 to 2^63 - 1. */
+export class LabelledData implements judging.LabelledData {
+  readonly samples: Numbers;
+  readonly labels: readonly bigint[];
+  #sha256: Uint8Array | null = null;
+
+  /**
+   * Throws `ZenError`: `input.shape`, `input.not_numeric`, `input.not_finite`, `input.empty`. Labels must be integers
+   * that are not negative.
+   */
+  constructor(samples: NumberArray, labels: NumberArray) {
+    this.samples = numbers(samples, "samples");
+    const [count, ...rest] = labels.shape;
+    if (count === undefined || rest.length > 0 || samples.shape.length < 2 || count !== samples.shape[0]) {
+      throw new ZenError(
+        "input.shape",
+        `samples are ${written(samples.shape)} and labels ${written(labels.shape)}; they must be [n, …] and [n]`,
+        "labels",
+      );
+    }
+    if (count === 0) throw new ZenError("input.empty", "the dataset has no samples", "samples");
+    const integers = labels.kind === "integers";
+    this.labels = integers ? Array.from({ length: count }, (_, index) => BigInt(labels.at(index))) : [];
+    if (!integers || this.labels.some((label) => label < 0n || label > MOST_LABEL)) {
+      throw new ZenError("input.not_numeric", "labels must be integers from 0 on", "labels");
+    }
+  }
+
+  get size(): number {
+    return this.labels.length;
+  }
+
+  /**
+   * The content's hash, 32 bytes: the tag, a line with the samples' shape as JSON, then the samples as float64 and the
+   * labels as int64, little-endian, row-major.
+   */
+  get sha256(): Uint8Array {
+    this.#sha256 ??= this.#hash();
+    return this.#sha256;
+  }
+
+  #hash(): Uint8Array {
+    const { shape, values } = this.samples;
+    const floats = new DataView(new ArrayBuffer(NUMBER_BYTES * values.length));
+    values.forEach((each, index) => floats.setFloat64(NUMBER_BYTES * index, each, true));
+    const integers = new DataView(new ArrayBuffer(NUMBER_BYTES * this.size));
+    this.labels.forEach((each, index) => integers.setBigInt64(NUMBER_BYTES * index, each, true));
+    return sha256
+      .create()
+      .update(new TextEncoder().encode(`${TAG}${written(shape)}\n`))
+      .update(new Uint8Array(floats.buffer))
+      .update(new Uint8Array(integers.buffer))
+      .digest();
+  }
+
+  /**
+   * What the shards' commitments are to: the samples' type (`limbs`), the integers of `batch` samples, then their
+   * labels. The last shard is filled up with samples of zeros and the label `classes`, which no network gives.
+   * Throws `ZenError` (`input.shape`, `input.out_of_range`).
+   */
+  *shardValues(kind: InputType, batch: number, classes: number): Generator<number[]> {
+    if (this.labels.some((label) => label >= classes)) {
+      throw new ZenError("input.out_of_range", `labels must lie in [0, ${classes - 1}]`, "labels");
+    }
+    const [, ...shape] = this.samples.shape;
+    requireShape(shape, kind);
+    const length = product(shape);
+    for (let start = 0; start < this.size; start += batch) {
+      const labels = this.labels.slice(start, start + batch).map(Number);
+      const samples = this.samples.values.subarray(length * start, length * (start + labels.length));
+      const missing = batch - labels.length;
+      const padding = Array<number>(missing * length).fill(0);
+      yield [
+        ...limbs(kind),
+        ...integers(samples, kind),
+        ...padding,
+        ...labels,
+        ...Array<number>(missing).fill(classes),
+      ];
+    }
+  }
+}
+
+/** The integers of one input, row-major, as the circuit takes them. Throws `ZenError` (`input.*`). */
+export function quantise(array: NumberArray, kind: InputType): number[] {
+  const { shape, values } = numbers(array, "input");
+  requireShape(shape, kind);
+  return integers(values, kind);
+}
+
+/** The dataset in a `.npz` file with `samples` and `labels`, or in two files. Throws `ZenError` (`input.*`). */
+export async function load(file: Uint8Array, labels?: Uint8Array): Promise<LabelledData> {
+  if (labels !== undefined) return new LabelledData(await loadArray(file), await loadArray(labels));
+  const arrays = await readArrays(file, "input");
+  const parts = arrays instanceof Map ? ["samples", "labels"].map((name) => arrays.get(name)) : [];
+  const [samples, own] = parts;
+  if (samples === undefined || own === undefined) {
+    throw new ZenError("input.unreadable", "this is no .npz file with samples and labels", "samples");
+  }
+  return new LabelledData(samples, own);
+}
+
+/** The array in a `.npy` file (never a pickle) or in JSON. Throws `ZenError` (`input.unreadable`). */
+export async function loadArray(file: Uint8Array): Promise<NumberArray> {
+  const array = await readArrays(file, "input");
+  if ("shape" in array) return array;
+  throw new ZenError("input.unreadable", "the file holds several arrays", "input");
+}
+
+function numbers(array: NumberArray, field: string): Numbers {
+  if (array.kind === "others") {
+    throw new ZenError("input.not_numeric", `${field} must be an array of numbers`, field);
+  }
+  const values = new Float64Array(product(array.shape));
+  for (let index = 0; index < values.length; index += 1) values[index] = Number(array.at(index));
+  if (!values.every(Number.isFinite))
+    throw new ZenError("input.not_finite", `${field} must be finite`, field);
+  return { shape: array.shape, values };
+}
+
+/** A lone input comes as it is, or as a batch of one. */
+function requireShape(given: readonly number[], { shape }: InputType): void {
+  if (!same(given, shape) && !same([1, ...given], shape) && !same(given, [1, ...shape])) {
+    throw new ZenError(
+      "input.shape",
+      `an input has shape ${written(given)}; the network takes ${written(shape)}`,
+      "input",
+    );
+  }
+}
+
+/** As JSON and Python write a list of numbers. */
+function written(shape: readonly number[]): string {
+  return `[${shape.join(", ")}]`;
+}
+
+function integers(values: Float64Array, { scale, zero_point, bits }: InputType): number[] {
+  const most = 2 ** bits - 1;
+  return Array.from(values, (x) => Math.max(0, Math.min(most, rounded(x / scale) + zero_point)) + 0);
+}
+
+/** Doubles from here on are integers. */
+const INTEGERS_FROM = 2 ** 52;
+
+/** To the nearest integer, halves to the even one: what is added leaves no place for a fraction. */
+function rounded(x: number): number {
+  if (Math.abs(x) >= INTEGERS_FROM) return x;
+  return x < 0 ? x - INTEGERS_FROM + INTEGERS_FROM : x + INTEGERS_FROM - INTEGERS_FROM;
+}

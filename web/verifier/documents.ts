@@ -1,0 +1,558 @@
+/**
+ * The documents that are handed on: statements, proofs, keys, openings and receipts.
+ *
+ * What a reader here answers with is the document as JSON, with what may be left out filled in: its canonical
+ * text is what hashes and signatures are of. Since version 3 each names the proof system that it is of, which says
+ * how long its commitments are and what opens them. Documents of before name none: they are of the first system.
+ */
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { fromBigEndian, fromHex, hex } from "./bytes.ts";
+import { ZenError } from "./errors.ts";
+import {
+  anyInteger,
+  anyObject,
+  checked,
+  fault,
+  integer,
+  list,
+  named,
+  nullable,
+  object,
+  oneOf,
+  openObject,
+  optional,
+  real,
+  text,
+  textThat,
+} from "./fields.ts";
+import type { Read, Reader } from "./fields.ts";
+import { canonical, parse, Real } from "./json.ts";
+import type { Json, JsonObject } from "./json.ts";
+import { product } from "./lists.ts";
+import { SCALAR_MODULUS } from "./points.ts";
+import { FIRST, SYSTEMS } from "./registry.ts";
+import type { VerifyingSystem } from "./system.ts";
+
+const MOST_INTEGER = Number.MAX_SAFE_INTEGER;
+const MOST_SHARDS = 1 << 16;
+/** Hex digits: 64 bytes a shard. */
+const MOST_SUM_OPENING = 1 << 23;
+/** Values of an input or a shard: none of more has a circuit that anybody could prove. */
+const MOST_COMMITTED = 1 << 24;
+const MOST_AXES = 16;
+const MOST_CHALLENGE = 200;
+/** Of values, and of commitments, in one statement. */
+const MOST_NAMES = 16;
+/** That a statement does not say. */
+const MOST_SENTENCES = 32;
+/** The version since which documents name their proof system. */
+const NAMING = 3;
+
+const hexText = textThat((digits) => fromHex(digits) !== null, "lower-case hex digits, two for each byte");
+const digest = textThat((digits) => /^[0-9a-f]{64}$/.test(digits), "64 lower-case hex digits");
+const signature = textThat((digits) => /^[0-9a-f]{128}$/.test(digits), "128 lower-case hex digits");
+const commitment = textThat(
+  (digits) => /^([0-9a-f]{2}){32,64}$/.test(digits),
+  "the lower-case hex digits of 32 to 64 bytes",
+);
+const name = textThat((each) => /^[a-z_]{1,40}$/.test(each), "a name of 1 to 40 of a to z and _");
+const moment = textThat(isMoment, "a moment that there is, in UTC, as 2026-11-22T10:00:00Z");
+const challenge = textThat(
+  (words) => isPrintable(words) && words !== "" && [...words].length <= MOST_CHALLENGE,
+  `1 to ${MOST_CHALLENGE} characters that can be printed`,
+);
+const size = integer(1, MOST_INTEGER);
+const number = integer(-MOST_INTEGER, MOST_INTEGER);
+const numbers = list(number);
+const value: Reader<number | readonly number[]> = (each, place) =>
+  Array.isArray(each) ? numbers(each, place) : number(each, place);
+const systemId = textThat(
+  (id) => SYSTEMS.has(id),
+  `one of the proof systems that are known here, ${[...SYSTEMS.keys()].join(", ")}: a newer program may know it`,
+);
+
+/** No control character and none that is not assigned: none that Unicode calls other or separator, but the space. */
+export function isPrintable(words: string): boolean {
+  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(words);
+}
+
+/** Months end at 12, and February at 28 or 29. */
+function isMoment(words: string): boolean {
+  if (!/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$/.test(words) || words.startsWith("0000")) {
+    return false;
+  }
+  const found = new Date(words);
+  return !Number.isNaN(found.getTime()) && found.toISOString() === words.replace("Z", ".000Z");
+}
+
+/** What a document of a proof system begins with; `earlier`: the one version before `NAMING` that is read. */
+interface OfSystem {
+  readonly version: number;
+  readonly system: string | undefined;
+  readonly commitment_scheme: string | undefined;
+}
+
+const SYSTEM_FIELDS = { system: optional(systemId, undefined), commitment_scheme: optional(text, undefined) };
+
+function version<Otherwise extends number>(earlier: number, otherwise: Otherwise): Reader<number> {
+  return optional((found, place) => {
+    if (found !== earlier && found !== NAMING)
+      fault(place, `this program reads versions ${earlier} and ${NAMING}`);
+    return found;
+  }, otherwise);
+}
+
+function namesItsSystem(document: OfSystem, place: string): void {
+  const count = [document.system, document.commitment_scheme].filter((each) => each !== undefined).length;
+  if (count !== (document.version >= NAMING ? 2 : 0)) {
+    fault(place, "documents of version 3, and no others, name their system and commitment_scheme");
+  }
+  const system = systemOf(document);
+  if (count > 0 && document.commitment_scheme !== system.commitments.id) {
+    fault(place, `${system.id} has the commitment_scheme ${system.commitments.id}`);
+  }
+}
+
+/** The proof system that the document is of. */
+export function systemOf(document: { readonly system: string | undefined }): VerifyingSystem {
+  return document.system === undefined
+    ? FIRST
+    : (SYSTEMS.get(document.system) ?? fault("system", "it is not known"));
+}
+
+/** That all these, by their places, are as the document's commitment scheme has them. */
+function requireForm(
+  document: OfSystem,
+  place: string,
+  commitments: readonly (readonly [string, string | null])[],
+  openings: readonly (readonly [string, JsonObject | null])[],
+): void {
+  const scheme = systemOf(document).commitments;
+  for (const [part, digits] of commitments) {
+    if (digits !== null && digits.length !== 2 * scheme.commitmentBytes) {
+      fault(place, `${part}: a commitment of ${scheme.id} has ${scheme.commitmentBytes} bytes, in hex`);
+    }
+  }
+  for (const [part, opening] of openings) {
+    try {
+      if (opening !== null) scheme.checkForm(opening);
+    } catch (error) {
+      if (!(error instanceof ZenError)) throw error;
+      fault(place, `${part}: not an opening of ${scheme.id}: ${error.message}`);
+    }
+  }
+}
+
+const keyReference = object({ id: digest, setup: text });
+/** Which verification key a proof is for. `id` covers the key and what it means (`keyId`). */
+export type KeyReference = Read<typeof keyReference>;
+
+const shard = object({
+  size,
+  dataset: commitment,
+  correct: commitment,
+  opening: optional(nullable(anyObject), null),
+});
+
+const dataset = checked(
+  object({
+    sha256: nullable(digest),
+    size,
+    picked_for: nullable(commitment),
+    shards: list(shard, 1, MOST_SHARDS),
+    blinding: checked(hexText, (digits, place) => {
+      if (digits.length > MOST_SUM_OPENING) fault(place, `it has more than ${MOST_SUM_OPENING} hex digits`);
+    }),
+  }),
+  ({ shards, sha256: hash }, place) => {
+    if (shards.some((each) => (each.opening === null) !== (hash === null))) {
+      fault(place, "the shards of a public dataset, and no others, have openings");
+    }
+  },
+);
+/** What an accuracy is about. `sha256`: its content (`datasets.ts`), null where it is private. */
+export type Dataset = Read<typeof dataset>;
+
+const SCHEMES = ["registration", "inference", "recognition", "accuracy"] as const;
+
+const statement = checked(
+  object({
+    version: version(1, NAMING),
+    ...SYSTEM_FIELDS,
+    format: optional(oneOf("zenserve statement"), "zenserve statement"),
+    scheme: oneOf(...SCHEMES),
+    claim: text,
+    network: digest,
+    values: named(name, value, MOST_NAMES),
+    commitments: named(name, commitment, MOST_NAMES),
+    dataset: nullable(dataset),
+    parent: nullable(commitment),
+    verification_key: keyReference,
+    challenge: nullable(challenge),
+    made_at: moment,
+    does_not_say: list(text, 0, MOST_SENTENCES),
+  }),
+  (said, place) => {
+    namesItsSystem(said, place);
+    if ((said.dataset === null) === (said.scheme === "accuracy")) {
+      fault(place, "dataset is for the scheme accuracy, and only for it");
+    }
+    if (said.parent !== null && said.scheme !== "registration") {
+      fault(place, "parent is for the scheme registration only");
+    }
+    const shards = [...(said.dataset?.shards ?? []).entries()].map(([index, each]) => ({
+      place: `dataset.shards.${index}`,
+      each,
+    }));
+    requireForm(
+      said,
+      place,
+      [
+        ...Object.entries(said.commitments).map(([part, each]) => [`commitments.${part}`, each] as const),
+        ...shards.flatMap((part) =>
+          (["dataset", "correct"] as const).map(
+            (kind) => [`${part.place}.${kind}`, part.each[kind]] as const,
+          ),
+        ),
+        ["parent", said.parent],
+        ["dataset.picked_for", said.dataset?.picked_for ?? null],
+      ],
+      shards.map((part) => [`${part.place}.opening`, part.each.opening]),
+    );
+  },
+);
+/** What a proof says; its hash, a public input of the proof, covers the system that proves it, too. */
+export type Statement = Read<typeof statement>;
+/** The public values by name; lists are flat, row-major. */
+export type Values = Statement["values"];
+
+/** Of the canonical text, 32 bytes. */
+export function statementHash(said: Statement): Uint8Array {
+  return hashOf(said);
+}
+
+/** The public input `statement`: the hash's first 31 bytes, big-endian, below the group order. */
+export function statementScalar(said: Statement): bigint {
+  return fromBigEndian(statementHash(said).slice(0, 31));
+}
+
+/** SHA-256 of the canonical text of a document or its like, 32 bytes. */
+export function hashOf(value: unknown): Uint8Array {
+  return sha256(new TextEncoder().encode(canonical(value)));
+}
+
+/** A proof to hand on. With the key file it names, it is all that a verifier needs. */
+export const proofDocument = checked(
+  object({
+    version: version(2, NAMING),
+    format: optional(oneOf("zenserve proof"), "zenserve proof"),
+    statement,
+    statement_sha256: digest,
+    proofs: list(hexText, 1, MOST_SHARDS),
+  }),
+  (document, place) => {
+    const system = systemOf(document.statement);
+    if (document.proofs.some((proof) => proof.length > 2 * system.mostProofBytes)) {
+      fault("proofs", `a proof of ${system.id} has ${system.mostProofBytes} bytes at most, in hex`);
+    }
+    if ((document.version === NAMING) !== (document.statement.version === NAMING)) {
+      fault(place, "the statement is of another version than the document");
+    }
+  },
+);
+export type ProofDocument = Read<typeof proofDocument>;
+
+/** What a verification key is, and what it means: `key` as its system writes it, `circuit` as described. */
+export const keyFile = checked(
+  object({
+    version: version(2, 2),
+    ...SYSTEM_FIELDS,
+    id: digest,
+    setup: text,
+    key: anyObject,
+    circuit: anyObject,
+    transcript: optional(nullable(anyObject), null),
+  }),
+  namesItsSystem,
+);
+export type KeyFile = Read<typeof keyFile>;
+
+const PINNED = {
+  model: optional(nullable(commitment), null),
+  network: optional(nullable(digest), null),
+  after: optional(nullable(moment), null),
+  before: optional(nullable(moment), null),
+};
+
+interface Times {
+  readonly after: string | null;
+  readonly before: string | null;
+}
+
+function isNotEmpty({ after, before }: Times): void {
+  if (after !== null && before !== null && before < after) {
+    fault("before", "this is earlier than after: no time is in between");
+  }
+}
+
+/** Whether the moment is neither before `after` nor after `before`. */
+export function spans({ after, before }: Times, at: string): boolean {
+  return (after ?? at) <= at && at <= (before ?? at);
+}
+
+/** What a verifier of a proof knows from elsewhere: each is null where nothing is. */
+export const expected = checked(
+  object({
+    ...PINNED,
+    key: optional(nullable(digest), null),
+    require: optional(nullable(oneOf("ceremony")), null),
+    input: optional(nullable(commitment), null),
+    reference: optional(nullable(commitment), null),
+    challenge: optional(nullable(challenge), null),
+  }),
+  isNotEmpty,
+);
+export type Expected = Read<typeof expected>;
+
+/** What a verifier of a receipt knows from elsewhere. `issuer`: an Ed25519 public key, in hex. */
+export const expectedReceipt = checked(
+  object({ ...PINNED, issuer: optional(nullable(digest), null) }),
+  isNotEmpty,
+);
+export type ExpectedReceipt = Read<typeof expectedReceipt>;
+
+const group = openObject({
+  name: text,
+  first: anyInteger,
+  count: size,
+  shape: list(anyInteger),
+  minimum: optional(anyInteger, 0n),
+  maximum: optional(anyInteger, SCALAR_MODULUS - 1n),
+  scale: optional(nullable(real), null),
+  zero_point: optional(anyInteger, 0n),
+});
+/** Public inputs of one name: `count` of them from `first`; a plain number where `shape` is []. */
+type Group = Read<typeof group>;
+
+/** The group's values as a list. Throws `RangeError` where they are not of its count and range. */
+function numbersOf(each: Group, given: Values[string]): readonly number[] {
+  const listed = Array.isArray(given);
+  if (listed !== each.shape.length > 0) {
+    throw new RangeError(`values.${each.name} must be ${listed ? "a number" : "a list"}`);
+  }
+  const found: readonly number[] = typeof given === "number" ? [given] : given;
+  if (found.length !== each.count) {
+    throw new RangeError(`values.${each.name} must have ${each.count} numbers, not ${found.length}`);
+  }
+  if (found.some((one) => one < each.minimum || one > each.maximum)) {
+    throw new RangeError(`values.${each.name} must lie in [${each.minimum}, ${each.maximum}]`);
+  }
+  return found;
+}
+
+const inputType = openObject({
+  shape: list(size, 0, MOST_AXES),
+  scale: checked(real, (scale, place) => {
+    if (!(scale > 0)) fault(place, "this must be above 0");
+  }),
+  zero_point: number,
+  bits: integer(1, 32),
+});
+/** How a network's input is quantised: `real = scale (q - zero_point)`, 0 <= q < 2^bits. */
+export type InputType = Read<typeof inputType>;
+
+/**
+ * What a commitment to inputs of this type begins with: the SHA-256 of the type's canonical text as five integers
+ * of 52 bits, lowest first.
+ */
+export function limbs(kind: InputType): number[] {
+  const whole = fromBigEndian(hashOf({ ...kind, scale: new Real(kind.scale) }));
+  return [0n, 52n, 104n, 156n, 208n].map((shift) => Number(BigInt.asUintN(52, whole >> shift)));
+}
+const LIMBS = 5;
+
+/** Of each scheme what can be committed to, in order, and what it may show beside an input and a reference. */
+const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; shown: string[][] }>> = {
+  registration: { outside: ["model"], shown: [[]] },
+  inference: { outside: ["model", "input"], shown: [["label"], ["label", "logits"], ["top"]] },
+  recognition: { outside: ["model", "input", "reference"], shown: [["threshold", "match"]] },
+  accuracy: { outside: ["model", "dataset", "correct"], shown: [["size"]] },
+};
+/** Groups of which words are made as of one number. */
+const SINGLE = ["statement", "label", "threshold", "match", "size"];
+
+const described = openObject({
+  scheme: oneOf(...SCHEMES),
+  meaning: text,
+  network: digest,
+  commitments: list(oneOf("model", "input", "reference", "dataset", "correct")),
+  public_inputs: list(group, 1),
+  quantisation: openObject({ input: inputType }),
+  batch: optional(nullable(size), null),
+  classes: optional(nullable(size), null),
+});
+/** What verification reads of a circuit's description; the rest is for people. */
+export type Description = Read<typeof described>;
+export const description = checked(described, fits);
+
+/** Of its scheme, so that there are words for it, and a value for each public input. */
+function fits(circuit: Description, place: string): void {
+  let first = 0n;
+  for (const each of circuit.public_inputs) {
+    if (each.first !== first)
+      fault(place, `public_inputs: ${each.name} begins at ${each.first}, not ${first}`);
+    first += BigInt(each.count);
+    if (each.shape.length > 0 && SINGLE.includes(each.name)) {
+      fault(place, `public_inputs: ${each.name} is one number, no list`);
+    }
+  }
+  const [bound, ...groups] = circuit.public_inputs;
+  if (bound?.name !== "statement" || bound.count !== 1) {
+    fault(place, "public_inputs: the first must be the statement");
+  }
+  const { outside, shown } = PARTS[circuit.scheme];
+  const names = groups.map((each) => each.name);
+  const given = ["input", "reference"].filter((each) => outside.includes(each) && names.includes(each));
+  if (!shown.some((each) => same([...given, ...each], names))) {
+    fault(place, `public_inputs: the scheme ${circuit.scheme} does not show ${names.join(", ")}`);
+  }
+  const committed: readonly string[] = circuit.commitments;
+  if (
+    !same(
+      committed,
+      outside.filter((each) => committed.includes(each)),
+    )
+  ) {
+    fault(place, `commitments: the scheme ${circuit.scheme} has ${outside.join(", ")}, in this order`);
+  }
+  const both = given.find((each) => committed.includes(each));
+  if (both !== undefined) fault(place, `commitments: ${both} is public, too`);
+  if (circuit.commitments.some((each) => (committedValues(circuit, each) ?? 0) > MOST_COMMITTED)) {
+    fault(place, `commitments: one is to more than ${MOST_COMMITTED} values`);
+  }
+  const counted = committed.includes("dataset") && committed.includes("correct");
+  if (circuit.scheme === "accuracy" && (circuit.batch === null || circuit.classes === null || !counted)) {
+    fault(place, "an accuracy has batch, classes, a dataset and a count");
+  }
+}
+
+export function same<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((each, index) => each === other[index]);
+}
+
+/** How many values an input has. */
+export function inputSize(kind: InputType): number {
+  return product(kind.shape);
+}
+
+/** How many values the commitment is to; null where the description does not say. */
+export function committedValues(
+  circuit: Description,
+  part: Description["commitments"][number],
+): number | null {
+  const sample = inputSize(circuit.quantisation.input);
+  if (part === "input") return LIMBS + sample;
+  if (part === "dataset") return LIMBS + (circuit.batch ?? 0) * (sample + 1);
+  return part === "correct" ? 1 : null;
+}
+
+const COUNT = {
+  count: 1,
+  shape: [],
+  minimum: 0n,
+  maximum: (1n << 63n) - 1n,
+  first: 0n,
+  scale: null,
+  zero_point: 0n,
+};
+
+/**
+ * The public inputs after `statement`, canonical, in order. None for an accuracy, where each shard has its own.
+ * Throws `RangeError` where `values` has other names or numbers than the circuit: -1 and r - 1 are one field
+ * element, and one of them only is what the circuit means.
+ */
+export function publicValues(circuit: Description, values: Values): bigint[] {
+  const accuracy = circuit.scheme === "accuracy";
+  const shown: readonly Group[] = accuracy
+    ? ["correct", "size"].map((each) => ({ ...COUNT, name: each }))
+    : circuit.public_inputs.slice(1);
+  const names = shown.map((each) => each.name);
+  if (!same([...names].sort(), Object.keys(values).sort())) {
+    throw new RangeError(`values must be ${names.join(", ") || "empty"}`);
+  }
+  const flat = shown.flatMap((each) => numbersOf(each, values[each.name] ?? []));
+  return accuracy ? [] : flat.map((each) => (BigInt(each) + SCALAR_MODULUS) % SCALAR_MODULUS);
+}
+
+/** What opens a committed input or reference, or a private dataset, shard by shard, to who knows it. */
+export const openingFile = checked(
+  object({
+    version: version(1, NAMING),
+    ...SYSTEM_FIELDS,
+    format: optional(oneOf("zenserve openings"), "zenserve openings"),
+    kind: oneOf("input", "reference", "dataset"),
+    parts: list(object({ commitment, opening: anyObject }), 1, MOST_SHARDS),
+  }),
+  (document, place) => {
+    namesItsSystem(document, place);
+    const parts = [...document.parts.entries()];
+    requireForm(
+      document,
+      place,
+      parts.map(([index, part]) => [`parts.${index}.commitment`, part.commitment]),
+      parts.map(([index, part]) => [`parts.${index}.opening`, part.opening]),
+    );
+  },
+);
+export type OpeningFile = Read<typeof openingFile>;
+
+/** Signed by the service: this model was registered with it then (`receipts.ts`). */
+export const receipt = checked(
+  object({
+    version: version(1, NAMING),
+    ...SYSTEM_FIELDS,
+    format: optional(oneOf("zenserve receipt"), "zenserve receipt"),
+    model_id: text,
+    name: text,
+    commitment: nullable(commitment),
+    network: digest,
+    parent: nullable(object({ model_id: text, commitment: nullable(commitment) })),
+    registration: nullable(digest),
+    registered_at: moment,
+    issuer: digest,
+    signature,
+  }),
+  (document, place) => {
+    namesItsSystem(document, place);
+    requireForm(
+      document,
+      place,
+      [
+        ["commitment", document.commitment],
+        ["parent.commitment", document.parent?.commitment ?? null],
+      ],
+      [],
+    );
+  },
+);
+export type Receipt = Read<typeof receipt>;
+
+/**
+ * The id of a verification key, 64 hex digits: it covers the key, the description of what it proves, and its
+ * system, so that keys of two never share one. Those of the first have the ids from when there was no other.
+ */
+export function keyId(system: VerifyingSystem, keyDigest: Uint8Array, circuit: JsonObject): string {
+  const named = system === FIRST ? {} : { system: system.id };
+  return hex(hashOf({ key: hex(keyDigest), circuit, ...named }));
+}
+
+/** A document from JSON text. Throws `ZenError` (`file.json`), which names the field. */
+export function read<T>(kind: Reader<T>, data: Uint8Array): T {
+  return readParsed(kind, parse(data));
+}
+
+/** A document from parsed JSON. Throws `ZenError` (`file.json`), which names the field. */
+export function readParsed<T>(kind: Reader<T>, value: Json): T {
+  return kind(value, "");
+}

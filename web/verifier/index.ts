@@ -1,0 +1,8 @@
+/** The verifier, as the npm package has it: `verify`, and what it says. */
+
+export { ZenError } from "./errors.ts";
+export { verify } from "./verify.ts";
+export type { Given, Pins } from "./verify.ts";
+export type { Verification } from "./judging.ts";
+export type { ReceiptVerification } from "./receipts.ts";
+export type { KeyReference, Receipt, Statement } from "./documents.ts";

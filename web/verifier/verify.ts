@@ -1,0 +1,192 @@
+/** The verifier's command, for programs: what `zenserve-verify` says of the same files. No service is asked. */
+
+import * as datasets from "./datasets.ts";
+import {
+  expected,
+  expectedReceipt,
+  keyFile,
+  openingFile,
+  proofDocument,
+  read,
+  readParsed,
+  receipt,
+} from "./documents.ts";
+import type { OpeningFile, ProofDocument, Receipt } from "./documents.ts";
+import { ZenError } from "./errors.ts";
+import type { Reader } from "./fields.ts";
+import { isObject, parse } from "./json.ts";
+import { judge } from "./judging.ts";
+import type { Known, Registration, Verification } from "./judging.ts";
+import { opened } from "./keys.ts";
+import type { OpenedKey } from "./keys.ts";
+import * as receipts from "./receipts.ts";
+import type { ReceiptVerification } from "./receipts.ts";
+import { privacy } from "./words.ts";
+
+/** What a verifier knows from elsewhere: each is compared where it is there. */
+export interface Pins {
+  /** The id of the verification key. */
+  readonly key?: string;
+  /** `ceremony`: the key's file shows that its secrets are of a ceremony, or its system has no secrets. */
+  readonly require?: string;
+  /** The SHA-256 of the network, or of its architecture where weights are hidden. */
+  readonly network?: string;
+  /** Commitments, in hex. */
+  readonly model?: string;
+  readonly input?: string;
+  readonly reference?: string;
+  /** The text that you gave. */
+  readonly challenge?: string;
+  /** The document's own time, RFC 3339 in UTC: this or later, this or earlier. */
+  readonly after?: string;
+  readonly before?: string;
+}
+
+/** The contents of files, and what is known beside them. */
+export interface Given {
+  /** The proof, or the receipt. */
+  readonly document: Uint8Array;
+  /** The verification key's file, from whom you trust. */
+  readonly key?: Uint8Array;
+  /** The input to compare, as it was before quantisation: .npy or JSON. */
+  readonly input?: Uint8Array;
+  /** The dataset to compare: .npz with samples and labels, or samples as .npy or JSON. */
+  readonly dataset?: Uint8Array;
+  /** The dataset's labels, where its file has none: .npy or JSON. */
+  readonly labels?: Uint8Array;
+  /** What opens the commitment to the input, or those to a private dataset. */
+  readonly opening?: Uint8Array;
+  /** The proof of the committed model's registration. */
+  readonly registration?: Uint8Array;
+  /** The registration's own verification key, from whom you trust. */
+  readonly registrationKey?: Uint8Array;
+  readonly expected?: Pins;
+  /** The key, in hex, of the issuer of receipts that you trust. */
+  readonly issuer?: string;
+}
+
+type File = Exclude<keyof Given, "document" | "expected" | "issuer">;
+const FILES: readonly File[] = [
+  "key",
+  "input",
+  "dataset",
+  "labels",
+  "opening",
+  "registration",
+  "registrationKey",
+];
+
+/**
+ * The verdict on a proof or a receipt. Throws `ZenError`, whose `about` says which of what was given is at fault: no
+ * document, no key, no input, or something that there is nothing to compare with, so that nobody thinks it was.
+ */
+export async function verify(given: Given): Promise<Verification | ReceiptVerification> {
+  const document = await about("document", () => readDocument(given.document));
+  const has = (name: File): boolean => given[name] !== undefined;
+  if ("issuer" in document) {
+    refuseIdle(FILES.filter(has), "a receipt");
+    return receipts.judge(document, pinned(expectedReceipt, given, "a receipt"));
+  }
+  const { key: keyData } = given;
+  if (keyData === undefined) throw invalid("a proof needs its key's file", "key");
+  const wanted = pinned(expected, given, "a proof");
+  if (!has("input") && !has("dataset"))
+    refuseIdle(["opening" as const].filter(has), "a proof without input or dataset");
+  if (!has("dataset")) refuseIdle(["labels" as const].filter(has), "a proof without dataset");
+  const key = await about("key", () => opened(read(keyFile, keyData)));
+  return judge(document, key, wanted, await known(given, document, key));
+}
+
+function readDocument(data: Uint8Array): ProofDocument | Receipt {
+  const fields = parse(data);
+  const isReceipt = isObject(fields) && fields["format"] === "zenserve receipt";
+  return isReceipt ? readParsed(receipt, fields) : readParsed(proofDocument, fields);
+}
+
+/** Errors within are about this of what was given. */
+async function about<T>(name: string, read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ZenError) throw new ZenError(error.code, error.message, error.field, name);
+    throw error;
+  }
+}
+
+function invalid(message: string, name: string): ZenError {
+  return new ZenError("request.invalid", message, name, name);
+}
+
+/** Nobody is to think that something was compared which was not. */
+function refuseIdle(names: readonly string[], what: string): void {
+  const [name] = names;
+  if (name !== undefined) throw invalid(`${what} is not compared with ${name}`, name);
+}
+
+/** What is expected, with nulls for what is not. */
+function pinned<T extends object>(kind: Reader<T>, given: Given, what: string): T {
+  const pins = Object.entries({ ...given.expected, issuer: given.issuer }).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  const known = Object.keys(readParsed(kind, {}));
+  refuseIdle(
+    pins.map(([name]) => name).filter((name) => !known.includes(name)),
+    what,
+  );
+  try {
+    return readParsed(kind, Object.fromEntries(pins));
+  } catch (error) {
+    throw error instanceof ZenError ? invalid(error.message, error.field ?? "expected") : error;
+  }
+}
+
+async function known(given: Given, document: ProofDocument, key: OpenedKey): Promise<Known> {
+  const { input, dataset, labels, opening } = given;
+  const openings = opening === undefined ? null : await about("opening", () => read(openingFile, opening));
+  const found = {
+    registration: await registration(given),
+    input: input === undefined ? null : await about("input", () => quantised(input, key)),
+    dataset: dataset === undefined ? null : await about("dataset", () => datasets.load(dataset, labels)),
+    openings,
+  };
+  if (input !== undefined || dataset !== undefined) requireComparable(given, document, key, openings);
+  return found;
+}
+
+async function quantised(input: Uint8Array, key: OpenedKey): Promise<number[]> {
+  return datasets.quantise(await datasets.loadArray(input), key.circuit.quantisation.input);
+}
+
+async function registration({
+  registration: proof,
+  registrationKey: key,
+}: Given): Promise<Registration | null> {
+  if (proof === undefined && key === undefined) return null;
+  if (proof === undefined) throw invalid("registrationKey takes registration, too", "registration");
+  if (key === undefined) throw invalid("registration takes registrationKey, too", "registrationKey");
+  return {
+    document: await about("registration", () => read(proofDocument, proof)),
+    key: await about("registrationKey", () => opened(read(keyFile, key))),
+  };
+}
+
+/** Throws `ZenError` (`request.invalid`) where what was given says nothing of the proof: it may well be valid. */
+function requireComparable(
+  given: Given,
+  document: ProofDocument,
+  key: OpenedKey,
+  openings: OpeningFile | null,
+): void {
+  const { dataset } = document.statement;
+  const hidden = privacy(key.circuit, "input");
+  if (given.dataset !== undefined && dataset === null) refuseIdle(["dataset"], "a proof about no dataset");
+  if (given.input !== undefined && hidden === "private") {
+    refuseIdle(["input"], "a proof about no input, or a private one,");
+  }
+  const name = given.input === undefined ? "dataset" : "input";
+  const opens = name === "input" ? hidden === "committed" : dataset?.sha256 === null;
+  if (opens && openings === null) throw invalid(`${name} takes opening, too`, "opening");
+  if (openings !== null && !(opens && openings.kind === name)) {
+    refuseIdle(["opening"], `a proof with ${name}, which that file does not open,`);
+  }
+}

@@ -1,0 +1,196 @@
+/** What a statement says, in words: verifiers make them again, and never take them from a document. */
+
+import { systemOf } from "./documents.ts";
+import type { Dataset, Description, Statement, Values } from "./documents.ts";
+import { CEREMONY } from "./system.ts";
+import type { VerifyingSystem } from "./system.ts";
+
+const ALWAYS_UNSAID = [
+  "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
+  "Who made the proof, or when: made_at is the word of whoever made it.",
+];
+const COMMITTED_MODEL_UNSAID =
+  "That the committed weights are of their types: the proof of the model's registration says that.";
+const INPUT_UNSAID = {
+  public: "Where the input came from, or who chose it.",
+  private: "Which input it was: only that the prover knows one with this result.",
+  committed: "What the committed input is (its opening says it), where it came from, or who chose it.",
+};
+const REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from.";
+const REGISTRATION_UNSAID = "What the network's weights are, or who trained it.";
+const PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all.";
+const ORDER_UNSAID =
+  "That the samples were picked after the model was committed to: picked_for is the service's word.";
+const PRIVATE_DATASET_UNSAID =
+  "What the samples are, or that they are different ones: only who knows the dataset can check this.";
+
+const NETWORK_UNSEEN =
+  "That the network is the one you mean: compare its SHA-256, network, with one that you know.";
+const DATASET_UNSEEN =
+  "That the samples are those of the dataset with this SHA-256: give the dataset to compare.";
+const REPEATED =
+  "That no sample is counted twice: samples may repeat within a shard, and shards of the same samples can have" +
+  " different commitments. Give the dataset to compare, a private one with its opening.";
+const REPLAY =
+  "That the proof was made for you, or lately: without a challenge of yours, it may be an old one.";
+const KEY_UNSEEN = "That the key is for this circuit: have its file from whom you trust, not with the proof.";
+const KEY_TOLD = "That the key is for this circuit: whoever told you its id answers for that.";
+const REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given to be verified, too.";
+const REGISTRATION_KEY_UNSEEN =
+  "That the registration's key is for its circuit: have its file, too, from whom you trust.";
+const INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers.";
+const CEREMONY_SHOWN =
+  "The secrets in the key are those of the contributions that it names: whoever made one knew its shares.";
+const CEREMONY_START_UNSEEN =
+  "That the key's ceremony began with powers of tau that somebody contributed to, and who its contributors are:" +
+  " zenserve audit compares with its files, and you the hashes with those published.";
+const CEREMONY_UNSEEN =
+  "That the key is of a ceremony: it says so, and its file has no transcript that shows it.";
+
+/** What a verifier had beside a valid proof, all of it found to fit. */
+export interface Seen {
+  /** What they knew and compared, of `documents.Expected`. */
+  readonly expected: ReadonlySet<string>;
+  /** Of `input` and `dataset`, what they brought. */
+  readonly given: ReadonlySet<string>;
+  /** Whether the key's file has its ceremony's transcript. */
+  readonly showsCeremony: boolean;
+  /** The statement of the model's registration. */
+  readonly registration: Statement | null;
+}
+
+/** What is claimed: the values that a reader asks for, then how they come about. */
+export function claim(circuit: Description, values: Values): string {
+  const facts = Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
+  return [...facts, circuit.meaning].join(" ");
+}
+
+/** What a reader might take the claim to say, and would be wrong. `setup`: the key's label. */
+export function doesNotSay(
+  system: VerifyingSystem,
+  circuit: Description,
+  setup: string,
+  dataset: Dataset | null,
+  parent: string | null,
+): string[] {
+  const { scheme, commitments } = circuit;
+  return [
+    ...when(scheme === "registration", REGISTRATION_UNSAID),
+    ...when(parent !== null, PARENT_UNSAID),
+    ...when(scheme !== "registration" && commitments.includes("model"), COMMITTED_MODEL_UNSAID),
+    ...when(scheme === "inference" || scheme === "recognition", INPUT_UNSAID[privacy(circuit, "input")]),
+    ...when(commitments.includes("reference"), REFERENCE_UNSAID),
+    ...when(dataset !== null, ORDER_UNSAID),
+    ...when(dataset !== null && dataset.sha256 === null, PRIVATE_DATASET_UNSAID),
+    ...ALWAYS_UNSAID,
+    system.setups[setup] ?? "",
+  ];
+}
+
+/** What the verifier of a valid proof may rely on. */
+export function verified(statement: Statement, seen: Seen): string[] {
+  const { verification_key: key, dataset } = statement;
+  const { expected, given, registration } = seen;
+  const known = (name: string): string => (expected.has(name) ? ", as you expected" : "");
+  return [
+    statement.claim,
+    `It is proven by ${systemOf(statement).id}, under the key ${key.id}${known("key")}.`,
+    ...when(expected.has("require"), `The key's setup is ${key.setup}, as you required.`),
+    ...when(seen.showsCeremony, CEREMONY_SHOWN),
+    ...when(
+      expected.has("network"),
+      `The network, or the architecture of hidden weights, has the SHA-256 ${statement.network}, as you expected.`,
+    ),
+    ...Object.keys(statement.commitments)
+      .sort()
+      .map((name) => `The commitment to the ${name} is ${statement.commitments[name]}${known(name)}.`),
+    ...when(expected.has("challenge"), `The statement answers your challenge, ${statement.challenge}.`),
+    ...when(
+      expected.has("after") || expected.has("before"),
+      `The statement says that it was made at ${statement.made_at}, within the time that you expected.`,
+    ),
+    ...when(given.has("input"), INPUT_SEEN),
+    ...(dataset === null ? [] : [shards(dataset, given.has("dataset"))]),
+    ...(registration === null ? [] : [registered(registration)]),
+  ];
+}
+
+/** What they may not rely on. */
+export function notVerified(statement: Statement, seen: Seen): string[] {
+  const { expected, given, registration } = seen;
+  const { commitments, dataset, does_not_say: unsaid } = statement;
+  const unseen = Object.keys(commitments)
+    .sort()
+    .filter((name) => !expected.has(name) && !(name === "input" && given.has("input")));
+  return [
+    ...unseen.map(
+      (name) =>
+        `That the committed ${name} is the one you mean: compare the commitment with one that you know.`,
+    ),
+    ...when(!("model" in commitments) && !expected.has("network"), NETWORK_UNSEEN),
+    ...when(dataset !== null && dataset.sha256 !== null && !given.has("dataset"), DATASET_UNSEEN),
+    ...when(dataset !== null && !given.has("dataset"), REPEATED),
+    ...when(!expected.has("challenge"), REPLAY),
+    expected.has("key") ? KEY_TOLD : KEY_UNSEEN,
+    ...when(
+      statement.verification_key.setup === CEREMONY,
+      seen.showsCeremony ? CEREMONY_START_UNSEEN : CEREMONY_UNSEEN,
+    ),
+    ...(registration === null ? [] : unsaidOf(registration, statement)),
+    ...when(registration === null && unsaid.includes(COMMITTED_MODEL_UNSAID), REGISTRATION_UNSEEN),
+    ...unsaid.filter((sentence) => registration === null || sentence !== COMMITTED_MODEL_UNSAID),
+  ];
+}
+
+/** Whether the input, or what else is named, is public, committed or private. */
+export function privacy(circuit: Description, name: string): "public" | "committed" | "private" {
+  if (circuit.commitments.some((each) => each === name)) return "committed";
+  return circuit.public_inputs.some((group) => group.name === name) ? "public" : "private";
+}
+
+function when(holds: boolean, sentence: string): string[] {
+  return holds ? [sentence] : [];
+}
+
+function registered(registration: Statement): string {
+  return (
+    "The committed weights are of their types: the registration that you gave is valid, under the key" +
+    ` ${registration.verification_key.id}.`
+  );
+}
+
+function unsaidOf(registration: Statement, statement: Statement): string[] {
+  const { setup } = registration.verification_key;
+  const other = setup !== statement.verification_key.setup;
+  return [
+    REGISTRATION_KEY_UNSEEN,
+    ...when(other, `By the registration: ${systemOf(registration).setups[setup]}`),
+  ];
+}
+
+/** Who has not seen the samples knows of shards alone: equal ones can have different commitments. */
+function shards(dataset: Dataset, given: boolean): string {
+  const count = dataset.shards.length === 1 ? "one shard" : `${dataset.shards.length} shards`;
+  if (given) {
+    return (
+      `The commitments are to the dataset that you gave: all its ${dataset.size} samples, in ${count}, each proven` +
+      " once; their counts add up to this."
+    );
+  }
+  return `The samples are ${dataset.size} in ${count}, each proven; their counts add up to this.`;
+}
+
+const FACTS: Readonly<Record<string, (values: Values) => string>> = {
+  label: (values) => `The label is ${listed(values["label"])}.`,
+  top: (values) => `The labels, the likeliest first, are ${listed(values["top"])}.`,
+  logits: (values) => `The network's outputs are ${listed(values["logits"])}.`,
+  match: (values) =>
+    `The input is ${values["match"] === 1 ? "" : "not "}within the threshold, ${listed(values["threshold"])}, of the` +
+    " reference.",
+  correct: (values) =>
+    `The network gets ${listed(values["correct"])} of ${listed(values["size"])} labels right.`,
+};
+
+function listed(numbers: Values[string] | undefined): string {
+  return [numbers].flat().join(", ");
+}
