@@ -213,12 +213,16 @@ export class Case {
   }
 
   #accepted(): Verification {
-    const { statement, known } = this;
+    const { statement } = this;
+    const { input, dataset, registration } = this.known;
     const seen = {
       expected: present(this.expected),
-      given: present({ input: known.input, dataset: known.dataset }),
+      given: present({ input, dataset }),
       showsCeremony: this.key.showsCeremony,
-      registration: known.registration?.document.statement ?? null,
+      registration: registration && {
+        statement: registration.document.statement,
+        showsCeremony: registration.key.showsCeremony,
+      },
     };
     return {
       valid: true,
@@ -441,7 +445,7 @@ export class Case {
     if (hex(key.verifying.basis ?? NONE) !== hex(this.key.verifying.basis ?? NONE)) {
       refuse("registration_mismatch", "The registration's commitment is over another basis.");
     }
-    const verdict = judge(document, key);
+    const verdict = judge(document, key, { ...NOTHING_EXPECTED, require: this.expected.require });
     if (!verdict.valid) {
       refuse("registration_mismatch", `The registration is not valid: ${verdict.detail}`);
     }

@@ -47,16 +47,22 @@ const CEREMONY_START_UNSEEN =
 const CEREMONY_UNSEEN =
   "That the key is of a ceremony: it says so, and its file has no transcript that shows it.";
 
-/** What a verifier had beside a valid proof, all of it found to fit. */
-export interface Seen {
-  /** What they knew and compared, of `documents.Expected`. */
-  readonly expected: ReadonlySet<string>;
-  /** Of `input` and `dataset`, what they brought. */
-  readonly given: ReadonlySet<string>;
-  /** Whether the key's file has its ceremony's transcript. */
+/** The statement of the model's registration, and whether its key's file has a ceremony's transcript. */
+export interface Registered {
+  readonly statement: Statement;
   readonly showsCeremony: boolean;
-  /** The statement of the model's registration. */
-  readonly registration: Statement | null;
+}
+
+/**
+ * What a verifier had beside a valid proof, all of it found to fit. `expected`: what they knew and compared, of
+ * `documents.Expected`; `given`: of `input` and `dataset`, what they brought; `showsCeremony`: whether the key's file
+ * has its ceremony's transcript.
+ */
+export interface Seen {
+  readonly expected: ReadonlySet<string>;
+  readonly given: ReadonlySet<string>;
+  readonly showsCeremony: boolean;
+  readonly registration: Registered | null;
 }
 
 /** What is claimed: the values that a reader asks for, then how they come about. */
@@ -111,7 +117,7 @@ export function verified(statement: Statement, seen: Seen): string[] {
     ),
     ...when(given.has("input"), INPUT_SEEN),
     ...(dataset === null ? [] : [shards(dataset, given.has("dataset"))]),
-    ...(registration === null ? [] : [registered(registration)]),
+    ...(registration === null ? [] : [registered(registration.statement)]),
   ];
 }
 
@@ -132,10 +138,7 @@ export function notVerified(statement: Statement, seen: Seen): string[] {
     ...when(dataset !== null && !given.has("dataset"), REPEATED),
     ...when(!expected.has("challenge"), REPLAY),
     expected.has("key") ? KEY_TOLD : KEY_UNSEEN,
-    ...when(
-      statement.verification_key.setup === CEREMONY,
-      seen.showsCeremony ? CEREMONY_START_UNSEEN : CEREMONY_UNSEEN,
-    ),
+    ...ceremonyUnseen(statement, seen.showsCeremony),
     ...(registration === null ? [] : unsaidOf(registration, statement)),
     ...when(registration === null && unsaid.includes(COMMITTED_MODEL_UNSAID), REGISTRATION_UNSEEN),
     ...unsaid.filter((sentence) => registration === null || sentence !== COMMITTED_MODEL_UNSAID),
@@ -159,13 +162,17 @@ function registered(registration: Statement): string {
   );
 }
 
-function unsaidOf(registration: Statement, statement: Statement): string[] {
-  const { setup } = registration.verification_key;
-  const other = setup !== statement.verification_key.setup;
-  return [
-    REGISTRATION_KEY_UNSEEN,
-    ...when(other, `By the registration: ${systemOf(registration).setups[setup]}`),
+function ceremonyUnseen({ verification_key: key }: Statement, shown: boolean): string[] {
+  return when(key.setup === CEREMONY, shown ? CEREMONY_START_UNSEEN : CEREMONY_UNSEEN);
+}
+
+function unsaidOf(registration: Registered, statement: Statement): string[] {
+  const { setup } = registration.statement.verification_key;
+  const unsaid = [
+    ...ceremonyUnseen(registration.statement, registration.showsCeremony),
+    ...when(setup !== statement.verification_key.setup, systemOf(registration.statement).setups[setup] ?? ""),
   ];
+  return [REGISTRATION_KEY_UNSEEN, ...unsaid.map((sentence) => `By the registration: ${sentence}`)];
 }
 
 /** Who has not seen the samples knows of shards alone: equal ones can have different commitments. */
