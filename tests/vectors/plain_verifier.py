@@ -558,7 +558,8 @@ def check_told(statement: Json, file: Json, told: Json) -> None:
     if "registration" in told:
         model = statement["commitments"].get("model")
         require(model and statement["scheme"] != "registration", "it rests on no registration")
-        registered, its = judge(told["registration"], read_key(told["registration_key"]), {"model": model})
+        wanted = {"model": model} | {name: told[name] for name in told if name == "require"}
+        registered, its = judge(told["registration"], read_key(told["registration_key"]), wanted)
         right = (registered["scheme"], registered["network"]) == ("registration", statement["network"])
         same = its["key"]["basis"] == file["key"]["basis"]
         require(right and same, "the registration is of another network or basis")
