@@ -1,13 +1,94 @@
-/** Every vector gets its verdict. */
+/** Every vector gets its verdict, and whatever the judges refuse is refused by one of them. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { CASES, givenOf, judged, outcomeOf } from "./vectors.ts";
+import { mock, test } from "node:test";
+import { canonical } from "../verifier/json.ts";
+import { hex } from "../verifier/bytes.ts";
+import type { Case, Outcome } from "./vectors.ts";
+import { disabled, reached, TEXTS } from "./refusals.ts";
+
+// Only now: `refusals.ts` is to be there before the judges are.
+const { CASES, givenOf, judged, outcomeOf, verified } = await import("./vectors.ts");
+const { ZenError } = await import("../verifier/errors.ts");
+const { groth16 } = await import("../verifier/groth16/system.ts");
+
+const ONE_SYSTEM = "there is one proof system, and it has one commitment scheme";
+/** Refusals, by a part of their text, that no file alone brings about, and why. */
+const UNREACHED = new Map([
+  ["The statement is of ${", ONE_SYSTEM],
+  ["The registration is of another proof system.", ONE_SYSTEM],
+  ["The opening given is of another commitment scheme.", ONE_SYSTEM],
+  ["The input given is not of the network's shape.", "what reads inputs refuses it first"],
+]);
+/** What comes next refuses it under the same name: links hold over one basis, but for roots of polynomials. */
+const TWICE_REFUSED = ["The registration's commitment is over another basis."];
+
+/** The equations, asked once: they are the same whatever is disabled. */
+function remember(): void {
+  const { verifyGroups, checkTranscript } = groth16;
+  const answers = new Map<string, ReturnType<typeof verifyGroups>>();
+  mock.method(groth16, "verifyGroups", (...[key, groups]: Parameters<typeof verifyGroups>) => {
+    const claims = groups.map((group) =>
+      group.map(({ publicInputs, proof, commitments }) => [
+        publicInputs.map(String),
+        hex(proof),
+        commitments.map(hex),
+      ]),
+    );
+    const asked = hex(key.digest) + canonical(claims);
+    const answer = answers.get(asked) ?? verifyGroups(key, groups);
+    answers.set(asked, answer);
+    return answer;
+  });
+  const shown = new Set<string>();
+  mock.method(groth16, "checkTranscript", (...[document, key]: Parameters<typeof checkTranscript>) => {
+    const asked = hex(key.digest) + canonical(document);
+    if (!shown.has(asked)) checkTranscript(document, key);
+    shown.add(asked);
+  });
+}
+
+async function judgedBy(each: Case): Promise<Outcome> {
+  return judged(givenOf(each));
+}
+
+remember();
+const caught = new Map<string, Case[]>();
 
 test("every vector gets its verdict", async (context) => {
   for (const each of CASES) {
     await context.test(each.name, async () => {
-      assert.deepEqual(await judged(givenOf(each)), outcomeOf(each));
+      reached.clear();
+      assert.deepEqual(await judgedBy(each), outcomeOf(each));
+      for (const place of reached) caught.set(place, [...(caught.get(place) ?? []), each]);
+      if (each.exit < 2) assert.deepEqual(await verified(each), outcomeOf(each));
+      else await assert.rejects(verified(each), ZenError);
     });
   }
 });
+
+test("each refusal that is disabled is noticed by a vector", async () => {
+  const missing = [...TEXTS].flatMap(([place, text]) => (caught.has(place) ? [] : [text]));
+  assert.equal(missing.length, UNREACHED.size, missing.join("\n"));
+  assert.ok(missing.every((text) => [...UNREACHED.keys()].some((part) => text.includes(part))));
+  const unnoticed: string[] = [];
+  for (const [place, cases] of caught) {
+    disabled.place = place;
+    if (!(await isNoticed(cases))) unnoticed.push(TEXTS.get(place) ?? place);
+  }
+  disabled.place = null;
+  assert.equal(unnoticed.length, TWICE_REFUSED.length, unnoticed.join("\n"));
+  assert.ok(unnoticed.every((text, index) => text.includes(TWICE_REFUSED[index] ?? "?")));
+});
+
+/** By more than its detail. */
+async function isNoticed(cases: readonly Case[]): Promise<boolean> {
+  for (const each of cases) {
+    try {
+      assert.deepEqual({ ...(await judgedBy(each)), detail: null }, { ...outcomeOf(each), detail: null });
+    } catch {
+      return true;
+    }
+  }
+  return false;
+}

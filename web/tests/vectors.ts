@@ -14,12 +14,12 @@ import {
 } from "../verifier/documents.ts";
 import { ZenError } from "../verifier/errors.ts";
 import type { Reader } from "../verifier/fields.ts";
-import type { Json } from "../verifier/json.ts";
 import { judge } from "../verifier/judging.ts";
 import type { Verification } from "../verifier/judging.ts";
 import { opened } from "../verifier/keys.ts";
 import * as receipts from "../verifier/receipts.ts";
 import type { ReceiptVerification } from "../verifier/receipts.ts";
+import { verify } from "../verifier/verify.ts";
 
 const FOLDER = new URL("../../tests/vectors/documents/", import.meta.url);
 
@@ -81,7 +81,7 @@ export function told(given: Case["told"]): {
 export interface Given {
   readonly document: Uint8Array;
   readonly key: Uint8Array | null;
-  readonly pins: Record<string, Json>;
+  readonly pins: Record<string, string>;
   readonly files: Readonly<Record<string, Uint8Array>>;
 }
 
@@ -91,6 +91,23 @@ export function givenOf(each: Case): Given {
     key: each.key === null ? null : fileOf(each.key),
     ...told(each.told),
   };
+}
+
+/** What `verify` says of it: as `zenserve-verify` does. */
+export async function verified(each: Case): Promise<Outcome> {
+  const { document, key, pins, files } = givenOf(each);
+  const { issuer, ...expected } = pins;
+  const { registration_key: registrationKey, ...others } = files;
+  return outcomeOf(
+    await verify({
+      document,
+      expected,
+      ...others,
+      ...(key === null ? {} : { key }),
+      ...(issuer === undefined ? {} : { issuer }),
+      ...(registrationKey === undefined ? {} : { registrationKey }),
+    }),
+  );
 }
 
 /** What the judge says of it. */

@@ -418,7 +418,7 @@ export class Case {
         index += 1;
       }
     } catch (error) {
-      if (!(error instanceof ZenError)) throw error;
+      if (!(error instanceof ZenError && error.code.startsWith("input."))) throw error;
       refuse("dataset_mismatch", `The dataset does not fit the network: ${error.message}.`);
     }
   }
