@@ -1,83 +1,23 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { fromHex, hex } from "../verifier/bytes.ts";
+import { hex } from "../verifier/bytes.ts";
 import { ZenError } from "../verifier/errors.ts";
 import { secondGenerator } from "../verifier/groth16/opening.ts";
 import { groth16 } from "../verifier/groth16/system.ts";
 import { split } from "../verifier/groth16/proof.ts";
 import { challenges, openingPoint } from "../verifier/groth16/transcript.ts";
 import { VerifyingKey } from "../verifier/groth16/verifyingKey.ts";
-import type { JsonObject } from "../verifier/json.ts";
 import { SCALAR_MODULUS } from "../verifier/points.ts";
 import type { Verdict } from "../verifier/verdict.ts";
+import { bytes, claimOf, OPENINGS, PLAIN, SEGMENTS } from "./proofVectors.ts";
 
-interface Case {
-  readonly name: string;
-  readonly public_inputs: readonly string[];
-  readonly commitments?: readonly string[];
-  readonly proof: string;
-  readonly reason: string;
-}
-
-interface Vectors {
-  readonly verifying_key: JsonObject;
-  readonly verifying_key_bytes: string;
-  readonly cases: readonly Case[];
-}
-
-interface SegmentVectors extends Vectors {
-  readonly keys: readonly { readonly name: string; readonly key: string; readonly code: string }[];
-  readonly challenge: string;
-  readonly commitment: { readonly h: string };
-}
-
-interface OpeningVectors {
-  readonly point: string;
-  readonly openings: readonly {
-    readonly name: string;
-    readonly identity: string;
-    readonly commitment: string;
-    readonly values: readonly string[];
-    readonly opening: JsonObject & { readonly blinding: string };
-    readonly reason: string;
-  }[];
-  readonly sums: readonly {
-    readonly name: string;
-    readonly commitments: readonly string[];
-    readonly total: string;
-    readonly blinding: string;
-    readonly reason: string;
-  }[];
-}
-
-function read<T>(name: string): T {
-  const path = new URL(`../../tests/prover/vectors/${name}.json`, import.meta.url);
-  return JSON.parse(readFileSync(path, "utf8"));
-}
-
-const PLAIN = read<Vectors>("groth16");
-const SEGMENTS = read<SegmentVectors>("segments");
-const OPENINGS = read<OpeningVectors>("openings");
 const seen = new Set<string>();
-
-function bytes(text: string): Uint8Array {
-  return fromHex(text) ?? assert.fail(`${text} is not hex`);
-}
 
 function expect(verdict: Verdict, reason: string, name: string): void {
   assert.equal(verdict.reason, reason, name);
   assert.equal(verdict.valid, reason === "ok", name);
   assert.ok(verdict.reason in groth16.reasons && verdict.detail, name);
   seen.add(reason);
-}
-
-function claimOf({ public_inputs, commitments = [], proof }: Case) {
-  return {
-    publicInputs: public_inputs.map(BigInt),
-    proof: bytes(proof),
-    commitments: commitments.map(bytes),
-  };
 }
 
 for (const [file, vectors] of Object.entries({ PLAIN, SEGMENTS })) {

@@ -17,7 +17,7 @@ import { GENERATOR_G1, GENERATOR_G2, INFINITY_G1, productsAgree, weightedSum } f
 import { checkHeader, fromHex } from "../document.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { at } from "../lists.ts";
-import { decodeG1, decodeG2, PointError, SCALAR_MODULUS, type G1 } from "../points.ts";
+import { decodeG1, decodeG2, PointError, SCALAR_MODULUS, type G1, type G2 } from "../points.ts";
 import { OK, SUM_MISMATCH, type Verdict } from "../verdict.ts";
 import { decoded, Refused } from "./proof.ts";
 import { openingPoint, SCALAR_BYTES } from "./transcript.ts";
@@ -71,10 +71,9 @@ export function checkOpening(
   return judged("The commitment is to these values.", () => {
     const blinding = blindingValue(revealed.blinding);
     const cm = decoded(decodeG1, commitment, "commitment");
-    const first = decoded(decodeG1, identity, "basis");
-    const tau = decoded(decodeG2, revealed.tauG2, "tau");
+    const { tau, isOfBasis } = powersOf(identity, revealed.tauG2);
     const quotient = decoded(decodeQuotient, revealed.quotient, "quotient");
-    if (!productsAgree([[first, GENERATOR_G2]], [[GENERATOR_G1, tau]])) throw new Refused("opening_basis");
+    if (!isOfBasis) throw new Refused("opening_basis");
     // One spelling for each value: v and v + r are the same, and must lead to the same z.
     const scalars = values.map(modulo);
     const z = openingPoint(identity, commitment, revealed.blinding, scalars);
@@ -100,6 +99,26 @@ export function checkSum(commitments: readonly Uint8Array[], total: bigint, blin
     const found = points.reduce((sum, point) => sum.add(point), INFINITY_G1);
     if (!found.equals(expected)) throw new Refused(SUM_MISMATCH);
   });
+}
+
+interface Powers {
+  readonly name: string;
+  readonly tau: G2;
+  readonly isOfBasis: boolean;
+}
+
+/** All openings of an accuracy come with the same: what was found of the last is kept. */
+let last: Powers | undefined;
+
+/** [τ]_2, and whether it belongs to this basis. Throws `Refused`. */
+function powersOf(identity: Uint8Array, tauG2: Uint8Array): Powers {
+  const name = `${hex(identity)} ${hex(tauG2)}`;
+  if (last?.name !== name) {
+    const first = decoded(decodeG1, identity, "basis");
+    const tau = decoded(decodeG2, tauG2, "tau");
+    last = { name, tau, isOfBasis: productsAgree([[first, GENERATOR_G2]], [[GENERATOR_G1, tau]]) };
+  }
+  return last;
 }
 
 let h: G1 | undefined;

@@ -6,7 +6,7 @@
 
 import { sha512 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
-import { fromBigEndian, toBigEndian } from "../bytes.ts";
+import { concat, fromBigEndian, toBigEndian } from "../bytes.ts";
 import { SCALAR_MODULUS } from "../points.ts";
 
 const TAG = utf8ToBytes("zenserve challenge 1");
@@ -27,11 +27,8 @@ export function challenges(
   count: number,
 ): bigint[] {
   const hasher = sha512.create().update(TAG).update(verifyingKeyDigest);
-  const scalars = publicInputs.map((value) => toBigEndian(value, SCALAR_BYTES));
-  for (const part of [scalars, segments, commitments]) {
-    hasher.update(toBigEndian(part.length, 4));
-    for (const each of part) hasher.update(each);
-  }
+  hasher.update(toBigEndian(publicInputs.length, 4)).update(joined(publicInputs));
+  for (const part of [segments, commitments]) hasher.update(concat(toBigEndian(part.length, 4), ...part));
   return Array.from({ length: count }, (_, index) =>
     moduloR(hasher.clone().update(toBigEndian(index, 4)).digest()),
   );
@@ -49,12 +46,20 @@ export function openingPoint(
   blinding: Uint8Array,
   values: readonly bigint[],
 ): bigint {
-  const hasher = sha512.create();
-  for (const part of [OPENING_TAG, identity, commitment, blinding, toBigEndian(values.length, 8)]) {
-    hasher.update(part);
-  }
-  for (const value of values) hasher.update(toBigEndian(value, SCALAR_BYTES));
-  return moduloR(hasher.digest());
+  const head = concat(OPENING_TAG, identity, commitment, blinding, toBigEndian(values.length, 8));
+  return moduloR(sha512.create().update(head).update(joined(values)).digest());
+}
+
+/** `SCALAR_BYTES` of each, big-endian. */
+function joined(scalars: readonly bigint[]): Uint8Array {
+  const view = new DataView(new ArrayBuffer(SCALAR_BYTES * scalars.length));
+  scalars.forEach((scalar, index) => {
+    // Most are small, and all there is before them is zero.
+    for (let end = SCALAR_BYTES * (index + 1), rest = scalar; rest > 0n; end -= 8, rest >>= 64n) {
+      view.setBigUint64(end - 8, rest);
+    }
+  });
+  return new Uint8Array(view.buffer);
 }
 
 /** 512 bits modulo a prime of 255: the bias is below 2^-256. */
