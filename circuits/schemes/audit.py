@@ -16,7 +16,7 @@ contributor was honest, whatever became of the state: that is what provers need.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +30,7 @@ from circuits.schemes.registration import compile_registration
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import VerifyingKey, ceremony
 from prover.groth16.ceremony import State
+from prover.groth16.ceremony.initial import required_power
 from prover.groth16.powers_of_tau import PowersOfTau
 from verifier.documents import canonical
 from verifier.system import DEVELOPMENT
@@ -110,6 +111,7 @@ def audit_points(
     findings: list[Finding] = []
     if powers is not None:
         system = circuit.constraint_system
+        powers = powers.first(required_power(system))
         if state is None:
             made |= _of_start(ceremony.start(system, powers, threads=threads, progress=progress))
         else:
@@ -123,12 +125,13 @@ def audit_points(
     return [*findings, *_points_compared(said, made, key)]
 
 
-def does_not_show(circuit: Circuit, key: VerifyingKey, *, powers: bool, state: bool) -> list[str]:
-    """What no audit shows with these files at hand, in sentences."""
-    return [*_about_points(key, powers, state), *_about_circuit(circuit)]
+def does_not_show(circuit: Circuit, key: VerifyingKey, points: Sequence[Finding]) -> list[str]:
+    """What an audit of that circuit and key, and of these points, does not show, in sentences."""
+    return [*_about_points(key, points), *_about_circuit(circuit)]
 
 
-def _about_points(key: VerifyingKey, powers: bool, state: bool) -> Iterator[str]:
+def _about_points(key: VerifyingKey, points: Sequence[Finding]) -> Iterator[str]:
+    shown = {finding.claim for finding in points if finding.verdict is Verdict.SAME}
     if not key.contributions:
         yield (
             "Anything about the key's points: one party made them alone, and nobody can tell them from those "
@@ -136,7 +139,7 @@ def _about_points(key: VerifyingKey, powers: bool, state: bool) -> Iterator[str]
             "you trust."
         )
         return
-    if not powers:
+    if "key.ic" not in shown:
         yield (
             "That the key's points are of this circuit, and of the ceremony that it names: without the "
             "powers of tau nobody can tell them from points that one party made up."
@@ -152,7 +155,7 @@ def _about_points(key: VerifyingKey, powers: bool, state: bool) -> Iterator[str]
     )
     yield "Who the contributors are: names are their own word, and one person may bear many."
     yield "If a beacon closed the ceremony, that its value was not known before the last contribution."
-    if not state:
+    if "state" not in shown:
         yield (
             "Whether the key that provers have is right. That is their concern: nobody forges a proof with "
             "a wrong one."

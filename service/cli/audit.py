@@ -91,7 +91,7 @@ def audit_key(
         "contributions": [
             {"name": name, "hash": hash_.hex()} for name, hash_ in zip_longest(names, key.contributions)
         ],
-        "does_not_show": does_not_show(circuit, key, powers=powers is not None, state=state is not None),
+        "does_not_show": does_not_show(circuit, key, points),
     }
     return _judged(facts, findings)
 

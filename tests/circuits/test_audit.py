@@ -231,6 +231,8 @@ def test_other_powers_or_another_state_are_found(held: Held) -> None:
         findings = audit_points(held.circuit, held.key, transcript, held.powers, state)
         assert others(findings) == {"state"}
         assert with_verdict(findings, "not shown") == _OF_START
+    with refuses("ceremony.powers_too_small"):
+        audit_points(held.circuit, held.key, transcript, powers.first(7), held.state)
     later = ceremony.contribute(ceremony.contribute(start, "Ada"), "Emmy")
     assert others(audit_points(held.circuit, held.key, None, held.powers, later)) == {
         "key.delta_g2",
@@ -246,7 +248,7 @@ def test_a_key_that_one_party_made_has_nothing_to_show(held: Held) -> None:
         findings = audit_points(held.circuit, key, None)
         assert {finding.verdict for finding in findings} == {"not shown"}
         assert "nobody can check" in findings[0].detail
-        (about, *_) = does_not_show(held.circuit, key, powers=False, state=False)
+        (about, *_) = does_not_show(held.circuit, key, findings)
         assert "from whom you trust" in about
     named = replace(forged_key(system, CEREMONY), contributions=held.key.contributions)
     assert not others(audit_points(held.circuit, named, None))
@@ -299,11 +301,16 @@ def test_another_network_is_found(network: QuantGraph) -> None:
 
 
 def test_what_no_audit_shows(held: Held) -> None:
-    every = does_not_show(held.circuit, held.key, powers=True, state=True)
-    assert [sentence for sentence in every if "one contributor" in sentence.lower()]
-    less = does_not_show(held.circuit, held.key, powers=False, state=False)
-    assert set(every) < set(less)
-    assert any("without the powers of tau" in sentence for sentence in set(less) - set(every))
+    files = (held.transcript, held.powers, held.state)
+    with_state, with_powers, with_neither = (
+        set(does_not_show(held.circuit, held.key, audit_points(held.circuit, held.key, *files[:count])))
+        for count in (3, 2, 1)
+    )
+    assert any("one contributor" in sentence for sentence in with_state)
+    assert with_state < with_powers < with_neither
+    assert any("without the powers of tau" in sentence for sentence in with_neither - with_powers)
     by_one = replace(held.key, setup=DEVELOPMENT)
-    (more,) = set(does_not_show(held.circuit, by_one, powers=True, state=True)) - set(every)
+    (more,) = (
+        set(does_not_show(held.circuit, by_one, audit_points(held.circuit, held.key, *files))) - with_state
+    )
     assert "nobody contributed" in more
