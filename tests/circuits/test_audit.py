@@ -301,16 +301,13 @@ def test_another_network_is_found(network: QuantGraph) -> None:
 
 
 def test_what_no_audit_shows(held: Held) -> None:
-    files = (held.transcript, held.powers, held.state)
-    with_state, with_powers, with_neither = (
-        set(does_not_show(held.circuit, held.key, audit_points(held.circuit, held.key, *files[:count])))
-        for count in (3, 2, 1)
-    )
+    circuit, key, transcript, powers = held.circuit, held.key, held.transcript, held.powers
+    made = audit_points(circuit, key, transcript, powers, held.state)
+    with_state = set(does_not_show(circuit, key, made))
+    with_powers = set(does_not_show(circuit, key, audit_points(circuit, key, transcript, powers)))
+    with_neither = set(does_not_show(circuit, key, audit_points(circuit, key, transcript)))
     assert any("one contributor" in sentence for sentence in with_state)
     assert with_state < with_powers < with_neither
     assert any("without the powers of tau" in sentence for sentence in with_neither - with_powers)
-    by_one = replace(held.key, setup=DEVELOPMENT)
-    (more,) = (
-        set(does_not_show(held.circuit, by_one, audit_points(held.circuit, held.key, *files))) - with_state
-    )
+    (more,) = set(does_not_show(circuit, replace(key, setup=DEVELOPMENT), made)) - with_state
     assert "nobody contributed" in more
