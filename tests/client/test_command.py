@@ -207,7 +207,12 @@ def test_an_accident_is_no_verdict(here: Path, capsys: Captured, monkeypatch: py
 
 
 def test_what_cannot_be_parsed_is_answered_in_json_too(capsys: Captured) -> None:
-    for arguments in (["--json"], ["proof.json", "--json", "--after"], ["--json", "--aftr", "x", "y"]):
+    for arguments in (
+        ["--json"],
+        ["proof.json", "--json", "--after"],
+        ["--json", "--aftr", "x", "y"],
+        ["--json", "no\udcff.json", "--key", "key.json"],  # as Python reads what is no UTF-8
+    ):
         assert main(arguments) == 2
         captured = capsys.readouterr()
         assert json.loads(captured.out)["error"]["code"] == "request.invalid"

@@ -93,6 +93,8 @@ def _receipts(vectors: Vectors, world: World) -> None:
 
     pins = {"network": network, "after": MADE_AT, "before": MADE_AT}
     case("all-expected", "All that there is.", model=model, issuer=good["issuer"], **pins)
+    for name, value in {**pins, "model": model}.items():
+        case(f"expected-{name}", "It alone.", **{name: value})
     case("another-network", "Another one.", good, "network_mismatch", network=ZEROS)
     other = world.held["input"].commitment.hex()
     case("another-model", "Another one.", good, "model_mismatch", model=other)

@@ -70,6 +70,7 @@ def test_the_command(case: Json, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     captured = capsys.readouterr()
     answer = json.loads(captured.out)
     SCHEMA.validate(answer)
+    assert captured.out.isascii()  # a terminal may know nothing else
     if case["exit"] < 2:
         assert Outcome.of(answer) == Outcome.of(case)
     else:
