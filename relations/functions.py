@@ -42,6 +42,29 @@ class Requantisation:
         return int(low.min()), int(high.max())
 
 
+@dataclass(frozen=True, eq=False)
+class Tabulation:
+    """Any function of few integers: ``values[x - first]`` for x from ``first`` on, int64[entries]."""
+
+    values: IntArray = field(repr=False)
+    first: int = 0
+
+    def apply(self, x: IntArray) -> IntArray:
+        """The value of each ``x``, int64; beyond either end that of the end."""
+        found: IntArray = self.values[np.clip(x - self.first, 0, len(self.values) - 1)]
+        return found
+
+    @property
+    def bits(self) -> int:
+        """The least b >= 1 for which 2^b entries hold all of them."""
+        return max(1, (len(self.values) - 1).bit_length())
+
+    @property
+    def bound(self) -> Bound:
+        """The least and the largest value."""
+        return Bound.of(int(self.values.min()), int(self.values.max()))
+
+
 def slack_factor(overflow_digits: int) -> int:
     """What makes the clamp's slack an integer: the least common multiple of all counts of overflow."""
     return math.lcm(*range(1, overflow_digits + 2))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from relations.bounds import Bound
-from relations.functions import Requantisation
+from relations.functions import Requantisation, Tabulation
 from relations.integers import IntArray
 from relations.planes import Sliding
 from verifier.schemes import Privacy
@@ -106,6 +106,14 @@ class Lookup(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class Tabulated(_Relation):
+    """``out = function(value)``, which has an entry for all that the value's bound leaves."""
+
+    value: Tensor
+    function: Tabulation
+
+
+@dataclass(frozen=True, eq=False)
 class Maximum(_Relation):
     """The largest entry in each window of each channel. What hangs over the edge never wins."""
 
@@ -167,7 +175,7 @@ class AtLeast(_Relation):
 Weighted = MatMul | Convolution
 Accumulation = Linear | WindowSum | MatMul | Convolution
 """What adds up: where a ``Lookup`` reads it, the sums themselves need not be held."""
-Relation = Accumulation | Lookup | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
+Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,17 +74,24 @@ class Node(Named):
     ``called``: the name of its integer node, with a number behind it (names in files are anybody's); empty
     where there is none. ``adds``: its integer node rescales sums, so that a Clip after it costs nothing.
     ``multiplies``: it has weights, which are worth a proof. ``keeps_declared``: a type that the file
-    prescribes for all that it reads is also the type of what it makes.
+    prescribes for all that it reads is also the type of what it makes. ``curved``: it has a ``formula``, and
+    only a table can make it.
     """
 
     called: ClassVar[str] = ""
     adds: ClassVar[bool] = False
     multiplies: ClassVar[bool] = False
     keeps_declared: ClassVar[bool] = False
+    curved: ClassVar[bool] = False
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         """float64[n, *shape] from float64[n, *input shape] each."""
         raise NotImplementedError
+
+    def formula(self, *inputs: str) -> str | None:
+        """What it makes of each entry alone (``circuits.graphs.formula``), given the formulas of what it
+        reads; None where it does not treat all entries alike."""
+        return None
 
     @property
     def clamp(self) -> Clamp | None:

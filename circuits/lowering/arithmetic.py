@@ -12,7 +12,7 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.products import Products
 from circuits.r1cs.sources import Source
-from relations.functions import Requantisation
+from relations.functions import Requantisation, Tabulation
 from relations.integers import IntArray, Interval
 
 
@@ -65,6 +65,13 @@ class Arithmetic(ABC):
     ) -> tuple[Cost, Interval | None]:
         """Its cost, less that of ``Source.equate``, and the interval of what that is asked for; None where it
         is not. ``readable``, ``short``: as for a ``Source``."""
+
+    @abstractmethod
+    def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
+        """``function`` of each ``value``, wires that are proven to hold one of its arguments: wires [n]."""
+
+    @abstractmethod
+    def tabulate_cost(self, count: int, function: Tabulation) -> Cost: ...
 
     @abstractmethod
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:

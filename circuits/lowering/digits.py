@@ -11,7 +11,7 @@ from circuits.r1cs import gadgets
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
-from relations.functions import Requantisation
+from relations.functions import Requantisation, Tabulation
 from relations.integers import IntArray, Interval
 
 
@@ -64,6 +64,12 @@ class Digits(Arithmetic):
     ) -> tuple[Cost, Interval | None]:
         rows, interval = gadgets.requantise_cost(scaled, function, readable=readable, full=self._digits)
         return Cost(rows=count * rows), interval
+
+    def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
+        return gadgets.tabulate(self.builder, layer, value, function, full=self._full)
+
+    def tabulate_cost(self, count: int, function: Tabulation) -> Cost:
+        return Cost(rows=count * gadgets.tabulate_cost(function, self._digits))
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
         best = wires[:, 0]

@@ -47,6 +47,7 @@ from relations.relation import (
     Move,
     Relations,
     Square,
+    Tabulated,
     Tensor,
     Term,
     Total,
@@ -98,6 +99,8 @@ class Lowering:
                     self._accumulate(relation)
                 case Lookup():
                     self._look_up(relation)
+                case Tabulated():
+                    self._tabulate(relation)
                 case Maximum():
                     self._maximum(relation)
                 case Move():
@@ -222,6 +225,10 @@ class Lowering:
             source = Known(self._builder, total, scaled, knit=self._level >= 3, short=held.short)
         clamp = self._plan.ways[relation.name].clamp
         self.wires[relation.out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
+
+    def _tabulate(self, relation: Tabulated) -> None:
+        value = self.wires[relation.value].ravel()
+        self.hold(relation.out, self._tools.tabulate(relation.name, value, relation.function))
 
     def _maximum(self, relation: Maximum) -> None:
         x, bits = self.wires[relation.value], relation.value.bits

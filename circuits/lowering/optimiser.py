@@ -33,6 +33,7 @@ from relations.relation import (
     Maximum,
     Move,
     Relations,
+    Tabulated,
     WindowSum,
 )
 
@@ -221,6 +222,8 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
     for relation in network.relations:
         if isinstance(relation, Move) and relation.constant is not None:
             costs.append(Cost(rows=1))
+        if isinstance(relation, Tabulated):
+            costs.append(tools.tabulate_cost(math.prod(relation.out.shape), relation.function))
         if isinstance(relation, Maximum):
             batch, bits = relation.out.shape[0], relation.value.bits
             assert bits is not None  # noqa: S101  sums are never pooled

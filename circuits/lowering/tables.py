@@ -6,6 +6,7 @@ segment, and the rest is determined by rows without challenges.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,13 +16,13 @@ from circuits.lowering.clamps import Clamp, clamps
 from circuits.lowering.cost import Cost
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear, LinearCombinations
+from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import Lookups
 from circuits.r1cs.ranges import RangeChecks
 from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Maximum, Product
+from circuits.r1cs.steps import Maximum, Product, Tabulate
 from circuits.r1cs.table import Table
-from relations.functions import Requantisation
+from relations.functions import Requantisation, Tabulation
 from relations.integers import IntArray, Interval
 
 
@@ -78,6 +79,19 @@ class Tables(Arithmetic):
         assert clamp is not None  # noqa: S101  ``clamps`` has no None
         return clamp.cost(count, inline=short), None if short else clamp.interval
 
+    def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
+        """Rows: 2, and once the table's.
+
+        Sound: (value, out) is a row of the table, which has one for each value.
+        """
+        out = self.chosen(f"{layer}/out", len(value))
+        self.builder.fill(Tabulate(f"{layer}/out", out, value, function))
+        self.look_up(f"{layer}/table", _table(function), [Weighted.wires(value), Weighted.wires(out)])
+        return out
+
+    def tabulate_cost(self, count: int, function: Tabulation) -> Cost:
+        return Cost(rows=2 * count, tables=frozenset({_table(function)}))
+
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
         """Rows: k range checks of ``bits``, and k - 1.
 
@@ -101,3 +115,11 @@ class Tables(Arithmetic):
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:
         return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)
+
+
+def _table(function: Tabulation) -> Table:
+    """Arguments and values. Of equal functions it is the same: its name is its content's."""
+    arguments = function.first + np.arange(len(function.values))
+    columns = np.stack([arguments, function.values], axis=1)
+    digest = hashlib.sha256(columns.astype("<i8").tobytes()).hexdigest()
+    return Table(f"values_{digest[:16]}", columns)

@@ -8,38 +8,19 @@ from circuits.onnx.naming import where
 from zenerrors import ModelError
 
 _SUPPORTED = (
-    "build the network of Conv, Gemm, MatMul, Relu, LeakyRelu, Clip, Abs, MaxPool, AveragePool, "
-    "GlobalAveragePool, BatchNormalization, Add, Concat, Flatten, Reshape, Transpose and Pad"
+    "build the network of Conv, Gemm, MatMul, Relu, Sigmoid and other functions of one value, MaxPool, "
+    "AveragePool, GlobalAveragePool, BatchNormalization, Add, Concat, Flatten, Reshape, Transpose and Pad"
 )
 _STATIC = "quantise statically, with calibration data (onnxruntime's quantize_static)"
 _PLAIN = "save the model without onnxruntime's graph optimisations"
 _NO_CONTROL = "export the module by tracing it, without control flow"
 _BATCH_NORM = "use BatchNormalization, whose statistics are constants"
-_ACTIVATION = "use Relu, Clip (ReLU6) or LeakyRelu"
 _INSTEAD = {
     **dict.fromkeys(["ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"], _STATIC),
     **dict.fromkeys(["FusedConv", "FusedGemm", "FusedMatMul"], _PLAIN),
     **dict.fromkeys(["If", "Loop", "Scan"], _NO_CONTROL),
     **dict.fromkeys(
         ["GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"], _BATCH_NORM
-    ),
-    **dict.fromkeys(
-        [
-            "Celu",
-            "Elu",
-            "Erf",
-            "Gelu",
-            "HardSigmoid",
-            "HardSwish",
-            "Mish",
-            "PRelu",
-            "Selu",
-            "Sigmoid",
-        ],
-        _ACTIVATION,
-    ),
-    **dict.fromkeys(
-        ["Softplus", "Softsign", "Swish", "Tanh", "ThresholdedRelu", "Exp", "Log", "Sqrt", "Pow"], _ACTIVATION
     ),
     **dict.fromkeys(["GRU", "LSTM", "RNN"], "use convolutions or dense layers"),
     **dict.fromkeys(["Split", "Resize", "Upsample", "ConvTranspose"], "use Conv with a stride or groups"),

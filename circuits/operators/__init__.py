@@ -11,6 +11,7 @@ quantised already.
 
 from circuits.operators import (
     absolute,
+    activation,
     add,
     average_pool,
     classes,
@@ -22,6 +23,7 @@ from circuits.operators import (
     identity,
     leaky_relu,
     max_pool,
+    multiply,
     pad,
     quantise_linear,
     reshape,
@@ -31,6 +33,8 @@ from circuits.operators import (
 
 # Rewrites run in this order.
 _MODULES = (
+    activation,
+    multiply,
     scale,
     pad,
     clip,

@@ -24,6 +24,9 @@ class Abs(Node):
     def run(self, *inputs: FloatArray) -> FloatArray:
         return np.abs(inputs[0])
 
+    def formula(self, *inputs: str) -> str | None:
+        return f"abs({inputs[0]})"
+
     def quantise(self, site: Site) -> PiecewiseLinear:
         return bent(site, -1, 1)
 

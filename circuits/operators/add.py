@@ -39,6 +39,9 @@ class Add(Node):
     def run(self, *inputs: FloatArray) -> FloatArray:
         return inputs[0] + inputs[1]
 
+    def formula(self, *inputs: str) -> str | None:
+        return f"({inputs[0]}) + ({inputs[1]})"
+
     def quantise(self, site: Site) -> QuantAdd:
         """Both terms at the output's scale: ``s_i / s_y = m_i / 2^k``."""
         scales, rescale = np.array([site.incoming(index).scale for index in (0, 1)]), None

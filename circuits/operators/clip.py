@@ -36,6 +36,12 @@ class Clip(Node):
     def run(self, *inputs: FloatArray) -> FloatArray:
         return np.clip(inputs[0], self.low, self.high)
 
+    def formula(self, *inputs: str) -> str | None:
+        (made,) = inputs
+        if math.isfinite(self.low):
+            made = f"max({made}, {self.low!r})"
+        return f"min({made}, {self.high!r})" if math.isfinite(self.high) else made
+
     @property
     def clamp(self) -> Clamp:
         return Clamp(self.low, self.high)

@@ -43,6 +43,9 @@ class LeakyRelu(Node):
     def run(self, *inputs: FloatArray) -> FloatArray:
         return np.where(inputs[0] < 0, self.alpha * inputs[0], inputs[0])
 
+    def formula(self, *inputs: str) -> str | None:
+        return f"leaky_relu({inputs[0]}, {self.alpha!r})"
+
     def quantise(self, site: Site) -> PiecewiseLinear:
         """``alpha = m / 2^k``, to a quarter of the output's step over the input's range."""
         slope, incoming = abs(self.alpha), site.incoming()

@@ -13,7 +13,6 @@ from circuits.graphs.rewriting import fresh, join
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
 from circuits.operators.entry import Entry
@@ -39,6 +38,14 @@ class Scale(Parametric):
     def run(self, *inputs: FloatArray) -> FloatArray:
         along = (-1,) + (1,) * (inputs[0].ndim - 2)
         return inputs[0] * self.weight.reshape(along) + self.bias.reshape(along)
+
+    def formula(self, *inputs: str) -> str | None:
+        """Where all channels have the same factor and term."""
+        factor, term = float(self.weight[0]), float(self.bias[0])
+        if (self.weight != factor).any() or (self.bias != term).any():
+            return None
+        made = inputs[0] if factor == 1 else f"({inputs[0]}) * {factor!r}"
+        return made if term == 0 else f"({made}) + {term!r}"
 
 
 def merge_scales(graph: Graph) -> Graph:
@@ -113,30 +120,6 @@ def _depthwise(node: Scale, shape: Shape, taken: set[str]) -> list[Node]:
     return [image, scaled, Reshape(node.name, (scaled.name,), shape)]
 
 
-def _mul(step: Step) -> Value:
-    if both_constant(step):
-        return folded(step, np.multiply)
-    if step.is_data(0) and step.is_data(1):
-        raise step.refuse(
-            "unsupported_operator",
-            "multiplies two computed tensors; only constants in the file can be factors",
-        )
-    data = 0 if step.is_data(0) else 1
-    return Data(scale(step, step.floats(data), step.weights(1 - data).array, 0.0))
-
-
-def _div(step: Step) -> Value:
-    if both_constant(step):
-        return folded(step, quotient)
-    if step.is_data(1):
-        raise step.refuse(
-            "unsupported_operator", "divides by a computed tensor; only constants in the file can be divisors"
-        )
-    with np.errstate(divide="ignore"):
-        inverse = 1.0 / step.weights(1).array
-    return Data(scale(step, step.floats(0), inverse, 0.0))
-
-
 def _batch_normalization(step: Step) -> Value:
     if step.attributes.get("training_mode", 0) or not step.attributes.get("spatial", 1):
         raise step.refuse(
@@ -186,8 +169,6 @@ _BATCH_NORMALIZATION = {"epsilon": "f", "momentum": "f", "spatial": "i", "traini
 ENTRY = Entry(
     onnx={
         "BatchNormalization": Operator(_batch_normalization, _BATCH_NORMALIZATION, 5, 5),
-        "Div": Operator(_div, {}, 2, 2),
-        "Mul": Operator(_mul, {}, 2, 2),
     },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},
     passes=(merge_scales, scale_into_previous, scale_into_next, scale_to_conv),

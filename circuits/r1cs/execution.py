@@ -23,6 +23,7 @@ from circuits.r1cs.steps import (
     Quotient,
     Step,
     Sum,
+    Tabulate,
 )
 from kernels import FrArray, fr
 from prover.blocks import Csr
@@ -82,6 +83,11 @@ def _(step: Digits, z: IntArray) -> None:
 @_fill.register
 def _(step: Clip, z: IntArray) -> None:
     z[step.out] = np.clip(_integers(step.value, z) >> step.shift, step.low, step.high)
+
+
+@_fill.register
+def _(step: Tabulate, z: IntArray) -> None:
+    z[step.out] = step.function.apply(_integers(step.value, z))
 
 
 @_fill.register

@@ -16,11 +16,11 @@ from collections.abc import Callable
 import numpy as np
 
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Weighted
 from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Clip, Compare, Digits, Product, Quotient
+from circuits.r1cs.steps import Clip, Compare, Digits, Product, Quotient, Tabulate
 from relations.bounds import Capacity
-from relations.functions import Requantisation, slack_factor
+from relations.functions import Requantisation, Tabulation, slack_factor
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from zenerrors import StatementError
 
@@ -186,6 +186,71 @@ def divide(builder: Builder, layer: str, total: LinearCombinations, shift: int, 
     range_check(builder, f"{layer}/quotient", Weighted.wires(out), bits, bounds[0])
     range_check(builder, f"{layer}/remainder", remainder, shift)
     return out
+
+
+def tabulate(
+    builder: Builder, layer: str, value: IntArray, function: Tabulation, *, full: bool = False
+) -> IntArray:
+    """``function`` of each ``value``, wires that are proven to hold one of its arguments: wires [n].
+
+    Rows: those of ``decompose`` for b bits, and 2^l + 2^(h+1) - b - 3 for b = l + h, l = floor(b / 2): 46 for
+    8 bits.
+    Sound: the b digits are unique, and on digits the function is one sum of products of some of them, each
+    times an integer. Grouped by the products of the upper h, ``sum_A upper_A · (sum_B c_AB lower_B)``.
+    """
+    bits, name = function.bits, f"{layer}/table"
+    lifted = Weighted.wires(value).shift(-function.first)
+    digits = _decomposer(full)(builder, name, lifted, bits)
+    lower = _monomials(builder, f"{name}/lower", digits[:, : bits // 2])
+    upper = _monomials(builder, f"{name}/upper", digits[:, bits // 2 :])
+    coefficients = _coefficients(function).reshape(upper.shape[1], lower.shape[1])
+    out = builder.private(f"{layer}/out", len(value))
+    parts = builder.private(f"{name}/parts", len(value), upper.shape[1] - 2)
+    builder.fill(Tabulate(f"{layer}/out", out, value, function))
+    left: LinearCombinations = Weighted.wires(out) - Weighted(lower, coefficients[0])
+    for part, factor, row in zip(parts.T, upper[:, 1:-1].T, coefficients[1:-1], strict=True):
+        product, weighted = Weighted.wires(part), Weighted(lower, row)
+        builder.multiply(f"{name}_parts", Weighted.wires(factor), weighted, product)
+        builder.fill(Product(f"{name}/parts", part, factor, weighted))
+        left -= product
+    builder.multiply(f"{name}_sum", Weighted.wires(upper[:, -1]), Weighted(lower, coefficients[-1]), left)
+    return out
+
+
+def tabulate_cost(function: Tabulation, full: Capacity | None) -> int:
+    """The rows of ``tabulate``."""
+    bits = function.bits
+    lower = bits // 2
+    products = (1 << lower) + (2 << bits - lower) - bits - 3
+    return decompose_cost(bits, full) + products
+
+
+def _monomials(builder: Builder, name: str, digits: IntArray) -> IntArray:
+    """The products of some digits each, wires [n, 2^k] for digits [n, k]: in column A of those that the
+    number A has. Rows: one for each of two digits or more."""
+    found = np.empty((len(digits), 1 << digits.shape[1]), dtype=np.int64)
+    found[:, 0] = ONE
+    for index, digit in enumerate(digits.T):
+        before, column = 1 << index, found[:, : 2 << index]
+        column[:, before] = digit
+        if before > 1:
+            products = builder.private(f"{name}{index}", len(digits), before - 1)
+            left, right = column[:, 1:before].ravel(), np.repeat(digit, before - 1)
+            builder.product(f"{name}_products", left, right, products.ravel())
+            builder.fill(Product(f"{name}{index}", products.ravel(), left, right))
+            column[:, before + 1 :] = products
+    return found
+
+
+def _coefficients(function: Tabulation) -> IntArray:
+    """Of the products of digits, in the order of ``_monomials``: int64[2^bits]. What it has no entry for is
+    never reached."""
+    bits = function.bits
+    values = function.apply(function.first + np.arange(1 << bits)).reshape((2,) * bits)
+    for axis in range(bits):
+        without, with_it = np.split(values, 2, axis)
+        values = np.concatenate([without, with_it - without], axis)
+    return values.ravel()
 
 
 def clamp(

@@ -19,6 +19,7 @@ import numpy as np
 from circuits.r1cs.linear import LinearCombinations
 from circuits.r1cs.table import Table
 from prover.blocks import Csr
+from relations.functions import Tabulation
 from relations.integers import IntArray
 
 # What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],
@@ -105,6 +106,14 @@ class Clip(Step):
     shift: int
     low: int
     high: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulate(Step):
+    """``z[out[r]] = function(value[r])``"""
+
+    value: Operand = field(repr=False)
+    function: Tabulation = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from relations.relation import (
     Relation,
     Relations,
     Square,
+    Tabulated,
     Tensor,
     Term,
     Total,
@@ -144,6 +145,12 @@ def _lookup(check: _Check, relation: Lookup) -> Integers:
     return made
 
 
+def _tabulated(check: _Check, relation: Tabulated) -> Integers:
+    entries = dict(enumerate(relation.function.values.tolist(), relation.function.first))
+    value, none = check.value(relation.value), max(entries.values()) + 1
+    return np.array([entries.get(x, none) for x in value.ravel()], object).reshape(value.shape)
+
+
 def _move(check: _Check, relation: Move) -> Integers:
     batch = relation.out.shape[0]
     sources = [check.value(source).reshape(batch, -1) for source in relation.sources]
@@ -187,6 +194,7 @@ _MAKES: dict[type, Any] = {
     Convolution: _convolution,
     WindowSum: _window_sum,
     Lookup: _lookup,
+    Tabulated: _tabulated,
     Maximum: _maximum,
     Move: _move,
     Argmax: _argmax,

@@ -77,6 +77,7 @@ MUTATED = [
     ("pad", "concat"),
     ("conv", "transpose"),
     ("bent",),
+    ("tabulated",),
 ]
 
 

@@ -211,10 +211,10 @@ REFUSED = {
     "a cut model": (ACCEPTED["gemm"][:-9], "model.not_onnx", "ONNX"),
     "no operator set": (without_opset(), "model.opset", "version 7"),
     "an ancient operator set": (make_model([GEMM], {"w": W, "b": B}, opset=6), "model.opset", "version 7"),
-    "a sigmoid": (
-        one(make_node("Gemm", ["x", "w"], ["h"]), make_node("Sigmoid", ["h"], ["y"], name="squash")),
+    "a hardmax": (
+        one(make_node("Gemm", ["x", "w"], ["h"]), make_node("Hardmax", ["h"], ["y"], name="squash")),
         "model.unsupported_operator",
-        r"'squash' \(Sigmoid\)",
+        r"'squash' \(Hardmax\)",
     ),
     "a foreign domain": (
         one(make_node("Relu", ["x"], ["y"], domain="com.example")),

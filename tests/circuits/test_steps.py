@@ -29,9 +29,11 @@ from circuits.r1cs.steps import (
     Quotient,
     Step,
     Sum,
+    Tabulate,
 )
 from circuits.r1cs.table import Table
 from prover.blocks import Csr
+from relations.functions import Tabulation
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R
@@ -104,6 +106,9 @@ def run(step: Step, z: Z, modulus: int | None = None) -> None:
             written = [value >> shift & mask for value in read(step.value) for shift, mask in places]
         case Clip():
             written = [min(max(value >> step.shift, step.low), step.high) for value in read(step.value)]
+        case Tabulate():
+            entries, lowest = step.function.values.tolist(), step.function.first
+            written = [entries[min(max(v - lowest, 0), len(entries) - 1)] for v in read(step.value)]
         case Compare():
             written = [int(v == 0 if step.test == "zero" else v > 0) for v in read(step.value)]
         case Maximum():
@@ -199,6 +204,7 @@ def integer_steps(draw: st.DrawFn) -> Step:
         Digits.floor("d", first, each, shift),
         Digits.remainder("d", first, each, shift),
         Clip("c", first, each, shift, low, 300),
+        Tabulate("t", first, each, Tabulation(np.array([5, -7, 0, 1 << 40]), low)),
         Compare("c", first, each, "zero"),
         Compare("c", first, each, "positive"),
         Maximum("m", first, triples),

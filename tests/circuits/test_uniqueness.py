@@ -23,6 +23,7 @@ from circuits.r1cs.program import Program
 from circuits.r1cs.sources import Known
 from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem
+from relations.functions import Tabulation
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import challenged, random_network
@@ -155,6 +156,21 @@ def test_so_does_every_way_to_rescale_for_all_sums_and_needs_every_row(level: Le
         for z in honest:
             assert_unique(program, z)
         assert unnoticed(program, honest) == set()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("values", [(3, 0, 3, 1), (2, 7, 0, 1, 1, 5, 4, 6), (1, 0, 2)])
+def test_so_does_a_table_for_all_arguments_and_needs_every_row(values: Sequence[int], level: Level) -> None:
+    builder, first = Builder(), -1
+    tools = arithmetic(builder, level)
+    argument = tools.chosen("input", 1)
+    tools.tabulate("layer", argument, Tabulation(np.array(values), first))
+    program = builder.program()
+    honest = [challenged(program, program.assign({"input": [x]})) for x in range(first, first + len(values))]
+    for z, value in zip(honest, values, strict=True):
+        assert_unique(program, z)
+        assert z[program.constraint_system.layout["layer/out"][0]] == value
+    assert unnoticed(program, honest) == set()
 
 
 @pytest.mark.parametrize(

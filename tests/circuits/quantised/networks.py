@@ -8,6 +8,7 @@ import numpy as np
 
 from circuits.graphs.node import QuantNode
 from circuits.graphs.types import Affine, Rescale, WeightType
+from circuits.operators.activation import QuantActivation
 from circuits.operators.add import QuantAdd
 from circuits.operators.average_pool import WindowSum
 from circuits.operators.clip import Requantise
@@ -22,7 +23,7 @@ from circuits.operators.transpose import Transpose
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 
-KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose", "bent")
+KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose", "bent", "tabulated")
 
 
 class Maker:
@@ -129,6 +130,12 @@ class Maker:
         slopes = int(self.rng.integers(-4, 9)), int(self.rng.integers(1, 9))
         rescale = self.rescale(8 * self.kind.top, 1)
         self.add(PiecewiseLinear(self.name("bent"), (self.last,), slopes, rescale=rescale))
+
+    def tabulated(self) -> None:
+        output = self.affine()
+        values = self.rng.integers(0, output.top + 1, self.kind.top + 1)
+        self.add(QuantActivation(self.name("tabulated"), (self.last,), "x", values, output))
+        self.kind = output
 
     def pad(self) -> None:
         self.add(Pad(self.name("pad"), (self.last,), ((0, 0), (1, 0), (0, 1))))

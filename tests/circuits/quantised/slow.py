@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from circuits.graphs.node import QuantNode
 from circuits.graphs.types import Affine, Rescale
+from circuits.operators.activation import QuantActivation
 from circuits.operators.add import QuantAdd
 from circuits.operators.average_pool import WindowSum
 from circuits.operators.concat import Concat
@@ -110,6 +111,9 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
         return x.reshape(node.target)
     if isinstance(node, Transpose):
         return x.transpose(node.axes)
+    if isinstance(node, QuantActivation):
+        entries = node.values.tolist()
+        return np.array([entries[value] for value in x.ravel()], dtype=object).reshape(x.shape)
     if isinstance(node, Concat):
         return np.concatenate(inputs, axis=node.axis)
     if isinstance(node, Pad):

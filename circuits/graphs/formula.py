@@ -1,0 +1,127 @@
+"""Functions of one real number as text, such as ``x * sigmoid(x)``: people read it, floats are made by it.
+
+A formula has the variable ``x``, numbers, ``+ - * / **`` and the functions below.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from circuits.graphs.types import FloatArray
+
+LONGEST: Final = 1000
+"""Characters that a formula may have: Python's parser takes no more parentheses than that many can open."""
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def _softplus(x: FloatArray) -> FloatArray:
+    value: FloatArray = np.logaddexp(0.0, x)
+    return value
+
+
+def _sigmoid(x: FloatArray) -> FloatArray:
+    value: FloatArray = np.exp(-_softplus(-x))
+    return value
+
+
+def _elu(x: FloatArray, alpha: float) -> FloatArray:
+    return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)
+
+
+def _gelu_tanh(x: FloatArray) -> FloatArray:
+    value: FloatArray = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return value
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "ceil": np.ceil,
+    "celu": lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)),
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "elu": _elu,
+    "erf": _erf,
+    "exp": np.exp,
+    "floor": np.floor,
+    "gelu": lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)),
+    "gelu_tanh": _gelu_tanh,
+    "hard_sigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    "hard_swish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "leaky_relu": lambda x, alpha: np.where(x < 0, alpha * x, x),
+    "log": np.log,
+    "max": np.maximum,
+    "min": np.minimum,
+    "mish": lambda x: x * np.tanh(_softplus(x)),
+    "round": np.rint,
+    "selu": lambda x, alpha, gamma: gamma * _elu(x, alpha),
+    "sigmoid": _sigmoid,
+    "sign": np.sign,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "softplus": _softplus,
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "sqrt": np.sqrt,
+    "swish": lambda x, alpha: x * _sigmoid(alpha * x),
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "thresholded_relu": lambda x, alpha: np.where(x > alpha, x, 0),
+}
+
+_OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: np.divide,
+    ast.Pow: np.float_power,
+}
+
+
+def evaluate(formula: str, x: FloatArray) -> FloatArray:
+    """Its value at each ``x``, float64; NaN and infinities where it has none. Raises ``ValueError`` for a
+    text that is no formula."""
+    with np.errstate(all="ignore"):
+        value: FloatArray = np.broadcast_to(np.float64(_value(_parsed(formula), x)), x.shape)
+    return value
+
+
+def of(formula: str, argument: str) -> str:
+    """The formula with another one, in parentheses unless it is ``x``, for its ``x``."""
+    return formula if argument == "x" else re.sub(r"\bx\b", f"({argument})", formula)
+
+
+@lru_cache(maxsize=256)
+def _parsed(formula: str) -> ast.expr:
+    if len(formula) > LONGEST:
+        raise ValueError(f"a formula of {len(formula)} characters")
+    return ast.parse(formula, mode="eval").body
+
+
+def _value(node: ast.expr, x: FloatArray) -> Any:
+    match node:
+        case ast.Name(id="x"):
+            return x
+        case ast.Constant(value=float() as number):
+            return np.float64(number)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, x)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_value(left, x), _value(right, x))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](*(_value(argument, x) for argument in arguments))
+    raise ValueError(f"{ast.unparse(node)[:80]!r} is no formula")

@@ -1,0 +1,262 @@
+"""Functions of each entry alone, by tables: Sigmoid, Tanh, Gelu, Exp, Sqrt, and whatever nodes make of one
+tensor entry by entry, such as ``x * sigmoid(x)``.
+
+The integers of the table are part of the network of integers: circuits are made of them and of no float, so
+that everybody compiles the same, whatever a machine's ``exp`` says in its last digit. The formula beside them
+says what they are nearest to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from circuits.graphs import formula
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.rewriting import without_dead_nodes
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, FloatArray, Shape, require
+from circuits.onnx.constants import FLOATS
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import declared_at, integer, typed
+from relations.functions import Tabulation
+from relations.integers import IntArray
+from relations.relation import Relation, Tabulated, Tensor
+from verifier.schemes import Privacy
+from zenerrors import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class Activation(Node):
+    """``y = function(x)`` elementwise, a formula (``circuits.graphs.formula``)."""
+
+    called = "activation"
+    adds = True
+    curved = True
+
+    function: str
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return formula.evaluate(self.function, inputs[0])
+
+    def formula(self, *inputs: str) -> str | None:
+        return formula.of(self.function, inputs[0])
+
+    def quantise(self, site: Site) -> QuantActivation:
+        """The nearest integers of the output's type, beyond its ends the ends. Where the function has no
+        value, that of the nearest integer where it has one."""
+        kind, output = site.incoming(), site.output()
+        exact = formula.evaluate(self.function, kind.real(np.arange(kind.top + 1)))
+        known = np.flatnonzero(~np.isnan(exact))
+        if not len(known):
+            raise ModelError(
+                "model.scale", f"{site.name} has no value of {self.function[:80]!r} for any calibrated input"
+            )
+        nearest = known[np.abs(known - np.arange(len(exact))[:, np.newaxis]).argmin(axis=1)]
+        values = np.clip(output.quantise(exact[nearest]), *site.limits(output))
+        return QuantActivation(site.name, site.inputs, self.function, values, output)
+
+    def written(self, constant: Constants) -> Written:
+        if self.function not in _PLAIN.values():
+            raise ModelError(
+                "model.unsupported_operator", f"no operator of ONNX is {self.function[:80]!r} alone"
+            )
+        return Written(next(name for name, text in _PLAIN.items() if text == self.function))
+
+
+@dataclass(frozen=True, eq=False)
+class QuantActivation(QuantNode):
+    """``q_y = values[q]``. ``function``: the formula of what these are nearest to, as real numbers."""
+
+    function: str
+    values: IntArray = field(repr=False)
+    output: Affine
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        return Tabulation(self.values).apply(inputs[0])
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        return self.output
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        entries = types[0].top + 1
+        require(self.values.shape == (entries,), f"node {self.name!r} needs a table of {entries} integers")
+        inside = (self.values >= 0) & (self.values <= self.output.top)
+        require(bool(inside.all()), f"node {self.name!r} has entries beyond [0, {self.output.top}]")
+        short = len(self.function) <= formula.LONGEST and self.function.isprintable()
+        require(short, f"node {self.name!r} has a formula of more than {formula.LONGEST} plain characters")
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        function = Tabulation(self.values)
+        out = self._made(inputs, function.bound, self.output.bits)
+        return [Tabulated(self.name, out, inputs[0], function)]
+
+    def scales(self) -> dict[str, Any] | None:
+        shown = {"table": self.values.tolist(), "output": asdict(self.output)}
+        return {"name": self.name, "function": self.function, "rescale": shown}
+
+
+class _Part(NamedTuple):
+    """A tensor as a formula of the tensor ``entry``. ``curved``: only a table can make it."""
+
+    entry: str
+    function: str
+    curved: bool
+
+
+def tabulate(graph: Graph) -> Graph:
+    """Whatever elementwise nodes make of one tensor is one Activation, unless they all have integer nodes of
+    their own. Types that a file declares stay where they are."""
+    readers = Counter(name for node in graph.nodes for name in node.inputs)
+    parts: dict[str, _Part] = {}
+    for node in graph.nodes:
+        fresh = [_Part(name, "x", False) for name in node.inputs]
+        sources = [one if one.entry in graph.declared else parts.get(one.entry, one) for one in fresh]
+        before = sources[0]
+        if node.clamp and before in fresh and before.entry != graph.input_name and readers[before.entry] == 1:
+            continue  # a clamp of sums is part of these, and leaves finer integers
+        # Anew where formulas get too long.
+        part = _joined(node, sources) or _joined(node, fresh)
+        if part:
+            parts[node.name] = part
+    read = {name for node in graph.nodes if node.name not in parts for name in node.inputs}
+    wanted = {graph.output, *graph.declared, *read, *(part.entry for part in parts.values())}
+    nodes = []
+    for node in graph.nodes:
+        part = parts.get(node.name)
+        if part and part.curved and node.name in wanted:
+            node = Activation(node.name, (part.entry,), part.function)
+        nodes.append(node)
+    return without_dead_nodes(replace(graph, nodes=tuple(nodes)))
+
+
+def _joined(node: Node, sources: Sequence[_Part]) -> _Part | None:
+    """What ``node`` makes of ``sources``; None where that is no function of one tensor."""
+    function = node.formula(*(source.function for source in sources))
+    entry, *others = (source.entry for source in sources)
+    if function is None or set(others) - {entry} or len(function) > formula.LONGEST:
+        return None
+    return _Part(entry, function, node.curved or any(source.curved for source in sources))
+
+
+def applied(step: Step, function: str) -> Value:
+    """The function of the first input."""
+    if step.is_data(0):
+        return Data(step.emit(Activation, (step.floats(),), function))
+    constant = step.plain(0)
+    if constant.kind not in FLOATS:
+        raise step.refuse("tensor_type", "takes floats")
+    return step.folded(formula.evaluate(function, constant.array), constant.kind)
+
+
+def number(step: Step, value: float) -> str:
+    """A constant of a formula."""
+    if not math.isfinite(value):
+        raise step.refuse("unsupported_attribute", f"has the parameter {value}; it must be finite")
+    return f"({value!r})" if value < 0 else repr(value)
+
+
+def _plain(function: str) -> Operator:
+    return Operator(lambda step: applied(step, function))
+
+
+def _with(name: str, defaults: Mapping[str, float]) -> Operator:
+    """A function with parameters behind its ``x``, by the order of ``defaults``."""
+
+    def read(step: Step) -> Value:
+        said = [number(step, float(step.attributes.get(key, value))) for key, value in defaults.items()]
+        return applied(step, f"{name}({', '.join(['x', *said])})")
+
+    return Operator(read, dict.fromkeys(defaults, "f"))
+
+
+def _gelu(step: Step) -> Value:
+    kind = step.attributes.get("approximate", b"none")
+    if kind not in (b"none", b"tanh"):
+        raise step.refuse("unsupported_attribute", f"has approximate={kind.decode(errors='replace')[:20]!r}")
+    return applied(step, "gelu(x)" if kind == b"none" else "gelu_tanh(x)")
+
+
+def _pow(step: Step) -> Value:
+    if step.is_data(0) and step.is_data(1):
+        raise step.refuse(
+            "unsupported_operator", "raises one computed tensor to another; either must be a constant"
+        )
+    if not step.is_data(1):
+        return applied(step, f"x ** {number(step, step.number(1, 1.0))}")
+    base = number(step, step.number(0, 1.0))
+    return Data(step.emit(Activation, (step.floats(1),), f"{base} ** x"))
+
+
+def _linear_sigmoid(step: Step) -> Value:
+    return typed(step, step.emit(Activation, (integer(step, 0),), "sigmoid(x)"), declared_at(step, 3))
+
+
+_PLAIN: Final[Mapping[str, str]] = {
+    **{
+        name: f"{name.lower()}(x)"
+        for name in (
+            *(
+                "Acos",
+                "Acosh",
+                "Asin",
+                "Asinh",
+                "Atan",
+                "Atanh",
+                "Ceil",
+                "Cos",
+                "Cosh",
+                "Erf",
+                "Exp",
+                "Floor",
+            ),
+            *(
+                "Log",
+                "Mish",
+                "Round",
+                "Sigmoid",
+                "Sign",
+                "Sin",
+                "Sinh",
+                "Softplus",
+                "Softsign",
+                "Sqrt",
+                "Tan",
+            ),
+            "Tanh",
+        )
+    },
+    "HardSwish": "hard_swish(x)",
+    "Reciprocal": "1.0 / x",
+}
+_SELU: Final = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
+
+ENTRY = Entry(
+    onnx={
+        **{name: _plain(function) for name, function in _PLAIN.items()},
+        "Celu": _with("celu", {"alpha": 1.0}),
+        "Elu": _with("elu", {"alpha": 1.0}),
+        "Gelu": Operator(_gelu, {"approximate": "s"}),
+        "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
+        "Pow": Operator(_pow, {}, 2, 2),
+        "Selu": _with("selu", _SELU),
+        "Swish": _with("swish", {"alpha": 1.0}),
+        "ThresholdedRelu": _with("thresholded_relu", {"alpha": 1.0}),
+    },
+    microsoft={
+        "Gelu": _plain("gelu(x)"),
+        "QLinearSigmoid": Operator(_linear_sigmoid, {}, 4, 5),
+        "QuickGelu": _with("swish", {"alpha": 1.702}),
+    },
+    integers=(QuantActivation,),
+    passes=(tabulate,),
+)
