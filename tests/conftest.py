@@ -11,7 +11,7 @@ import pytest
 os.environ.setdefault("ZENSERVE_BACKEND", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-pytest_plugins = ["tests.programs", "tests.servers"]
+pytest_plugins = ["tests.programs", "tests.browsers", "tests.servers"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADERS: Final = {
-    # Scripts and styles are files, nothing is inline. The pictures of /docs are within its style.
+    # Scripts and styles are files, nothing is inline. The pictures of /docs are within its style. /verify has
+    # another: that within its file, which lets it load nothing, from here neither.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Frame-Options": "DENY",
@@ -19,7 +20,7 @@ HEADERS: Final = {
 
 
 class BrowserHeaders:
-    """ASGI middleware: adds ``HEADERS`` to whatever is answered."""
+    """ASGI middleware: adds ``HEADERS`` to whatever is answered, but for those that an answer has already."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -27,7 +28,9 @@ class BrowserHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self._app(scope, receive, sending)

@@ -18,14 +18,12 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
-from tests.programs import Find
 from tests.servers import fresh_database
 from tests.service.accounts import calling
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
 
 MAX_BODY_BYTES = 200_000
 BASIS_POINTS = 256
-BROWSER_FLAGS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking")
 
 
 @pytest.fixture(autouse=True)
@@ -189,18 +187,6 @@ def url(with_model: Runtime) -> Iterator[str]:
 def api(url: str) -> Iterator[Client]:
     with Client(url) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def browser(program: Find) -> Iterator[Any]:
-    """Chromium, without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    flags = [f"--{flag}" for flag in BROWSER_FLAGS]
-    chromium = program("chromium")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=flags, timeout=120_000)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

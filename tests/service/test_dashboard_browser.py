@@ -221,10 +221,14 @@ def test_a_job_is_watched_from_the_queue_to_its_proof(page: Any, site: Site) -> 
     with page.expect_download() as download:
         page.get_by_role("link", name="Download the proof").click()
     assert '"statement"' in Path(download.value.path()).read_text()
-    page.get_by_role("link", name="Verify it").click()
-    page.wait_for_selector(".verdict.good")
-    assert page.inner_text("#drop-title") == f"{job_id}.json"
-    picture(page, "verify-valid", "desk" if page.viewport_size["width"] == WIDTHS["desk"] else "phone")
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Verify it").click()
+    verifying = popup.value
+    verifying.wait_for_selector("#answer .good")
+    assert verifying.locator("#files .name").all_inner_texts() == ["proof.json", "key.json"]
+    kind = "desk" if page.viewport_size["width"] == WIDTHS["desk"] else "phone"
+    picture(verifying, "verify-valid", kind, ("desk", "phone"))
+    verifying.close()
 
 
 def test_a_job_is_canceled(page: Any, site: Site) -> None:

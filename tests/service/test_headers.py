@@ -14,7 +14,7 @@ from service.api.headers import HEADERS
 from tests.service.conftest import MAX_BODY_BYTES
 
 PATHS = (
-    *("/docs", "/verify", "/admin", "/admin/nothing", "/admin/login", "/static/icon.svg"),
+    *("/docs", "/admin", "/admin/nothing", "/admin/login", "/static/icon.svg"),
     *("/static-offline-docs/swagger-ui.css", "/static-offline-docs/nothing", "/openapi.json", "/healthz"),
     *("/v1/models", "/v1/models?nonsense=1", "/v1/nothing", "/nothing", "/v1/verification-keys/x"),
 )

@@ -15,6 +15,7 @@ _TYPES: Final = {
     "svg": "image/svg+xml",
 }
 _STATIC: Final = re.compile(rb'"/static/([a-z.]+)"')
+_POLICY: Final = re.compile(rb'http-equiv="Content-Security-Policy" content="([^"]+)"')
 
 
 class File(NamedTuple):
@@ -44,3 +45,12 @@ def address(name: str) -> str:
 def page(name: str) -> bytes:
     """An HTML file in which links to files are their addresses."""
     return _STATIC.sub(lambda link: f'"{address(link[1].decode())}"'.encode(), read()[name].content)
+
+
+@cache
+def policy(name: str) -> str:
+    """The Content-Security-Policy that an HTML file has in it, and what only a header can say: nobody may
+    frame it.
+    """
+    (within,) = _POLICY.findall(read()[name].content)
+    return f"{within.decode()}; frame-ancestors 'none'"

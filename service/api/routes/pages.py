@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
@@ -21,14 +22,16 @@ async def first_page() -> Response:
 
 @router.api_route("/verify", methods=["GET", "HEAD"])
 async def verify_page() -> Response:
-    """Where a third party drops a proof and reads what it proves."""
-    return _page("verify.html")
+    """Where a third party drops a proof and reads what it proves: a file that asks nobody, as it is kept."""
+    return _html(
+        pages.read()["verify.html"].content, {"Content-Security-Policy": pages.policy("verify.html")}
+    )
 
 
 @router.api_route("/docs", methods=["GET", "HEAD"])
 async def docs_page() -> Response:
     """The API's description, to read and to try."""
-    return _page("docs.html")
+    return _html(pages.page("docs.html"), {})
 
 
 @router.api_route("/static/{name}", methods=["GET", "HEAD"])
@@ -50,6 +53,7 @@ async def static_file(
     return Response(file.content, media_type=file.media_type, headers=headers)
 
 
-def _page(name: str) -> Response:
-    headers = {"Cache-Control": "no-cache"}
-    return Response(pages.page(name), media_type="text/html; charset=utf-8", headers=headers)
+def _html(content: bytes, headers: Mapping[str, str]) -> Response:
+    return Response(
+        content, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache", **headers}
+    )

@@ -32,7 +32,7 @@ def test_a_proof_shows_its_result(busy: Site) -> None:
     page = client.get(f"/admin/jobs/{job_id}").text
     assert f">Label {values['label']}</p>" in page
     assert "<q>lunch at twelve</q>" in page
-    assert f'href="/verify?proof={job_id}"' in page
+    assert f'data-verify="/admin/jobs/{job_id}/proof"' in page
     for logit in values["logits"]:
         assert f">{logit:,}</td>" in page
     largest = max(values["logits"])

@@ -1,0 +1,364 @@
+"""The page that verifies, as a file: no network, every vector, and what people do with it."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.vectors.cases import FOLDER, PINS, Outcome, read_index
+from tests.web.conftest import WEB, Node
+
+FILE: Final = WEB.parent / "service" / "api" / "pages" / "verify.html"
+HOSTILE: Final = "<img src=x onerror=\"document.title='owned'\">\u202e"
+SHOWN: Final = {"desk": 1280, "phone": 360}
+ANSWERED: Final = "#answer .card:not(.wait), #trouble .card"
+# The page's own worker, asked for one case after the other; `files` are in base64.
+JUDGE: Final = """async ([files, cases]) => {
+  const script = document.querySelector("script").textContent;
+  const worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  const heard = () => new Promise((done) => (worker.onmessage = ({ data }) => done(data)));
+  const blob = (name) => new Blob([Uint8Array.from(atob(files[name]), (each) => each.charCodeAt(0))]);
+  const answers = [];
+  await heard();
+  for (const { kind, parts, entered } of cases) {
+    const answer = heard();
+    worker.postMessage({ kind, parts: parts.map(([role, name]) => [role, blob(name)]), entered });
+    answers.push(await answer);
+  }
+  worker.terminate();
+  return answers;
+}"""
+
+Open = Callable[..., Any]
+
+
+def test_it_is_built_from_the_sources(node: Node, tmp_path: Path) -> None:
+    made = node("build.ts", str(tmp_path))
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / FILE.name).read_bytes() == FILE.read_bytes(), "make web"
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Open]:
+    """Opens the file in a browser without a network: whatever it asks for, or complains about, fails."""
+    contexts: list[Any] = []
+    faults: list[str] = []
+
+    def open_(width: int = SHOWN["phone"], scheme: str = "dark") -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=True,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda message: faults.extend([message.text] * (message.type == "error")))
+        page.on("filechooser", lambda _: None)  # asked for late, the browser may open one of its own
+        own = (FILE.as_uri(), "data:", "blob:")
+        page.on("request", lambda asked: faults.extend([] if asked.url.startswith(own) else [asked.url]))
+        page.goto(FILE.as_uri())
+        return page
+
+    yield open_
+    for page in itertools.chain.from_iterable(context.pages for context in contexts):
+        assert page.title() == "Verify a proof · ZenServe"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def file(name: str, content: bytes | object, shown_as: str | None = None) -> dict[str, Any]:
+    data = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return {"name": shown_as or name, "mimeType": "", "buffer": data}
+
+
+def vector(name: str, shown_as: str | None = None) -> dict[str, Any]:
+    """A file of the vectors."""
+    return file(Path(name).name, (FOLDER / name).read_bytes(), shown_as)
+
+
+def give(page: Any, *files: dict[str, Any]) -> Any:
+    """The card that the page answers with."""
+    page.set_input_files("#choose", list(files))
+    page.wait_for_selector(ANSWERED)
+    return page.locator(ANSWERED)
+
+
+PROOF: Final = "inference/valid.json"
+KEY: Final = "inference/valid-key.json"
+STATEMENT: Final = json.loads((FOLDER / PROOF).read_text())["statement"]
+
+
+def test_every_vector_has_its_verdict_in_the_browser(opened: Open) -> None:
+    cases = read_index()
+    asked = [as_task(case) for case in cases]
+    names = {name for task in asked for _, name in task["parts"]}
+    files = {name: base64.b64encode((FOLDER / name).read_bytes()).decode() for name in names}
+    answers = opened().evaluate(JUDGE, [files, asked])
+    for case, answer in zip(cases, answers, strict=True):
+        if "verdict" in answer:
+            assert Outcome.of(answer["verdict"]) == Outcome.of(case), case["name"]
+        else:
+            # What is told in words and is malformed is, to the command, no good request.
+            codes = {case["reason"], "request.invalid"}
+            assert (case["exit"], answer["trouble"]["code"] in codes) == (2, True), case["name"]
+
+
+def as_task(case: dict[str, Any]) -> dict[str, Any]:
+    told = case["told"]
+    given = {"document": case["document"], "key": case["key"]}
+    given |= {
+        "registrationKey" if name == "registration_key" else name: told[name]
+        for name in told
+        if name not in PINS
+    }
+    return {
+        "kind": "proof" if case["key"] else "receipt",
+        "parts": [[role, name] for role, name in given.items() if name],
+        "entered": {PINS[name]: text for name, text in told.items() if name in PINS},
+    }
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("width", SHOWN.values(), ids=SHOWN)
+def test_a_valid_proof_is_read_by_keyboard_alone(
+    opened: Open, width: int, scheme: str, tmp_path: Path
+) -> None:
+    page = opened(width, scheme)
+    page.bring_to_front()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "choose"
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files([FOLDER / PROOF, FOLDER / KEY])
+    page.wait_for_selector("#answer .good")
+    assert page.inner_text("#answer h2").split("\n") == ["Valid", "The label is 0."]
+    assert page.get_attribute("#answer", "aria-live") == "polite"
+    folded = page.locator("#answer summary").all_inner_texts()
+    assert [text.split("\n")[0].rstrip("0123456789 ") for text in folded] == [
+        "Also verified",
+        "Not verified",
+        "What the proof does not say",
+        "Particulars",
+    ]
+    for _ in range(20):  # past what removes files, and what copies the key's id
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent").startswith("What the proof"):
+            break
+    assert not page.is_visible(f"text={STATEMENT['does_not_say'][0]}")
+    page.keyboard.press("Enter")
+    assert page.is_visible(f"text={STATEMENT['does_not_say'][0]}")
+    everything = page.locator("#answer").evaluate("each => each.textContent")
+    assert STATEMENT["claim"].partition(". ")[2] in everything
+    assert all(value in everything for value in STATEMENT["commitments"].values())
+    assert "setup: development" in everything
+    if folder := os.environ.get("ZENSERVE_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/verify-{'phone' if width < 500 else 'desk'}-{scheme}.png")
+
+
+def test_files_come_in_any_order_and_are_known_by_what_they_are(opened: Open) -> None:
+    files = [
+        vector(PROOF, "1"),
+        vector(KEY, "2"),
+        vector("registration/valid.json", "3"),
+        vector("registration/valid-key.json", "4"),
+        vector("inference/opened-input.json", "5"),
+        vector("inference/opened-opening.json", "6"),
+        file("7", b"shopping: bread"),
+    ]
+    roles = dict(zip("1234567", ROLES, strict=True))
+    for order in (files, files[::-1], files[3:] + files[:3]):
+        page = opened()
+        assert "good" in give(page, *order).get_attribute("class")
+        assert shown_roles(page) == roles
+        assert "The input is the one that you gave" in page.locator("#answer").evaluate(
+            "each => each.textContent"
+        )
+    page = opened()
+    for each in files[::-1]:
+        give_one(page, each)
+    page.wait_for_selector("#answer .good")
+    assert shown_roles(page) == roles
+
+
+ROLES: Final = ("Proof", "Key", "Registration", "Registration’s key", "Input", "Opening", "Not used")
+
+
+def give_one(page: Any, each: dict[str, Any]) -> None:
+    count = page.locator("#files li").count()
+    page.set_input_files("#choose", [each])
+    page.wait_for_function("count => document.querySelectorAll('#files li').length > count", arg=count)
+
+
+def shown_roles(page: Any) -> dict[str, str]:
+    return dict(
+        page.locator("#files li").evaluate_all(
+            "all => all.map((each) => [each.querySelector('.name').textContent,"
+            " (each.querySelector('select')?.selectedOptions[0] ?? each.querySelector('.role')).textContent])"
+        )
+    )
+
+
+def test_a_dataset_is_compared_however_it_comes(opened: Open) -> None:
+    page = opened()
+    give(page, vector("accuracy/valid.json"), vector("accuracy/valid-key.json"))
+    samples, labels = vector("accuracy/seen-dataset.json"), vector("accuracy/seen-labels.json")
+    give_one(page, labels)
+    give_one(page, samples)
+    page.wait_for_selector("text=The network gets")
+    assert "the dataset that you gave" in page.locator("#answer").evaluate("each => each.textContent")
+    assert shown_roles(page)["seen-labels.json"] == "Labels"
+    page.select_option("#files li:has-text('seen-labels') select", "")
+    page.wait_for_selector("#trouble .warn")
+    assert shown_roles(page)["seen-labels.json"] == "Not used"
+
+
+def test_the_key_that_is_missing_is_named_and_another_is_none(opened: Open) -> None:
+    page = opened()
+    card = give(page, vector(PROOF))
+    assert "Key needed" in card.inner_text()
+    assert STATEMENT["verification_key"]["id"] in card.inner_text()
+    assert card.locator("a").count() == 0
+    give_one(page, vector("accuracy/valid-key.json"))
+    page.wait_for_selector("#answer .bad")
+    assert "key_mismatch" in page.inner_text("#answer")
+    give_one(page, vector(KEY))
+    page.wait_for_selector("#answer .good")
+    page.click("#files li:has-text('inference') .cross, #files li:nth-child(3) .cross")
+    page.wait_for_selector("#answer .bad")
+
+
+def test_what_the_reader_knows_is_compared(opened: Open) -> None:
+    page = opened()
+    page.click("#pins summary")
+    page.fill("#challenge", STATEMENT["challenge"])
+    page.fill("#key", STATEMENT["verification_key"]["id"].upper())
+    page.fill("#after", STATEMENT["made_at"][:-1])
+    give(page, vector(PROOF), vector(KEY))
+    page.wait_for_selector("#answer .good")
+    assert "answers your challenge" in page.locator("#answer").evaluate("each => each.textContent")
+    assert page.inner_text("#pinned") == "3"
+    page.fill("#challenge", "dinner")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer .bad")
+    assert "challenge_mismatch" in page.inner_text("#answer")
+    page.fill("#model", "abc")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#trouble .warn")
+    assert page.get_attribute("#model", "aria-invalid") == "true"
+    page.fill("#model", "")
+    page.fill("#challenge", STATEMENT["challenge"])
+    page.fill("#issuer", "00" * 32)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer .good")
+    assert "issuer was not compared" in page.inner_text("#answer")
+
+
+def test_a_policy_is_compared_or_refused(opened: Open) -> None:
+    header = {"format": "zenserve policy", "version": 1}
+    for policy, tone, said in (
+        ({"model": STATEMENT["commitments"]["model"]}, "good", "Valid"),
+        ({"model": "00" * 48}, "bad", "model_mismatch"),
+        ({"modle": "00" * 48}, "warn", "no such field, modle"),
+        ({"key_file": "keys/digits.json"}, "warn", "names a file"),
+        ({"issuer": "00" * 32}, "warn", "says nothing of a proof"),
+        ({}, "warn", "compares nothing"),
+    ):
+        card = give(opened(), vector(PROOF), vector(KEY), file("policy.json", header | policy))
+        assert tone in card.get_attribute("class"), policy
+        assert said in card.inner_text()
+
+
+def test_an_edited_proof_is_not_valid_and_nothing_of_it_is_shown(opened: Open) -> None:
+    page = opened()
+    document = json.loads((FOLDER / PROOF).read_text())
+    document["statement"]["claim"] = "All is well."
+    card = give(page, file("proof.json", document), vector(KEY))
+    assert "statement_edited" in card.inner_text()
+    assert "All is well." not in page.inner_text("main")
+
+
+def test_a_receipt(opened: Open) -> None:
+    page = opened()
+    card = give(page, vector("receipt/valid.json"))
+    assert "as its issuer signed it" in card.inner_text()
+    receipt = json.loads((FOLDER / "receipt/valid.json").read_text())
+    assert receipt["issuer"] in card.inner_text()
+    card = give(page, vector("receipt/name.json", "changed.json"))
+    page.wait_for_selector("#answer .bad")
+    assert shown_roles(page) == {"changed.json": "Receipt"}
+
+
+def test_what_is_no_document_is_called_what_it_is(opened: Open) -> None:
+    page = opened()
+    for content, said in (
+        (b"not JSON", "neither JSON nor an array"),
+        ({"format": "zenserve dream"}, "a “zenserve dream”"),
+        ({"a": 1}, "neither a proof nor a key"),
+    ):
+        give_one(page, file("odd.json", content))
+        assert said in page.locator("#files li").last.evaluate("each => each.textContent")
+    page.evaluate(LARGE)
+    page.wait_for_selector("text=too large: 65 MiB")
+    assert "Proof needed" in page.inner_text("#answer")
+    give_one(page, vector(KEY))
+    give_one(page, file("cut.json", {"format": "zenserve proof"}))
+    page.wait_for_selector("#trouble .warn")
+    assert "file.json" in page.inner_text("#trouble")
+
+
+LARGE: Final = """() => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([new ArrayBuffer(65 << 20)], "large.json"));
+  dispatchEvent(new DragEvent("drop", { dataTransfer: transfer }));
+}"""
+
+
+def test_text_from_files_never_becomes_markup(opened: Open) -> None:
+    page = opened()
+    document = json.loads((FOLDER / PROOF).read_text())
+    document["statement"]["verification_key"]["id"] = HOSTILE
+    card = give(page, file("p", document, HOSTILE), file("o", {"format": HOSTILE}, "other"))
+    assert HOSTILE[:-1] in card.inner_text()
+    assert page.locator("#files").inner_text().count(HOSTILE[:-1]) == 2
+    assert "\u202e" not in page.inner_text("main")
+    key = json.loads((FOLDER / KEY).read_text()) | {"id": HOSTILE}
+    give_one(page, file("k", key, HOSTILE))
+    page.wait_for_selector("#trouble .warn")
+    assert page.locator("main img").count() == 1  # its own
+
+
+def test_only_the_latest_choice_is_shown_and_work_can_be_canceled(opened: Open) -> None:
+    page = opened()
+    page.evaluate("() => { window.Worker = class extends Worker { postMessage() {} } }")  # it never answers
+    page.set_input_files("#choose", [vector(PROOF), vector(KEY)])
+    page.wait_for_selector("#working:not([hidden])")
+    page.click("#cancel")
+    assert "Canceled" in page.inner_text("#answer")
+    page.evaluate("() => { window.Worker = class { constructor() { throw new Error('none') } } }")
+    page.click("#answer button")
+    page.wait_for_selector("#answer .good")  # the page did it itself
+
+
+def test_it_may_connect_to_nothing(opened: Open) -> None:
+    policy = opened().get_attribute("meta[http-equiv]", "content")
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert (
+        rules["default-src"] == rules["connect-src"] == rules["form-action"] == rules["base-uri"] == "'none'"
+    )
+    assert rules["worker-src"] == "blob:"
+    assert rules["img-src"] == "data:"
+    assert all(
+        rules[name].startswith("'sha256-") and " " not in rules[name] for name in ("script-src", "style-src")
+    )

@@ -1,0 +1,191 @@
+/** Answers as the page shows them: one sentence first, what to do, and the rest folded. */
+
+import type { ReceiptVerification, Verification } from "../verifier/index.ts";
+import { button, ident, make, sentence } from "./elements.ts";
+import type { Content } from "./elements.ts";
+import type { Missing } from "./files.ts";
+import type { Judged, Trouble } from "./work.ts";
+
+type Verdict = Verification | ReceiptVerification;
+
+const SCHEMES: Readonly<Record<string, string>> = {
+  registration: "Registration of a model",
+  inference: "Inference",
+  recognition: "Recognition",
+  accuracy: "Accuracy on a dataset",
+};
+
+/** `seconds`: what it took. */
+export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): HTMLElement[] {
+  const took = `Verified on this machine in ${seconds.toFixed(1)} s. Nothing was sent.`;
+  const isReceipt = "receipt" in verdict;
+  if (!verdict.valid) {
+    const advice = "Rely on nothing in this file. Whoever gave it to you may have another, or another key.";
+    return [
+      card("bad", "✕", "Not valid", verdict.detail, [
+        make("p", "", advice),
+        make("p", "foot muted", make("code", "", verdict.reason), ` · ${took}`),
+      ]),
+    ];
+  }
+  const claim = isReceipt ? verdict.detail : (verdict.statement?.claim ?? verdict.detail);
+  const [first, rest] = headed(claim);
+  const isPinned = (isReceipt ? pins["issuer"] : pins["key"]) !== undefined;
+  const uncompared = `What you know of ${idle.join(", ")} was not compared: this is a ${isReceipt ? "receipt" : "proof"}.`;
+  const shown = card("good", "✓", "Valid", first, [
+    ...(rest ? [make("p", "claim", ...sentence(rest))] : []),
+    ...(isPinned ? [] : [nextStep(verdict)]),
+    ...(idle.length > 0 ? [make("p", "foot", uncompared)] : []),
+    make("p", "foot muted", took),
+  ]);
+  return [shown, prose(verdict)];
+}
+
+/** The first sentence of a claim, and the others. */
+function headed(claim: string): [string, string] {
+  const end = claim.indexOf(". ") + 1;
+  return end === 0 ? [claim, ""] : [claim.slice(0, end), claim.slice(end + 1)];
+}
+
+function nextStep(verdict: Verdict): HTMLElement {
+  if ("receipt" in verdict) {
+    const from = "The issuer says so. Is it one that you trust? Compare its key with one that you know:";
+    return make("div", "next", make("p", "", from), ident(verdict.receipt?.issuer ?? ""));
+  }
+  const to = "It holds for whoever trusts this key. Compare its id with one from somebody that you trust:";
+  return make("div", "next", make("p", "", to), keyShown(verdict));
+}
+
+function keyShown({ verification_key: key }: Verification): HTMLElement {
+  const tone = ["ceremony", "transparent"].includes(key.setup) ? "good" : "warn";
+  const badge = make("span", `badge ${tone}`, `setup: ${key.setup}`);
+  return make("p", "key", ident(key.id), " ", badge);
+}
+
+function prose(verdict: Verdict): HTMLElement {
+  const isProof = "statement" in verdict;
+  const statement = isProof ? verdict.statement : null;
+  const unsaid = new Set(statement?.does_not_say);
+  const lists: [string, string, readonly string[]][] = [
+    ["Also verified", "yes", verdict.verified.filter((each) => each !== statement?.claim)],
+    ["Not verified", "no", verdict.not_verified.filter((each) => !unsaid.has(each))],
+    ["What the proof does not say", "no", [...unsaid]],
+  ];
+  return make(
+    "div",
+    "prose",
+    ...lists
+      .filter(([, , sentences]) => sentences.length > 0)
+      .map(([title, mark, sentences]) => {
+        const items = sentences.map((each) => make("li", "", ...sentence(each)));
+        return folded(title, String(sentences.length), make("ul", mark, ...items));
+      }),
+    folded("Particulars", "", make("dl", "", ...particulars(verdict))),
+  );
+}
+
+function folded(title: string, count: string, content: HTMLElement): HTMLElement {
+  return make("details", "", make("summary", "", title, " ", make("span", "count", count)), content);
+}
+
+function particulars(verdict: Verdict): HTMLElement[] {
+  if ("receipt" in verdict) {
+    const receipt = verdict.receipt;
+    if (!receipt) return [];
+    return rows([
+      ["Issuer", receipt.issuer],
+      ["Model", receipt.model_id],
+      ["Name", receipt.name],
+      ["Registered at", receipt.registered_at],
+      ["Commitment to the model", receipt.commitment],
+      ["Network", receipt.network],
+      ["Version of", receipt.parent?.model_id],
+      ["Registration’s statement", receipt.registration],
+    ]);
+  }
+  const statement = verdict.statement;
+  if (!statement) return [];
+  return [
+    fact("Verification key", keyShown(verdict)),
+    ...rows([
+      ["Kind", SCHEMES[statement.scheme] ?? statement.scheme],
+      ["Challenge", statement.challenge ?? "none"],
+      ["Made at, by its own word", statement.made_at],
+      ["Network", statement.network],
+      ...Object.entries(statement.commitments).map(([name, value]): Row => [
+        `Commitment to the ${name}`,
+        value,
+      ]),
+      ["Dataset", statement.dataset ? (statement.dataset.sha256 ?? "private") : null],
+      ["Version of the model", statement.parent],
+    ]),
+  ];
+}
+
+type Row = [string, string | null | undefined];
+
+function rows(facts: readonly Row[]): HTMLElement[] {
+  return facts.flatMap(([name, value]) => {
+    if (value === null || value === undefined) return [];
+    return [fact(name, /^[0-9a-f]{32,}$/.test(value) ? ident(value) : value)];
+  });
+}
+
+function fact(name: string, value: Content): HTMLElement {
+  return make("div", "", make("dt", "", name), make("dd", "", value));
+}
+
+/** `service`: whether the page comes from one that may have the key. */
+export function missingShown(missing: Missing, isServed: boolean): HTMLElement {
+  const isOwn = missing.role === "key";
+  const content: HTMLElement[] = [];
+  if (missing.id !== undefined) content.push(make("p", "key", ident(missing.id)));
+  content.push(
+    make(
+      "p",
+      "",
+      "Add the file of the key with this id. Have it from somebody that you trust: whoever makes a key can make",
+      " it for another circuit than it says.",
+    ),
+  );
+  if (isServed && /^[0-9a-f]{64}$/.test(missing.id ?? "")) {
+    const link = make("a", "", "Download it from this service");
+    link.href = `/v1/verification-keys/${missing.id}`;
+    link.download = `key-${missing.id?.slice(0, 8)}.json`;
+    content.push(make("p", "", link, ", if it is one that you trust, and drop it here."));
+  }
+  const title = isOwn
+    ? "This proof names a key, which is not here."
+    : "The registration names a key, which is not here.";
+  return card("warn", "?", "Key needed", title, content);
+}
+
+/** `file`: the name of the one that is at fault. */
+export function troubleShown(trouble: Trouble, file: string | undefined): HTMLElement {
+  const about = file === undefined ? [] : [`In ${file} · `];
+  return card("warn", "!", "No verdict", trouble.message, [
+    make("p", "foot muted", ...about, make("code", "", trouble.code)),
+  ]);
+}
+
+/** Where there is nothing to verify yet: `why` says what is there. */
+export function nothingShown(): HTMLElement {
+  return card("wait", "…", "Proof needed", "Now the proof itself, or the receipt.", []);
+}
+
+export function canceledShown(again: () => void): HTMLElement {
+  return card("wait", "–", "Canceled", "Nothing was verified.", [button("Verify", "", again)]);
+}
+
+function card(
+  tone: string,
+  symbol: string,
+  word: string,
+  first: string,
+  rest: readonly HTMLElement[],
+): HTMLElement {
+  const mark = make("span", "symbol", symbol);
+  mark.setAttribute("aria-hidden", "true");
+  const title = make("h2", "", make("span", "word", word), " ", ...sentence(first));
+  return make("div", `card ${tone}`, mark, make("div", "", title, ...rest));
+}

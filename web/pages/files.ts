@@ -1,0 +1,182 @@
+/**
+ * What files are, by what is in them, and what part each plays in one verification.
+ *
+ * Only to sort them: nothing that is read here is believed. The verifier reads their bytes again.
+ */
+
+/** The parts that files play: the fields of the verifier's `Given` that hold bytes, and a policy. */
+export const ROLES = [
+  "document",
+  "key",
+  "registration",
+  "registrationKey",
+  "opening",
+  "input",
+  "dataset",
+  "labels",
+  "policy",
+] as const;
+export type Role = (typeof ROLES)[number];
+
+export type Kind = "proof" | "receipt" | "key" | "opening" | "array" | "archive" | "policy" | "other";
+
+/** What each kind can be, the likeliest first. */
+export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
+  proof: ["document", "registration"],
+  receipt: ["document"],
+  key: ["key", "registrationKey"],
+  opening: ["opening"],
+  array: ["input", "dataset", "labels"],
+  archive: ["dataset"],
+  policy: ["policy"],
+  other: [],
+};
+
+/**
+ * `id`: of a key its own, of a proof that of the key it names; `registers`, `hasDataset`, `proofs`: of a proof;
+ * `isList`: of an array, whether it has one axis; `why`: what an `other` is.
+ */
+export interface Sorted {
+  readonly kind: Kind;
+  readonly id?: string;
+  readonly registers?: boolean;
+  readonly hasDataset?: boolean;
+  readonly proofs?: number;
+  readonly isList?: boolean;
+  readonly why?: string;
+}
+
+const MIB = 1 << 20;
+const MOST_JSON = 64 * MIB;
+const MOST_ARRAY = 512 * MIB;
+const HEAD = 4096;
+
+/** What the file is. A file too large for a browser is an `other`. */
+export async function sort(file: Blob): Promise<Sorted> {
+  const head = new Uint8Array(await file.slice(0, HEAD).arrayBuffer());
+  const start = String.fromCharCode(...head.subarray(0, 6));
+  const isArray = start === "\x93NUMPY";
+  const isArchive = start.startsWith("PK");
+  const most = isArray || isArchive ? MOST_ARRAY : MOST_JSON;
+  if (file.size > most) {
+    const size = `${Math.ceil(file.size / MIB)} MiB, and this page takes ${most / MIB}`;
+    return { kind: "other", why: `too large: ${size}. zenserve-verify takes larger ones` };
+  }
+  if (isArchive) return { kind: "archive" };
+  if (isArray) {
+    const shape = /'shape': \(\d+,\)/.test(new TextDecoder("latin1").decode(head));
+    return { kind: "array", isList: shape };
+  }
+  return sortJson(await file.text());
+}
+
+function sortJson(text: string): Sorted {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: "other", why: "neither JSON nor an array" };
+  }
+  if (Array.isArray(value)) return { kind: "array", isList: !Array.isArray(value[0]) };
+  switch (textOf(value, "format")) {
+    case "zenserve proof":
+      return sortProof(value);
+    case "zenserve receipt":
+      return { kind: "receipt" };
+    case "zenserve openings":
+      return { kind: "opening" };
+    case "zenserve policy":
+      return { kind: "policy" };
+    case undefined:
+      if (field(value, "key") && field(value, "circuit")) return { kind: "key", ...idOf(value) };
+      return { kind: "other", why: "neither a proof nor a key" };
+    default:
+      return { kind: "other", why: `a “${textOf(value, "format")}”` };
+  }
+}
+
+function sortProof(document: unknown): Sorted {
+  const statement = field(document, "statement");
+  const proofs = field(document, "proofs");
+  return {
+    kind: "proof",
+    ...idOf(field(statement, "verification_key")),
+    registers: field(statement, "scheme") === "registration",
+    hasDataset: Boolean(field(statement, "dataset")),
+    proofs: Array.isArray(proofs) ? proofs.length : 1,
+  };
+}
+
+function field(value: unknown, name: string): unknown {
+  if (value === null || typeof value !== "object") return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
+}
+
+function textOf(value: unknown, name: string): string | undefined {
+  const found = field(value, name);
+  return typeof found === "string" ? found : undefined;
+}
+
+function idOf(value: unknown): { id?: string } {
+  const id = textOf(value, "id");
+  return id === undefined ? {} : { id };
+}
+
+/** `chosen`: the part that somebody gave the file by hand, null for none. */
+export interface Placed {
+  readonly sorted: Sorted;
+  readonly chosen?: Role | null;
+}
+
+/**
+ * The file that plays each part. What was chosen by hand comes first; then a document of each kind goes where it
+ * fits, keys by the id that their proof names; of several the last.
+ */
+export function assign<File extends Placed>(files: readonly File[]): Map<Role, File> {
+  const parts = new Map<Role, File>();
+  for (const file of files) if (file.chosen) parts.set(file.chosen, file);
+  const put = (role: Role, fits: (sorted: Sorted) => boolean): void => {
+    if (parts.has(role)) return;
+    const taken = new Set(parts.values());
+    const free = files.filter((file) => file.chosen === undefined && !taken.has(file) && fits(file.sorted));
+    const last = free.at(-1);
+    if (last) parts.set(role, last);
+  };
+  put("document", ({ kind, registers }) => kind === "proof" && !registers);
+  put("document", ({ kind }) => kind === "proof");
+  put("document", ({ kind }) => kind === "receipt");
+  const document = parts.get("document")?.sorted;
+  if (document?.kind === "proof" && !document.registers)
+    put("registration", ({ registers }) => registers === true);
+  const registration = parts.get("registration")?.sorted;
+  const isKey = ({ kind }: Sorted): boolean => kind === "key";
+  put("key", (sorted) => isKey(sorted) && sorted.id === document?.id);
+  if (registration) put("registrationKey", (sorted) => isKey(sorted) && sorted.id === registration.id);
+  put("key", isKey);
+  if (registration) put("registrationKey", isKey);
+  put("policy", ({ kind }) => kind === "policy");
+  put("opening", ({ kind }) => kind === "opening");
+  put("dataset", ({ kind }) => kind === "archive");
+  if (document?.hasDataset) {
+    put("labels", ({ kind, isList }) => kind === "array" && isList === true);
+    put("dataset", ({ kind }) => kind === "array");
+  } else {
+    put("input", ({ kind }) => kind === "array");
+  }
+  return parts;
+}
+
+/** A key that somebody must still give: of the document itself, or of its registration. */
+export interface Missing {
+  readonly role: "key" | "registrationKey";
+  readonly id?: string;
+}
+
+export function missingKey(parts: ReadonlyMap<Role, Placed>): Missing | null {
+  const document = parts.get("document")?.sorted;
+  const registration = parts.get("registration")?.sorted;
+  if (document?.kind === "proof" && !parts.has("key")) return { role: "key", ...idOf(document) };
+  if (registration && !parts.has("registrationKey"))
+    return { role: "registrationKey", ...idOf(registration) };
+  return null;
+}

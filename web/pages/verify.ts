@@ -1,0 +1,271 @@
+/**
+ * The page on which a third party verifies proofs and receipts, believing nobody.
+ *
+ * It is one file, which works from anywhere and asks nobody: its policy forbids it to connect. What is said of a
+ * proof is the verifier's words. In a worker the same program does the work (`work.ts`).
+ */
+
+import { canceledShown, missingShown, nothingShown, troubleShown, verdictShown } from "./answers.ts";
+import { button, find, make, printable } from "./elements.ts";
+import { ALTERNATIVES, assign, missingKey, ROLES, sort } from "./files.ts";
+import type { Placed, Role, Sorted } from "./files.ts";
+import type { Pins } from "./pins.ts";
+import { begin, serve } from "./work.ts";
+import type { Answer, Running } from "./work.ts";
+
+interface Entry extends Placed {
+  readonly file: File;
+  readonly sorted: Sorted;
+  chosen?: Role | null;
+}
+
+const NAMES: Readonly<Record<Role, string>> = {
+  document: "Proof",
+  key: "Key",
+  registration: "Registration",
+  registrationKey: "Registration’s key",
+  opening: "Opening",
+  input: "Input",
+  dataset: "Dataset",
+  labels: "Labels",
+  policy: "Policy",
+};
+/** With this word the page asks whoever opened it for files. */
+const ASKING = "zenserve-verify: which files?";
+
+const script = typeof document === "undefined" ? null : (document.currentScript?.textContent ?? null);
+let entries: Entry[] = [];
+let running: Running | null = null;
+
+if (script === null) serve();
+else start();
+
+function start(): void {
+  find("choose", HTMLInputElement).addEventListener("change", ({ currentTarget }) => {
+    if (!(currentTarget instanceof HTMLInputElement)) return;
+    void add([...(currentTarget.files ?? [])]);
+    currentTarget.value = "";
+  });
+  // Anywhere on the page: a file that misses its place would else be opened instead of the page.
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    find("drop", HTMLElement).classList.add("over");
+  });
+  addEventListener("dragleave", ({ relatedTarget }) => {
+    if (relatedTarget === null) find("drop", HTMLElement).classList.remove("over");
+  });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    find("drop", HTMLElement).classList.remove("over");
+    void add([...(event.dataTransfer?.files ?? [])]);
+  });
+  const form = find("expected", HTMLFormElement);
+  form.addEventListener("change", () => void run());
+  form.addEventListener("submit", (event) => event.preventDefault());
+  find("cancel", HTMLButtonElement).addEventListener("click", () => {
+    stop();
+    say(canceledShown(run));
+  });
+  addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll<HTMLDetailsElement>("#answer details")) folded.open = true;
+  });
+  if (isServed()) beServed();
+}
+
+function isServed(): boolean {
+  return location.protocol === "http:" || location.protocol === "https:";
+}
+
+/** Offers the page as a file, and takes files from the page of the same service that opened this one. */
+function beServed(): void {
+  const save = find("save", HTMLAnchorElement);
+  save.href = location.pathname;
+  save.hidden = false;
+  const opener: unknown = window.opener;
+  if (opener === null) return;
+  addEventListener("message", ({ origin, source, data }: MessageEvent<unknown>) => {
+    if (origin !== location.origin || source !== opener || !Array.isArray(data)) return;
+    void add(data.filter((each) => each instanceof File));
+  });
+  window.opener.postMessage(ASKING, location.origin);
+}
+
+async function add(files: readonly File[]): Promise<void> {
+  const added = await Promise.all(
+    files.map(async (file): Promise<Entry> => ({ file, sorted: await sort(file) })),
+  );
+  entries = [...entries, ...added];
+  const used = new Set(assign(entries).values());
+  // Whoever brings another proof has done with the one before.
+  const isDone = (entry: Entry): boolean =>
+    !used.has(entry) && !added.includes(entry) && ALTERNATIVES[entry.sorted.kind].includes("document");
+  entries = entries.filter((entry) => !isDone(entry));
+  run();
+}
+
+/** Verifies what is there. Only the latest choice is shown, whatever was under way. */
+function run(): void {
+  stop();
+  const parts = assign(entries);
+  listFiles(parts);
+  const entered = known();
+  const document = parts.get("document");
+  const missing = missingKey(parts);
+  if (!document) {
+    if (entries.length > 0) say(nothingShown());
+  } else if (missing) {
+    say(missingShown(missing, isServed()));
+  } else {
+    const files = [...parts].map(([role, { file }]) => [role, file] as const);
+    const kind = document.sorted.kind === "receipt" ? "receipt" : "proof";
+    void follow(begin({ kind, parts: files, entered }, script ?? ""), document.sorted.proofs ?? 1);
+  }
+}
+
+function stop(): void {
+  running?.stop?.();
+  running = null;
+  find("working", HTMLElement).hidden = true;
+  complainAt(null, "");
+  say();
+}
+
+async function follow(started: Running, proofs: number): Promise<void> {
+  running = started;
+  const began = performance.now();
+  const seconds = (): number => (performance.now() - began) / 1000;
+  find("progress", HTMLElement).textContent =
+    proofs > 1 ? `Verifying ${proofs.toLocaleString("en")} proofs…` : "Verifying…";
+  const elapsed = find("elapsed", HTMLElement);
+  elapsed.textContent = "";
+  find("cancel", HTMLButtonElement).hidden = started.stop === null;
+  find("working", HTMLElement).hidden = false;
+  const timer = setInterval(() => (elapsed.textContent = `${Math.round(seconds())} s`), 1000);
+  const answer = await started.answer;
+  clearInterval(timer);
+  if (running !== started) return;
+  stop();
+  conclude(answer, seconds());
+}
+
+function conclude(answer: Answer, seconds: number): void {
+  if ("verdict" in answer) {
+    say(...verdictShown(answer, seconds));
+  } else {
+    const { about, message } = answer.trouble;
+    const role = ROLES.find((each) => each === about);
+    complain(troubleShown(answer.trouble, role && assign(entries).get(role)?.file.name));
+    complainAt(about, message);
+  }
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const shown = document.querySelector("#answer .card, #trouble .card");
+  shown?.scrollIntoView({ block: "nearest", behavior: isStill ? "instant" : "smooth" });
+}
+
+function say(...content: readonly HTMLElement[]): void {
+  fill("answer", content);
+  fill("trouble", []);
+}
+
+function complain(content: HTMLElement): void {
+  fill("answer", []);
+  fill("trouble", [content]);
+}
+
+function fill(id: string, content: readonly HTMLElement[]): void {
+  const place = find(id, HTMLElement);
+  place.replaceChildren(...content);
+  place.hidden = content.length === 0;
+}
+
+// The files
+
+function listFiles(parts: ReadonlyMap<Role, Entry>): void {
+  const roles = new Map([...parts].map(([role, entry]) => [entry, role]));
+  const list = find("files", HTMLElement);
+  list.replaceChildren(...entries.map((entry) => row(entry, roles.get(entry))));
+  list.hidden = entries.length === 0;
+  document.body.classList.toggle("has-files", entries.length > 0);
+}
+
+function row(entry: Entry, role: Role | undefined): HTMLElement {
+  const { file, sorted } = entry;
+  const remove = button("×", "small cross", () => {
+    entries = entries.filter((other) => other !== entry);
+    find("choose", HTMLElement).focus();
+    run();
+  });
+  remove.title = printable(`Remove ${file.name}`);
+  remove.setAttribute("aria-label", remove.title);
+  const isAlone = entries.filter((other) => other.sorted.kind === sorted.kind).length === 1;
+  const hasChoice = !isAlone && ALTERNATIVES[sorted.kind].length > 1;
+  return make(
+    "li",
+    role === undefined ? "unused" : "",
+    hasChoice ? choice(entry, role) : make("span", "role", nameOf(sorted, role)),
+    make("span", "name", file.name),
+    make("span", "about muted", sorted.why ?? size(file.size)),
+    remove,
+  );
+}
+
+function nameOf(sorted: Sorted, role: Role | undefined): string {
+  if (role === undefined) return "Not used";
+  return sorted.kind === "receipt" ? "Receipt" : NAMES[role];
+}
+
+/** Where several files could play a part, whoever brought them says which does. */
+function choice(entry: Entry, role: Role | undefined): HTMLElement {
+  const select = make("select", "role");
+  for (const each of [...ALTERNATIVES[entry.sorted.kind], undefined]) {
+    select.append(new Option(nameOf(entry.sorted, each), each ?? "", false, each === role));
+  }
+  select.setAttribute("aria-label", printable(`What ${entry.file.name} is`));
+  select.addEventListener("change", () => {
+    const chosen = ROLES.find((each) => each === select.value) ?? null;
+    for (const other of entries) if (chosen !== null && other.chosen === chosen) delete other.chosen;
+    entry.chosen = chosen;
+    run();
+  });
+  return select;
+}
+
+function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+// What the reader knows
+
+/** Of each field that was filled in what it says, as the verifier takes it. */
+function known(): Pins {
+  const given: Record<string, string> = {};
+  for (const [name, value] of new FormData(find("expected", HTMLFormElement))) {
+    if (typeof value === "string" && value.trim() !== "") given[name] = taken(name, value);
+  }
+  const count = Object.keys(given).length;
+  const badge = find("pinned", HTMLElement);
+  badge.textContent = String(count);
+  badge.hidden = count === 0;
+  return given;
+}
+
+function taken(name: string, value: string): string {
+  if (name === "challenge") return value;
+  if (name === "after" || name === "before") return `${value.length === 16 ? `${value}:00` : value}Z`;
+  return value.trim().toLowerCase();
+}
+
+/** Shows a complaint at the field that it is about, if it is about one, and no other. */
+function complainAt(name: string | null, message: string): void {
+  document.getElementById("complaint")?.remove();
+  document.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
+  const field = name === null ? null : document.querySelector(`#expected [name="${CSS.escape(name)}"]`);
+  if (!field) return;
+  const complaint = make("p", "complaint", message);
+  complaint.id = "complaint";
+  field.after(complaint);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-errormessage", "complaint");
+  find("pins", HTMLDetailsElement).open = true;
+}

@@ -1,0 +1,100 @@
+/** One verification, away from the page: in a worker made of the page's own script, or where there is none. */
+
+import { verify, ZenError } from "../verifier/index.ts";
+import type { ReceiptVerification, Verification } from "../verifier/index.ts";
+import type { Role } from "./files.ts";
+import { agreed, applying, readPolicy } from "./pins.ts";
+import type { Applying, Pins } from "./pins.ts";
+
+/** `entered`: what the reader says to know. */
+export interface Task {
+  readonly kind: "proof" | "receipt";
+  readonly parts: readonly (readonly [Role, Blob])[];
+  readonly entered: Pins;
+}
+
+/** `about`: which of what was given is at fault, a `Role` or a pin; null where that is not known. */
+export interface Trouble {
+  readonly code: string;
+  readonly message: string;
+  readonly about: string | null;
+}
+
+/** A verdict, and what was compared for it. */
+export interface Judged extends Applying {
+  readonly verdict: Verification | ReceiptVerification;
+}
+
+export type Answer = Judged | { readonly trouble: Trouble };
+
+/** What a worker says first: it started. */
+export const READY = "ready";
+
+/** The verdict, or why there is none. Never throws. */
+export async function perform(task: Task): Promise<Answer> {
+  try {
+    const bytes: Partial<Record<Role, Uint8Array>> = {};
+    for (const [role, content] of task.parts) bytes[role] = new Uint8Array(await content.arrayBuffer());
+    const { document, policy, ...beside } = bytes;
+    if (!document) throw new TypeError("there is nothing to verify");
+    const known = policy ? agreed(readPolicy(policy), task.entered) : task.entered;
+    const { pins, idle } = applying(known, task.kind);
+    if (policy && Object.keys(pins).length === 0) {
+      throw new ZenError("request.invalid", `The policy says nothing of a ${task.kind}.`, null, "policy");
+    }
+    const { issuer, ...expected } = pins;
+    const told = issuer === undefined ? { expected } : { expected, issuer };
+    return { verdict: await verify({ document, ...beside, ...told }), pins, idle };
+  } catch (error) {
+    return { trouble: troubleOf(error) };
+  }
+}
+
+function troubleOf(error: unknown): Trouble {
+  if (error instanceof ZenError) return { code: error.code, message: error.message, about: error.about };
+  return { code: "internal", message: String(error), about: null };
+}
+
+/** Answers each task that the worker is sent. */
+export function serve(): void {
+  addEventListener("message", async (event: MessageEvent<Task>) => postMessage(await perform(event.data)));
+  postMessage(READY);
+}
+
+/** A task under way: `answer` never comes once it is `stop`ped. */
+export interface Running {
+  readonly answer: Promise<Answer>;
+  readonly stop: (() => void) | null;
+}
+
+/** `script`: this very program, which begins with `serve` in a worker. */
+export function begin(task: Task, script: string): Running {
+  const address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  try {
+    const worker = new Worker(address);
+    return { answer: answerOf(worker, task), stop: () => worker.terminate() };
+  } catch {
+    return { answer: perform(task), stop: null };
+  }
+}
+
+function answerOf(worker: Worker, task: Task): Promise<Answer> {
+  return new Promise((resolve) => {
+    let isReady = false;
+    worker.addEventListener("message", (event: MessageEvent<Answer | typeof READY>) => {
+      if (event.data === READY) {
+        isReady = true;
+        worker.postMessage(task);
+      } else {
+        worker.terminate();
+        resolve(event.data);
+      }
+    });
+    worker.addEventListener("error", (event) => {
+      worker.terminate();
+      // Some browsers tell only now that a page from a file may have no worker.
+      if (!isReady) resolve(perform(task));
+      else resolve({ trouble: { code: "internal", message: event.message, about: null } });
+    });
+  });
+}
