@@ -100,9 +100,19 @@ def evaluate(formula: str, x: FloatArray) -> FloatArray:
     return value
 
 
+def number(value: float) -> str:
+    """A finite number as part of a formula."""
+    return repr(float(value)) if value >= 0 else f"({float(value)!r})"
+
+
 def of(formula: str, argument: str) -> str:
-    """The formula with another one, in parentheses unless it is ``x``, for its ``x``."""
-    return formula if argument == "x" else re.sub(r"\bx\b", f"({argument})", formula)
+    """The formula with another one, in parentheses, for its ``x``."""
+    return re.sub(r"\bx\b", f"({argument})", formula)
+
+
+def plain(formula: str) -> str:
+    """The formula without needless parentheses."""
+    return ast.unparse(_parsed(formula))
 
 
 @lru_cache(maxsize=256)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.graphs.calibration import Interval
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape
@@ -101,6 +102,11 @@ class Node(Named):
     def keeps_type(self, clamped: bool) -> bool:
         """Whether what it makes lies between the values it reads. ``clamped``: a Clip follows."""
         return False
+
+    def needed(self, span: Interval, bits: int) -> Interval:
+        """How much of the values in ``span`` matters to a tensor of so many bits that it makes of them: all
+        beyond make no difference that its integers show."""
+        return span
 
     def quantise(self, site: Site) -> QuantNode:
         """The node of integers that takes its place."""

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from circuits.graphs import formula
+from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.rewriting import without_dead_nodes
@@ -31,6 +32,9 @@ from relations.integers import IntArray
 from relations.relation import Relation, Tabulated, Tensor
 from verifier.schemes import Privacy
 from zenerrors import ModelError
+
+# Where a function is looked at before it is tabulated.
+_POINTS: Final = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,20 @@ class Activation(Node):
 
     def formula(self, *inputs: str) -> str | None:
         return formula.of(self.function, inputs[0])
+
+    def needed(self, span: Interval, bits: int) -> Interval:
+        """Without the ends on which the function stays within a quarter of an output's step."""
+        points = np.linspace(span.low, span.high, _POINTS)
+        values = formula.evaluate(self.function, points)
+        if not np.isfinite(values).all():
+            return span
+        quarter = (values.max() - values.min()) / (4 << bits)
+        before, after = (
+            np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter
+            for each in (values, values[::-1])
+        )
+        low, high = points[before][-1], points[::-1][after][-1]
+        return Interval(min(float(low), 0.0), max(float(high), 0.0))
 
     def quantise(self, site: Site) -> QuantActivation:
         """The nearest integers of the output's type, beyond its ends the ends. Where the function has no
@@ -145,7 +163,7 @@ def _joined(node: Node, sources: Sequence[_Part]) -> _Part | None:
     entry, *others = (source.entry for source in sources)
     if function is None or set(others) - {entry} or len(function) > formula.LONGEST:
         return None
-    return _Part(entry, function, node.curved or any(source.curved for source in sources))
+    return _Part(entry, formula.plain(function), node.curved or any(source.curved for source in sources))
 
 
 def applied(step: Step, function: str) -> Value:
@@ -162,7 +180,7 @@ def number(step: Step, value: float) -> str:
     """A constant of a formula."""
     if not math.isfinite(value):
         raise step.refuse("unsupported_attribute", f"has the parameter {value}; it must be finite")
-    return f"({value!r})" if value < 0 else repr(value)
+    return formula.number(value)
 
 
 def _plain(function: str) -> Operator:

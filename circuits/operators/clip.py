@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from circuits.graphs import formula
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.rescaling import Clamp
@@ -39,8 +40,8 @@ class Clip(Node):
     def formula(self, *inputs: str) -> str | None:
         (made,) = inputs
         if math.isfinite(self.low):
-            made = f"max({made}, {self.low!r})"
-        return f"min({made}, {self.high!r})" if math.isfinite(self.high) else made
+            made = f"max({made}, {formula.number(self.low)})"
+        return f"min({made}, {formula.number(self.high)})" if math.isfinite(self.high) else made
 
     @property
     def clamp(self) -> Clamp:

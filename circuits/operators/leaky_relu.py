@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.graphs import rescaling
+from circuits.graphs import formula, rescaling
 from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.add import Add
+from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
+from circuits.operators.scale import scale
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.functions import Requantisation
@@ -44,7 +47,7 @@ class LeakyRelu(Node):
         return np.where(inputs[0] < 0, self.alpha * inputs[0], inputs[0])
 
     def formula(self, *inputs: str) -> str | None:
-        return f"leaky_relu({inputs[0]}, {self.alpha!r})"
+        return f"leaky_relu({inputs[0]}, {formula.number(self.alpha)})"
 
     def quantise(self, site: Site) -> PiecewiseLinear:
         """``alpha = m / 2^k``, to a quarter of the output's step over the input's range."""
@@ -131,8 +134,18 @@ def _leaking(step: Step, tensor: str) -> str:
     return step.emit(LeakyRelu, (tensor,), alpha)
 
 
+def _prelu(step: Step) -> Value:
+    """With one slope a LeakyRelu, else what is above zero, and each channel's part of what is below."""
+    tensor, slopes = step.floats(), step.weights(1).array
+    slope = float(slopes.flat[0]) if slopes.size else 0.0
+    if slope and (slopes == slope).all():
+        return Data(step.emit(LeakyRelu, (tensor,), slope))
+    above, below = step.emit(Clip, (tensor,), 0.0, math.inf), step.emit(Clip, (tensor,), -math.inf, 0.0)
+    return Data(step.emit(Add, (above, scale(step, below, slopes, 0.0))))
+
+
 ENTRY = Entry(
-    onnx={"LeakyRelu": Operator(_leaky_relu, {"alpha": "f"})},
+    onnx={"LeakyRelu": Operator(_leaky_relu, {"alpha": "f"}), "PRelu": Operator(_prelu, {}, 2, 2)},
     microsoft={"QLinearLeakyRelu": Operator(_linear_leaky_relu, {"alpha": "f"}, 4, 5)},
     integers=(PiecewiseLinear,),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from circuits.graphs import formula
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node, dims
 from circuits.graphs.rewriting import fresh, join
@@ -44,8 +45,8 @@ class Scale(Parametric):
         factor, term = float(self.weight[0]), float(self.bias[0])
         if (self.weight != factor).any() or (self.bias != term).any():
             return None
-        made = inputs[0] if factor == 1 else f"({inputs[0]}) * {factor!r}"
-        return made if term == 0 else f"({made}) + {term!r}"
+        made = inputs[0] if factor == 1 else f"({inputs[0]}) * {formula.number(factor)}"
+        return made if term == 0 else f"({made}) + {formula.number(term)}"
 
 
 def merge_scales(graph: Graph) -> Graph:

@@ -84,7 +84,17 @@ class _Quantiser:
             method: Method = "min-max" if name == self.graph.input_name else self.settings.method
             span = interval(values, self.settings.bits, method)
             spans[group] = span.joined(spans[group]) if group in spans else span
-        return spans
+        return self._needed(spans)
+
+    def _needed(self, spans: dict[str, Interval]) -> dict[str, Interval]:
+        """What matters of the intervals to the nodes that read them. Of the input and the output all does."""
+        ends = {self.groups.of(name) for name in (self.graph.input_name, self.graph.output)}
+        needed: dict[str, Interval] = {}
+        for step in (step for step in self.steps if not step.keeps_type):
+            for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
+                part = step.node.needed(spans[group], self.settings.bits)
+                needed[group] = part.joined(needed[group]) if group in needed else part
+        return spans | needed
 
     def _fixed(self) -> dict[str, Affine]:
         """The types that no multiplier may bend: declared ones, the input's, and those of several tensors."""

@@ -15,6 +15,7 @@ from onnx.helper import make_node
 
 from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.graphs import formula
+from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
 from circuits.lowering import Level
 from circuits.networks.language import tensor
@@ -134,7 +135,7 @@ def test_a_tensor_that_others_read_is_a_table_of_its_own() -> None:
     one = x.then(Activation, "tanh(x)")
     graph = (one.dense(weight(3, 4)) + one.then(Activation, "x * x").dense(weight(3, 4))).graph()
     functions = [node.function for node in graph.nodes if isinstance(node, Activation)]
-    assert functions == ["tanh(x)", "(tanh(x)) * (tanh(x))"]
+    assert functions == ["tanh(x)", "tanh(x) * tanh(x)"]
     assert {node.inputs for node in graph.nodes if isinstance(node, Activation)} == {("x",)}
 
 
@@ -283,6 +284,32 @@ def test_a_function_without_any_value_is_refused() -> None:
     x = tensor("x", 1).quantised(1.0, 7, bits=3).then(Activation, "log(x - 1.0)").quantised(1.0)
     with refuses("model.scale", match="no value"):
         quantise(x.dense(weight(3, 1)).graph(), np.full((2, 1), 2.0))
+
+
+@pytest.mark.parametrize(
+    ("function", "low", "high"),
+    [("sigmoid(x)", -6.94, 6.94), ("tanh(x)", -3.47, 3.47), ("gelu(x)", -2.41, 19.98),
+     ("exp(-x)", -20.0, 0.0), ("sin(x)", -20.0, 20.0), ("log(x)", -20.0, 20.0), ("sign(x)", 0.0, 0.0)],
+)  # fmt: skip
+def test_where_it_is_flat_its_argument_need_not_reach(function: str, low: float, high: float) -> None:
+    span = Activation("y", ("x",), function).needed(Interval(-20.0, 20.0), 8)
+    np.testing.assert_allclose(span, (low, high), atol=0.01)
+
+
+@pytest.mark.parametrize("function", ["sigmoid(x)", "tanh(x)", "gelu(x)"])
+def test_integers_of_sums_tell_apart_what_matters(function: str) -> None:
+    """And saturate beyond: of sums in [-20, 20] at the cost of less than a step."""
+    graph = tensor("x", 1).dense(np.ones((1, 1))).then(Activation, function).dense(weight(3, 1)).graph()
+    x = np.linspace(-20, 20, 256)[:, np.newaxis]
+    qgraph = quantise(graph, x)
+    q = qgraph.input_type.quantise(x)
+    node, read = node_of(qgraph), qgraph.types["dense1"]
+    made = node.output.real(dict(qgraph.tensors(q))[node.name])
+    exact = formula.evaluate(function, qgraph.input_type.real(q))
+    assert read is not None
+    # No slope is above 1.13.
+    assert np.abs(made - exact).max() <= 0.75 * node.output.scale + 1.13 * 0.75 * read.scale
+    assert read.scale < 0.6 * qgraph.input_type.scale
 
 
 def test_a_clamp_behind_it_is_a_part_of_it() -> None:

@@ -54,6 +54,23 @@ def test_it_is_read_from_onnx_and_means_the_same(alpha: float | None) -> None:
     assert node.alpha == pytest.approx(alpha or 0.01)
 
 
+@pytest.mark.parametrize(
+    ("slopes", "kinds"),
+    [
+        ([0.25], ["LeakyRelu"]),
+        ([-0.5, -0.5, -0.5], ["LeakyRelu"]),
+        ([0.1, 0.0, -2.0], ["Clip", "Clip", "Conv", "Add"]),
+        ([0.0], ["Clip", "Clip", "Conv", "Add"]),
+    ],
+)
+def test_slopes_that_were_trained_are_read(slopes: list[float], kinds: list[str]) -> None:
+    rng = np.random.default_rng(3)
+    slope = np.array(slopes, np.float32).reshape(-1, 1, 1)
+    for opset in (7, 9, 17):
+        model = classified([make_node("PRelu", ["x", "s"], ["h"])], {"s": slope}, (3, 4, 2), opset, rng)
+        assert [node.operator() for node in agree(model, rng).nodes[: len(kinds)]] == kinds
+
+
 def test_onnxruntime_s_quantised_one_keeps_its_types() -> None:
     ends = {"s": np.float32(0.1), "z": np.uint8(100), "t": np.float32(0.05), "o": np.uint8(20)}
     nodes = [

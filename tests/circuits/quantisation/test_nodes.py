@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from circuits import Graph, QuantGraph, quantise
 from circuits.graphs.types import Affine, FloatArray
 from circuits.networks.language import Tensor, concat, tensor
+from circuits.operators.activation import Activation
 from circuits.operators.add import Add
 from circuits.operators.clip import Clip
 from circuits.operators.convolution import Conv, QuantConv
@@ -60,6 +61,8 @@ OPERATORS: list[Callable[[Tensor, Rng], Tensor]] = [
     lambda x, rng: x.pad((0, 0), (1, 0), (0, 1)),
     lambda x, rng: x.transpose(0, 2, 1),
     lambda x, rng: x.relu(),
+    lambda x, rng: x.then(Activation, rng.choice(["tanh(x)", "x * sigmoid(x)", "x * x", "exp(-abs(x))"])),
+    lambda x, rng: x.then(Activation, "sin(x)").clip(-0.5, 0.25),
     clipped,
     joined,
     typed,
