@@ -134,7 +134,7 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
         if data.startswith(NPY):
             return read_npy(data)
         return np.asarray(parse_json(data))
-    except (ValueError, RecursionError, EOFError, BadZipFile, zlib.error) as error:
+    except (ValueError, RecursionError, EOFError, BadZipFile, NotImplementedError, zlib.error) as error:
         raise TensorError(
             "input.unreadable",
             f"{file} is neither a .npy or .npz file nor a JSON array: {error}",
@@ -151,14 +151,17 @@ def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:
 
 
 def read_npy(data: bytes) -> NDArray[Any]:
-    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``, ``EOFError``.
+    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``.
 
     What its header says of its size is believed as far as bytes are there: numpy takes the memory first.
     """
     file = BytesIO(data)
     major, _ = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read_header(file)
+    try:
+        shape, _, dtype = read_header(file)
+    except Exception as error:  # numpy has Python's own parser read the text, which ends in many ways
+        raise ValueError(f"its header is not as numpy writes it: {error}") from None
     if math.prod(shape) * max(1, dtype.itemsize) != len(data) - file.tell():
         raise ValueError("the header says another size than the file has")
     array: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)

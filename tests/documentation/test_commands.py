@@ -52,6 +52,7 @@ UNTYPED = {
     ("releasing", "uv pip compile"): "asks an index what is the newest",
     ("schemes", "python -m examples.hospital"): "tests/examples/test_schemes.py runs them",
     ("vectors", "python plain_verifier.py"): "tests/vectors/test_plain_verifier.py runs it",
+    ("verifying", "sha256sum"): "tests/web/test_verify_page.py makes the page again, and compares",
     ("verifying", "zenserve audit"): "tests/service/test_audit_cli.py: a key of a ceremony that others held",
     ("verifying", "pip install"): "tests/client/test_wheel.py installs the client alone, and verifies",
     ("zoo", "pip install"): "asks for PyTorch, data sets, and hours",

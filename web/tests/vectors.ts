@@ -127,12 +127,14 @@ export function outcomeOf({ valid, reason, detail, verified, not_verified }: Out
 async function verdict({ document, key, pins, files }: Given): Promise<Verification | ReceiptVerification> {
   if (key === null) return receipts.judge(read(receipt, document), readParsed(expectedReceipt, pins));
   const proof = read(proofDocument, document);
-  const trusted = opened(read(keyFile, key));
+  const file = read(keyFile, key);
+  const wanted = readParsed(expected, pins);
+  const trusted = opened(file);
   const { input, dataset, labels, opening, registration, registration_key: registrationKey } = files;
   const read_ = <T>(kind: Reader<T>, data: Uint8Array | undefined): T | null =>
     data === undefined ? null : read(kind, data);
   const registered = read_(proofDocument, registration);
-  return judge(proof, trusted, readParsed(expected, pins), {
+  return judge(proof, trusted, wanted, {
     input:
       input === undefined
         ? null

@@ -1,0 +1,76 @@
+"""Python and TypeScript say the same of documents that were changed at random."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vectors.cases import FOLDER, PINS, Json, judged, read_index
+from tests.vectors.receipts import ISSUER, signed
+from tests.web.conftest import Node
+from tests.web.mutations import change
+from verifier.document import parse_json
+from verifier.documents import canonical, key_id
+from verifier.registry import FIRST
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(20_000, marks=pytest.mark.large)])
+def test_they_say_the_same(count: int, node: Node, tmp_path: Path) -> None:
+    cases = [case for case in read_index() if not case["name"].startswith("file/")]
+    draw = random.Random(count)
+    changed = [_changed(draw.choice(cases), tmp_path / str(index), draw) for index in range(count)]
+    found = node("tests/judge.ts", given="".join(f"{json.dumps(case)}\n" for case in changed))
+    assert found.returncode == 0, found.stderr
+    answers = found.stdout.splitlines()
+    assert len(answers) == count
+    different = {}
+    for case, answer in zip(changed, answers, strict=True):
+        expected = vars(judged(case, FOLDER))
+        if json.loads(answer) != expected:
+            different[case["name"]] = (case, expected, json.loads(answer))
+    assert not different
+
+
+def _changed(case: Json, folder: Path, draw: random.Random) -> Json:
+    """The case with one of its files, or what it is told, changed; half the time with hashes made to fit."""
+    told = dict(case["told"])
+    files = {"document": case["document"], "key": case["key"], **told}
+    name = draw.choice(
+        [name for name in files if files[name] and (name not in PINS or draw.random() < 0.2)] or ["document"]
+    )
+    if name in PINS:
+        told[name] = draw.choice(("", "00", told[name].upper(), told[name] + "0", "é" * 200, told[name][:-2]))
+        return {"name": name, "document": case["document"], "key": case["key"], "told": told}
+    data = change((FOLDER / files[name]).read_bytes(), draw)
+    if draw.random() < 0.7:
+        data = _fitting(data, name) or data
+    folder.write_bytes(data)
+    new = {**files, name: str(folder)}
+    return {
+        "name": f"{case['name']} {name} {folder.name}",
+        "document": new["document"],
+        "key": new["key"],
+        "told": {name: new[name] for name in told},
+    }
+
+
+def _fitting(data: bytes, name: str) -> bytes | None:
+    """With the hash, id or signature that fits, to be refused for something else; None where none does."""
+    try:
+        fields: Any = parse_json(data)
+        if "issuer" in fields:
+            fields = signed(
+                {name: fields[name] for name in fields if name not in ("issuer", "signature")}, ISSUER
+            )
+        elif "statement" in fields:
+            fields["statement_sha256"] = hashlib.sha256(canonical(fields["statement"])).hexdigest()
+        elif "circuit" in fields:
+            fields["id"] = key_id(FIRST, bytes.fromhex(fields["key"]["digest"]), fields["circuit"])
+        return json.dumps(fields).encode()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
