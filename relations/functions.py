@@ -54,6 +54,10 @@ class Tabulation:
         found: IntArray = self.values[np.clip(x - self.first, 0, len(self.values) - 1)]
         return found
 
+    def within(self, low: int, high: int) -> Tabulation:
+        """The same for arguments in [low, high] alone, or clamped to it."""
+        return Tabulation(self.apply(np.arange(low, high + 1)), low)
+
     @property
     def bits(self) -> int:
         """The least b >= 1 for which 2^b entries hold all of them."""

@@ -6,8 +6,9 @@ another's business: ``circuits.lowering`` makes rank-1 constraints of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import NamedTuple
 
@@ -53,6 +54,14 @@ class _Relation:
 
     name: str
     out: Tensor
+
+    @property
+    def reads(self) -> list[Tensor]:
+        """What ``out`` is made of."""
+        values = [getattr(self, each.name) for each in fields(self)[2:]]
+        parts = [part for value in values for part in (value if type(value) is tuple else (value,))]
+        parts = [part.tensor if isinstance(part, Term) else part for part in parts]
+        return [part for part in parts if isinstance(part, Tensor)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +215,17 @@ class Relations:
     def lookups(self) -> dict[Tensor, Lookup]:
         """For sums that are looked up, the lookup: nothing else reads them."""
         return {relation.value: relation for relation in self.relations if isinstance(relation, Lookup)}
+
+    @cached_property
+    def functions(self) -> dict[Tensor, Tabulated]:
+        """For rescaled sums that only a function reads, the function."""
+        readers = Counter(tensor for relation in self.relations for tensor in relation.reads)
+        rescaled = {lookup.out for lookup in self.lookups.values()} - {self.output, *self.given}
+        return {
+            relation.value: relation
+            for relation in self.relations
+            if isinstance(relation, Tabulated) and relation.value in rescaled and readers[relation.value] == 1
+        }
 
     def extended(self, given: Iterable[Tensor], relations: Iterable[Relation]) -> Relations:
         """These and more."""

@@ -1,5 +1,8 @@
 """How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: four ways, and one where nothing is cut.
 
+Where tables hold the clamped values they can as well hold what a function makes of them, which then needs no
+lookup of its own, but a table.
+
 All but ``Whole`` commit to a quotient t and say ``T = 2^k t + ρ`` with ρ range-checked to k bits: t is an
 integer since a table or a range check says so, and then ρ and t are unique. Where rows may read T (it is a
 short sum), ρ is no wire but ``T - 2^k t``, and neither it nor the equation costs a row.
@@ -7,12 +10,13 @@ short sum), ρ is no wire but ``T - 2^k t``, and neither it nor the equation cos
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -21,9 +25,9 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import FOLD
 from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Clip, Compare, Digits, Product, Sum
+from circuits.r1cs.steps import Clip, Compare, Digits, Product, Sum, Tabulate
 from circuits.r1cs.table import Table
-from relations.functions import Requantisation
+from relations.functions import Requantisation, Tabulation
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 
 # Tables have up to 2^16 rows.
@@ -42,10 +46,23 @@ class Tools(Protocol):
 
 @dataclass(frozen=True)
 class Clamp(ABC):
-    """For T in ``scaled``. ``rescale`` says what k, low and high are."""
+    """For T in ``scaled``. ``rescale`` says what k, low and high are.
+
+    ``tabulates``: clamped values come from a table. ``function``: of these, where the table has it instead.
+    """
+
+    tabulates: ClassVar[bool] = False
 
     rescale: Requantisation
     scaled: Interval
+    function: Tabulation | None = field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        return self._way if self.function is None else f"{self._way}, of the function with them"
+
+    @property
+    @abstractmethod
+    def _way(self) -> str: ...
 
     @property
     @abstractmethod
@@ -60,6 +77,28 @@ class Clamp(ABC):
     def lower(self, tools: Tools, layer: str, source: Source) -> IntArray:
         """Adds the rows: wires for the clamped values."""
 
+    def including(self, function: Tabulation) -> Clamp | None:
+        """The same with a function of the clamped values in their place; None where no table has these."""
+        function = function.within(self.rescale.low, self.rescale.high)
+        return replace(self, function=function) if self.tabulates else None
+
+    def _table_of(self, values: Interval, shift: int) -> Table:
+        """Of all these values, and clamp(floor(value / 2^shift)) beside them, or the function of that."""
+        return _clamp_table(*values, shift, self.rescale.low, self.rescale.high, self.function)
+
+    def _look_up(
+        self, tools: Tools, layer: str, table: Table, value: LinearCombinations, shift: int
+    ) -> IntArray:
+        """Wires for what the table has beside the values. Rows: 2."""
+        name, (low, high) = f"{layer}/out", (self.rescale.low, self.rescale.high)
+        out = tools.chosen(name, value.rows)
+        if self.function is None:
+            tools.builder.fill(Clip(name, out, value, shift, low, high))
+        else:
+            tools.builder.fill(Tabulate(name, out, value, self.function, shift))
+        tools.look_up(f"{layer}/clamp", table, [value, Weighted.wires(out)])
+        return out
+
     @property
     def quotients(self) -> Interval:
         """The interval of floor(T / 2^k)."""
@@ -69,7 +108,10 @@ class Clamp(ABC):
 class Whole(Clamp):
     """(T, clamp(floor(T / 2^k))) is a row of a table of all T. Rows: 2."""
 
-    def __str__(self) -> str:
+    tabulates = True
+
+    @property
+    def _way(self) -> str:
         return "one table of all sums"
 
     @property
@@ -78,24 +120,19 @@ class Whole(Clamp):
 
     @property
     def _table(self) -> Table:
-        rescale = self.rescale
-        return _clamp_table(*self.scaled, rescale.shift, rescale.low, rescale.high)
+        return self._table_of(self.scaled, self.rescale.shift)
 
     def cost(self, count: int, *, inline: bool) -> Cost:
         return Cost(rows=2 * count, tables=frozenset({self._table}))
 
     def lower(self, tools: Tools, layer: str, source: Source) -> IntArray:
-        rescale, total = self.rescale, source.sums
+        total = source.sums
         if total is None or not source.short:
             wires = tools.chosen(f"{layer}/total", source.rows)
             tools.builder.fill(Sum(f"{layer}/total", wires, source.values))
             total = Weighted.wires(wires)
             source.equate(f"{layer}/divide", total, self.scaled)
-        out = tools.chosen(f"{layer}/out", source.rows)
-        ends = rescale.low, rescale.high
-        tools.builder.fill(Clip(f"{layer}/out", out, total, rescale.shift, *ends))
-        tools.look_up(f"{layer}/clamp", self._table, [total, Weighted.wires(out)])
-        return out
+        return self._look_up(tools, layer, self._table, total, self.rescale.shift)
 
 
 class _Divided(Clamp):
@@ -151,7 +188,8 @@ class _Divided(Clamp):
 class Uncut(_Divided):
     """For t that cannot leave [low, high]. Rows: its range check."""
 
-    def __str__(self) -> str:
+    @property
+    def _way(self) -> str:
         return "a range check: nothing to clamp"
 
     @property
@@ -177,9 +215,12 @@ class Uncut(_Divided):
 class ByTable(_Divided):
     """(t, clamp(t)) is a row of the table of all t in [-2^bits, 2^bits). Rows: 2."""
 
+    tabulates = True
+
     bits: int
 
-    def __str__(self) -> str:
+    @property
+    def _way(self) -> str:
         return f"a table of the quotients, of {2 << self.bits:,} rows"
 
     @property
@@ -188,17 +229,14 @@ class ByTable(_Divided):
 
     @property
     def _table(self) -> Table:
-        return _clamp_table(*self._proven, 0, self.rescale.low, self.rescale.high)
+        return self._table_of(self._proven, 0)
 
     def _cost(self, count: int) -> Cost:
         return Cost(rows=2 * count, tables=frozenset({self._table}))
 
     def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
-        quotient = self._quotient(tools, f"{layer}/quotient", source)
-        out = tools.chosen(f"{layer}/out", source.rows)
-        tools.builder.fill(Clip(f"{layer}/out", out, quotient, 0, self.rescale.low, self.rescale.high))
-        tools.look_up(f"{layer}/clamp", self._table, [Weighted.wires(quotient), Weighted.wires(out)])
-        return out, Weighted.wires(quotient)
+        quotient = Weighted.wires(self._quotient(tools, f"{layer}/quotient", source))
+        return self._look_up(tools, layer, self._table, quotient, 0), quotient
 
 
 class ByParts(_Divided):
@@ -210,7 +248,8 @@ class ByParts(_Divided):
     [low, low + 2^b) as its one solution.
     """
 
-    def __str__(self) -> str:
+    @property
+    def _way(self) -> str:
         return "a table of the quotients' upper digits"
 
     @property
@@ -273,7 +312,8 @@ class BySign(_Divided):
     t is an integer, and s its sign.
     """
 
-    def __str__(self) -> str:
+    @property
+    def _way(self) -> str:
         return "signs and comparisons"
 
     @property
@@ -353,10 +393,30 @@ def quotient_bits(rescale: Requantisation, scaled: Interval) -> int:
 
 
 @lru_cache(maxsize=64)
-def _clamp_table(first: int, last: int, shift: int, low: int, high: int) -> Table:
+def _clamp_table(
+    first: int, last: int, shift: int, low: int, high: int, function: Tabulation | None = None
+) -> Table:
     values = np.arange(first, last + 1)
-    columns = np.stack([values, np.clip(values >> shift, low, high)], axis=1)
-    return Table("_".join(map(str, ("clamp", first, last, shift, low, high))), columns)
+    made, name = (
+        np.clip(values >> shift, low, high),
+        "_".join(map(str, ("clamp", first, last, shift, low, high))),
+    )
+    if function is not None:
+        made, name = function.apply(made), f"{name}_{digest(function)}"
+    return Table(name, np.stack([values, made], axis=1))
+
+
+@lru_cache(maxsize=64)
+def values_table(function: Tabulation) -> Table:
+    """Arguments and values."""
+    arguments = function.first + np.arange(len(function.values))
+    return Table(f"values_{digest(function)}", np.stack([arguments, function.values], axis=1))
+
+
+def digest(function: Tabulation) -> str:
+    """The same for equal functions, and for no others."""
+    content = np.array([function.first, *function.values], "<i8").tobytes()
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 @lru_cache(maxsize=64)

@@ -224,9 +224,13 @@ class Lowering:
             scaled = function.scaled(relation.value.bound)
             source = Known(self._builder, total, scaled, knit=self._level >= 3, short=held.short)
         clamp = self._plan.ways[relation.name].clamp
-        self.wires[relation.out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
+        tabulated = clamp is not None and clamp.function is not None
+        out = self.relations.functions[relation.out].out if tabulated else relation.out
+        self.wires[out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
 
     def _tabulate(self, relation: Tabulated) -> None:
+        if relation.out in self.wires:
+            return  # the sums' own lookup made it
         value = self.wires[relation.value].ravel()
         self.hold(relation.out, self._tools.tabulate(relation.name, value, relation.function))
 

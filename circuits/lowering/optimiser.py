@@ -22,7 +22,6 @@ from circuits.lowering.pooling import maxima
 from circuits.lowering.sliding import kernel_of
 from circuits.r1cs.gadgets import decompose_cost
 from circuits.r1cs.sources import knit_rows
-from relations.functions import Requantisation
 from relations.integers import Interval
 from relations.relation import (
     Accumulation,
@@ -167,7 +166,7 @@ class Optimiser:
             yield from self._held_as_sums(sums, lookup, encoding)
             rescaled = None if lookup is None else layer_of(relation, lookup, self._capacity)
             if rescaled is not None and lookup is not None:
-                yield from self._held_scaled(rescaled, lookup.function, encoding)
+                yield from self._held_scaled(rescaled, lookup, encoding)
 
     def _held_as_sums(self, layer: Layer, lookup: Lookup | None, encoding: Encoding) -> Iterator[Option]:
         low, bits = layer.interval[0], sum_bits(layer.interval)
@@ -180,11 +179,12 @@ class Optimiser:
             return
         yield from self._rescaled(lookup, True, Way(encoding), cost)
 
-    def _held_scaled(self, layer: Layer, function: Requantisation, encoding: Encoding) -> Iterator[Option]:
-        for clamp in self._tools.clamps(function, layer.interval, self._widths):
+    def _held_scaled(self, layer: Layer, lookup: Lookup, encoding: Encoding) -> Iterator[Option]:
+        for clamp, rest in self._clamps(lookup, layer.interval):
             cost, other = self._tools.requantise_cost(
-                layer.rows, layer.interval, function, clamp, readable=False, short=False
+                layer.rows, layer.interval, lookup.function, clamp, readable=False, short=False
             )
+            cost += rest
             assert other is not None  # noqa: S101  no row reads a hidden T
             if encoding.fits(layer, other):
                 yield Option(Way(encoding, scaled=True, clamp=clamp), cost + encoding.cost(layer, other))
@@ -193,15 +193,26 @@ class Optimiser:
         """``way``, and a rescaling of sums of wires."""
         function, count = lookup.function, math.prod(lookup.out.shape)
         scaled = function.scaled(lookup.value.bound)
-        for clamp in self._tools.clamps(function, scaled, self._widths):
+        for clamp, rest in self._clamps(lookup, scaled):
             cost, other = self._tools.requantise_cost(
                 count, scaled, function, clamp, readable=True, short=short
             )
+            cost += rest
             if other is not None:
                 cost += Cost(
                     rows=knit_rows(count, scaled, other, self._capacity) if self._level >= 3 else count
                 )
             yield Option(Way(way.encoding, clamp=clamp), sums + cost)
+
+    def _clamps(self, lookup: Lookup, scaled: Interval) -> Iterator[tuple[Clamp | None, Cost]]:
+        """The ways to rescale, and the cost of the function behind where their tables leave it out."""
+        behind = self._network.functions.get(lookup.out)
+        rest = Cost() if behind is None else _cost_of_function(self._tools, behind)
+        for clamp in self._tools.clamps(lookup.function, scaled, self._widths):
+            yield clamp, rest
+            both = clamp.including(behind.function) if clamp and behind else None
+            if both is not None:
+                yield both, Cost()
 
     def _encodings(self, relation: MatMul | Convolution) -> Iterator[Encoding]:
         if self._level < 3:
@@ -222,14 +233,18 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
     for relation in network.relations:
         if isinstance(relation, Move) and relation.constant is not None:
             costs.append(Cost(rows=1))
-        if isinstance(relation, Tabulated):
-            costs.append(tools.tabulate_cost(math.prod(relation.out.shape), relation.function))
+        if isinstance(relation, Tabulated) and relation.value not in network.functions:
+            costs.append(_cost_of_function(tools, relation))
         if isinstance(relation, Maximum):
             batch, bits = relation.out.shape[0], relation.value.bits
             assert bits is not None  # noqa: S101  sums are never pooled
             for width, count in maxima(relation).items():
                 costs.append(tools.largest_cost(batch * count, width, bits))
     return Cost.sum(costs)
+
+
+def _cost_of_function(tools: Arithmetic, relation: Tabulated) -> Cost:
+    return tools.tabulate_cost(math.prod(relation.out.shape), relation.function)
 
 
 def _cost_of_term_signs(network: Relations) -> Cost:

@@ -6,13 +6,12 @@ segment, and the rest is determined by rows without challenges.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.clamps import Clamp, clamps
+from circuits.lowering.clamps import Clamp, clamps, values_table
 from circuits.lowering.cost import Cost
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
@@ -86,11 +85,11 @@ class Tables(Arithmetic):
         """
         out = self.chosen(f"{layer}/out", len(value))
         self.builder.fill(Tabulate(f"{layer}/out", out, value, function))
-        self.look_up(f"{layer}/table", _table(function), [Weighted.wires(value), Weighted.wires(out)])
+        self.look_up(f"{layer}/table", values_table(function), [Weighted.wires(value), Weighted.wires(out)])
         return out
 
     def tabulate_cost(self, count: int, function: Tabulation) -> Cost:
-        return Cost(rows=2 * count, tables=frozenset({_table(function)}))
+        return Cost(rows=2 * count, tables=frozenset({values_table(function)}))
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
         """Rows: k range checks of ``bits``, and k - 1.
@@ -115,11 +114,3 @@ class Tables(Arithmetic):
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:
         return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)
-
-
-def _table(function: Tabulation) -> Table:
-    """Arguments and values. Of equal functions it is the same: its name is its content's."""
-    arguments = function.first + np.arange(len(function.values))
-    columns = np.stack([arguments, function.values], axis=1)
-    digest = hashlib.sha256(columns.astype("<i8").tobytes()).hexdigest()
-    return Table(f"values_{digest[:16]}", columns)

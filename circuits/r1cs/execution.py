@@ -87,7 +87,7 @@ def _(step: Clip, z: IntArray) -> None:
 
 @_fill.register
 def _(step: Tabulate, z: IntArray) -> None:
-    z[step.out] = step.function.apply(_integers(step.value, z))
+    z[step.out] = step.function.apply(_integers(step.value, z) >> step.shift)
 
 
 @_fill.register

@@ -110,10 +110,11 @@ class Clip(Step):
 
 @dataclass(frozen=True, eq=False)
 class Tabulate(Step):
-    """``z[out[r]] = function(value[r])``"""
+    """``z[out[r]] = function(value[r] >> shift)``"""
 
     value: Operand = field(repr=False)
     function: Tabulation = field(repr=False)
+    shift: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,8 +107,9 @@ def run(step: Step, z: Z, modulus: int | None = None) -> None:
         case Clip():
             written = [min(max(value >> step.shift, step.low), step.high) for value in read(step.value)]
         case Tabulate():
+            quotients = [value >> step.shift for value in read(step.value)]
             entries, lowest = step.function.values.tolist(), step.function.first
-            written = [entries[min(max(v - lowest, 0), len(entries) - 1)] for v in read(step.value)]
+            written = [entries[min(max(v - lowest, 0), len(entries) - 1)] for v in quotients]
         case Compare():
             written = [int(v == 0 if step.test == "zero" else v > 0) for v in read(step.value)]
         case Maximum():
@@ -204,7 +205,7 @@ def integer_steps(draw: st.DrawFn) -> Step:
         Digits.floor("d", first, each, shift),
         Digits.remainder("d", first, each, shift),
         Clip("c", first, each, shift, low, 300),
-        Tabulate("t", first, each, Tabulation(np.array([5, -7, 0, 1 << 40]), low)),
+        Tabulate("t", first, each, Tabulation(np.array([5, -7, 0, 1 << 40]), low), shift),
         Compare("c", first, each, "zero"),
         Compare("c", first, each, "positive"),
         Maximum("m", first, triples),

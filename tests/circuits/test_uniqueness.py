@@ -144,7 +144,9 @@ def test_so_does_an_argmax_for_all_logits_and_needs_every_row() -> None:
 @pytest.mark.parametrize("high", [2, 3])
 def test_so_does_every_way_to_rescale_for_all_sums_and_needs_every_row(level: Level, high: int) -> None:
     rescale, scaled = Rescale(np.array([1]), 1, Affine(1.0, 0, 2), 0, high).function, (-9, 22)
-    for clamp in arithmetic(Builder(), level).clamps(rescale, scaled, [5]):
+    clamps = list(arithmetic(Builder(), level).clamps(rescale, scaled, [5]))
+    function = Tabulation(np.array([2, 0, 3, 3]))
+    for clamp in clamps + [both for each in clamps if each and (both := each.including(function))]:
         builder = Builder()
         tools = arithmetic(builder, level)
         sums = Linear.wires(tools.chosen("input", 1))

@@ -25,10 +25,14 @@ from circuits.operators.clip import Clip
 from circuits.operators.convolution import Conv
 from circuits.operators.multiply import Mul
 from circuits.quantised import QuantGraph
+from circuits.schemes import inference
+from circuits.schemes.inference import Inference
 from prover import groth16
+from relations.integers import IntArray
 from tests.circuits.operators.test_leaky_relu import LEVELS, SETTINGS, weight
 from tests.circuits.quantised import networks
-from tests.circuits.support import answered, first_violation, forge, make_model
+from tests.circuits.relation_checker import broken
+from tests.circuits.support import answered, first_violation, forced, forge, held, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import NEWEST, agree, classified, floats
 from tests.prover.statements import patient
@@ -379,11 +383,54 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(level: Level, weights:
     graph = tabulated("sin(4.0 * x)", bits=3)
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
     assert circuit.constraint_system.constraints == circuit.plan.rows
-    for q in networks.inputs(graph, 3, 1):
+    agree_on(circuit, networks.inputs(graph, 3, 1))
+
+
+@pytest.mark.parametrize("weights", ["public", "private"])
+def test_sums_that_it_alone_reads_are_looked_up_with_it_or_before(weights: Privacy) -> None:
+    """Every way is sound and costs what the plan says; of many values a lookup of both costs least."""
+    graph = tensor("x", 2).dense(weight(3, 2)).then(Activation, "sin(4.0 * x)").dense(weight(3, 3)).graph()
+    qgraph = quantise(graph, np.linspace(-1, 1, 16).reshape(8, 2), 3)
+    ways = compile_inference(qgraph, weight_privacy=weights).plan.explanation["dense1"]
+    merged = [way for way, _ in ways if way.clamp and way.clamp.function is not None]
+    assert 0 < len(merged) < len(ways)
+    assert all("with them" in str(way) for way in merged)
+    for way, rows in ways:
+        with forced(inference, {"dense1": way}):
+            circuit = compile_inference(qgraph, weight_privacy=weights)
+        assert circuit.constraint_system.constraints == rows
+        assert ("activation1/out" in circuit.layout) == (way not in merged)
+        agree_on(circuit, networks.inputs(qgraph, 3, 1))
+    wide = (
+        tensor("x", 1, 40, 40)
+        .conv(weight(4, 1, 1, 1))
+        .then(Activation, "tanh(x)")
+        .flatten()
+        .dense(weight(3, 6400))
+    )
+    samples = np.random.default_rng(1).normal(size=(4, 1, 40, 40))
+    best = plan_inference(quantise(wide.graph(), samples), weight_privacy="public").ways["conv1"].clamp
+    assert best is not None
+    assert best.function is not None
+
+
+def agree_on(circuit: Inference, inputs: IntArray) -> None:
+    for q in inputs:
         z = circuit.assign(q)
         assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
-        assert z[circuit.layout["label"][0]] == graph.execute(q).label
+        assert z[circuit.layout["label"][0]] == circuit.execute(q).label
+        assert broken(circuit.relations, held(circuit, z)) == []
     refuse_all_lies(circuit, q)
+
+
+def test_sums_that_others_read_too_are_looked_up_alone() -> None:
+    x = tensor("x", 2).dense(weight(3, 2))
+    graph = (x + x.then(Activation, "tanh(x)").dense(weight(3, 3))).dense(weight(3, 3)).graph()
+    qgraph = quantise(graph, np.linspace(-1, 1, 16).reshape(8, 2), 3)
+    circuit = compile_inference(qgraph)
+    assert not circuit.relations.functions
+    assert "activation1/out" in circuit.layout
+    agree_on(circuit, networks.inputs(qgraph, 3, 1))
 
 
 @pytest.mark.parametrize("level", LEVELS)
