@@ -3,7 +3,7 @@
 import type { ReceiptVerification, Verification } from "../verifier/index.ts";
 import { button, ident, make, sentence } from "./elements.ts";
 import type { Content } from "./elements.ts";
-import type { Missing } from "./files.ts";
+import type { Missing, Role } from "./files.ts";
 import type { Judged, Trouble } from "./work.ts";
 
 type Verdict = Verification | ReceiptVerification;
@@ -20,7 +20,7 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
   const took = `Verified on this machine in ${seconds.toFixed(1)} s. Nothing was sent.`;
   const isReceipt = "receipt" in verdict;
   if (!verdict.valid) {
-    const advice = "Rely on nothing in this file. Whoever gave it to you may have another, or another key.";
+    const advice = "Rely on nothing in it. Ask whoever handed it to you for the file as it was made.";
     return [
       card("bad", "✕", "Not valid", verdict.detail, [
         make("p", "", advice),
@@ -160,15 +160,30 @@ export function missingShown(missing: Missing, isServed: boolean): HTMLElement {
   return card("warn", "?", "Key needed", title, content);
 }
 
-/** `file`: the name of the one that is at fault. */
-export function troubleShown(trouble: Trouble, file: string | undefined): HTMLElement {
+/** `file`: the name of the one that is at fault; `role`: the part that it plays, or is to play. */
+export function troubleShown(
+  trouble: Trouble,
+  role: Role | undefined,
+  file: string | undefined,
+): HTMLElement {
   const about = file === undefined ? [] : [`In ${file} · `];
   return card("warn", "!", "No verdict", trouble.message, [
+    make("p", "", remedy(trouble, role, file)),
     make("p", "foot muted", ...about, make("code", "", trouble.code)),
   ]);
 }
 
-/** Where there is nothing to verify yet: `why` says what is there. */
+function remedy({ code, about }: Trouble, role: Role | undefined, file: string | undefined): string {
+  if (code === "internal")
+    return "The page failed, which says nothing of the proof. zenserve-verify may not.";
+  if (code !== "request.invalid")
+    return "Have this file again from whoever made it: it is damaged, or another.";
+  if (file !== undefined && about !== "policy") return "Remove it, and all else is verified.";
+  if (role !== undefined && file === undefined) return "Add that file, or remove the one that asks for it.";
+  return "Correct it, or leave it out, and all else is verified.";
+}
+
+/** Where there are files, but none to verify. */
 export function nothingShown(): HTMLElement {
   return card("wait", "…", "Proof needed", "Now the proof itself, or the receipt.", []);
 }

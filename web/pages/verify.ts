@@ -94,12 +94,14 @@ async function add(files: readonly File[]): Promise<void> {
   const added = await Promise.all(
     files.map(async (file): Promise<Entry> => ({ file, sorted: await sort(file) })),
   );
-  entries = [...entries, ...added];
-  const used = new Set(assign(entries).values());
-  // Whoever brings another proof has done with the one before.
+  const before = assign(entries);
+  const after = assign([...entries, ...added]);
+  const old = before.get("document");
+  const [had, has] = [new Set(before.values()), new Set(after.values())];
+  // Whoever brings another proof has done with the one before, and with what was for it alone.
   const isDone = (entry: Entry): boolean =>
-    !used.has(entry) && !added.includes(entry) && ALTERNATIVES[entry.sorted.kind].includes("document");
-  entries = entries.filter((entry) => !isDone(entry));
+    old !== undefined && !has.has(old) && had.has(entry) && !has.has(entry);
+  entries = [...entries.filter((entry) => !isDone(entry)), ...added];
   run();
 }
 
@@ -154,7 +156,7 @@ function conclude(answer: Answer, seconds: number): void {
   } else {
     const { about, message } = answer.trouble;
     const role = ROLES.find((each) => each === about);
-    complain(troubleShown(answer.trouble, role && assign(entries).get(role)?.file.name));
+    complain(troubleShown(answer.trouble, role, role && assign(entries).get(role)?.file.name));
     complainAt(about, message);
   }
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -173,9 +175,7 @@ function complain(content: HTMLElement): void {
 }
 
 function fill(id: string, content: readonly HTMLElement[]): void {
-  const place = find(id, HTMLElement);
-  place.replaceChildren(...content);
-  place.hidden = content.length === 0;
+  find(id, HTMLElement).replaceChildren(...content);
 }
 
 // The files
@@ -204,7 +204,7 @@ function row(entry: Entry, role: Role | undefined): HTMLElement {
     role === undefined ? "unused" : "",
     hasChoice ? choice(entry, role) : make("span", "role", nameOf(sorted, role)),
     make("span", "name", file.name),
-    make("span", "about muted", sorted.why ?? size(file.size)),
+    make("span", sorted.why === undefined ? "about muted" : "about why muted", sorted.why ?? size(file.size)),
     remove,
   );
 }
