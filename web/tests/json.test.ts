@@ -94,7 +94,7 @@ test("nests are bounded", () => {
 });
 
 test("faults are at their line and column", () => {
-  assertRefused('{"a": 1,\n "é😀": x}', /a value is expected at line 2, column 8$/);
+  assertRefused('{"a": 1,\n "é😀": x}', /a value is expected at line 2, column 9$/);
 });
 
 test("numbers' canonical texts are those of RFC 8785's appendix", () => {

@@ -99,14 +99,7 @@ export async function verified(each: Case): Promise<Outcome> {
   const { issuer, ...expected } = pins;
   const { registration_key: registrationKey, ...others } = files;
   return outcomeOf(
-    await verify({
-      document,
-      expected,
-      ...others,
-      ...(key === null ? {} : { key }),
-      ...(issuer === undefined ? {} : { issuer }),
-      ...(registrationKey === undefined ? {} : { registrationKey }),
-    }),
+    await verify({ document, key: key ?? undefined, expected, issuer, registrationKey, ...others }),
   );
 }
 

@@ -73,7 +73,7 @@ const systemId = textThat(
 );
 
 /** No control character and none that is not assigned: none that Unicode calls other or separator, but the space. */
-export function isPrintable(words: string): boolean {
+function isPrintable(words: string): boolean {
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(words);
 }
 
@@ -86,7 +86,7 @@ function isMoment(words: string): boolean {
   return !Number.isNaN(found.getTime()) && found.toISOString() === words.replace("Z", ".000Z");
 }
 
-/** What a document of a proof system begins with; `earlier`: the one version before `NAMING` that is read. */
+/** What a document of a proof system has: of a version before `NAMING`, no system. */
 interface OfSystem {
   readonly version: number;
   readonly system: string | undefined;
@@ -95,7 +95,8 @@ interface OfSystem {
 
 const SYSTEM_FIELDS = { system: optional(systemId, undefined), commitment_scheme: optional(text, undefined) };
 
-function version<Otherwise extends number>(earlier: number, otherwise: Otherwise): Reader<number> {
+/** `earlier`: the one before `NAMING` that is read. */
+function version(earlier: number, otherwise: number): Reader<number> {
   return optional((found, place) => {
     if (found !== earlier && found !== NAMING)
       fault(place, `this program reads versions ${earlier} and ${NAMING}`);

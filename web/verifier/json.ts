@@ -221,11 +221,9 @@ class Parser {
   }
 
   #fail(why: string): never {
-    const before = this.#text.slice(0, this.#at).split("\n");
-    const column = [...(before.at(-1) ?? "")].length + 1;
-    throw new ZenError(
-      "file.json",
-      `the file is not JSON: ${why} at line ${before.length}, column ${column}`,
-    );
+    const before = this.#text.slice(0, this.#at);
+    const line = before.split("\n").length;
+    const column = this.#at - before.lastIndexOf("\n");
+    throw new ZenError("file.json", `the file is not JSON: ${why} at line ${line}, column ${column}`);
   }
 }

@@ -26,20 +26,20 @@ import { privacy } from "./words.ts";
 /** What a verifier knows from elsewhere: each is compared where it is there. */
 export interface Pins {
   /** The id of the verification key. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** `ceremony`: the key's file shows that its secrets are of a ceremony, or its system has no secrets. */
-  readonly require?: string;
+  readonly require?: string | undefined;
   /** The SHA-256 of the network, or of its architecture where weights are hidden. */
-  readonly network?: string;
+  readonly network?: string | undefined;
   /** Commitments, in hex. */
-  readonly model?: string;
-  readonly input?: string;
-  readonly reference?: string;
+  readonly model?: string | undefined;
+  readonly input?: string | undefined;
+  readonly reference?: string | undefined;
   /** The text that you gave. */
-  readonly challenge?: string;
+  readonly challenge?: string | undefined;
   /** The document's own time, RFC 3339 in UTC: this or later, this or earlier. */
-  readonly after?: string;
-  readonly before?: string;
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
 }
 
 /** The contents of files, and what is known beside them. */
@@ -47,22 +47,22 @@ export interface Given {
   /** The proof, or the receipt. */
   readonly document: Uint8Array;
   /** The verification key's file, from whom you trust. */
-  readonly key?: Uint8Array;
+  readonly key?: Uint8Array | undefined;
   /** The input to compare, as it was before quantisation: .npy or JSON. */
-  readonly input?: Uint8Array;
+  readonly input?: Uint8Array | undefined;
   /** The dataset to compare: .npz with samples and labels, or samples as .npy or JSON. */
-  readonly dataset?: Uint8Array;
+  readonly dataset?: Uint8Array | undefined;
   /** The dataset's labels, where its file has none: .npy or JSON. */
-  readonly labels?: Uint8Array;
+  readonly labels?: Uint8Array | undefined;
   /** What opens the commitment to the input, or those to a private dataset. */
-  readonly opening?: Uint8Array;
+  readonly opening?: Uint8Array | undefined;
   /** The proof of the committed model's registration. */
-  readonly registration?: Uint8Array;
+  readonly registration?: Uint8Array | undefined;
   /** The registration's own verification key, from whom you trust. */
-  readonly registrationKey?: Uint8Array;
-  readonly expected?: Pins;
+  readonly registrationKey?: Uint8Array | undefined;
+  readonly expected?: Pins | undefined;
   /** The key, in hex, of the issuer of receipts that you trust. */
-  readonly issuer?: string;
+  readonly issuer?: string | undefined;
 }
 
 type File = Exclude<keyof Given, "document" | "expected" | "issuer">;
@@ -81,20 +81,30 @@ const FILES: readonly File[] = [
  * document, no key, no input, or something that there is nothing to compare with, so that nobody thinks it was.
  */
 export async function verify(given: Given): Promise<Verification | ReceiptVerification> {
+  const known: readonly string[] = ["document", ...FILES, "expected", "issuer"];
+  refuseIdle(
+    Object.keys(given).filter((name) => !known.includes(name)),
+    "a document",
+  );
   const document = await about("document", () => readDocument(given.document));
-  const has = (name: File): boolean => given[name] !== undefined;
+  const idle = (names: readonly File[], what: string): void =>
+    refuseIdle(
+      names.filter((name) => given[name] !== undefined),
+      what,
+    );
   if ("issuer" in document) {
-    refuseIdle(FILES.filter(has), "a receipt");
+    idle(FILES, "a receipt");
     return receipts.judge(document, pinned(expectedReceipt, given, "a receipt"));
   }
   const { key: keyData } = given;
   if (keyData === undefined) throw invalid("a proof needs its key's file", "key");
   const wanted = pinned(expected, given, "a proof");
-  if (!has("input") && !has("dataset"))
-    refuseIdle(["opening" as const].filter(has), "a proof without input or dataset");
-  if (!has("dataset")) refuseIdle(["labels" as const].filter(has), "a proof without dataset");
+  if (given.dataset === undefined) idle(["labels"], "a proof without dataset");
+  if (given.input === undefined && given.dataset === undefined) {
+    idle(["opening"], "a proof without input or dataset");
+  }
   const key = await about("key", () => opened(read(keyFile, keyData)));
-  return judge(document, key, wanted, await known(given, document, key));
+  return judge(document, key, wanted, await compared(given, document, key));
 }
 
 function readDocument(data: Uint8Array): ProofDocument | Receipt {
@@ -140,7 +150,8 @@ function pinned<T extends object>(kind: Reader<T>, given: Given, what: string): 
   }
 }
 
-async function known(given: Given, document: ProofDocument, key: OpenedKey): Promise<Known> {
+/** What was given, to be compared with what was proven. */
+async function compared(given: Given, document: ProofDocument, key: OpenedKey): Promise<Known> {
   const { input, dataset, labels, opening } = given;
   const openings = opening === undefined ? null : await about("opening", () => read(openingFile, opening));
   const found = {
