@@ -17,8 +17,8 @@ import numpy as np
 
 from circuits.graphs.types import FloatArray
 
-LONGEST: Final = 1000
-"""Characters that a formula may have: Python's parser takes no more parentheses than that many can open."""
+LONGEST: Final = 900
+"""Characters that a formula may have: fewer than open the 200 parentheses that Python's parser takes."""
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])

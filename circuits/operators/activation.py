@@ -133,17 +133,21 @@ class _Part(NamedTuple):
 
 def tabulate(graph: Graph) -> Graph:
     """Whatever elementwise nodes make of one tensor is one Activation, unless they all have integer nodes of
-    their own. Types that a file declares stay where they are."""
+    their own. Types that a file declares stay where they are, unless they are of a factor of its own
+    argument, as in ``x * sigmoid(x)``."""
     readers = Counter(name for node in graph.nodes for name in node.inputs)
     parts: dict[str, _Part] = {}
     for node in graph.nodes:
         fresh = [_Part(name, "x", False) for name in node.inputs]
-        sources = [one if one.entry in graph.declared else parts.get(one.entry, one) for one in fresh]
+        through = [parts.get(one.entry, one) for one in fresh]
+        sources = [
+            one if one.entry in graph.declared else part for one, part in zip(fresh, through, strict=True)
+        ]
         before = sources[0]
         if node.clamp and before in fresh and before.entry != graph.input_name and readers[before.entry] == 1:
             continue  # a clamp of sums is part of these, and leaves finer integers
         # Anew where formulas get too long.
-        part = _joined(node, sources) or _joined(node, fresh)
+        part = _joined(node, sources) or _joined(node, fresh) or _joined(node, through)
         if part:
             parts[node.name] = part
     read = {name for node in graph.nodes if node.name not in parts for name in node.inputs}

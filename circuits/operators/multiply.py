@@ -14,6 +14,7 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
+from circuits.operators.quantise_linear import declared_at, integer, operands, typed
 from circuits.operators.scale import scale
 from zenerrors import ModelError
 
@@ -83,6 +84,15 @@ def _div(step: Step) -> Value:
     return Data(scale(step, step.floats(0), inverses, 0.0))
 
 
+def _linear_mul(step: Step) -> Value:
+    if step.is_data(0) and step.is_data(3):
+        product = step.emit(Mul, (integer(step, 0), integer(step, 3)))
+    else:
+        data, constant = operands(step)
+        product = scale(step, data, constant, 0.0)
+    return typed(step, product, declared_at(step, 6))
+
+
 def _neg(step: Step) -> Value:
     if step.is_data(0):
         return Data(scale(step, step.floats(), -1.0, 0.0))
@@ -92,5 +102,6 @@ def _neg(step: Step) -> Value:
 
 ENTRY = Entry(
     onnx={"Div": Operator(_div, {}, 2, 2), "Mul": Operator(_mul, {}, 2, 2), "Neg": Operator(_neg)},
+    microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},
     passes=(refuse_others,),
 )

@@ -17,7 +17,6 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
 from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import declared_at, operands, typed
 from circuits.operators.reshape import Reshape
 from circuits.operators.weighted import Parametric
 
@@ -137,11 +136,6 @@ def _batch_normalization(step: Step) -> Value:
     return Data(scale(step, step.floats(), factor.reshape(channels), shift.reshape(channels)))
 
 
-def _linear_mul(step: Step) -> Value:
-    data, constant = operands(step)
-    return typed(step, scale(step, data, constant, 0.0), declared_at(step, 6))
-
-
 def scale(step: Step, tensor: str, factor: FloatArray | float, shift: FloatArray | float) -> str:
     """``factor · tensor + shift``, both broadcast as ONNX does and constant in each channel."""
     weight, bias = (_per_channel(step, tensor, np.asarray(array)) for array in (factor, shift))
@@ -171,6 +165,5 @@ ENTRY = Entry(
     onnx={
         "BatchNormalization": Operator(_batch_normalization, _BATCH_NORMALIZATION, 5, 5),
     },
-    microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},
     passes=(merge_scales, scale_into_previous, scale_into_next, scale_to_conv),
 )

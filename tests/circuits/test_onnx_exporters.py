@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, helper
 from onnx.helper import make_node
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-from circuits import load_onnx
+from circuits import load_onnx, quantise
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import Declared, FloatArray
 from circuits.onnx.export import export_torch
@@ -222,6 +222,35 @@ def test_a_quantised_softmax_at_the_end_is_left_out(tmp_path: Path, style: str) 
     graph = load_onnx(quantised_path)
     assert [type(node) for node in graph.nodes] == [Dense, Clip]
     assert graph.output in graph.declared
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("style", ["QDQ", "QOperator"])
+def test_quantised_functions_are_read_with_their_scales(tmp_path: Path, style: str) -> None:
+    """Also those of two nodes, the type between which is passed over."""
+    rng = np.random.default_rng(2)
+    weights = {name: rng.normal(size=(6, 6)).astype(np.float32) for name in ("u", "v", "w")}
+    nodes = [
+        make_node("Gemm", ["x", "u"], ["a"], name="first"),
+        make_node("Sigmoid", ["a"], ["b"], name="sigmoid"),
+        make_node("Gemm", ["b", "v"], ["c"], name="second"),
+        make_node("Sigmoid", ["c"], ["d"], name="factor"),
+        make_node("Mul", ["c", "d"], ["e"], name="swish"),
+        make_node("Gemm", ["e", "w"], ["y"], name="last"),
+    ]
+    source, path = tmp_path / "functions.onnx", tmp_path / "quantised.onnx"
+    source.write_bytes(make_model(nodes, weights, ("batch", 6)))
+    quantize_static(source, path, Samples((6,)), quant_format=QuantFormat[style])
+    graph = load_onnx(path)
+    assert [node.operator() for node in graph.nodes if node.curved] == ["Activation"] * 2
+    x = rng.normal(size=(16, 6))
+    expected, step = run(path, x, plainly=True), float(graph.declared[graph.output].scale)
+    assert np.abs(centred(rounded(graph, x)) - expected).max() < 2.5 * step
+    qgraph = quantise(graph, x)
+    made = qgraph.run(qgraph.input_type.quantise(x))
+    kind = qgraph.types[qgraph.output]
+    assert kind is not None
+    assert np.abs(centred(kind.real(made)) - expected).max() < 3.5 * step
 
 
 def test_weights_of_four_bits_are_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,15 @@ def test_a_formula_does_not_grow_without_end() -> None:
     functions = [node.function for node in graph.nodes if isinstance(node, Activation)]
     assert len(functions) > 1
     assert max(map(len, functions)) <= formula.LONGEST
+
+
+@pytest.mark.parametrize("name", ["Sin", "Abs", "Neg", "Tanh"])
+def test_nor_does_it_nest_deeper_than_it_is_read(name: str) -> None:
+    rng = np.random.default_rng(3)
+    names = ["x", "first", *(f"n{index}" for index in range(400)), "h"]
+    nodes = chain("Sin x -> first", *(f"{name} {a} -> {b}" for a, b in pairwise(names[1:])))
+    graph = agree(classified(nodes, {}, (2, 3), 17, rng), rng)
+    assert isinstance(graph.nodes[0], Activation)
 
 
 def test_what_constants_make_is_a_constant() -> None:
@@ -334,7 +344,7 @@ def test_tables_that_do_not_fit_their_types_are_refused() -> None:
     for wrong in (node.values[:7], np.arange(8) - 1, np.arange(8) + 1, node.values.reshape(2, 4)):
         with refuses("model.quantised", match="activation1"):
             replace(graph, nodes=(replace(node, values=wrong), last))
-    for text in ("x" * 1001, "x\n"):
+    for text in ("x" * 901, "x\n"):
         with refuses("model.quantised", match="formula"):
             replace(graph, nodes=(replace(node, function=text), last))
 
