@@ -17,7 +17,7 @@ async function text(...path: string[]): Promise<string> {
   return readFile(join(HERE, ...path), "utf8");
 }
 
-/** One file out of `entry` and whatever it imports, the licences of others at its end. */
+/** One file out of `entry` and whatever it imports. */
 async function bundled(entry: string): Promise<string> {
   const made = await build({
     absWorkingDir: HERE,
@@ -25,7 +25,7 @@ async function bundled(entry: string): Promise<string> {
     charset: "utf8",
     entryPoints: [entry],
     format: "iife",
-    legalComments: "eof",
+    legalComments: "none",
     logLevel: "error",
     minify: true,
     target: "es2022",
@@ -39,12 +39,13 @@ function sha256(content: string): string {
 }
 
 async function verifyPage(): Promise<string> {
-  const [page, style, script, icon, manifest] = await Promise.all([
+  const [page, style, script, icon, manifest, licence] = await Promise.all([
     text("pages/verify.html"),
     bundled("pages/verify.css"),
     bundled("pages/verify.ts"),
     text("../service/api/pages/icon.svg"),
     text("package.json"),
+    text("node_modules/@noble/curves/LICENSE"),
   ]);
   const policy = [
     "default-src 'none'",
@@ -58,6 +59,7 @@ async function verifyPage(): Promise<string> {
   ];
   const parts: Record<string, string> = {
     icon: `data:image/svg+xml;base64,${Buffer.from(icon).toString("base64")}`,
+    licence,
     policy: policy.join("; "),
     script: `<script>${script}</script>`,
     style: `<style>${style}</style>`,

@@ -61,6 +61,9 @@ export function serve(): void {
   postMessage(READY);
 }
 
+/** Of the worker's script, once there was one. */
+let address: string | undefined;
+
 /** A task under way: `answer` never comes once it is `stop`ped. */
 export interface Running {
   readonly answer: Promise<Answer>;
@@ -69,7 +72,7 @@ export interface Running {
 
 /** `script`: this very program, which begins with `serve` in a worker. */
 export function begin(task: Task, script: string): Running {
-  const address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  address ??= URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   try {
     const worker = new Worker(address);
     return { answer: answerOf(worker, task), stop: () => worker.terminate() };
