@@ -60,11 +60,10 @@ function listed(value: Json): NumberArray {
   if (shape.length > MOST_DIMENSIONS) throw new RangeError(`it has more than ${MOST_DIMENSIONS} dimensions`);
   const items: Json[] = [];
   const gather = (part: Json, dimension: number): void => {
-    const length = shape[dimension];
-    if ((Array.isArray(part) ? part.length : undefined) !== length)
-      throw new RangeError("its lists have different lengths");
-    if (!Array.isArray(part)) items.push(part);
-    else for (const each of part) gather(each, dimension + 1);
+    const length = Array.isArray(part) ? part.length : undefined;
+    if (length !== shape[dimension]) throw new RangeError("its lists have different lengths");
+    if (Array.isArray(part)) for (const each of part) gather(each, dimension + 1);
+    else items.push(part);
   };
   gather(value, 0);
   return { shape, kind: kindOf(items), at: (index) => numeric(items[index]) };
@@ -74,11 +73,10 @@ function listed(value: Json): NumberArray {
 function kindOf(items: readonly Json[]): NumberArray["kind"] {
   let [reals, numbers, negative, large] = [items.length === 0, items.length === 0, false, false];
   for (const item of items) {
-    if (typeof item === "bigint" ? item < -(2n ** 63n) || item >= 2n ** 64n : !isNumeric(item))
-      return "others";
+    if (!isNumeric(item)) return "others";
     reals ||= item instanceof Real;
     numbers ||= typeof item !== "boolean";
-    negative ||= typeof item !== "boolean" && !(item instanceof Real) && Number(item) < 0;
+    negative ||= typeof item !== "object" && Number(item) < 0;
     large ||= typeof item === "bigint" && item >= 2n ** 63n;
   }
   if (!numbers) return "others";
@@ -86,6 +84,7 @@ function kindOf(items: readonly Json[]): NumberArray["kind"] {
 }
 
 function isNumeric(item: Json): boolean {
+  if (typeof item === "bigint") return -(2n ** 63n) <= item && item < 2n ** 64n;
   return typeof item === "number" || typeof item === "boolean" || item instanceof Real;
 }
 

@@ -134,8 +134,9 @@ function numbers(array: NumberArray, field: string): Numbers {
   }
   const values = new Float64Array(product(array.shape));
   for (let index = 0; index < values.length; index += 1) values[index] = Number(array.at(index));
-  if (!values.every(Number.isFinite))
+  if (!values.every(Number.isFinite)) {
     throw new ZenError("input.not_finite", `${field} must be finite`, field);
+  }
   return { shape: array.shape, values };
 }
 

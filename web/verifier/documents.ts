@@ -98,8 +98,9 @@ const SYSTEM_FIELDS = { system: optional(systemId, undefined), commitment_scheme
 /** `earlier`: the one before `NAMING` that is read. */
 function version(earlier: number, otherwise: number): Reader<number> {
   return optional((found, place) => {
-    if (found !== earlier && found !== NAMING)
+    if (found !== earlier && found !== NAMING) {
       fault(place, `this program reads versions ${earlier} and ${NAMING}`);
+    }
     return found;
   }, otherwise);
 }
@@ -401,8 +402,9 @@ export const description = checked(described, fits);
 function fits(circuit: Description, place: string): void {
   let first = 0n;
   for (const each of circuit.public_inputs) {
-    if (each.first !== first)
+    if (each.first !== first) {
       fault(place, `public_inputs: ${each.name} begins at ${each.first}, not ${first}`);
+    }
     first += BigInt(each.count);
     if (each.shape.length > 0 && SINGLE.includes(each.name)) {
       fault(place, `public_inputs: ${each.name} is one number, no list`);

@@ -130,7 +130,9 @@ export function judgeEach(cases: readonly Case[]): Verification[] {
     try {
       // Systems may have keys of one digest: what one of them verifies says nothing under another.
       const name = `${each.key.system.id} ${hex(each.key.verifying.digest)}`;
-      byKey.set(name, [...(byKey.get(name) ?? []), { index, case: each, claims: each.claims() }]);
+      const together = byKey.get(name) ?? [];
+      together.push({ index, case: each, claims: each.claims() });
+      byKey.set(name, together);
     } catch (refusal) {
       answers[index] = each.refused(refusal);
     }
@@ -141,8 +143,9 @@ export function judgeEach(cases: readonly Case[]): Verification[] {
       key.verifying,
       together.map(({ claims }) => claims),
     );
-    for (const [place, { index, case: each }] of together.entries())
+    for (const [place, { index, case: each }] of together.entries()) {
       answers[index] = each.answer(at(flaws, place));
+    }
   }
   return answers;
 }
@@ -245,8 +248,9 @@ export class Case {
     const { id, setup } = said.verification_key;
     if (id !== key.reference.id || setup !== key.reference.setup) refuse("key_mismatch", this.#wrongKey());
     if (said.network !== circuit.network) refuse("network_mismatch");
-    if (said.scheme !== circuit.scheme)
+    if (said.scheme !== circuit.scheme) {
       refuse("words_mismatch", `The key is for the scheme ${circuit.scheme}.`);
+    }
     try {
       publicValues(circuit, said.values);
     } catch (error) {
@@ -341,8 +345,9 @@ export class Case {
   /** `shards`: of each proof the commitments beside those that all have, and what it shows. */
   #claims(shards: readonly { own: Readonly<Record<string, string>>; shown: readonly bigint[] }[]): Claim[] {
     const { proofs } = this.document;
-    if (proofs.length !== shards.length)
+    if (proofs.length !== shards.length) {
       refuse("proof_count", `There must be one proof, not ${proofs.length}.`);
+    }
     const statement = statementScalar(this.statement);
     return shards.map(({ own, shown }, index) => {
       const commitments: Readonly<Record<string, string>> = { ...this.statement.commitments, ...own };

@@ -29,8 +29,9 @@ export function opened(file: KeyFile): OpenedKey {
   if (file.id !== keyId(system, key.digest, file.circuit)) {
     throw new ZenError("file.hash", "the id is not that of this key and circuit", "id");
   }
-  if (file.setup !== key.setup)
+  if (file.setup !== key.setup) {
     throw new ZenError("file.setup_label", "setup is not that of the key", "setup");
+  }
   const count = circuit.public_inputs.reduce((sum, group) => sum + group.count, 0);
   const linked = key.linkedSizes;
   const fits =
