@@ -105,6 +105,13 @@ def number(value: float) -> str:
     return repr(float(value)) if value >= 0 else f"({float(value)!r})"
 
 
+def clipped(formula: str, low: float, high: float) -> str:
+    """The formula's value, or the end that it lies beyond. Either may be infinite."""
+    if math.isfinite(low):
+        formula = f"max({formula}, {number(low)})"
+    return f"min({formula}, {number(high)})" if math.isfinite(high) else formula
+
+
 def of(formula: str, argument: str) -> str:
     """The formula with another one, in parentheses, for its ``x``."""
     return re.sub(r"\bx\b", f"({argument})", formula)

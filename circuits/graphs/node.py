@@ -146,6 +146,11 @@ class QuantNode(Named):
         shape = self.shape(*(tensor.shape[1:] for tensor in inputs))
         return Tensor(self.name, (inputs[0].shape[0], *shape), bound, bits)
 
+    def tabulated(self, types: Sequence[Affine | None]) -> tuple[str, float] | None:
+        """Of a node that is a table: the function that it stands for, and how far the table is from it at
+        most, in steps of the node's tensor, which it saturates to. None of others."""
+        return None
+
     def blank(self) -> Self:
         """The same node without its weights."""
         return self

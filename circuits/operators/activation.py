@@ -20,6 +20,7 @@ from circuits.graphs import formula
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import without_dead_nodes
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
@@ -71,7 +72,8 @@ class Activation(Node):
         """The nearest integers of the output's type, beyond its ends the ends. Where the function has no
         value, that of the nearest integer where it has one."""
         kind, output = site.incoming(), site.output()
-        exact = formula.evaluate(self.function, kind.real(np.arange(kind.top + 1)))
+        function = formula.clipped(self.function, *(site.clamp or Clamp()))
+        exact = formula.evaluate(function, kind.real(np.arange(kind.top + 1)))
         known = np.flatnonzero(~np.isnan(exact))
         if not len(known):
             raise ModelError(
@@ -79,7 +81,7 @@ class Activation(Node):
             )
         nearest = known[np.abs(known - np.arange(len(exact))[:, np.newaxis]).argmin(axis=1)]
         values = np.clip(output.quantise(exact[nearest]), *site.limits(output))
-        return QuantActivation(site.name, site.inputs, self.function, values, output)
+        return QuantActivation(site.name, site.inputs, function, values, output)
 
     def written(self, constant: Constants) -> Written:
         if self.function not in _PLAIN.values():
@@ -117,6 +119,15 @@ class QuantActivation(QuantNode):
         function = Tabulation(self.values)
         out = self._made(inputs, function.bound, self.output.bits)
         return [Tabulated(self.name, out, inputs[0], function)]
+
+    def tabulated(self, types: Sequence[Affine | None]) -> tuple[str, float] | None:
+        (kind,) = types
+        if kind is None:
+            return None
+        exact = formula.evaluate(self.function, kind.real(np.arange(len(self.values))))
+        reachable = np.clip(exact, *self.output.real(np.array([0, self.output.top])))
+        error = np.abs(self.output.real(self.values) - reachable) / self.output.scale
+        return self.function, float(np.nanmax(error))
 
     def scales(self) -> dict[str, Any] | None:
         shown = {"table": self.values.tolist(), "output": asdict(self.output)}

@@ -38,10 +38,7 @@ class Clip(Node):
         return np.clip(inputs[0], self.low, self.high)
 
     def formula(self, *inputs: str) -> str | None:
-        (made,) = inputs
-        if math.isfinite(self.low):
-            made = f"max({made}, {formula.number(self.low)})"
-        return f"min({made}, {formula.number(self.high)})" if math.isfinite(self.high) else made
+        return formula.clipped(inputs[0], self.low, self.high)
 
     @property
     def clamp(self) -> Clamp:

@@ -24,7 +24,11 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class TensorRange:
-    """``low``, ``high``: how far a tensor's float values reach; ``least``, ``greatest``: its integers."""
+    """``low``, ``high``: how far a tensor's float values reach; ``least``, ``greatest``: its integers.
+
+    ``function``: what a table makes it by, and ``rounding`` how far the table is from that at most, in steps;
+    None for all others.
+    """
 
     name: str
     operator: str
@@ -33,6 +37,8 @@ class TensorRange:
     high: float
     least: float
     greatest: float
+    function: str | None
+    rounding: float | None
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,11 @@ class Report:
             f"{t.name:<14}{t.operator:<12}{t.bits:>4}{t.snr:>10.1f}{t.worst:>15.1f}{t.saturated:>11.2%}"
             for t in self.tensors
         ]
+        lines += [
+            f"{t.name} is a table of {t.function}, to {t.rounding:.2f} steps"
+            for t in self.tensors
+            if t.function is not None
+        ]
         return "\n".join([*lines, *([f"warning: {self.warning}"] if self.warning else [])])
 
     def plot(self) -> str:
@@ -102,8 +113,8 @@ class Report:
 class _Tally:
     """Running extremes and sums over the images for one tensor."""
 
-    def __init__(self, kind: Affine) -> None:
-        self.kind = kind
+    def __init__(self, kind: Affine, tabulated: tuple[str, float] | None) -> None:
+        self.kind, self.tabulated = kind, tabulated
         self.low, self.high = math.inf, -math.inf
         self.signal = self.noise = self.worst = 0.0
         self.beyond = self.count = 0
@@ -122,7 +133,8 @@ class _Tally:
 
     def range(self, name: str, operator: str) -> TensorRange:
         least, greatest = (self.kind.scale * end for end in self.kind.centred)
-        return TensorRange(name, operator, self.kind.bits, self.low, self.high, least, greatest)
+        made = self.tabulated or (None, None)
+        return TensorRange(name, operator, self.kind.bits, self.low, self.high, least, greatest, *made)
 
     def report(self, name: str, operator: str) -> TensorReport:
         if self.noise == 0:
@@ -186,7 +198,14 @@ def _sources(graph: Graph) -> dict[str, str]:
 
 
 def _tallies(qgraph: QuantGraph, sources: dict[str, str]) -> dict[str, _Tally]:
-    return {name: _Tally(kind) for name, kind in qgraph.types.items() if kind and name in sources}
+    tables = {
+        node.name: node.tabulated([qgraph.types[name] for name in node.inputs]) for node in qgraph.nodes
+    }
+    return {
+        name: _Tally(kind, tables.get(name))
+        for name, kind in qgraph.types.items()
+        if kind and name in sources
+    }
 
 
 def _operators(qgraph: QuantGraph) -> dict[str, str]:

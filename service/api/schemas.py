@@ -167,6 +167,12 @@ class TensorReport(BaseModel):
     high: float = Field(description="The largest of them.", examples=[41.7])
     least: float = Field(description="The least that the integers stand for.", examples=[0.0])
     greatest: float = Field(description="The largest that they stand for.", examples=[41.8])
+    function: str | None = Field(
+        default=None, description="The function that a table makes it by.", examples=["sigmoid(x)"]
+    )
+    rounding: float | None = Field(
+        default=None, description="How far the table is from that at most, in steps.", examples=[0.5]
+    )
     snr: float | None = Field(
         default=None, description="Signal-to-noise ratio in dB; with labels.", examples=[46.1]
     )

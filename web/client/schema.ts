@@ -1836,6 +1836,10 @@ export interface components {
       least: number;
       /** @description The largest that they stand for. */
       greatest: number;
+      /** @description The function that a table makes it by. */
+      function?: string | null;
+      /** @description How far the table is from that at most, in steps. */
+      rounding?: number | null;
       /** @description Signal-to-noise ratio in dB; with labels. */
       snr?: number | null;
       /** @description The largest error, in steps; with labels. */

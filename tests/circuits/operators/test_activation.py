@@ -25,6 +25,7 @@ from circuits.operators.activation import Activation, QuantActivation
 from circuits.operators.clip import Clip
 from circuits.operators.convolution import Conv
 from circuits.operators.multiply import Mul
+from circuits.quantisation import ranges, report
 from circuits.quantised import QuantGraph
 from circuits.schemes import inference
 from circuits.schemes.inference import Inference
@@ -334,6 +335,26 @@ def test_a_clamp_behind_it_is_a_part_of_it() -> None:
     node = node_of(qgraph)
     assert len(qgraph.nodes) == 2
     np.testing.assert_allclose(node.output.real(node.values[[0, -1]]), [0.25, 0.5], atol=node.output.scale)
+
+
+def test_the_report_says_how_far_a_table_is_from_its_function() -> None:
+    graph = tensor("x", 2).then(Activation, "log(abs(x))").clip(-1.0, 0.5).dense(weight(3, 2)).graph()
+    samples = np.linspace(-2, 2, 16).reshape(8, 2)
+    qgraph = quantise(graph, samples)
+    made = report(graph, qgraph, samples, np.zeros(8, np.int64))
+    (entry,) = (each for each in made.tensors if each.function is not None)
+    assert entry.function == "min(max(log(abs(x)), -1.0), 0.5)"
+    assert entry.rounding is not None
+    assert 0.3 < entry.rounding <= 0.5
+    assert "is a table of min(max(log(abs(x)), -1.0), 0.5), to 0." in made.text()
+    node, last = qgraph.nodes
+    assert isinstance(node, QuantActivation)
+    wrong = node.values.copy()
+    wrong[200] += 3 if wrong[200] < 100 else -3
+    other = replace(qgraph, nodes=(replace(node, values=wrong), last))
+    (told,) = (each for each in ranges(graph, other, samples) if each.function is not None)
+    assert told.rounding is not None
+    assert told.rounding > 2
 
 
 def test_tables_that_do_not_fit_their_types_are_refused() -> None:
