@@ -70,12 +70,12 @@ def read_index() -> list[Json]:
 def judged(case: Json, folder: Path = FOLDER) -> Outcome:
     """What ``verifier.judging`` says of it, with the equations done by the native kernels."""
     try:
-        return Outcome.of(_verdict(case, folder).model_dump())
+        return Outcome.of(verdict(case, folder).model_dump())
     except ZenError as error:
         return Outcome(False, error.code, None, [], [])
 
 
-def _verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
+def verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
     fields, told = parse((folder / case["document"]).read_bytes()), case["told"]
     pins = {PINS[name]: text for name, text in told.items() if name in PINS}
     if case["key"] is None:

@@ -117,7 +117,13 @@ export function outcomeOf({ valid, reason, detail, verified, not_verified }: Out
   return { valid, reason, detail, verified, not_verified };
 }
 
-async function verdict({ document, key, pins, files }: Given): Promise<Verification | ReceiptVerification> {
+/** Throws `ZenError` where there is none. */
+export async function verdict({
+  document,
+  key,
+  pins,
+  files,
+}: Given): Promise<Verification | ReceiptVerification> {
   if (key === null) return receipts.judge(read(receipt, document), readParsed(expectedReceipt, pins));
   const proof = read(proofDocument, document);
   const file = read(keyFile, key);
