@@ -261,7 +261,7 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
     """What quantisation did: how far each tensor's values reach, of how far its integers do."""
     rows = {
         f"{escape(each['name'])}": f"{each['low']:.4g} to {each['high']:.4g}, of {each['least']:.4g} to"
-        f" {each['greatest']:.4g} in {each['bits']} bits"
+        f" {each['greatest']:.4g} in {each['bits']} bits{_of_table(each)}"
         for each in report.get("tensors", [])
     }
     if report.get("accuracy") is not None:
@@ -272,6 +272,11 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
     if report.get("warning"):
         rows["warning"] = escape(report["warning"])
     return rows
+
+
+def _of_table(tensor: dict[str, Any]) -> str:
+    function = tensor.get("function")
+    return f", {escape(function)} to {tensor['rounding']:.2f} steps" if function else ""
 
 
 def escape(text: str) -> str:
