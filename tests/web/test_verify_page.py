@@ -7,9 +7,11 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from tests.vectors.cases import FOLDER, PINS, Outcome, read_index
@@ -35,6 +37,8 @@ JUDGE: Final = """async ([files, cases]) => {
   worker.terminate();
   return answers;
 }"""
+
+PARTS: Final = ("dataset", "labels")
 
 Open = Callable[..., Any]
 
@@ -222,6 +226,20 @@ def test_a_dataset_is_compared_however_it_comes(opened: Open) -> None:
     page.select_option("#files li:has-text('seen-labels') select", "")
     page.wait_for_selector("#trouble .warn")
     assert shown_roles(page)["seen-labels.json"] == "Not used"
+    page = opened()
+    arrays = {
+        name: np.array(json.loads((FOLDER / f"accuracy/seen-{name}.json").read_text())) for name in PARTS
+    }
+    archive = BytesIO()
+    np.savez_compressed(archive, samples=arrays["dataset"], labels=arrays["labels"])
+    give(
+        page,
+        file("data.npz", archive.getvalue()),
+        vector("accuracy/valid.json"),
+        vector("accuracy/valid-key.json"),
+    )
+    assert "the dataset that you gave" in page.locator("#answer").evaluate("each => each.textContent")
+    assert shown_roles(page)["data.npz"] == "Dataset"
 
 
 def test_the_key_that_is_missing_is_named_and_another_is_none(opened: Open) -> None:
@@ -247,6 +265,17 @@ def test_another_proof_takes_the_place_of_the_one_before(opened: Open) -> None:
     )
     page.wait_for_selector("text=The network gets")
     assert shown_roles(page) == {"other": "Proof", "its key": "Key"}
+
+
+def test_a_registration_needs_its_own_key(opened: Open) -> None:
+    page = opened()
+    card = give(page, vector(PROOF), vector(KEY), vector("registration/valid.json"))
+    assert "The registration names a key" in card.inner_text()
+    page.set_input_files("#choose", [vector("registration/valid-key.json", "4")])
+    page.wait_for_selector("#answer .good")
+    shown = page.locator("#answer").evaluate("each => each.textContent")
+    assert "The committed weights are of their types" in shown
+    assert "That the committed weights are of their types" not in shown
 
 
 def test_what_the_reader_knows_is_compared(opened: Open) -> None:

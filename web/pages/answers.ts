@@ -53,19 +53,28 @@ function nextStep(verdict: Verdict): HTMLElement {
     return make("div", "next", make("p", "", from), ident(verdict.receipt?.issuer ?? ""));
   }
   const to = "It holds for whoever trusts this key. Compare its id with one from somebody that you trust:";
-  return make("div", "next", make("p", "", to), keyShown(verdict));
+  // What the setup leaves to trust is the last that a statement does not say.
+  const open = isWeak(verdict)
+    ? [make("p", "foot", `It does not say: ${verdict.statement?.does_not_say.at(-1)}`)]
+    : [];
+  return make("div", "next", make("p", "", to), keyShown(verdict), ...open);
 }
 
-function keyShown({ verification_key: key }: Verification): HTMLElement {
-  const tone = ["ceremony", "transparent"].includes(key.setup) ? "good" : "warn";
-  const badge = make("span", `badge ${tone}`, `setup: ${key.setup}`);
-  return make("p", "key", ident(key.id), " ", badge);
+/** Whether one party made the key, or nobody knows who. That several did, the key may only say of itself. */
+function isWeak({ verification_key: key }: Verification): boolean {
+  return !["ceremony", "transparent"].includes(key.setup);
+}
+
+function keyShown(verdict: Verification): HTMLElement {
+  const { id, setup } = verdict.verification_key;
+  const badge = make("span", isWeak(verdict) ? "badge warn" : "badge", `setup: ${setup}`);
+  return make("p", "key", ident(id), " ", badge);
 }
 
 function prose(verdict: Verdict): HTMLElement {
   const isProof = "statement" in verdict;
   const statement = isProof ? verdict.statement : null;
-  const unsaid = new Set(statement?.does_not_say);
+  const unsaid = new Set(statement?.does_not_say.filter((each) => verdict.not_verified.includes(each)));
   const lists: [string, string, readonly string[]][] = [
     ["Also verified", "yes", verdict.verified.filter((each) => each !== statement?.claim)],
     ["Not verified", "no", verdict.not_verified.filter((each) => !unsaid.has(each))],

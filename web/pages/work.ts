@@ -77,8 +77,13 @@ export function begin(task: Task, script: string): Running {
     const worker = new Worker(address);
     return { answer: answerOf(worker, task), stop: () => worker.terminate() };
   } catch {
-    return { answer: perform(task), stop: null };
+    return { answer: performHere(task), stop: null };
   }
+}
+
+/** Once the browser had the time to show that it begins. */
+function performHere(task: Task): Promise<Answer> {
+  return new Promise((resolve) => setTimeout(() => resolve(perform(task)), 50));
 }
 
 function answerOf(worker: Worker, task: Task): Promise<Answer> {
@@ -96,7 +101,7 @@ function answerOf(worker: Worker, task: Task): Promise<Answer> {
     worker.addEventListener("error", (event) => {
       worker.terminate();
       // Some browsers tell only now that a page from a file may have no worker.
-      if (!isReady) resolve(perform(task));
+      if (!isReady) resolve(performHere(task));
       else resolve({ trouble: { code: "internal", message: event.message, about: null } });
     });
   });
