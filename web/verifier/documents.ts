@@ -336,9 +336,11 @@ const group = openObject({
 });
 /** Public inputs of one name: `count` of them from `first`; a plain number where `shape` is []. */
 type Group = Read<typeof group>;
+/** What is asked of a value that stands for public inputs. */
+type Form = Pick<Group, "name" | "count" | "shape" | "minimum" | "maximum">;
 
-/** The group's values as a list. Throws `RangeError` where they are not of its count and range. */
-function numbersOf(each: Group, given: Values[string]): readonly number[] {
+/** The value as a list. Throws `RangeError` where they are not of its count and range. */
+function numbersOf(each: Form, given: Values[string]): readonly number[] {
   const listed = Array.isArray(given);
   if (listed !== each.shape.length > 0) {
     throw new RangeError(`values.${each.name} must be ${listed ? "a number" : "a list"}`);
@@ -460,15 +462,7 @@ export function committedValues(
   return part === "correct" ? 1 : null;
 }
 
-const COUNT = {
-  count: 1,
-  shape: [],
-  minimum: 0n,
-  maximum: (1n << 63n) - 1n,
-  first: 0n,
-  scale: null,
-  zero_point: 0n,
-};
+const COUNT = { count: 1, shape: [], minimum: 0n, maximum: (1n << 63n) - 1n };
 
 /**
  * The public inputs after `statement`, canonical, in order. None for an accuracy, where each shard has its own.
@@ -477,7 +471,7 @@ const COUNT = {
  */
 export function publicValues(circuit: Description, values: Values): bigint[] {
   const accuracy = circuit.scheme === "accuracy";
-  const shown: readonly Group[] = accuracy
+  const shown: readonly Form[] = accuracy
     ? ["correct", "size"].map((each) => ({ ...COUNT, name: each }))
     : circuit.public_inputs.slice(1);
   const names = shown.map((each) => each.name);
