@@ -126,7 +126,10 @@ def plain(formula: str) -> str:
 def _parsed(formula: str) -> ast.expr:
     if len(formula) > LONGEST:
         raise ValueError(f"a formula of {len(formula)} characters")
-    return ast.parse(formula, mode="eval").body
+    try:
+        return ast.parse(formula, mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError):
+        raise ValueError(f"{formula[:80]!r} is no formula") from None
 
 
 def _value(node: ast.expr, x: FloatArray) -> Any:

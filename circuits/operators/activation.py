@@ -73,14 +73,12 @@ class Activation(Node):
         value, that of the nearest integer where it has one."""
         kind, output = site.incoming(), site.output()
         function = formula.clipped(self.function, *(site.clamp or Clamp()))
-        exact = formula.evaluate(function, kind.real(np.arange(kind.top + 1)))
-        known = np.flatnonzero(~np.isnan(exact))
-        if not len(known):
+        exact = _exact(function, kind)
+        if np.isnan(exact).any():
             raise ModelError(
-                "model.scale", f"{site.name} has no value of {self.function[:80]!r} for any calibrated input"
+                "model.scale", f"{site.name} has no value of {function[:80]!r} for any calibrated input"
             )
-        nearest = known[np.abs(known - np.arange(len(exact))[:, np.newaxis]).argmin(axis=1)]
-        values = np.clip(output.quantise(exact[nearest]), *site.limits(output))
+        values = np.clip(output.quantise(exact), *site.limits(output))
         return QuantActivation(site.name, site.inputs, function, values, output)
 
     def written(self, constant: Constants) -> Written:
@@ -124,14 +122,25 @@ class QuantActivation(QuantNode):
         (kind,) = types
         if kind is None:
             return None
-        exact = formula.evaluate(self.function, kind.real(np.arange(len(self.values))))
-        reachable = np.clip(exact, *self.output.real(np.array([0, self.output.top])))
+        reachable = np.clip(_exact(self.function, kind), *self.output.real(np.array([0, self.output.top])))
         error = np.abs(self.output.real(self.values) - reachable) / self.output.scale
-        return self.function, float(np.nanmax(error))
+        return self.function, float(error.max())
 
     def scales(self) -> dict[str, Any] | None:
         shown = {"table": self.values.tolist(), "output": asdict(self.output)}
         return {"name": self.name, "function": self.function, "rescale": shown}
+
+
+def _exact(function: str, kind: Affine) -> FloatArray:
+    """Its values for all integers of the type; where it has none that of the nearest which has one, NaN where
+    none has."""
+    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)))
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return values
+    distance = np.abs(known - np.arange(len(values))[:, np.newaxis])
+    nearest: FloatArray = values[known[distance.argmin(axis=1)]]
+    return nearest
 
 
 class _Part(NamedTuple):

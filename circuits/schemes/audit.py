@@ -53,6 +53,8 @@ class Finding(NamedTuple):
     detail: str = ""
 
 
+# Half a step is what rounding takes; a machine's floats may differ in the last digits.
+_NEAREST: Final = 0.501
 _NO_CEREMONY: Final = "nobody can check the points of a key that names no ceremony"
 _NO_POWERS: Final = "the ceremony's powers of tau would show it"
 _NO_TRANSCRIPT: Final = "the key's file has no transcript; the ceremony's last state would show it"
@@ -70,7 +72,8 @@ def recompile(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
 
 
 def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey) -> list[Finding]:
-    """What ``description`` and ``key`` say about their circuit, against ``circuit``: all but the points."""
+    """What ``description`` and ``key`` say about their circuit, against ``circuit``: all but the points. And
+    whether tables are of the functions that they name."""
     # Through JSON, where tuples are lists.
     own = json.loads(json.dumps(circuit.describe()))
     described = [
@@ -78,7 +81,28 @@ def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey) -
         for field in sorted({*own, *description})
     ]
     made, said = _numbers_of(circuit.constraint_system), _numbers(key)
-    return [*described, *(_compared(claim, made[claim], said[claim]) for claim in said)]
+    compared = [_compared(claim, made[claim], said[claim]) for claim in said]
+    return [*described, *compared, *_functions(circuit.qgraph)]
+
+
+def _functions(graph: QuantGraph) -> Iterator[Finding]:
+    for node in graph.nodes:
+        claim = f"function of {node.name}"
+        try:
+            table = node.tabulated([graph.types[name] for name in node.inputs])
+        except ValueError as error:
+            yield Finding(claim, Verdict.OTHER, str(error))
+            continue
+        if table is None:
+            continue
+        function, steps = table
+        if steps < _NEAREST:
+            yield Finding(claim, Verdict.SAME)
+        else:
+            detail = (
+                f"the table of {node.name} is up to {steps:.2f} steps from {function}, which it claims to be"
+            )
+            yield Finding(claim, Verdict.OTHER, detail)
 
 
 def require_same(findings: list[Finding]) -> None:

@@ -21,7 +21,10 @@ from circuits import (
     compile_inference,
     compile_recognition,
     compile_registration,
+    quantise,
 )
+from circuits.networks.language import tensor
+from circuits.operators.activation import Activation, QuantActivation
 from circuits.schemes.audit import (
     Finding,
     audit,
@@ -311,3 +314,27 @@ def test_what_no_audit_shows(held: Held) -> None:
     assert any("without the powers of tau" in sentence for sentence in with_neither - with_powers)
     (more,) = set(does_not_show(circuit, replace(key, setup=DEVELOPMENT), made)) - with_state
     assert "nobody contributed" in more
+
+
+def test_a_table_of_another_function_than_it_names_is_found() -> None:
+    """It is proven all the same, and compiled again: only its name lies."""
+    x = tensor("x", 2).then(Activation, "log(x)").dense(np.eye(2))
+    graph = quantise(x.graph(), np.linspace(1, 4, 8).reshape(4, 2), 4)
+    node, last = graph.nodes
+    assert isinstance(node, QuantActivation)
+    moved = node.values.copy()
+    moved[7] -= 1
+    for values, function, verdict in (
+        (node.values, "log(x)", "same"),
+        (moved, "log(x)", "other"),
+        (node.values, "tanh(x)", "other"),
+        (node.values, "(" * 300, "other"),
+        (node.values, "x.real", "other"),
+    ):
+        told = replace(graph, nodes=(replace(node, values=values, function=function), last))
+        circuit = compile_inference(told)
+        findings = audit(circuit, described(circuit), forged_key(circuit.constraint_system))
+        assert [(each.claim, each.verdict) for each in findings if "function" in each.claim] == [
+            ("function of activation1", verdict)
+        ]
+        assert others(findings) == ({"function of activation1"} if verdict == "other" else set())
