@@ -134,7 +134,13 @@ def test_text_in_place_of_a_file_is_refused_with_the_remedy(shared_url: str) -> 
 REFUSALS = {
     "not ONNX": (b"hello", tiny_calibration(), {}, "model.not_onnx", "model"),
     "empty": (b"", tiny_calibration(), {}, "model.not_onnx", "model"),
-    "operator": (tiny_onnx(operator="Tanh"), tiny_calibration(), {}, "model.unsupported_operator", "model"),
+    "operator": (
+        tiny_onnx(operator="Hardmax"),
+        tiny_calibration(),
+        {},
+        "model.unsupported_operator",
+        "model",
+    ),
     "NaN weight": (tiny_onnx(poison=float("nan")), tiny_calibration(), {}, "model.not_finite", "model"),
     "infinite weight": (tiny_onnx(poison=float("inf")), tiny_calibration(), {}, "model.not_finite", "model"),
     "calibration shape": (tiny_onnx(), tiny_calibration(5), {}, "input.shape", "calibration"),
@@ -175,7 +181,7 @@ def test_a_bad_model_is_refused_at_the_door(shared_url: str, case: str) -> None:
     problem = response.json()
     assert (response.status_code, problem["code"], problem.get("field")) == (422, code, field)
     if case == "operator":
-        assert "Tanh" in problem["detail"]
+        assert "Hardmax" in problem["detail"]
         assert "activation" in problem["detail"]
     if case == "NaN weight":
         assert "1, 2" in problem["detail"]
