@@ -167,8 +167,6 @@ def test_a_valid_proof_is_read_by_keyboard_alone(
     assert STATEMENT["claim"].partition(". ")[2] in everything
     assert all(value in everything for value in STATEMENT["commitments"].values())
     assert "setup: development" in everything
-    if folder := os.environ.get("ZENSERVE_SCREENSHOTS"):
-        page.screenshot(path=f"{folder}/verify-{'phone' if width < 500 else 'desk'}-{scheme}.png")
 
 
 def test_files_come_in_any_order_and_are_known_by_what_they_are(opened: Open) -> None:
@@ -292,6 +290,7 @@ def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer .bad")
     assert "challenge_mismatch" in page.inner_text("#answer")
+    assert "Ask for one that is." in page.inner_text("#answer")
     page.fill("#model", "abc")
     page.keyboard.press("Enter")
     page.wait_for_selector("#trouble .warn")
@@ -320,12 +319,15 @@ def test_a_policy_is_compared_or_refused(opened: Open) -> None:
 
 
 def test_an_edited_proof_is_not_valid_and_nothing_of_it_is_shown(opened: Open) -> None:
-    page = opened()
+    page = opened(SHOWN["desk"], "light")
     document = json.loads((FOLDER / PROOF).read_text())
     document["statement"]["claim"] = "All is well."
     card = give(page, file("proof.json", document), vector(KEY))
     assert "statement_edited" in card.inner_text()
     assert "All is well." not in page.inner_text("main")
+    if folder := os.environ.get("ZENSERVE_SCREENSHOTS"):
+        page.set_viewport_size({"width": SHOWN["desk"], "height": 720})
+        page.screenshot(path=f"{folder}/verify-refused.png")
 
 
 def test_a_receipt(opened: Open) -> None:

@@ -15,12 +15,23 @@ const SCHEMES: Readonly<Record<string, string>> = {
   accuracy: "Accuracy on a dataset",
 };
 
+const ASK_ANEW = "It may hold, but it is not what you asked for. Ask for one that is.";
+/** What to do about a document that is not valid, by the reason. */
+const ADVICE: Readonly<Record<string, string>> = {
+  challenge_mismatch: ASK_ANEW,
+  issuer_mismatch: ASK_ANEW,
+  key_mismatch: "Rely on nothing in it until it is verified under a key that you trust.",
+  setup_mismatch: ASK_ANEW,
+  time_mismatch: ASK_ANEW,
+};
+const ADVICE_ELSE = "Rely on nothing in it. Ask whoever handed it to you for the file as it was made.";
+
 /** `seconds`: what it took. */
 export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): HTMLElement[] {
   const took = `Verified on this machine in ${seconds.toFixed(1)} s. Nothing was sent.`;
   const isReceipt = "receipt" in verdict;
   if (!verdict.valid) {
-    const advice = "Rely on nothing in it. Ask whoever handed it to you for the file as it was made.";
+    const advice = ADVICE[verdict.reason] ?? ADVICE_ELSE;
     return [
       card("bad", "✕", "Not valid", verdict.detail, [
         make("p", "", advice),

@@ -25,9 +25,12 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** A sentence in which ids and commitments are set as what they are. */
+/** A sentence in which ids and commitments are set as what they are, and no line ends within a name. */
 export function sentence(text: string): Content[] {
-  return text.split(/([0-9a-f]{32,})/).map((part, index) => (index % 2 ? make("code", "", part) : part));
+  return text.split(/([0-9a-f]{32,}|SHA-256)/).map((part, index) => {
+    if (index % 2 === 0) return part;
+    return part === "SHA-256" ? make("span", "whole", part) : make("code", "", part);
+  });
 }
 
 export function button(label: string, className: string, act: () => void): HTMLButtonElement {

@@ -51,8 +51,16 @@ const MOST_JSON = 64 * MIB;
 const MOST_ARRAY = 512 * MIB;
 const HEAD = 4096;
 
-/** What the file is. A file too large for a browser is an `other`. */
+/** What the file is. One too large for a browser is an `other`, and so is what cannot be read, as a folder. */
 export async function sort(file: Blob): Promise<Sorted> {
+  try {
+    return await sortContent(file);
+  } catch {
+    return { kind: "other", why: "it cannot be read" };
+  }
+}
+
+async function sortContent(file: Blob): Promise<Sorted> {
   const head = new Uint8Array(await file.slice(0, HEAD).arrayBuffer());
   const start = String.fromCharCode(...head.subarray(0, 6));
   const isArray = start === "\x93NUMPY";
@@ -64,8 +72,8 @@ export async function sort(file: Blob): Promise<Sorted> {
   }
   if (isArchive) return { kind: "archive" };
   if (isArray) {
-    const shape = /'shape': \(\d+,\)/.test(new TextDecoder("latin1").decode(head));
-    return { kind: "array", isList: shape };
+    const header = new TextDecoder("latin1").decode(head);
+    return { kind: "array", isList: /'shape': \(\d+,\)/.test(header) };
   }
   return sortJson(await file.text());
 }
