@@ -43,6 +43,10 @@ def _gelu_tanh(x: FloatArray) -> FloatArray:
     return value
 
 
+def _shrink(x: FloatArray, bias: float, lambd: float) -> FloatArray:
+    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0.0))
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "abs": np.abs,
     "acos": np.arccos,
@@ -67,9 +71,11 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "log": np.log,
     "max": np.maximum,
     "min": np.minimum,
+    "fmod": np.fmod,
     "mish": lambda x: x * np.tanh(_softplus(x)),
     "round": np.rint,
     "selu": lambda x, alpha, gamma: gamma * _elu(x, alpha),
+    "shrink": _shrink,
     "sigmoid": _sigmoid,
     "sign": np.sign,
     "sin": np.sin,

@@ -239,6 +239,14 @@ def _pow(step: Step) -> Value:
     return Data(step.emit(Activation, (step.floats(1),), f"{base} ** x"))
 
 
+def _mod(step: Step) -> Value:
+    if step.is_data(1) or not step.attributes.get("fmod", 0):
+        raise step.refuse(
+            "unsupported_operator", "is of integers or by a computed tensor; only fmod=1 by a constant"
+        )
+    return applied(step, f"fmod(x, {number(step, step.number(1, 1.0))})")
+
+
 def _linear_sigmoid(step: Step) -> Value:
     return typed(step, step.emit(Activation, (integer(step, 0),), "sigmoid(x)"), declared_at(step, 3))
 
@@ -289,8 +297,10 @@ ENTRY = Entry(
         "Elu": _with("elu", {"alpha": 1.0}),
         "Gelu": Operator(_gelu, {"approximate": "s"}),
         "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
+        "Mod": Operator(_mod, {"fmod": "i"}, 2, 2),
         "Pow": Operator(_pow, {}, 2, 2),
         "Selu": _with("selu", _SELU),
+        "Shrink": _with("shrink", {"bias": 0.0, "lambd": 0.5}),
         "Swish": _with("swish", {"alpha": 1.0}),
         "ThresholdedRelu": _with("thresholded_relu", {"alpha": 1.0}),
     },

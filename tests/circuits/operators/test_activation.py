@@ -49,6 +49,8 @@ OPERATORS: list[tuple[str, Said, int]] = [
     *((name, {}, 9) for name in ("Erf", "Sign", "Sinh", "Cosh", "Asinh")),
     *((name, {}, since) for name, since in (("Round", 11), ("Celu", 12), ("HardSwish", 14), ("Mish", 18))),
     ("ThresholdedRelu", {}, 10),
+    ("Shrink", {}, 9),
+    ("Shrink", {"lambd": 1.0, "bias": 0.25}, 9),
     ("Gelu", {}, 20),
     ("Gelu", {"approximate": "tanh"}, 20),
     ("Gelu", {"approximate": "none"}, 20),
@@ -94,7 +96,8 @@ def chain(*steps: str) -> list[NodeProto]:
     nodes = []
     for step in steps:
         name, *inputs = step.split(" -> ")[0].split()
-        nodes.append(make_node(name, inputs, [step.split(" -> ")[1]]))
+        said: dict[str, Any] = {"fmod": 1} if name == "Mod" else {}
+        nodes.append(make_node(name, inputs, [step.split(" -> ")[1]], **said))
     return nodes
 
 
@@ -111,6 +114,8 @@ PATTERNS = {
         "Mul half p -> g", "Mul x g -> h",
     ],
     "a hard swish": ["Add x three -> a", "Clip a zero six -> b", "Mul x b -> c", "Div c six -> h"],
+    "a remainder": ["Mod x half -> h"],
+    "between two": ["Tanh x -> a", "Max a zero -> b", "Min half b -> h"],
     "a mish": ["Softplus x -> a", "Tanh a -> b", "Mul x b -> h"],
     "a square": ["Mul x x -> h"],
     "a root of squares": ["Mul x x -> a", "Add a one -> b", "Sqrt b -> c", "Div two c -> h"],
@@ -256,7 +261,13 @@ def node_of(graph: QuantGraph) -> QuantActivation:
 def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: float, bits: int) -> None:
     """By Python's own floats: of the real number that it stands for, within the output's type."""
     more = {"celu": ", 0.5", "elu": ", 0.5", "leaky_relu": ", 0.5", "swish": ", 0.5"}
-    more |= {"hard_sigmoid": ", 0.2, 0.5", "selu": ", 1.6, 1.1", "thresholded_relu": ", 0.5"}
+    more |= {
+        "fmod": ", 0.5",
+        "shrink": ", 0.25, 0.5",
+        "hard_sigmoid": ", 0.2, 0.5",
+        "selu": ", 1.6, 1.1",
+        "thresholded_relu": ", 0.5",
+    }
     text = (
         f"{name}(sigmoid(x){more.get(name, '')})"
         if name in ("acosh", "log")
