@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -167,6 +168,7 @@ def test_a_valid_proof_is_read_by_keyboard_alone(
     assert STATEMENT["claim"].partition(". ")[2] in everything
     assert all(value in everything for value in STATEMENT["commitments"].values())
     assert "setup: development" in everything
+    assert re.search(r"Verified on this machine in \d+\.\d s\. Nothing was sent\.", everything)
 
 
 def test_files_come_in_any_order_and_are_known_by_what_they_are(opened: Open) -> None:
@@ -390,6 +392,16 @@ def test_only_the_latest_choice_is_shown_and_work_can_be_canceled(opened: Open) 
     page.evaluate("() => { window.Worker = class { constructor() { throw new Error('none') } } }")
     page.click("#answer button")
     page.wait_for_selector("#answer .good")  # the page did it itself
+
+
+def test_a_file_takes_files_from_no_other_page(opened: Open) -> None:
+    page = opened()
+    page.evaluate(
+        "() => new Promise((done) => { addEventListener('message', done);"
+        " postMessage([new File(['{}'], 'posted.json')], '*') })"
+    )
+    give_one(page, vector(KEY))
+    assert shown_roles(page) == {"valid-key.json": "Key"}
 
 
 def test_it_may_connect_to_nothing(opened: Open) -> None:

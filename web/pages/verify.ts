@@ -142,9 +142,11 @@ async function follow(started: Running, proofs: number): Promise<void> {
   elapsed.textContent = "";
   find("cancel", HTMLButtonElement).hidden = started.stop === null;
   find("working", HTMLElement).hidden = false;
-  const timer = setInterval(() => (elapsed.textContent = `${Math.round(seconds())} s`), 1000);
+  const timer = setInterval(() => {
+    if (running === started) elapsed.textContent = `${Math.round(seconds())} s`;
+    else clearInterval(timer);
+  }, 1000);
   const answer = await started.answer;
-  clearInterval(timer);
   if (running !== started) return;
   stop();
   conclude(answer, seconds());
