@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.graphs.node import Node
+from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.site import Site
 from circuits.graphs.types import FloatArray
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import table
 from circuits.operators.entry import Entry
-from circuits.operators.leaky_relu import PiecewiseLinear, bent
+from circuits.operators.leaky_relu import PiecewiseLinear
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,10 @@ class Abs(Node):
     def formula(self, *inputs: str) -> str | None:
         return f"abs({inputs[0]})"
 
-    def quantise(self, site: Site) -> PiecewiseLinear:
-        return bent(site, -1, 1)
+    def quantise(self, site: Site) -> QuantNode:
+        if site.unscaled:
+            return PiecewiseLinear(site.name, site.inputs, (-1, 1))
+        return table(site, "abs(x)")
 
 
 def _abs(step: Step) -> Value:

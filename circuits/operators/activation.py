@@ -69,17 +69,7 @@ class Activation(Node):
         return Interval(min(float(low), 0.0), max(float(high), 0.0))
 
     def quantise(self, site: Site) -> QuantActivation:
-        """The nearest integers of the output's type, beyond its ends the ends. Where the function has no
-        value, that of the nearest integer where it has one."""
-        kind, output = site.incoming(), site.output()
-        function = formula.clipped(self.function, *(site.clamp or Clamp()))
-        exact = _exact(function, kind)
-        if np.isnan(exact).any():
-            raise ModelError(
-                "model.scale", f"{site.name} has no value of {function[:80]!r} for any calibrated input"
-            )
-        values = np.clip(output.quantise(exact), *site.limits(output))
-        return QuantActivation(site.name, site.inputs, function, values, output)
+        return table(site, self.function)
 
     def written(self, constant: Constants) -> Written:
         if self.function not in _PLAIN.values():
@@ -129,6 +119,20 @@ class QuantActivation(QuantNode):
     def scales(self) -> dict[str, Any] | None:
         shown = {"table": self.values.tolist(), "output": asdict(self.output)}
         return {"name": self.name, "function": self.function, "rescale": shown}
+
+
+def table(site: Site, function: str) -> QuantActivation:
+    """Of the nearest integers of the output's type, beyond its ends the ends. Where the function has no
+    value, that of the nearest integer where it has one."""
+    kind, output = site.incoming(), site.output()
+    function = formula.clipped(function, *(site.clamp or Clamp()))
+    exact = _exact(function, kind)
+    if np.isnan(exact).any():
+        raise ModelError(
+            "model.scale", f"{site.name} has no value of {function[:80]!r} for any calibrated input"
+        )
+    values = np.clip(output.quantise(exact), *site.limits(output))
+    return QuantActivation(site.name, site.inputs, function, values, output)
 
 
 def _exact(function: str, kind: Affine) -> FloatArray:

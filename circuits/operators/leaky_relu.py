@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from circuits.graphs import formula, rescaling
-from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import table
 from circuits.operators.add import Add
 from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
@@ -49,13 +50,13 @@ class LeakyRelu(Node):
     def formula(self, *inputs: str) -> str | None:
         return f"leaky_relu({inputs[0]}, {formula.number(self.alpha)})"
 
-    def quantise(self, site: Site) -> PiecewiseLinear:
-        """``alpha = m / 2^k``, to a quarter of the output's step over the input's range."""
-        slope, incoming = abs(self.alpha), site.incoming()
-        reach = slope * incoming.scale * max(1, incoming.zero_point)
-        error = 2.0**-16 if site.unscaled else site.output().scale / (4 * reach)
-        (multiplier,), shift = rescaling.approximate(np.array([slope]), error)
-        return bent(site, int(math.copysign(multiplier, self.alpha)), 1 << shift)
+    def quantise(self, site: Site) -> QuantNode:
+        """A table; of sums that only the argmax reads ``alpha = m / 2^k``."""
+        if not site.unscaled:
+            return table(site, f"leaky_relu(x, {formula.number(self.alpha)})")
+        (multiplier,), shift = rescaling.approximate(np.array([abs(self.alpha)]), 2.0**-16)
+        slopes = int(math.copysign(multiplier, self.alpha)), 1 << shift
+        return PiecewiseLinear(site.name, site.inputs, slopes)
 
     def written(self, constant: Constants) -> Written:
         return Written("LeakyRelu", (), {"alpha": self.alpha})
@@ -109,12 +110,6 @@ class PiecewiseLinear(Accumulating):
             Lookup(name, positive, same, cut),
             Linear(self.name, sums, tuple(part for part in parts if part.factor)),
         ]
-
-
-def bent(site: Site, below: int, above: int) -> PiecewiseLinear:
-    """The node whose slopes are ``below / above``, and 1 above zero."""
-    rescale = None if site.unscaled else site.rescale(np.array([site.incoming().scale / above]))
-    return PiecewiseLinear(site.name, site.inputs, (below, above), rescale=rescale)
 
 
 def _leaky_relu(step: Step) -> Value:

@@ -13,6 +13,7 @@ from circuits import compile_inference, load_onnx, quantise
 from circuits.graphs.types import Affine, FloatArray, Rescale
 from circuits.lowering import Level
 from circuits.networks.language import tensor
+from circuits.operators.activation import QuantActivation
 from circuits.operators.clip import Clip, Requantise
 from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear
 from circuits.quantised import QuantGraph
@@ -82,9 +83,10 @@ def test_onnxruntime_s_quantised_one_keeps_its_types() -> None:
     graph = load_onnx(classified(nodes, arrays, (4,), 17, np.random.default_rng(3)))
     assert [type(node) for node in graph.nodes[:2]] == [LeakyRelu, Clip]
     (bent, *_) = quantise(graph, np.random.default_rng(1).normal(size=(9, 4))).nodes
-    assert isinstance(bent, PiecewiseLinear)
-    assert bent.rescale is not None
-    assert (bent.slopes, bent.rescale.output.zero_point) == ((1, 4), 20)
+    assert isinstance(bent, QuantActivation)
+    assert bent.output.zero_point == 20
+    # A step below zero is half a step, and 20 is where integers begin.
+    assert bent.values[[0, 80, 98, 100, 101]].tolist() == [0, 10, 19, 20, 22]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(
     graph = leaking(alpha, bits=3)
     circuit = compile_inference(graph, weight_privacy=weights, level=level)
     assert circuit.constraint_system.constraints == circuit.plan.rows
-    for q in networks.inputs(graph, 3, 1):
+    for q in networks.inputs(graph, 3, 2):
         z = circuit.assign(q)
         assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == graph.execute(q).label
