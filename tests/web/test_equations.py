@@ -131,7 +131,7 @@ def proofs() -> Iterator[Json]:
     places = [(body, 48), (body + 48, 96), *((body + 144 + 48 * index, 48) for index in range(6))]
     honest = [known.claim(*inputs) for inputs in ((0, 1), (R - 1, 0), (R - 1, R - 1), (7, 1 << 200))]
     groups = [honest, [honest[0]], []]
-    for _ in range(36):
+    for _ in range(20):
         inputs, proof, commitments = (vars(draw.choice(honest))[name] for name in Claim.__annotations__)
         match draw.randrange(8):
             case 0:
