@@ -30,7 +30,7 @@ MOST_ELEMENTS = 1 << 24
 
 Number = TypeVar("Number", np.float64, np.int64)
 # (name, values) -> the name in the file of a constant that belongs to a node.
-Constants = Callable[[str, FloatArray | list[int]], str]
+Constants = Callable[[str, FloatArray | IntArray | list[int]], str]
 
 
 class Written(NamedTuple):

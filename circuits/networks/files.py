@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from circuits.graphs.graph import Graph
 from circuits.networks.fusion import fuse
@@ -10,9 +11,10 @@ from circuits.onnx.reader import read
 from circuits.operators import ONNX
 
 
-def load_onnx(source: bytes | os.PathLike[str]) -> Graph:
+def load_onnx(source: bytes | os.PathLike[str], sizes: Mapping[str, int] | None = None) -> Graph:
     """The network in ``source``, a file's bytes or its path, fused.
 
-    Raises ``ModelError``, with the codes of ``circuits.onnx``.
+    ``sizes``: of the dimensions of inputs that the file only names; a first one is the batch unless it is
+    among them. Raises ``ModelError``, with the codes of ``circuits.onnx``.
     """
-    return fuse(read(source, ONNX))
+    return fuse(read(source, ONNX, sizes or {}))

@@ -72,27 +72,30 @@ def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def input_shape(entry: ValueInfoProto) -> tuple[int, ...]:
-    """The shape of the network's input without the batch."""
+def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of the network's input for one input: a first dimension that varies is the batch, which is 1.
+    ``sizes``: of dimensions that the file only names.
+    """
     tensor = entry.type.tensor_type
     if tensor.elem_type not in FLOATS:
         raise ModelError("model.tensor_type", f"the input {quote(entry.name)} must be a tensor of floats")
-    sizes = list(tensor.shape.dim)
-    if not 2 <= len(sizes) <= _MOST_DIMENSIONS:
+    dimensions = list(tensor.shape.dim)
+    if len(dimensions) > _MOST_DIMENSIONS:
         raise ModelError(
             "model.shape",
-            f"the input {quote(entry.name)} must have a batch dimension and at least one more, at most "
-            f"{_MOST_DIMENSIONS} in all",
+            f"the input {quote(entry.name)} has {len(dimensions)} dimensions, more than {_MOST_DIMENSIONS}",
         )
-    if sizes[0].HasField("dim_value") and sizes[0].dim_value != 1:
-        raise ModelError(
-            "model.shape",
-            f"the batch dimension of {quote(entry.name)} is {sizes[0].dim_value}; export it as 1 or symbolic",
-        )
-    for axis, size in enumerate(sizes[1:], start=1):
-        if not size.HasField("dim_value") or size.dim_value < 1:
+    shape = []
+    for axis, dimension in enumerate(dimensions):
+        size = dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param)
+        if size is None and axis == 0:
+            size = 1
+        if size is None or size < 1:
+            name = dimension.dim_param or axis
             raise ModelError(
                 "model.dynamic_shape",
-                f"dimension {axis} of the input {quote(entry.name)} is not fixed; only the batch may vary",
+                f"dimension {axis} of the input {quote(entry.name)} is not fixed; give its size, "
+                f"--shape {name}=…, or export it with one",
             )
-    return tuple(int(size.dim_value) for size in sizes[1:])
+        shape.append(int(size))
+    return tuple(shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -12,11 +14,11 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import dims
 from circuits.onnx.advice import unsupported
-from circuits.onnx.constants import Allowance
+from circuits.onnx.constants import Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.message import attributes, decode, input_shape
 from circuits.onnx.naming import quote, where
-from circuits.onnx.step import Building, Data, Operator, Step, Value
+from circuits.onnx.step import Building, Data, Operator, Step, Value, typed_shape
 from zencodes import Code
 from zenerrors import ModelError
 
@@ -24,29 +26,54 @@ from zenerrors import ModelError
 Operators = Mapping[tuple[str, str], Operator]
 
 
-def read(source: bytes | os.PathLike[str], operators: Operators) -> Graph:
-    """The network in ``source``, a file's bytes or its path. Raises ``ModelError``, codes in the package."""
+def read(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]) -> Graph:
+    """The network in ``source``, a file's bytes or its path. ``sizes``: of dimensions that the file only
+    names. Raises ``ModelError``, codes in the package.
+    """
     path = None if isinstance(source, bytes) else Path(source)
     graph = decode(source if isinstance(source, bytes) else Path(source).read_bytes()).graph
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
-    found = [_find(node, operators) for node in graph.node]
-    reader = _Reader(graph, path.parent if path else None)
-    for node, operator in zip(graph.node, found, strict=True):
-        reader.read(node, operator)
-    return reader.finish(_only("output", graph.output))
+    output = _only("output", graph.output)
+    nodes = _needed(graph, output.name)
+    missing = [node for node in nodes if _key(node) not in operators]
+    if missing:
+        raise unsupported(missing)
+    reader = _Reader(graph, path.parent if path else None, sizes)
+    for node in nodes:
+        reader.read(node, operators[_key(node)])
+    return reader.finish(output)
+
+
+def _needed(graph: GraphProto, output: str) -> list[NodeProto]:
+    """The nodes that the output is computed from, in the file's order."""
+    nodes = list(graph.node)
+    given = {each.name for each in (*graph.initializer, *graph.input)}
+    writers: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for name in filter(None, node.output):
+            if name in given or writers.setdefault(name, index) != index:
+                raise ModelError("model.duplicate_name", f"{where(node)} must write a new tensor")
+    wanted, needed = [output], set[int]()
+    while wanted:
+        name = wanted.pop()
+        if name in writers and writers[name] not in needed:
+            needed.add(writers[name])
+            wanted += nodes[writers[name]].input
+    return [nodes[index] for index in sorted(needed)]
 
 
 class _Reader:
     """What is known of each ONNX tensor: still in the file, constant, or computed; and who will write it."""
 
-    def __init__(self, graph: GraphProto, folder: Path | None) -> None:
+    def __init__(self, graph: GraphProto, folder: Path | None, sizes: Mapping[str, int]) -> None:
         self._folder = folder
         self._allowance = Allowance()
         self._file = _by_name(graph.initializer)
         entry = _only("input", [value for value in graph.input if value.name not in self._file])
-        self._building = Building(entry.name, input_shape(entry))
-        self._values: dict[str, Value] = {entry.name: Data(entry.name)}
+        shape = input_shape(entry, sizes)
+        self._building = Building(entry.name, typed_shape(shape))
+        self._values: dict[str, Value] = {entry.name: Data(entry.name, shape=shape)}
         self._writers = {name: node for node in graph.node for name in node.output}
 
     def read(self, node: NodeProto, operator: Operator) -> None:
@@ -55,14 +82,24 @@ class _Reader:
                 "model.shape",
                 f"{where(node)} has {len(node.input)} inputs, not {operator.least} to {operator.most}",
             )
-        name = node.output[0] if node.output else ""
-        if not name or name in self._values or name in self._file:
-            raise ModelError("model.duplicate_name", f"{where(node)} must write a new tensor")
         inputs = [self._lookup(node, read) if read else None for read in node.input]
         said = attributes(node, operator.attributes)
         for tensor in (each for each in said if operator.attributes[each] == "t"):
             said[tensor] = decode_tensor(said[tensor], f"in {where(node)}", self._allowance, None)
-        self._values[name] = operator.read(Step(node, inputs, said, self._building, self._allowance))
+        step = Step(node, inputs, said, self._building, self._allowance)
+        made = operator.read(step)
+        values = [made] if isinstance(made, Constant | Data) else made
+        for name, value in zip(node.output, values, strict=False):
+            self._values[name] = self._shaped(value, step if operator.elementwise else None)
+
+    def _shaped(self, value: Value, step: Step | None) -> Value:
+        if isinstance(value, Constant) or value.shape is not None:
+            return value
+        shape = (1, *self._building.shapes[value.tensor])
+        if step is not None:
+            shapes = [each.shape for each in step.inputs if isinstance(each, Data)]
+            shape = next(each for each in shapes if each is not None)
+        return replace(value, shape=shape)
 
     def finish(self, output: ValueInfoProto) -> Graph:
         value, building = self._values.get(output.name), self._building
@@ -71,16 +108,14 @@ class _Reader:
                 "model.outputs", f"no node computes the output {quote(output.name)} from the network's input"
             )
         shape = building.shapes[value.tensor]
-        if len(shape) != 1 or shape[0] < 2:
+        if math.prod(shape) < 2:
             raise ModelError(
                 "model.shape",
-                f"the network ends in shape [batch, {dims(shape)}]; it must end in [batch, classes] with two "
-                "classes or more, of which the proof states the largest",
+                f"the network ends in shape [batch, {dims(shape)}]; it must end in two classes or more, of "
+                "which the proof states the largest",
             )
-        if not any(node.multiplies for node in building.nodes):
-            raise ModelError(
-                "model.shape", "the network has no Conv, Gemm or MatMul: there is nothing to prove"
-            )
+        if not building.nodes:
+            raise ModelError("model.outputs", "the output is the input: there is nothing to prove")
         return Graph(
             building.input_name,
             building.shapes[building.input_name],
@@ -98,7 +133,7 @@ class _Reader:
             raise ModelError(
                 "model.order",
                 f"{where(node)} reads {quote(name)} before {where(self._writers[name])} writes it; nodes "
-                "must be sorted, without a cycle, and only the first output of each is supported",
+                "must be sorted, without a cycle, and of most operators only the first output is supported",
             )
         raise ModelError(
             "model.missing_initialiser",
@@ -107,12 +142,8 @@ class _Reader:
         )
 
 
-def _find(node: NodeProto, operators: Operators) -> Operator:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    operator = operators.get((domain, node.op_type))
-    if operator is None:
-        raise unsupported(node, domain)
-    return operator
+def _key(node: NodeProto) -> tuple[str, str]:
+    return "" if node.domain == "ai.onnx" else node.domain, node.op_type
 
 
 def _by_name(tensors: Iterable[TensorProto]) -> dict[str, TensorProto]:

@@ -36,21 +36,25 @@ _CODES: Final[Mapping[Refusal, Code]] = {
     "unsupported_operator": "model.unsupported_operator",
 }
 
-# Stands for the batch size in shapes that the file computes; as a size it would be refused everywhere.
-BATCH = -(1 << 62)
-
 
 @dataclass(frozen=True)
 class Data:
     """A tensor that is computed from the input: ``tensor`` names it in the typed graph.
 
     ``integer``: the ONNX tensor holds its quantised integers. ``after``: the Softmax or ArgMax after which
-    nothing but the end may follow.
+    nothing but the end may follow. ``shape``: that of the ONNX tensor for one input, where a batch is 1: the
+    typed tensor's is ``typed_shape`` of it. None where a reader leaves it to the operator's ``elementwise``.
     """
 
     tensor: str
     integer: Declared | None = None
     after: str = ""
+    shape: Shape | None = None
+
+
+def typed_shape(shape: Shape) -> Shape:
+    """Of the typed tensor for an ONNX tensor of this shape: without the batch, which is 1 and in front."""
+    return shape[1:] if len(shape) > 1 and shape[0] == 1 else shape or (1,)
 
 
 Value = Constant | Data
@@ -58,12 +62,17 @@ Value = Constant | Data
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: what it means, its attributes and the fields that hold them, how many inputs it takes."""
+    """An operator: what it means, its attributes and the fields that hold them, how many inputs it takes.
 
-    read: Callable[[Step], Value]
+    ``read`` gives one value, or those of several outputs in order. ``elementwise``: what it makes has the
+    ONNX shape of what it reads; else a batch is in front of it.
+    """
+
+    read: Callable[[Step], Value | Sequence[Value]]
     attributes: Mapping[str, str] = field(default_factory=dict)
     least: int = 1
     most: int = 1
+    elementwise: bool = False
 
 
 class Building:
@@ -157,7 +166,15 @@ class Step:
         return data.tensor
 
     def shape(self, position: int = 0) -> Shape:
+        """The typed tensor's."""
         return self.building.shapes[self.data(position).tensor]
+
+    def whole(self, position: int = 0) -> Shape:
+        """The ONNX tensor's, a batch being 1; of constants, too."""
+        value = self.value(position)
+        if isinstance(value, Constant):
+            return value.array.shape
+        return (1, *self.shape(position)) if value.shape is None else value.shape
 
     def constant(self, position: int) -> Constant:
         value = self.value(position)
@@ -231,9 +248,9 @@ class Step:
         name = self.node.name or next(iter(self.node.output), "") or self.node.op_type
         return self.building.add(kind(self.building.fresh(name), *arguments, **fields))
 
-    def moved(self, tensor: str) -> Data:
-        """The result of an operator that moves values without changing them."""
-        return Data(tensor, self.data().integer)
+    def moved(self, tensor: str, shape: Shape | None = None) -> Data:
+        """The result of an operator that moves values without changing them: of this ONNX shape."""
+        return Data(tensor, self.data().integer, shape=shape)
 
     def folded(self, array: NDArray[Any], kind: int) -> Constant:
         """A constant computed from constants."""

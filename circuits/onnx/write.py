@@ -8,6 +8,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node
 from circuits.graphs.types import FloatArray
+from relations.integers import IntArray
 from zenerrors import ModelError
 
 _OPSET, _IR = 17, 8
@@ -35,7 +36,7 @@ def to_onnx(graph: Graph) -> bytes:
 
 
 def _written(node: Node, tensors: list[TensorProto]) -> NodeProto:
-    def constant(name: str, values: FloatArray | list[int]) -> str:
+    def constant(name: str, values: FloatArray | IntArray | list[int]) -> str:
         array = np.asarray(values)
         stored = array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
         tensors.append(numpy_helper.from_array(stored, f"{node.name}.{name}"))

@@ -38,4 +38,4 @@ def _abs(step: Step) -> Value:
     return Data(step.emit(Abs, (step.floats(),)))
 
 
-ENTRY = Entry(onnx={"Abs": Operator(_abs)})
+ENTRY = Entry(onnx={"Abs": Operator(_abs, elementwise=True)})

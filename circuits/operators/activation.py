@@ -212,7 +212,7 @@ def number(step: Step, value: float) -> str:
 
 
 def _plain(function: str) -> Operator:
-    return Operator(lambda step: applied(step, function))
+    return Operator(lambda step: applied(step, function), elementwise=True)
 
 
 def _with(name: str, defaults: Mapping[str, float]) -> Operator:
@@ -222,7 +222,7 @@ def _with(name: str, defaults: Mapping[str, float]) -> Operator:
         said = [number(step, float(step.attributes.get(key, value))) for key, value in defaults.items()]
         return applied(step, f"{name}({', '.join(['x', *said])})")
 
-    return Operator(read, dict.fromkeys(defaults, "f"))
+    return Operator(read, dict.fromkeys(defaults, "f"), elementwise=True)
 
 
 def _gelu(step: Step) -> Value:
@@ -299,10 +299,10 @@ ENTRY = Entry(
         **{name: _plain(function) for name, function in _PLAIN.items()},
         "Celu": _with("celu", {"alpha": 1.0}),
         "Elu": _with("elu", {"alpha": 1.0}),
-        "Gelu": Operator(_gelu, {"approximate": "s"}),
+        "Gelu": Operator(_gelu, {"approximate": "s"}, elementwise=True),
         "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
-        "Mod": Operator(_mod, {"fmod": "i"}, 2, 2),
-        "Pow": Operator(_pow, {}, 2, 2),
+        "Mod": Operator(_mod, {"fmod": "i"}, 2, 2, elementwise=True),
+        "Pow": Operator(_pow, {}, 2, 2, elementwise=True),
         "Selu": _with("selu", _SELU),
         "Shrink": _with("shrink", {"bias": 0.0, "lambd": 0.5}),
         "Swish": _with("swish", {"alpha": 1.0}),
@@ -310,7 +310,7 @@ ENTRY = Entry(
     },
     microsoft={
         "Gelu": _plain("gelu(x)"),
-        "QLinearSigmoid": Operator(_linear_sigmoid, {}, 4, 5),
+        "QLinearSigmoid": Operator(_linear_sigmoid, {}, 4, 5, elementwise=True),
         "QuickGelu": _with("swish", {"alpha": 1.702}),
     },
     integers=(QuantActivation,),

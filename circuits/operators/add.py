@@ -14,8 +14,9 @@ from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, re
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
+from circuits.operators.moving import together
 from circuits.operators.quantise_linear import declared_at, integer, operands, typed
-from circuits.operators.scale import scale
+from circuits.operators.scale import affine, scale
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 from relations.planes import Pair
@@ -93,19 +94,27 @@ def _add(step: Step) -> Value:
     if both_constant(step):
         return folded(step, np.add)
     if step.is_data(0) and step.is_data(1):
-        return Data(step.emit(Add, (step.floats(0), step.floats(1))))
+        return _sum(step, 1.0)
     data = 0 if step.is_data(0) else 1
-    return Data(scale(step, step.floats(data), 1.0, step.weights(1 - data).array))
+    return affine(step, data, 1.0, step.weights(1 - data).array)
 
 
 def _sub(step: Step) -> Value:
     if both_constant(step):
         return folded(step, np.subtract)
     if not step.is_data(1):
-        return Data(scale(step, step.floats(0), 1.0, -step.weights(1).array))
-    minuend = 0.0 if step.is_data(0) else step.weights(0).array
-    negated = scale(step, step.floats(1), -1.0, minuend)
-    return Data(step.emit(Add, (step.floats(0), negated)) if step.is_data(0) else negated)
+        return affine(step, 0, 1.0, -step.weights(1).array)
+    if not step.is_data(0):
+        return affine(step, 1, -1.0, step.weights(0).array)
+    return _sum(step, -1.0)
+
+
+def _sum(step: Step, sign: float) -> Data:
+    """``x + sign · y`` for two computed tensors."""
+    left, right, shape = together(step)
+    if sign < 0:
+        right = scale(step, right, -1.0, 0.0)
+    return Data(step.emit(Add, (left, right)), shape=shape)
 
 
 def _linear_add(step: Step) -> Value:

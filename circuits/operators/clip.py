@@ -115,10 +115,10 @@ def _and_number(step: Step) -> tuple[str, float]:
 
 ENTRY = Entry(
     onnx={
-        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3),
-        "Max": Operator(_max, {}, 2, 2),
-        "Min": Operator(_min, {}, 2, 2),
-        "Relu": Operator(_relu),
+        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
+        "Max": Operator(_max, {}, 2, 2, elementwise=True),
+        "Min": Operator(_min, {}, 2, 2, elementwise=True),
+        "Relu": Operator(_relu, elementwise=True),
     },
     integers=(Requantise,),
     passes=(merge_clips,),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.node import Constants, Mover, Number, Written, dims
-from circuits.graphs.types import Affine, Shape, require
-from circuits.onnx.step import Operator, Step, Value
+from circuits.graphs.types import Affine, Declared, Shape, require
+from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
 
@@ -45,18 +45,8 @@ class Concat(Mover):
         return Written("Concat", (), {"axis": self.axis + 1})
 
 
-def _concat(step: Step) -> Value:
-    positions, axis = range(len(step.inputs)), step.attributes.get("axis", 0)
-    if not any(step.is_data(position) for position in positions):
-        constants = [step.plain(position) for position in positions]
-        if len({constant.array.dtype for constant in constants}) > 1:
-            raise step.refuse("tensor_type", "joins constants of different types")
-        try:
-            joined = np.concatenate([constant.array for constant in constants], axis=axis)
-        except ValueError:
-            raise step.refuse("shape", "joins constants whose shapes do not fit") from None
-        return step.folded(joined, constants[0].kind)
-    parts = [step.data(position) for position in positions]
+def joined_type(step: Step, parts: Sequence[Data]) -> Declared | None:
+    """The type of integers that are joined, None of floats."""
     first = parts[0].integer
     if any(
         bool(first) != bool(part.integer) or (first and part.integer and not first.matches(part.integer))
@@ -65,12 +55,7 @@ def _concat(step: Step) -> Value:
         raise step.refuse(
             "quantisation", "joins integers of different types; use QLinearConcat or requantise"
         )
-    (across,) = step.axes([axis], 1 + len(step.shape()))
-    if across == 0:
-        raise step.refuse("unsupported_attribute", "joins along the batch; join along axis 1, the channels")
-    if len(parts) == 1:
-        return parts[0]
-    return step.moved(step.emit(Concat, tuple(part.tensor for part in parts), across - 1))
+    return first
 
 
 def _linear_concat(step: Step) -> Value:
@@ -82,7 +67,6 @@ def _linear_concat(step: Step) -> Value:
 
 
 ENTRY = Entry(
-    onnx={"Concat": Operator(_concat, {"axis": "i"}, 1, 1 << 10)},
     microsoft={"QLinearConcat": Operator(_linear_concat, {"axis": "i"}, 5, 1 << 10)},
     integers=(Concat,),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import BATCH, Operator, Step, Value
+from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
 
 
@@ -23,8 +23,6 @@ def folded(step: Step, function: Callable[[NDArray[Any], NDArray[Any]], NDArray[
     left, right = step.plain(0), step.plain(1)
     if left.kind != right.kind:
         raise step.refuse("tensor_type", "combines constants of different types")
-    if any((constant.array == BATCH).any() for constant in (left, right)):
-        raise step.refuse("dynamic_shape", "computes with the batch size; reshape to (batch, -1) instead")
     try:
         shape = np.broadcast_shapes(left.array.shape, right.array.shape)
     except ValueError:
@@ -60,34 +58,9 @@ def _constant_of_shape(step: Step) -> Value:
 
 
 def _shape(step: Step) -> Value:
-    value = step.value(0)
-    shape = value.array.shape if isinstance(value, Constant) else (BATCH, *step.shape())
+    shape = step.whole()
     start, end = step.attributes.get("start", 0), step.attributes.get("end", len(shape))
     return step.folded(np.array(shape[start:end], dtype=np.int64), Element.INT64)
-
-
-def _gather(step: Step) -> Value:
-    constant, indices = step.plain(0), step.plain(1)
-    (axis,) = step.axes([step.attributes.get("axis", 0)], constant.array.ndim)
-    size, wanted = constant.array.shape[axis], indices.array
-    if wanted.dtype != np.int64 or not ((wanted >= -size) & (wanted < size)).all():
-        raise step.refuse("shape", f"takes entries outside an axis of {size}")
-    step.spend(wanted.size * constant.array.size // size)
-    return Constant(constant.array.take(wanted, axis), constant.kind)
-
-
-def _slice(step: Step) -> Value:
-    constant = step.plain(0)
-    starts, ends = step.numbers("starts", 1), step.numbers("ends", 2)
-    axes = step.axes(step.integers("axes", 3) or range(len(starts)), constant.array.ndim)
-    strides = step.integers("steps", 4) or [1] * len(starts)
-    if not len(starts) == len(ends) == len(axes) == len(strides) or 0 in strides:
-        raise step.refuse("shape", "needs one start, end and step for each axis, no step 0")
-    where_ = [slice(None)] * constant.array.ndim
-    for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
-        # An end before the first entry, in ONNX any number below -size, is None to Python.
-        where_[axis] = slice(start, None if end < -constant.array.shape[axis] and stride < 0 else end, stride)
-    return step.folded(constant.array[tuple(where_)], constant.kind)
 
 
 _CONSTANT = {
@@ -102,8 +75,6 @@ ENTRY = Entry(
     onnx={
         "Constant": Operator(_constant, _CONSTANT, 0, 0),
         "ConstantOfShape": Operator(_constant_of_shape, {"value": "t"}),
-        "Gather": Operator(_gather, {"axis": "i"}, 2, 2),
         "Shape": Operator(_shape, {"end": "i", "start": "i"}),
-        "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
     }
 )

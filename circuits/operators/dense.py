@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.convolution import Conv
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
-from circuits.operators.reshape import Reshape
+from circuits.operators.reshape import Reshape, shaped
 from circuits.operators.transpose import Transpose
 from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
 from relations.integers import IntArray
@@ -79,21 +80,22 @@ def _gemm(step: Step) -> Value:
     bias = np.zeros(1)
     if step.has(2):
         bias = step.times(step.weights(2).array, step.attributes.get("beta", 1.0))
-    return Data(_affine(step, step.data(), step.weights(1), bias))
+    return _affine(step, 0, step.weights(1), bias)
 
 
 def _linear_gemm(step: Step) -> Value:
     tensor, weight = integer(step, 0), real(step, 3, 4, 0 if step.attributes.get("transB", 0) else -1)
     bias = bias_of(step, 6, tensor, weight) if step.has(6) else np.zeros(1)
-    result = _affine(step, Data(tensor), weight, bias)
-    return typed(step, result, declared_at(step, 7)) if step.has(7) else Data(result)
+    result = _affine(step, 0, weight, bias)
+    return typed(step, result.tensor, declared_at(step, 7)) if step.has(7) else result
 
 
-def _affine(step: Step, data: Data, weight: Constant, bias: FloatArray) -> str:
+def _affine(step: Step, position: int, weight: Constant, bias: FloatArray) -> Data:
     if step.attributes.get("transA", 0):
-        raise step.refuse(
-            "unsupported_attribute", "has transA=1, which would transpose the batch; export it with transA=0"
-        )
+        raise step.refuse("unsupported_attribute", "has transA=1; export it with transA=0")
+    whole = step.whole(position)
+    if len(whole) != 2:
+        raise step.refuse("shape", f"reads shape [{dims(whole)}]; put a Flatten before it")
     alpha = step.attributes.get("alpha", 1.0)
     if weight.declared and alpha != 1:
         raise step.refuse(
@@ -101,18 +103,7 @@ def _affine(step: Step, data: Data, weight: Constant, bias: FloatArray) -> str:
         )
     array = step.times(weight.array, alpha)
     turned = not step.attributes.get("transB", 0)
-    return _dense(step, data.tensor, _turned(weight, array) if turned else _with(weight, array), bias)
-
-
-def _dense(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
-    """A Dense node with weight[out, in] and a bias that broadcasts to [out]."""
-    array = weight.array
-    if array.ndim != 2 or 0 in array.shape:
-        raise step.refuse("shape", f"needs a weight matrix, not shape {array.shape}")
-    if bias.shape not in ((), (1,), (len(array),), (1, 1), (1, len(array))):
-        raise step.refuse("shape", f"adds a bias of shape {bias.shape} to {len(array)} outputs")
-    bias = np.broadcast_to(bias.ravel(), (len(array),))
-    return step.emit(Dense, (tensor,), array, bias, declared_for_rows(step, weight))
+    return _multiplied(step, position, _turned(weight, array) if turned else _with(weight, array), bias)
 
 
 def _matmul(step: Step) -> Value:
@@ -122,38 +113,52 @@ def _matmul(step: Step) -> Value:
             "multiplies two computed tensors; one of them must be a constant in the file",
         )
     if step.is_data(0):
-        return Data(_multiplied(step, step.floats(0), step.weights(1)))
+        step.floats(0)
+        weight = step.weights(1)
+        return _multiplied(step, 0, _turned(weight, weight.array), np.zeros(1))
     tensor, weight, shape = step.floats(1), step.weights(0), step.shape(1)
     if len(shape) != 2:
-        raise step.refuse(
-            "shape",
-            f"multiplies shape [batch, {dims(shape)}] by weights on its left, which would sum over the "
-            "batch; put the weights on the right",
-        )
-    return Data(_pointwise(step, tensor, weight))
+        raise step.refuse("shape", f"multiplies shape [batch, {dims(shape)}] by weights on its left")
+    made = _pointwise(step, tensor, weight, np.zeros(1))
+    return Data(made, shape=(*step.whole(1)[:-2], len(weight.array), shape[1]))
 
 
 def _linear_matmul(step: Step) -> Value:
-    tensor, weight = integer(step, 0), real(step, 3, 4, -1)
-    return typed(step, _multiplied(step, tensor, weight), declared_at(step, 6))
+    integer(step, 0)
+    weight = real(step, 3, 4, -1)
+    made = _multiplied(step, 0, _turned(weight, weight.array), np.zeros(1))
+    return replace(typed(step, made.tensor, declared_at(step, 6)), shape=made.shape)
 
 
-def _multiplied(step: Step, tensor: str, weight: Constant) -> str:
-    """``tensor @ weight``, the weight [in, out] transposed into a Dense or, row by row, a 1x1 Conv."""
-    turned = _turned(weight, weight.array)
-    if len(step.building.shapes[tensor]) != 2:
-        return _dense(step, tensor, turned, np.zeros(1))
-    columns = step.emit(Transpose, (tensor,), (1, 0))
-    return step.emit(Transpose, (_pointwise(step, columns, turned),), (1, 0))
+def _multiplied(step: Step, position: int, weight: Constant, bias: FloatArray) -> Data:
+    """Each row of the input by weight[out, in], plus a bias that broadcasts to [out]. A Dense for one row,
+    else a 1x1 Conv.
+    """
+    array, whole = weight.array, step.whole(position)
+    if array.ndim != 2 or 0 in array.shape:
+        raise step.refuse("shape", f"needs a weight matrix, not shape {array.shape}")
+    if whole[-1:] != array.shape[1:]:
+        raise step.refuse("shape", f"has weights for {array.shape[1]} inputs but reads {dims(whole[-1:])}")
+    if bias.shape not in ((), (1,), (len(array),), (1, 1), (1, len(array))):
+        raise step.refuse("shape", f"adds a bias of shape {bias.shape} to {len(array)} outputs")
+    bias = np.broadcast_to(bias.ravel(), (len(array),))
+    rows = math.prod(whole[:-1])
+    read = shaped(step, step.data(position), (1, whole[-1]) if rows == 1 else (1, rows, whole[-1])).tensor
+    if rows == 1:
+        made = Data(step.emit(Dense, (read,), array, bias, declared_for_rows(step, weight)))
+    else:
+        columns = step.emit(Transpose, (read,), (1, 0))
+        made = Data(step.emit(Transpose, (_pointwise(step, columns, weight, bias),), (1, 0)))
+    return shaped(step, made, (*whole[:-1], len(array)))
 
 
-def _pointwise(step: Step, tensor: str, weight: Constant) -> str:
-    """weight[out, in] applied to every column of a tensor [in, columns]."""
+def _pointwise(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
+    """weight[out, in] and bias[out] applied to every column of a tensor [in, columns]."""
     if weight.array.ndim != 2 or 0 in weight.array.shape:
         raise step.refuse("shape", f"needs a weight matrix, not shape {weight.array.shape}")
     rows, columns = step.building.shapes[tensor]
     image = step.emit(Reshape, (tensor,), (rows, columns, 1))
-    kernel, bias = weight.array[:, :, None, None], np.zeros(len(weight.array))
+    kernel, bias = weight.array[:, :, None, None], np.broadcast_to(bias, (len(weight.array),))
     image = step.emit(Conv, (image,), kernel, bias, declared_weight=declared_for_rows(step, weight))
     return step.emit(Reshape, (image,), (len(weight.array), columns))
 

@@ -18,7 +18,7 @@ from circuits.operators.add import Add
 from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.scale import scale
+from circuits.operators.scale import affine_of
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.functions import Requantisation
@@ -136,11 +136,15 @@ def _prelu(step: Step) -> Value:
     if slope and (slopes == slope).all():
         return Data(step.emit(LeakyRelu, (tensor,), slope))
     above, below = step.emit(Clip, (tensor,), 0.0, math.inf), step.emit(Clip, (tensor,), -math.inf, 0.0)
-    return Data(step.emit(Add, (above, scale(step, below, slopes, 0.0))))
+    bent_below = affine_of(step, Data(below, shape=step.whole()), slopes, 0.0)
+    return Data(step.emit(Add, (above, bent_below.tensor)))
 
 
 ENTRY = Entry(
-    onnx={"LeakyRelu": Operator(_leaky_relu, {"alpha": "f"}), "PRelu": Operator(_prelu, {}, 2, 2)},
-    microsoft={"QLinearLeakyRelu": Operator(_linear_leaky_relu, {"alpha": "f"}, 4, 5)},
+    onnx={
+        "LeakyRelu": Operator(_leaky_relu, {"alpha": "f"}, elementwise=True),
+        "PRelu": Operator(_prelu, {}, 2, 2, elementwise=True),
+    },
+    microsoft={"QLinearLeakyRelu": Operator(_linear_leaky_relu, {"alpha": "f"}, 4, 5, elementwise=True)},
     integers=(PiecewiseLinear,),
 )

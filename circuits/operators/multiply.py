@@ -14,8 +14,9 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
+from circuits.operators.moving import together
 from circuits.operators.quantise_linear import declared_at, integer, operands, typed
-from circuits.operators.scale import scale
+from circuits.operators.scale import affine, affine_of, scale
 from zenerrors import ModelError
 
 
@@ -66,22 +67,27 @@ def _mul(step: Step) -> Value:
     if both_constant(step):
         return folded(step, np.multiply)
     if step.is_data(0) and step.is_data(1):
-        return Data(step.emit(Mul, (step.floats(0), step.floats(1))))
+        return _combined(step, Mul)
     data = 0 if step.is_data(0) else 1
-    return Data(scale(step, step.floats(data), step.weights(1 - data).array, 0.0))
+    return affine(step, data, step.weights(1 - data).array, 0.0)
 
 
 def _div(step: Step) -> Value:
     if both_constant(step):
         return folded(step, quotient)
     if not step.is_data(0):
-        inverse = step.emit(Activation, (step.floats(1),), "1.0 / x")
-        return Data(scale(step, inverse, step.weights(0).array, 0.0))
+        inverse = Data(step.emit(Activation, (step.floats(1),), "1.0 / x"), shape=step.whole(1))
+        return affine_of(step, inverse, step.weights(0).array, 0.0)
     if step.is_data(1):
-        return Data(step.emit(Div, (step.floats(0), step.floats(1))))
+        return _combined(step, Div)
     with np.errstate(divide="ignore"):
         inverses = 1.0 / step.weights(1).array
-    return Data(scale(step, step.floats(0), inverses, 0.0))
+    return affine(step, 0, inverses, 0.0)
+
+
+def _combined(step: Step, kind: type[Mul]) -> Data:
+    left, right, shape = together(step)
+    return Data(step.emit(kind, (left, right)), shape=shape)
 
 
 def _linear_mul(step: Step) -> Value:
@@ -101,7 +107,11 @@ def _neg(step: Step) -> Value:
 
 
 ENTRY = Entry(
-    onnx={"Div": Operator(_div, {}, 2, 2), "Mul": Operator(_mul, {}, 2, 2), "Neg": Operator(_neg)},
+    onnx={
+        "Div": Operator(_div, {}, 2, 2),
+        "Mul": Operator(_mul, {}, 2, 2),
+        "Neg": Operator(_neg, elementwise=True),
+    },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},
     passes=(refuse_others,),
 )

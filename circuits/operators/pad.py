@@ -12,7 +12,6 @@ from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
 from circuits.graphs.rewriting import join
 from circuits.graphs.types import Affine, Shape
-from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.convolution import Conv
 from circuits.operators.entry import Entry
 from relations.planes import Pair
@@ -57,27 +56,4 @@ def _padded(graph: Graph, before: Node, node: Node) -> Node | None:
     return replace(node, inputs=before.inputs, padding=padding)
 
 
-def _pad(step: Step) -> Value:
-    shape, pads = step.shape(), step.numbers("pads", 1)
-    if step.attributes.get("mode", b"constant") != b"constant" or step.attributes.get(
-        "value", step.number(2, 0.0)
-    ):
-        raise step.refuse("unsupported_attribute", "must pad with the constant 0")
-    rank = 1 + len(shape)
-    axes = step.axes(step.integers("axes", 3) or range(rank), rank)
-    if len(pads) != 2 * len(axes) or min(pads) < 0:
-        raise step.refuse("shape", f"pads {len(axes)} axes by {pads}; it takes two numbers >= 0 for each")
-    around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
-    if any(around.pop(0, (0, 0))):
-        raise step.refuse("unsupported_attribute", "pads the batch")
-    tensor = step.floats()
-    if not any(map(any, around.values())):
-        return Data(tensor)
-    return Data(step.emit(Pad, (tensor,), tuple(around.get(axis, (0, 0)) for axis in range(1, rank))))
-
-
-ENTRY = Entry(
-    onnx={"Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4)},
-    integers=(Pad,),
-    passes=(pad_into_conv,),
-)
+ENTRY = Entry(integers=(Pad,), passes=(pad_into_conv,))

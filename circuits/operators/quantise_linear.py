@@ -133,8 +133,11 @@ _QUANTISE = Operator(
     {"axis": "i", "block_size": "i", "output_dtype": "i", "precision": "i", "saturate": "i"},
     2,
     3,
+    elementwise=True,
 )
-_DEQUANTISE = Operator(_dequantise_linear, {"axis": "i", "block_size": "i", "output_dtype": "i"}, 2, 3)
+_DEQUANTISE = Operator(
+    _dequantise_linear, {"axis": "i", "block_size": "i", "output_dtype": "i"}, 2, 3, elementwise=True
+)
 _BOTH = {"DequantizeLinear": _DEQUANTISE, "QuantizeLinear": _QUANTISE}
 
 ENTRY = Entry(onnx=_BOTH, microsoft=_BOTH)

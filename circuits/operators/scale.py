@@ -13,11 +13,12 @@ from circuits.graphs.node import Node, dims
 from circuits.graphs.rewriting import fresh, join
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
 from circuits.operators.entry import Entry
-from circuits.operators.reshape import Reshape
+from circuits.operators.moving import broadcast
+from circuits.operators.reshape import Reshape, shaped
 from circuits.operators.weighted import Parametric
 
 
@@ -136,27 +137,44 @@ def _batch_normalization(step: Step) -> Value:
     return Data(scale(step, step.floats(), factor.reshape(channels), shift.reshape(channels)))
 
 
+def affine(step: Step, position: int, factor: FloatArray | float, shift: FloatArray | float) -> Data:
+    """``factor · x + shift`` for the computed input x, broadcast as ONNX does."""
+    return affine_of(step, Data(step.floats(position), shape=step.whole(position)), factor, shift)
+
+
+def affine_of(step: Step, data: Data, factor: FloatArray | float, shift: FloatArray | float) -> Data:
+    """The same for another tensor."""
+    constants, whole = [np.asarray(each) for each in (factor, shift)], data.shape or ()
+    try:
+        shape = np.broadcast_shapes(whole, *(each.shape for each in constants))
+    except ValueError:
+        raise step.refuse(
+            "shape", f"combines shape [{dims(whole)}] with a constant of another shape"
+        ) from None
+    data, typed = broadcast(step, data, shape), typed_shape(shape)
+    aligned = [each.reshape((1,) * (len(shape) - each.ndim) + each.shape) for each in constants]
+    fitted = [np.broadcast_to(each, shape).reshape(typed) for each in aligned]
+    if all(each.size == each.shape[-len(typed)] for each in aligned if each.ndim):
+        vectors = [each.reshape(typed[0], -1)[:, 0] for each in fitted]
+        return Data(_scaled(step, data.tensor, *vectors), shape=shape)
+    vector = shaped(step, data, (1, math.prod(shape)))
+    scaled = Data(_scaled(step, vector.tensor, *(each.ravel() for each in fitted)))
+    return shaped(step, scaled, shape)
+
+
 def scale(step: Step, tensor: str, factor: FloatArray | float, shift: FloatArray | float) -> str:
-    """``factor · tensor + shift``, both broadcast as ONNX does and constant in each channel."""
-    weight, bias = (_per_channel(step, tensor, np.asarray(array)) for array in (factor, shift))
-    return step.emit(Scale, (tensor,), weight, bias)
+    """``factor · tensor + shift`` for constants of a channel or of all, [batch, channels, ..] in shape."""
+    channels = step.building.shapes[tensor][0]
+    vectors = [np.asarray(array).ravel() for array in (factor, shift)]
+    if any(len(vector) not in (1, channels) for vector in vectors):
+        raise step.refuse("unsupported_operator", "combines a tensor with a constant that is not per channel")
+    return _scaled(step, tensor, *(np.broadcast_to(vector, (channels,)) for vector in vectors))
 
 
-def _per_channel(step: Step, tensor: str, array: FloatArray) -> FloatArray:
-    """``array`` against [batch, channels, ...] as a vector [channels]."""
-    require_finite(f"the constant of {where(step.node)}", array)
-    channels, *rest = shape = step.building.shapes[tensor]
-    missing = 1 + len(shape) - array.ndim
-    if missing >= 0:
-        aligned = array.reshape((1,) * missing + array.shape)
-        if aligned.shape in {(1, count, *[1] * len(rest)) for count in (1, channels)}:
-            step.spend(channels)
-            return np.broadcast_to(aligned.ravel(), (channels,))
-    raise step.refuse(
-        "unsupported_operator",
-        f"combines shape [batch, {dims(shape)}] with a constant of shape {array.shape}; only constants per "
-        "channel (or per output of a dense layer) are supported",
-    )
+def _scaled(step: Step, tensor: str, factor: FloatArray, shift: FloatArray) -> str:
+    for constant in (factor, shift):
+        require_finite(f"the constant of {where(step.node)}", constant)
+    return step.emit(Scale, (tensor,), factor, shift)
 
 
 _BATCH_NORMALIZATION = {"epsilon": "f", "momentum": "f", "spatial": "i", "training_mode": "i"}

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from circuits.graphs.node import Constants, Mover, Number, Written, dims
 from circuits.graphs.types import Shape
 from circuits.onnx.constants import Constant
-from circuits.onnx.step import Operator, Step, Value
+from circuits.onnx.step import Operator, Step, Value, typed_shape
 from circuits.operators.entry import Entry
+from circuits.operators.moving import rearranged
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,8 @@ class Transpose(Mover):
 
 def _transpose(step: Step) -> Value:
     value = step.value(0)
-    rank = value.array.ndim if isinstance(value, Constant) else 1 + len(step.shape())
+    whole = step.whole()
+    rank = len(whole)
     axes = step.axes(step.integers("perm") or range(rank)[::-1], rank)
     if len(axes) != rank:
         raise step.refuse("shape", f"permutes {len(axes)} axes of a tensor with {rank}")
@@ -47,13 +49,11 @@ def _transpose(step: Step) -> Value:
         return Constant(
             value.array.transpose(axes), value.kind, value.declared, axes.index(value.axis) if axes else 0
         )
-    if axes[0] != 0:
-        raise step.refuse(
-            "unsupported_attribute", f"moves the batch, perm={axes}; it must stay the first axis"
-        )
     if axes == sorted(axes):
         return value
-    return step.moved(step.emit(Transpose, (value.tensor,), tuple(axis - 1 for axis in axes[1:])))
+    if axes[0] == 0 and typed_shape(whole) == whole[1:]:
+        return step.moved(step.emit(Transpose, (value.tensor,), tuple(axis - 1 for axis in axes[1:])))
+    return rearranged(step, lambda places: places.transpose(axes), 0)
 
 
 ENTRY = Entry(onnx={"Transpose": Operator(_transpose, {"perm": "ints"})}, integers=(Transpose,))

@@ -21,7 +21,7 @@ from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
 from verifier.schemes import Privacy, PublicOrPrivate
-from zenerrors import naming
+from zenerrors import RequestError, naming
 
 if TYPE_CHECKING:
     from base.progress import Progress
@@ -58,6 +58,12 @@ def compile_network(
     calibration: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ] = None,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SIZE", help="Of a dimension that the file only names, such as tokens=128."
+        ),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each way to prove each layer, and what it costs.")
     ] = False,
@@ -70,6 +76,7 @@ def compile_network(
         "level": level,
         "bits": bits,
         "privacy": {"input": input_privacy, "weights": weight_privacy},
+        "sizes": _sizes(shape or []),
     }
     key = cache.key_of(
         cache.fingerprint("relations", "circuits", "base", "prover", "kernels", "service"),
@@ -97,7 +104,7 @@ def _compile(
     from verifier.registry import FIRST
 
     progress("read", 0.0)
-    graph = _graph(network)
+    graph = _graph(network, options["sizes"])
     samples, origin = _samples(network, graph, calibration)
     progress("quantise", 0.1)
     qgraph = quantise(graph, samples, bits=options["bits"])
@@ -109,11 +116,22 @@ def _compile(
     return {"calibration": origin} | cost.report(circuit, registry.find(FIRST), THREADS)
 
 
-def _graph(network: str) -> Graph:
+def _sizes(shape: list[str]) -> dict[str, int]:
+    """Of dimensions by name."""
+    sizes = {}
+    for given in shape:
+        name, _, size = given.partition("=")
+        if not name or not size.isdecimal() or int(size) < 1:
+            raise RequestError("request.invalid", f"--shape {given!r} must be NAME=SIZE", field="shape")
+        sizes[name] = int(size)
+    return sizes
+
+
+def _graph(network: str, sizes: dict[str, int]) -> Graph:
     from circuits import load_onnx, zoo
 
     with naming(network):
-        return load_onnx(Path(network)) if Path(network).is_file() else zoo.network(network)
+        return load_onnx(Path(network), sizes) if Path(network).is_file() else zoo.network(network)
 
 
 def _samples(network: str, graph: Graph, calibration: Path | None) -> tuple[FloatArray, str]:

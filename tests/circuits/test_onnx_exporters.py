@@ -296,9 +296,8 @@ QUANTISE = make_node("QuantizeLinear", ["x", "s", "z"], ["q"])
         ),
         (
             contradiction(
-                make_node("Identity", ["x"], ["h"]),
                 make_node("DequantizeLinear", ["i", "c"], ["w2"], axis=0),
-                make_node("MatMul", ["h", "w2"], ["k"]),
+                make_node("MatMul", ["x", "w2"], ["h"]),
                 i=np.ones((4, 4), np.int8),
                 c=np.ones(4, np.float32),
             ),

@@ -1,0 +1,406 @@
+"""What of ONNX only moves values: some of them, in any order, as often as it likes, zeros between them.
+
+Each operator is a function of places, which says where every entry of its output comes from. That is true
+of constants, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from circuits.graphs.node import dims
+from circuits.graphs.types import FloatArray, Shape
+from circuits.onnx.constants import Constant
+from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
+from circuits.operators.concat import Concat, joined_type
+from circuits.operators.entry import Entry
+from circuits.operators.gather import Gather
+from circuits.operators.pad import Pad
+from circuits.operators.reshape import shaped
+from relations.integers import IntArray
+
+Places = Callable[..., IntArray]
+"""From arrays with the place of each entry, one for each input, to the places that the output's entries come
+from; -1 is zero.
+"""
+
+
+def rearranged(step: Step, places: Places, *positions: int) -> Value:
+    """The entries of the inputs at these positions, moved. All of them are computed, or none."""
+    wholes = [step.whole(position) for position in positions]
+    ends = np.cumsum([math.prod(whole) for whole in wholes]).tolist()
+    found = places(
+        *(
+            np.arange(end - math.prod(whole), end).reshape(whole)
+            for whole, end in zip(wholes, ends, strict=True)
+        )
+    )
+    step.spend(found.size)
+    if any(step.is_data(position) for position in positions):
+        return _moved(step, found, [step.data(position) for position in positions])
+    parts = [step.plain(position) for position in positions]
+    if len({part.array.dtype for part in parts}) > 1:
+        raise step.refuse("tensor_type", "joins constants of different types")
+    zero = np.zeros(1, parts[0].array.dtype)
+    return Constant(np.concatenate([*(part.array.ravel() for part in parts), zero])[found], parts[0].kind)
+
+
+def _moved(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
+    """The entries of computed tensors at these places among all of them."""
+    if not places.size:
+        raise step.refuse("shape", f"makes an empty tensor of shape {[*places.shape]}")
+    kind, sizes = joined_type(step, data), [math.prod(step.building.shapes[each.tensor]) for each in data]
+    if len(data) == 1 and np.array_equal(places.ravel(), np.arange(sizes[0])):
+        return shaped(step, data[0], places.shape)
+    vectors = tuple(shaped(step, each, (1, size)).tensor for each, size in zip(data, sizes, strict=True))
+    vector = step.emit(Concat, vectors) if len(vectors) > 1 else vectors[0]
+    if places.min() < 0:
+        vector = step.emit(Pad, (vector,), ((0, 1),))
+        places = np.where(places < 0, sum(sizes), places)
+    made = step.emit(Gather, (vector,), np.ascontiguousarray(places.reshape(typed_shape(places.shape))))
+    return Data(made, kind, shape=places.shape)
+
+
+def broadcast(step: Step, data: Data, shape: Shape) -> Data:
+    """The tensor, repeated to fill this ONNX shape."""
+    whole = data.shape or ()
+    if whole == shape:
+        return data
+    step.spend(math.prod(shape))
+    return _moved(step, np.broadcast_to(np.arange(math.prod(whole)).reshape(whole), shape), [data])
+
+
+def together(step: Step) -> tuple[str, str, Shape]:
+    """Two computed inputs of floats, each repeated to fill the ONNX shape that both broadcast to."""
+    try:
+        shape = np.broadcast_shapes(step.whole(0), step.whole(1))
+    except ValueError:
+        raise step.refuse(
+            "shape", f"combines the shapes [{dims(step.whole(0))}] and [{dims(step.whole(1))}]"
+        ) from None
+    left, right = (replace(step.data(at), tensor=step.floats(at), shape=step.whole(at)) for at in (0, 1))
+    return broadcast(step, left, shape).tensor, broadcast(step, right, shape).tensor, shape
+
+
+def _slice(step: Step) -> Value:
+    whole = step.whole()
+    starts, ends = step.numbers("starts", 1), step.numbers("ends", 2)
+    axes = step.axes(step.integers("axes", 3) or range(len(starts)), len(whole))
+    strides = step.integers("steps", 4) or [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(strides) or 0 in strides:
+        raise step.refuse("shape", "needs one start, end and step for each axis, no step 0")
+    taken = [slice(None)] * len(whole)
+    for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
+        # An end before the first entry, in ONNX any number below -size, is None to Python.
+        taken[axis] = slice(start, None if end < -whole[axis] and stride < 0 else end, stride)
+    return rearranged(step, lambda places: places[tuple(taken)], 0)
+
+
+def _gather(step: Step) -> Value:
+    whole = step.whole()
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    wanted = _indices(step, 1, whole[axis])
+    step.spend(wanted.size * math.prod(whole) // max(1, whole[axis]))
+    return rearranged(step, lambda places: places.take(wanted, axis), 0)
+
+
+def _gather_elements(step: Step) -> Value:
+    whole = step.whole()
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    wanted = _indices(step, 1, whole[axis])
+    if wanted.ndim != len(whole) or any(
+        wanted.shape[other] > size for other, size in enumerate(whole) if other != axis
+    ):
+        raise step.refuse("shape", f"takes entries at {[*wanted.shape]} of shape {[*whole]}")
+    inside = tuple(slice(None if i == axis else size) for i, size in enumerate(wanted.shape))
+    return rearranged(step, lambda places: np.take_along_axis(places[inside], wanted, axis), 0)
+
+
+def _gather_nd(step: Step) -> Value:
+    whole, batch = step.whole(), step.attributes.get("batch_dims", 0)
+    wanted = step.plain(1).array
+    depth = wanted.shape[-1] if wanted.ndim else 0
+    if not 0 <= batch < len(whole) or wanted.shape[:batch] != whole[:batch] or batch + depth > len(whole):
+        raise step.refuse("shape", f"takes entries at {[*wanted.shape]} of shape {[*whole]}")
+    columns = [_within(step, wanted[..., i], whole[batch + i]) for i in range(depth)]
+    outer = tuple(
+        np.arange(size).reshape([size if i == axis else 1 for i in range(wanted.ndim - 1)])
+        for axis, size in enumerate(whole[:batch])
+    )
+    return rearranged(step, lambda places: places[(*outer, *columns)], 0)
+
+
+def _scatter_elements(step: Step) -> Value:
+    if step.attributes.get("reduction", b"none") != b"none":
+        raise step.refuse("unsupported_attribute", "combines what it writes with what is there; use none")
+    whole, updates = step.whole(), step.whole(2)
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    wanted = _indices(step, 1, whole[axis])
+    fits = len(updates) == len(whole) == wanted.ndim and wanted.shape == updates
+    if not fits or any(updates[i] > size for i, size in enumerate(whole) if i != axis):
+        raise step.refuse("shape", f"writes shape {[*updates]} at {[*wanted.shape]} into {[*whole]}")
+
+    def written(places: IntArray, others: IntArray) -> IntArray:
+        grid: list[IntArray] = [*np.indices(wanted.shape)]
+        grid[axis] = wanted
+        places = places.copy()
+        places[tuple(grid)] = others
+        return places
+
+    return rearranged(step, written, 0, 2)
+
+
+def _indices(step: Step, position: int, size: int) -> IntArray:
+    """A constant of places along an axis of this size, from zero."""
+    return _within(step, step.plain(position).array, size)
+
+
+def _within(step: Step, wanted: IntArray, size: int) -> IntArray:
+    if wanted.dtype != np.int64 or not ((wanted >= -size) & (wanted < size)).all():
+        raise step.refuse("shape", f"takes entries outside an axis of {size}")
+    return np.where(wanted < 0, wanted + size, wanted)
+
+
+def _concat(step: Step) -> Value:
+    positions = range(len(step.inputs))
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(step.whole()))
+    wholes = [step.whole(position) for position in positions]
+    if len({(*whole[:axis], *whole[axis + 1 :], len(whole)) for whole in wholes}) > 1:
+        raise step.refuse("shape", f"joins {' and '.join(str([*each]) for each in wholes)} along axis {axis}")
+    data = [step.data(position) for position in positions if step.is_data(position)]
+    in_front = all(whole[0] == 1 and len(whole) > 1 for whole in wholes)
+    if len(positions) == 1:
+        return step.value(0)
+    if len(data) == len(positions) and in_front and axis:
+        kind = joined_type(step, data)
+        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), kind)
+    return rearranged(step, lambda *places: np.concatenate(places, axis), *positions)
+
+
+def _split(step: Step) -> Sequence[Value]:
+    whole, parts = step.whole(), len(step.node.output)
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    size = whole[axis]
+    each = -(-size // parts)
+    sizes = step.integers("split", 1) or [*[each] * (parts - 1), size - each * (parts - 1)]
+    if len(sizes) != parts or min(sizes) < 1 or sum(sizes) != size:
+        raise step.refuse("shape", f"splits an axis of {size} into {sizes}, {parts} outputs")
+    ends = np.cumsum(sizes).tolist()
+
+    def part(end: int, count: int, places: IntArray) -> IntArray:
+        return places.take(range(end - count, end), axis)
+
+    return [rearranged(step, partial(part, end, count), 0) for end, count in zip(ends, sizes, strict=True)]
+
+
+def _expand(step: Step) -> Value:
+    try:
+        shape = np.broadcast_shapes(step.whole(), tuple(step.numbers("shape", 1)))
+    except ValueError:
+        raise step.refuse("shape", f"expands [{dims(step.whole())}] to another shape") from None
+    step.spend(math.prod(shape))
+    return rearranged(step, lambda places: np.broadcast_to(places, shape), 0)
+
+
+def _tile(step: Step) -> Value:
+    repeats, whole = step.numbers("repeats", 1), step.whole()
+    if len(repeats) != len(whole) or min(repeats, default=1) < 1:
+        raise step.refuse("shape", f"repeats {len(whole)} axes {repeats} times")
+    step.spend(math.prod(whole) * math.prod(repeats))
+    return rearranged(step, lambda places: np.tile(places, repeats), 0)
+
+
+def _trilu(step: Step) -> Value:
+    upper, diagonal = step.attributes.get("upper", 1), int(step.number(1, 0))
+    if len(step.whole()) < 2:
+        raise step.refuse("shape", "takes matrices")
+
+    def triangle(places: IntArray) -> IntArray:
+        rows, columns = places.shape[-2:]
+        kept = np.tri(rows, columns, k=diagonal - 1 if upper else diagonal, dtype=bool)
+        return np.where(~kept if upper else kept, places, -1)
+
+    return rearranged(step, triangle, 0)
+
+
+_MODES: Final = {b"edge": "edge", b"reflect": "reflect", b"wrap": "wrap"}
+
+
+def _pad(step: Step) -> Value:
+    whole, pads = step.whole(), step.numbers("pads", 1)
+    axes = step.axes(step.integers("axes", 3) or range(len(whole)), len(whole))
+    if len(pads) != 2 * len(axes):
+        raise step.refuse("shape", f"pads {len(axes)} axes by {pads}; it takes two numbers for each")
+    around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    widths = [around.get(axis, (0, 0)) for axis in range(len(whole))]
+    mode = step.attributes.get("mode", b"constant")
+    if mode == b"constant" and step.attributes.get("value", step.number(2, 0.0)):
+        raise step.refuse("unsupported_attribute", "must pad with the constant 0")
+    if mode not in (b"constant", *_MODES):
+        raise step.refuse("unsupported_attribute", f"has mode {mode[:20]!r}; use constant, edge or reflect")
+    if mode == b"reflect" and any(max(width) >= size for width, size in zip(widths, whole, strict=True)):
+        raise step.refuse("shape", f"reflects {widths} of shape {[*whole]}: more than there is")
+    outer = [size + sum(max(0, side) for side in width) for size, width in zip(whole, widths, strict=True)]
+    step.spend(math.prod(outer))
+    if (
+        mode == b"constant"
+        and step.is_data(0)
+        and whole[:1] == (1,)
+        and not any(widths[0])
+        and _grows(widths)
+    ):
+        return Data(step.emit(Pad, (step.floats(),), tuple(widths[1:])))
+
+    def padded(places: IntArray) -> IntArray:
+        kept = tuple(
+            slice(max(0, -before), size - max(0, -after))
+            for (before, after), size in zip(widths, places.shape, strict=True)
+        )
+        grown = [(max(0, before), max(0, after)) for before, after in widths]
+        if mode == b"constant":
+            return np.pad(places[kept], grown, constant_values=-1)
+        return np.pad(places[kept], grown, mode=_MODES[mode])  # type: ignore[call-overload,no-any-return]
+
+    return rearranged(step, padded, 0)
+
+
+def _grows(widths: Sequence[tuple[int, int]]) -> bool:
+    return min(map(min, widths)) >= 0 and any(map(any, widths))
+
+
+def _depth_to_space(step: Step) -> Value:
+    (n, channels, height, width), block = _image(step), step.attributes.get("blocksize", 0)
+    if block < 1 or channels % block**2:
+        raise step.refuse("shape", f"splits {channels} channels into blocks of {block} by {block}")
+    inner = channels // block**2
+    column_first = step.attributes.get("mode", b"DCR") == b"CRD"
+
+    def spread(places: IntArray) -> IntArray:
+        if column_first:
+            blocks = places.reshape(n, inner, block, block, height, width).transpose(0, 1, 4, 2, 5, 3)
+        else:
+            blocks = places.reshape(n, block, block, inner, height, width).transpose(0, 3, 4, 1, 5, 2)
+        return blocks.reshape(n, inner, height * block, width * block)
+
+    return rearranged(step, spread, 0)
+
+
+def _space_to_depth(step: Step) -> Value:
+    (n, channels, height, width), block = _image(step), step.attributes.get("blocksize", 0)
+    if block < 1 or height % block or width % block:
+        raise step.refuse("shape", f"splits {height} by {width} into blocks of {block} by {block}")
+
+    def gathered(places: IntArray) -> IntArray:
+        blocks = places.reshape(n, channels, height // block, block, width // block, block)
+        return blocks.transpose(0, 3, 5, 1, 2, 4).reshape(n, -1, height // block, width // block)
+
+    return rearranged(step, gathered, 0)
+
+
+def _image(step: Step) -> Shape:
+    if len(step.whole()) != 4:
+        raise step.refuse("shape", f"reads shape {[*step.whole()]}, not [batch, channels, height, width]")
+    return step.whole()
+
+
+def _resize(step: Step) -> Value:
+    """To the nearest entry. Three inputs and more: opset 11, which has a region and sizes."""
+    whole, said = step.whole(), step.attributes
+    if said.get("mode", b"nearest") != b"nearest":
+        raise step.refuse("unsupported_attribute", f"has mode {said['mode'][:20]!r}; use nearest")
+    newer = len(step.inputs) > 2
+    where = said.get("coordinate_transformation_mode", b"half_pixel" if newer else b"asymmetric")
+    rounding = said.get("nearest_mode", b"round_prefer_floor" if newer else b"floor")
+    if where not in _COORDINATES or rounding not in _ROUNDINGS or said.get("axes") is not None:
+        raise step.refuse("unsupported_attribute", f"resizes by {where[:20]!r} and {rounding[:20]!r}")
+    scales, sizes = _resized(step, whole)
+    step.spend(math.prod(sizes))
+    nearest = []
+    for size, scale, length in zip(whole, scales, sizes, strict=True):
+        at = _COORDINATES[where](np.arange(length, dtype=np.float64), scale, size, length)
+        nearest.append(np.clip(_ROUNDINGS[rounding](at), 0, size - 1).astype(np.int64))
+    return rearranged(step, lambda places: places[np.ix_(*nearest)], 0)
+
+
+def _resized(step: Step, whole: Shape) -> tuple[list[float], list[int]]:
+    """The scale of each axis, and its new size."""
+    at = 2 if len(step.inputs) > 2 else 1
+    if step.has(3):
+        sizes = step.numbers("sizes", 3)
+        if len(sizes) != len(whole):
+            raise step.refuse("shape", f"resizes {len(whole)} axes to {sizes}")
+        return [length / size for length, size in zip(sizes, whole, strict=True)], sizes
+    scales = step.attributes.get("scales") or step.weights(at).array.ravel().tolist()
+    if len(scales) != len(whole) or not all(0 < scale < 1 << 16 for scale in scales):
+        raise step.refuse("shape", f"resizes {len(whole)} axes by {scales[:8]}")
+    return scales, [math.floor(size * scale) for size, scale in zip(whole, scales, strict=True)]
+
+
+def _from_half_pixel(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
+    return (at + 0.5) / scale - 0.5
+
+
+def _from_half_pixel_of_several(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
+    return (at + 0.5) / scale - 0.5 if length > 1 else np.zeros(1)
+
+
+def _from_corners(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
+    return at * (size - 1) / (length - 1) if length > 1 else np.zeros(1)
+
+
+def _from_start(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
+    return at / scale
+
+
+# From places along an axis of the output, ``length`` of them, to places along that of the input.
+_COORDINATES: Final[Mapping[bytes, Callable[[FloatArray, float, int, int], FloatArray]]] = {
+    b"align_corners": _from_corners,
+    b"asymmetric": _from_start,
+    b"half_pixel": _from_half_pixel,
+    b"pytorch_half_pixel": _from_half_pixel_of_several,
+}
+_ROUNDINGS: Final[Mapping[bytes, Callable[[FloatArray], FloatArray]]] = {
+    b"ceil": np.ceil,
+    b"floor": np.floor,
+    b"round_prefer_ceil": lambda at: np.floor(at + 0.5),
+    b"round_prefer_floor": lambda at: np.ceil(at - 0.5),
+}
+
+_AXIS = {"axis": "i"}
+_BLOCKS = {"blocksize": "i", "mode": "s"}
+_RESIZE = {
+    "antialias": "i",
+    "coordinate_transformation_mode": "s",
+    "cubic_coeff_a": "f",
+    "exclude_outside": "i",
+    "extrapolation_value": "f",
+    "keep_aspect_ratio_policy": "s",
+    "mode": "s",
+    "nearest_mode": "s",
+}
+
+ENTRY = Entry(
+    onnx={
+        "Concat": Operator(_concat, _AXIS, 1, 1 << 10),
+        "DepthToSpace": Operator(_depth_to_space, _BLOCKS),
+        "Expand": Operator(_expand, {}, 2, 2),
+        "Gather": Operator(_gather, _AXIS, 2, 2),
+        "GatherElements": Operator(_gather_elements, _AXIS, 2, 2),
+        "GatherND": Operator(_gather_nd, {"batch_dims": "i"}, 2, 2),
+        "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
+        "Resize": Operator(_resize, _RESIZE, 2, 4),
+        "ScatterElements": Operator(_scatter_elements, {**_AXIS, "reduction": "s"}, 3, 3),
+        "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
+        "SpaceToDepth": Operator(_space_to_depth, {"blocksize": "i"}),
+        "Split": Operator(_split, {**_AXIS, "num_outputs": "i", "split": "ints"}, 1, 2),
+        "Tile": Operator(_tile, {}, 2, 2),
+        "Trilu": Operator(_trilu, {"upper": "i"}, 1, 2),
+        "Upsample": Operator(_resize, {"mode": "s", "scales": "floats"}, 1, 2),
+    },
+)
