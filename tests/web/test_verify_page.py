@@ -8,8 +8,10 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import numpy as np
@@ -415,3 +417,47 @@ def test_it_may_connect_to_nothing(opened: Open) -> None:
     assert all(
         rules[name].startswith("'sha256-") and " " not in rules[name] for name in ("script-src", "style-src")
     )
+
+
+# By the page, and by a worker as the page makes it: all that a browser's programs can ask of a network.
+CONNECT: Final = """async (url) => {
+  new Image().src = `${url}/image`;
+  navigator.sendBeacon(`${url}/beacon`, "text");
+  const link = Object.assign(document.createElement("link"), { rel: "prefetch", href: `${url}/prefetch` });
+  document.head.append(link);
+  const script = Object.assign(document.createElement("script"), { src: `${url}/script` });
+  document.head.append(script);
+  const ask = `fetch("${url}/fetch", { mode: "no-cors" }).catch(() => 0)`;
+  await fetch(`${url}/fetch`, { mode: "no-cors" }).catch(() => 0);
+  const program = `${ask}.then(() => postMessage("asked"))`;
+  const worker = new Worker(URL.createObjectURL(new Blob([program])));
+  return new Promise((done) => (worker.onmessage = ({ data }) => done(data)));
+}"""
+
+
+def test_its_policy_stops_whatever_would_connect(browser: Any, tmp_path: Path) -> None:
+    """With a network, to a server that listens; the file without its policy is heard there."""
+    asked: list[str] = []
+
+    class Listening(BaseHTTPRequestHandler):
+        def log_request(self, *_: Any) -> None:
+            asked.append(self.path)
+
+        def log_message(self, *_: Any) -> None:
+            """Every answer is that there is no such method."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Listening) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        page = browser.new_page()
+        page.goto(FILE.as_uri())
+        assert page.evaluate(CONNECT, url) == "asked"
+        heard = [*asked]
+        bare = tmp_path / "bare.html"
+        bare.write_text(re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", FILE.read_text()))
+        page.goto(bare.as_uri())
+        assert page.evaluate(CONNECT, url) == "asked"
+        page.close()
+        server.shutdown()
+    assert heard == []
+    assert "/fetch" in asked
