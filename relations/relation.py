@@ -41,10 +41,10 @@ class Parameter(Tensor):
 
 
 class Term(NamedTuple):
-    """``factor · (tensor - zero_point)``."""
+    """``factor · (tensor - zero_point)``, the factor an integer or int64 that broadcasts to one sample."""
 
     tensor: Tensor
-    factor: int = 1
+    factor: int | IntArray = 1
     zero_point: int = 0
 
 

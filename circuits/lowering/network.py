@@ -150,7 +150,10 @@ class Lowering:
     def _term(self, term: Term) -> LinearCombinations:
         held = self.wires.get(term.tensor)
         value = self.values(term.tensor) if held is None else Weighted.wires(held.ravel())
-        return value.scale(term.factor).shift(-term.factor * term.zero_point)
+        factor = term.factor
+        if not isinstance(factor, int):
+            factor = np.broadcast_to(factor, term.tensor.shape).ravel()
+        return value.scale(factor).shift(-factor * term.zero_point)
 
     def _window_sum(self, relation: WindowSum) -> LinearCombinations:
         kernel = kernel_of(relation)

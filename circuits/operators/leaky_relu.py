@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from circuits.graphs import formula, rescaling
-from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.node import Constants, Named, Node, QuantNode, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import table
-from circuits.operators.add import Add
 from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.scale import affine_of
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.functions import Requantisation
@@ -63,39 +62,82 @@ class LeakyRelu(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class PiecewiseLinear(Accumulating):
-    """``acc = below c`` where ``c = q - z`` is negative, else ``above c``, for ``slopes`` (below, above)."""
+class PRelu(Node):
+    """``y = x`` for x >= 0, else ``slopes · x``: float64 that broadcasts to the tensor's shape."""
 
-    slopes: Pair
+    called = "prelu"
+    adds = True
+
+    slopes: FloatArray
 
     def __post_init__(self) -> None:
-        self._require(self.slopes[1] > 0, "needs a positive slope above zero")
+        if not (np.abs(self.slopes) <= _MOST).all():
+            raise self.refuse("has a slope beyond 2^16")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        _require_broadcast(self, self.slopes.shape, shapes[0])
+        return shapes[0]
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return np.where(inputs[0] < 0, self.slopes * inputs[0], inputs[0])
+
+    def quantise(self, site: Site) -> QuantPRelu:
+        """Slopes ``m / 2^k``, to a quarter of the output's step over the input's range."""
+        incoming = site.incoming()
+        error = 2.0**-16
+        if not site.unscaled:
+            error = site.output().scale / (4 * incoming.scale * max(1, incoming.zero_point))
+        shift = next(k for k in range(64) if (np.abs(_rounded(self.slopes, k) - self.slopes) <= error).all())
+        slopes = np.ldexp(_rounded(self.slopes, shift), shift).astype(np.int64)
+        rescale = None if site.unscaled else site.rescale(np.array([math.ldexp(incoming.scale, -shift)]))
+        return QuantPRelu(site.name, site.inputs, slopes, 1 << shift, rescale=rescale)
+
+    def written(self, constant: Constants) -> Written:
+        return Written("PRelu", [constant("slope", self.slopes)])
+
+
+def _rounded(slopes: FloatArray, shift: int) -> FloatArray:
+    """To multiples of 2^-shift."""
+    return np.ldexp(np.rint(np.ldexp(slopes, shift)), -shift)
+
+
+@dataclass(frozen=True, eq=False)
+class Bent(Accumulating):
+    """``acc = below c`` where ``c = q - z`` is negative, else ``above c``."""
+
+    @property
+    def bend(self) -> tuple[NDArray[np.object_], int]:
+        """``below``, Python integers that broadcast to the tensor's shape, and ``above``, positive."""
+        raise NotImplementedError
 
     def step(self, types: Sequence[Affine]) -> float | None:
-        return types[0].scale / self.slopes[1]
+        return types[0].scale / self.bend[1]
 
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
-        below, above = self.slopes
+        below, above = self.bend
         centred = inputs[0] - types[0].zero_point
-        return np.where(centred < 0, below, above) * centred
+        return np.where(centred < 0, below.astype(np.int64), above) * centred
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         """Those of ``below c + (above - below) max(c, 0)``, as ``summed`` has it, term by term."""
-        (low, high), (below, above) = types[0].centred, self.slopes
-        ends = [below * low, below * high], [0, (above - below) * high]
-        least, most = sum(map(min, ends)), sum(map(max, ends))
-        require_narrow(self.name, max(-least, most))
-        return np.array([least]), np.array([most])
+        (low, high), (below, above) = types[0].centred, self.bend
+        rest = (above - below) * high
+        least = np.minimum(below * low, below * high) + np.minimum(rest, 0)
+        most = np.maximum(below * low, below * high) + np.maximum(rest, 0)
+        require_narrow(self.name, max(-least.min(), most.max()))
+        return least.astype(np.int64), most.astype(np.int64)
 
     def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
         """Each term fits alone, too: a steep slope adds up to little where hardly any input is above z."""
         super().check(types, shapes)
+        below, above = self.bend
         factor = 1 if self.rescale is None else int(self.rescale.multiplier.max())
-        require_narrow(self.name, 2 * factor * max(map(abs, self.slopes)) * types[0].top)
+        require_narrow(self.name, 2 * factor * max(abs(below).max(), above) * types[0].top)
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         """``max(q, z)`` by a lookup, and what is linear in it and in q."""
-        (q,), (below, above) = terms, self.slopes
+        (q,), (slopes, above) = terms, self.bend
+        below = int(slopes.item()) if slopes.size == 1 else slopes.astype(np.int64)
         low, high = q.tensor.bound.interval
         if not low < q.zero_point < high:
             slope = above if low >= q.zero_point else below
@@ -108,8 +150,51 @@ class PiecewiseLinear(Accumulating):
         return [
             Linear(name, same, (Term(q.tensor),)),
             Lookup(name, positive, same, cut),
-            Linear(self.name, sums, tuple(part for part in parts if part.factor)),
+            Linear(self.name, sums, tuple(part for part in parts if np.any(part.factor))),
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewiseLinear(Bent):
+    """With ``slopes`` (below, above)."""
+
+    slopes: Pair
+
+    def __post_init__(self) -> None:
+        self._require(self.slopes[1] > 0, "needs a positive slope above zero")
+
+    @property
+    def bend(self) -> tuple[NDArray[np.object_], int]:
+        return np.array([self.slopes[0]], dtype=object), self.slopes[1]
+
+
+@dataclass(frozen=True, eq=False)
+class QuantPRelu(Bent):
+    """With ``slopes`` below zero, int64 that broadcasts to the tensor's shape."""
+
+    slopes: IntArray
+    above: int
+
+    def __post_init__(self) -> None:
+        self._require(self.above > 0, "needs a positive slope above zero")
+        self._require(self.slopes.size > 0, "needs slopes")
+
+    def shape(self, *shapes: Shape) -> Shape:
+        _require_broadcast(self, self.slopes.shape, shapes[0])
+        return shapes[0]
+
+    @property
+    def bend(self) -> tuple[NDArray[np.object_], int]:
+        return self.slopes.astype(object), self.above
+
+
+def _require_broadcast(node: Named, slopes: Shape, shape: Shape) -> None:
+    try:
+        fits = np.broadcast_shapes(slopes, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise node.refuse(f"has slopes of shape [{dims(slopes)}] for shape [batch, {dims(shape)}]")
 
 
 def _leaky_relu(step: Step) -> Value:
@@ -130,14 +215,15 @@ def _leaking(step: Step, tensor: str) -> str:
 
 
 def _prelu(step: Step) -> Value:
-    """With one slope a LeakyRelu, else what is above zero, and each channel's part of what is below."""
-    tensor, slopes = step.floats(), step.weights(1).array
-    slope = float(slopes.flat[0]) if slopes.size else 0.0
-    if slope and (slopes == slope).all():
-        return Data(step.emit(LeakyRelu, (tensor,), slope))
-    above, below = step.emit(Clip, (tensor,), 0.0, math.inf), step.emit(Clip, (tensor,), -math.inf, 0.0)
-    bent_below = affine_of(step, Data(below, shape=step.whole()), slopes, 0.0)
-    return Data(step.emit(Add, (above, bent_below.tensor)))
+    """With one slope a LeakyRelu, or where that is zero a Relu."""
+    tensor, slopes, whole = step.floats(), step.weights(1).array, step.whole()
+    slope = float(slopes.flat[0]) if slopes.size else math.nan
+    if (slopes != slope).any():
+        slopes = slopes.reshape((1,) * (len(whole) - slopes.ndim) + slopes.shape)
+        if slopes.ndim > len(step.shape()) and slopes.shape[0] == 1:
+            slopes = slopes[0]
+        return Data(step.emit(PRelu, (tensor,), slopes))
+    return Data(step.emit(LeakyRelu, (tensor,), slope) if slope else step.emit(Clip, (tensor,)))
 
 
 ENTRY = Entry(
@@ -146,5 +232,5 @@ ENTRY = Entry(
         "PRelu": Operator(_prelu, {}, 2, 2, elementwise=True),
     },
     microsoft={"QLinearLeakyRelu": Operator(_linear_leaky_relu, {"alpha": "f"}, 4, 5, elementwise=True)},
-    integers=(PiecewiseLinear,),
+    integers=(PiecewiseLinear, QuantPRelu),
 )

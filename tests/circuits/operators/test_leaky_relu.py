@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -13,13 +14,15 @@ from circuits import compile_inference, load_onnx, quantise
 from circuits.graphs.types import Affine, FloatArray, Rescale
 from circuits.lowering import Level
 from circuits.networks.language import tensor
+from circuits.onnx.write import to_onnx
 from circuits.operators.activation import QuantActivation
 from circuits.operators.clip import Clip, Requantise
-from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear
+from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear, PRelu
 from circuits.quantised import QuantGraph
 from prover import groth16
 from tests.circuits.quantised import networks, slow
-from tests.circuits.support import answered, first_violation, make_model
+from tests.circuits.relation_checker import broken
+from tests.circuits.support import answered, first_violation, held, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import agree, classified
 from verifier.schemes import Privacy
@@ -60,8 +63,8 @@ def test_it_is_read_from_onnx_and_means_the_same(alpha: float | None) -> None:
     [
         ([0.25], ["LeakyRelu"]),
         ([-0.5, -0.5, -0.5], ["LeakyRelu"]),
-        ([0.1, 0.0, -2.0], ["Clip", "Clip", "Conv", "Add"]),
-        ([0.0], ["Clip", "Clip", "Conv", "Add"]),
+        ([0.1, 0.0, -2.0], ["PRelu"]),
+        ([0.0], ["Clip"]),
     ],
 )
 def test_slopes_that_were_trained_are_read(slopes: list[float], kinds: list[str]) -> None:
@@ -70,6 +73,64 @@ def test_slopes_that_were_trained_are_read(slopes: list[float], kinds: list[str]
     for opset in (7, 9, 17):
         model = classified([make_node("PRelu", ["x", "s"], ["h"])], {"s": slope}, (3, 4, 2), opset, rng)
         assert [node.operator() for node in agree(model, rng).nodes[: len(kinds)]] == kinds
+
+
+def test_slopes_that_do_not_fit_or_are_too_steep_are_refused() -> None:
+    for slope, words in (([0.5, 1.0], "shape"), ([1.0, 2.0**17, 1.0], "slope"), ([], "alpha")):
+        array = np.array(slope, np.float32).reshape(-1, 1)
+        nodes = [make_node("PRelu", ["x", "s"], ["h"]), make_node("Flatten", ["h"], ["f"])]
+        nodes.append(make_node("MatMul", ["f", "w"], ["y"]))
+        with pytest.raises(ModelError, match=words):
+            load_onnx(make_model(nodes, {"s": array, "w": np.zeros((6, 2), np.float32)}, ("batch", 3, 2)))
+
+
+def trained(slopes: Sequence[float], bits: int, *, last: bool = False) -> QuantGraph:
+    """Three channels of two values, and a dense layer behind them unless they are the ``last``."""
+    x = tensor("x", 3, 2).then(PRelu, np.array(slopes)[:, np.newaxis]).flatten()
+    graph = x.graph() if last else x.dense(weight(3, 6)).graph()
+    return quantise(graph, np.linspace(-1, 1.5, 24).reshape(4, 3, 2), bits)
+
+
+def test_every_channel_has_its_slope() -> None:
+    graph = trained([0.25, 0.0, -3.0], 8)
+    q = np.broadcast_to(np.arange(256)[:, np.newaxis, np.newaxis], (256, 3, 2))
+    bent, kind = dict(graph.tensors(q))["prelu1"], graph.types["prelu1"]
+    assert kind
+    real = graph.input_type.real(q)
+    exact = np.where(real < 0, np.array([0.25, 0.0, -3.0])[:, np.newaxis] * real, real)
+    assert (
+        np.abs(kind.real(bent) - np.clip(exact, *kind.real(np.array([0, kind.top])))).max()
+        <= 0.75 * kind.scale
+    )
+    for sample in (0, 1, 100, 255):
+        assert bent[sample].tolist() == slow.tensors(graph, q[sample])["prelu1"].tolist()
+    assert QuantGraph.from_bytes(graph.to_bytes()).digest == graph.digest
+    assert agree(
+        to_onnx(
+            tensor("x", 3, 2)
+            .then(PRelu, np.array([[0.5], [1.5], [2.0]]))
+            .flatten()
+            .dense(weight(3, 6))
+            .graph()
+        ),
+        np.random.default_rng(1),
+    )
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("level", "weights"), SETTINGS)
+def test_slopes_of_channels_are_proven(level: Level, weights: Privacy, last: bool) -> None:
+    if last and weights != "public":
+        return
+    graph = trained([0.5, 1.0, -1.5], 3, last=last)
+    circuit = compile_inference(graph, weight_privacy=weights, level=level)
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    for q in networks.inputs(graph, 3, 2):
+        z = circuit.assign(q)
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+        assert broken(circuit.relations, held(circuit, z)) == []
+        assert z[circuit.layout["label"][0]] == graph.execute(q).label
+    refuse_all_lies(circuit, q)
 
 
 def test_onnxruntime_s_quantised_one_keeps_its_types() -> None:

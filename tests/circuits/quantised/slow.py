@@ -15,7 +15,7 @@ from circuits.operators.average_pool import WindowSum
 from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
-from circuits.operators.leaky_relu import PiecewiseLinear
+from circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
@@ -67,6 +67,9 @@ def _sum(
         return int(first * (x[index] - zero) + second * (inputs[1][index] - types[1].zero_point))
     if isinstance(node, PiecewiseLinear):
         return int((x[index] - zero) * node.slopes[x[index] > zero])
+    if isinstance(node, QuantPRelu):
+        below = np.broadcast_to(node.slopes, x.shape)[index]
+        return int((x[index] - zero) * (node.above if x[index] > zero else int(below)))
     if isinstance(node, QuantDense):
         row = index[0]
         terms = (_weight(node, row, (column,)) * (x[column] - zero) for column in range(len(x)))
