@@ -45,9 +45,10 @@ web: $(VENV)/.installed-dev web/node_modules/.installed
 	$(BIN)/node web/build.ts
 
 # What strangers install, ready to be published: docs/releasing.md.
-packages: $(VENV)/.installed-dev
+packages: $(VENV)/.installed-dev web/node_modules/.installed
 	rm -rf dist
 	scripts/build_client.sh dist
+	scripts/build_npm.sh dist
 	cd dist && sha256sum *
 
 # As root, with buildah and debootstrap: a few minutes, most of them once.
