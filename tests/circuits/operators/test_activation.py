@@ -428,10 +428,13 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(level: Level, weights:
     agree_on(circuit, networks.inputs(graph, 3, 1))
 
 
+@pytest.mark.parametrize("clamped", [False, True])
 @pytest.mark.parametrize("weights", ["public", "private"])
-def test_sums_that_it_alone_reads_are_looked_up_with_it_or_before(weights: Privacy) -> None:
+def test_sums_that_it_alone_reads_are_looked_up_with_it_or_before(weights: Privacy, clamped: bool) -> None:
     """Every way is sound and costs what the plan says; of many values a lookup of both costs least."""
-    graph = tensor("x", 2).dense(weight(3, 2)).then(Activation, "sin(4.0 * x)").dense(weight(3, 3)).graph()
+    sums = tensor("x", 2).dense(weight(3, 2))
+    sums = sums.clip(-0.3, 0.4) if clamped else sums
+    graph = sums.then(Activation, "sin(4.0 * x)").dense(weight(3, 3)).graph()
     qgraph = quantise(graph, np.linspace(-1, 1, 16).reshape(8, 2), 3)
     ways = compile_inference(qgraph, weight_privacy=weights).plan.explanation["dense1"]
     merged = [way for way, _ in ways if way.clamp and way.clamp.function is not None]
