@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all check bench web packages image image-test sanitize clean
+.PHONY: install demo test test-all check bench web packages site image image-test sanitize clean
 
 install: $(VENV)/.installed
 
@@ -50,6 +50,11 @@ packages: $(VENV)/.installed-dev web/node_modules/.installed
 	scripts/build_client.sh dist
 	scripts/build_npm.sh dist
 	cd dist && sha256sum *
+
+# The documentation as pages for any web server: build/site. A link or an anchor that is not there is an error.
+site: $(VENV)/.installed-dev
+	rm -rf build/site
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky --doctree-dir build/site-doctrees docs build/site
 
 # As root, with buildah and debootstrap: a few minutes, most of them once.
 image:
