@@ -1,4 +1,4 @@
-"""The documentation as a static site, of plain Markdown that MyST reads: ``make site`` (docs/releasing.md)."""
+"""The documentation as a static site, of plain Markdown, by MyST: ``make site`` (docs/releasing.md)."""
 
 import tomllib
 from pathlib import Path
