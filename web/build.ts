@@ -1,7 +1,7 @@
 /**
  * What the service serves to browsers, from `pages/`: `node build.ts [FOLDER]`, else to `service/api/pages/`.
  *
- * The same sources and lockfile give the same bytes. A page is one file which carries all it needs, and a policy
+ * The same sources and lockfile give the same bytes. The page that verifies is one file which carries all it needs, and a policy
  * that lets it load nothing else: no script or style but those of these hashes, and no connection.
  */
 
@@ -68,4 +68,8 @@ async function verifyPage(): Promise<string> {
   return page.replace(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? "");
 }
 
-await writeFile(join(process.argv[2] ?? SERVED, "verify.html"), await verifyPage());
+const served = process.argv[2] ?? SERVED;
+await writeFile(join(served, "verify.html"), await verifyPage());
+for (const name of ["dashboard", "docs", "draw"]) {
+  await writeFile(join(served, `${name}.js`), `${await bundled(`pages/${name}.ts`)}\n`);
+}

@@ -50,6 +50,7 @@ UNTYPED = {
     ("releasing", "make packages"): "tests/client/test_packages.py makes them",
     ("releasing", "twine upload"): "asks for an account: tests/client/test_packages.py checks what it sends",
     ("releasing", "rsync"): "asks for a host: tests/documentation/test_site.py makes what it copies",
+    ("releasing", "npm publish"): "asks for an account: tests/web/test_npm.py installs what it sends",
     ("releasing", "uv pip compile"): "asks an index what is the newest",
     ("schemes", "python -m examples.hospital"): "tests/examples/test_schemes.py runs them",
     ("vectors", "python plain_verifier.py"): "tests/vectors/test_plain_verifier.py runs it",

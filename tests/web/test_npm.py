@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,12 @@ from tests.web.conftest import WEB, Node
 ROOT: Final = WEB.parent
 PACKAGE: Final[dict[str, Any]] = json.loads((WEB / "package.json").read_text())
 ARCHIVE: Final = f"zenserve-client-{PACKAGE['version']}.tgz"
+FENCES: Final = [
+    fence
+    for page in (ROOT / "docs" / "api.md", ROOT / "packages" / "npm" / "README.md")
+    for fence in re.findall(r"^```ts\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+]
+"""What the pages say in TypeScript."""
 INFERENCE: Final = ROOT / "tests" / "vectors" / "documents" / "inference"
 _NPM: Final = str(Path(sys.prefix) / "bin" / "npm")
 
@@ -127,6 +134,13 @@ def test_a_stranger_installs_it_and_uses_it(dist: Path, node: Node, tmp_path: Pa
         (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": STRICT | options}))
         checked = node(str(WEB / "node_modules/typescript/bin/tsc"), "-p", str(tmp_path))
         assert checked.returncode == 0, checked.stdout
+    for index, fence in enumerate(FENCES):
+        (tmp_path / f"fence-{index}.ts").write_text(fence)
+    named = {"types": ["node"], "typeRoots": [str(WEB / "node_modules" / "@types")], "module": "nodenext"}
+    files = [f"fence-{index}.ts" for index in range(len(FENCES))]
+    (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": STRICT | named, "files": files}))
+    checked = node(str(WEB / "node_modules/typescript/bin/tsc"), "-p", str(tmp_path))
+    assert checked.returncode == 0, checked.stdout
     (tmp_path / "use.js").write_text(SCRIPT)
     used = node(
         str(tmp_path / "use.js"), *(str(INFERENCE / name) for name in ("valid.json", "valid-key.json"))

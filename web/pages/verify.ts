@@ -5,6 +5,7 @@
  * proof is the verifier's words. In a worker the same program does the work (`work.ts`).
  */
 
+import { ASKING } from "./asking.ts";
 import { canceledShown, missingShown, nothingShown, troubleShown, verdictShown } from "./answers.ts";
 import { button, find, make, printable } from "./elements.ts";
 import { ALTERNATIVES, assign, missingKey, ROLES, sort } from "./files.ts";
@@ -30,8 +31,6 @@ const NAMES: Readonly<Record<Role, string>> = {
   labels: "Labels",
   policy: "Policy",
 };
-/** With this word the page asks whoever opened it for files. */
-const ASKING = "zenserve-verify: which files?";
 
 const script = typeof document === "undefined" ? null : (document.currentScript?.textContent ?? null);
 let entries: Entry[] = [];

@@ -1,9 +1,1 @@
-// The API's interactive description. In a file of its own: the policy for all pages lets no script be inline.
-SwaggerUIBundle({
-  url: "/openapi.json",
-  dom_id: "#swagger-ui",
-  deepLinking: true,
-  showExtensions: true,
-  showCommonExtensions: true,
-  presets: [SwaggerUIBundle.presets.apis, SwaggerUIBundle.SwaggerUIStandalonePreset],
-});
+"use strict";(()=>{SwaggerUIBundle({url:"/openapi.json",dom_id:"#swagger-ui",deepLinking:!0,showExtensions:!0,showCommonExtensions:!0,presets:[SwaggerUIBundle.presets.apis,SwaggerUIBundle.SwaggerUIStandalonePreset]});})();
