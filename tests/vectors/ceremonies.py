@@ -5,7 +5,8 @@ All secrets are known here, and each key has a proof that fits it: nothing but t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from tests.prover.ceremony.support import ALPHA, BETA, known_powers
 from tests.prover.vectors.points import bad_encodings
 from tests.vectors.world import World, dumped, without
 from tests.vectors.writing import Vectors
-from verifier.beacon import Beacon
+from verifier.beacon import Beacon, iterate
 from verifier.documents import ProofDocument
 from verifier.groth16.proof import Proof
 from verifier.groth16.setup_transcript import HEADER, Contribution
@@ -39,11 +40,12 @@ BEACON = Beacon(bytes(range(32)), 3)
 
 
 class Step(NamedTuple):
-    """A contribution to δ."""
+    """A contribution to δ. ``answer``: its response, of the right one."""
 
     name: str
     share: int
     nonce: int = 5
+    answer: Callable[[int], bytes] = lambda response: response.to_bytes(32, "big")
 
 
 ADA, EMMY = Step("Ada", 1 << 200), Step("Emmy Noether, Göttingen", SCALAR_MODULUS - 7)
@@ -107,7 +109,7 @@ def transcript(origin: bytes, steps: Sequence[Step | Beacon]) -> tuple[list[Json
         delta = delta * step.share % SCALAR_MODULUS
         one = Contribution(step.name, (in_g2(delta),), (nonce,), ())
         response = (step.nonce + one.challenge(previous) * step.share) % SCALAR_MODULUS
-        one = replace(one, responses=(response.to_bytes(32, "big"),))
+        one = replace(one, responses=(step.answer(response),))
         previous = one.hash(previous)
         shown.append(one.to_json())
         hashes.append(previous)
@@ -215,6 +217,12 @@ def _of_another_chain(vectors: Vectors, held: Plain) -> None:
     def case(name: str, comment: str, *parts: Any, **changes: Any) -> None:
         vectors.case(f"ceremony/{name}", comment, *held.make(*parts, **changes), "file.transcript")
 
+    def answered(name: str, comment: str, answer: Callable[[int], bytes]) -> None:
+        case(name, comment, [ADA, EMMY._replace(answer=answer)])
+
+    answered("unproven", "No response, and the key is of this.", lambda _: (1).to_bytes(32, "big"))
+    answered("response-beyond", "The response plus r.", lambda s: (s + SCALAR_MODULUS).to_bytes(32, "big"))
+    answered("long-response", "A response of 33 bytes.", lambda s: s.to_bytes(33, "big"))
     case("gamma", "γ is not one.", [ADA, EMMY], 9)
     case("names-others", "The key names other contributions.", [ADA], contributions=(bytes(32),))
     case("names-none", "The key is of no ceremony.", [ADA], 9, contributions=(), setup=DEVELOPMENT)
@@ -233,10 +241,12 @@ def _beacons(vectors: Vectors, held: Plain) -> None:
     (share,) = BEACON.shares(hashes[-1], 1)
     case("nonce", "Its nonce is, and so the key's last hash.", ADA, Step(BEACON.name, share, 2))
     value = BEACON.value.hex()
+    seed = b"zenserve beacon 1" + iterate(BEACON.value, 17) + hashes[-1] + bytes(4)
+    often = int.from_bytes(hashlib.sha512(seed).digest(), "big") % SCALAR_MODULUS
+    case("too-often", "It is hashed 2^17 times.", ADA, Step(f"beacon 2^17 {value}", often, 1))
     names = {
         "rounds": f"beacon 2^4 {value}",
         "value": f"beacon 2^3 {'00' * 32}",
-        "too-often": f"beacon 2^17 {value}",
         "zeros": f"beacon 2^03 {value}",
         "capitals": f"Beacon 2^3 {value}",
         "word": "beacon",
@@ -266,9 +276,6 @@ def _forms(vectors: Vectors, held: Plain) -> None:
     document, key = held.make([ADA])
     shown = key["transcript"]
     (first,) = shown["contributions"]
-    response = int(first["responses"][0], 16)
-    beyond = f"{response + SCALAR_MODULUS:064x}"
-    assert len(beyond) == 64
 
     def case(name: str, comment: str, changed: Any) -> None:
         vectors.case(f"ceremony/{name}", comment, document, key | {"transcript": changed}, "file.transcript")
@@ -286,7 +293,5 @@ def _forms(vectors: Vectors, held: Plain) -> None:
     contribution("name-number", "A name that is no text.", first | {"name": 7})
     contribution("two-secrets", "Of more secrets than the key.", first | {"secrets": first["secrets"] * 2})
     contribution("upper-case", "Hex in capitals.", first | {"nonces": [first["nonces"][0].upper()]})
-    contribution("short-response", "A response of 31 bytes.", first | {"responses": [beyond[2:]]})
-    contribution("response-beyond", "The response plus r.", first | {"responses": [beyond]})
     for fault, point in bad_encodings(bytes.fromhex(first["secrets"][0])).items():
         contribution(f"secret-{fault}", f"The point is no such: {fault}.", first | {"secrets": [point.hex()]})
