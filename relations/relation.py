@@ -72,6 +72,14 @@ class Linear(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class Product(_Relation):
+    """``out = left · right``, entry by entry."""
+
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, eq=False)
 class WindowSum(_Relation):
     """The sum of ``x - zero_point`` over each window of each channel; nothing beyond the edges."""
 
@@ -182,8 +190,8 @@ class AtLeast(_Relation):
 
 
 Weighted = MatMul | Convolution
-Accumulation = Linear | WindowSum | MatMul | Convolution
-"""What adds up: where a ``Lookup`` reads it, the sums themselves need not be held."""
+Accumulation = Linear | Product | WindowSum | MatMul | Convolution
+"""What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
 Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
 
 

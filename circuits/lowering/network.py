@@ -26,12 +26,11 @@ from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid, kernel_of
 from circuits.lowering.tables import Tables
-from circuits.r1cs import linear
+from circuits.r1cs import linear, steps
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import at_least, is_zero
 from circuits.r1cs.linear import LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source
-from circuits.r1cs.steps import Constant, Product, Sum
 from relations.bounds import slot_width
 from relations.integers import IntArray
 from relations.relation import (
@@ -45,6 +44,7 @@ from relations.relation import (
     MatMul,
     Maximum,
     Move,
+    Product,
     Relations,
     Square,
     Tabulated,
@@ -95,7 +95,7 @@ class Lowering:
         """Add the constraints of all relations. What is given is held."""
         for relation in self.relations.relations:
             match relation:
-                case Linear() | WindowSum() | MatMul() | Convolution():
+                case Linear() | Product() | WindowSum() | MatMul() | Convolution():
                     self._accumulate(relation)
                 case Lookup():
                     self._look_up(relation)
@@ -129,6 +129,8 @@ class Lowering:
         short = is_short(relation)
         if isinstance(relation, Linear):
             sums: LinearCombinations | Hidden = self._add(relation)
+        elif isinstance(relation, Product):
+            sums = self._multiply(relation)
         elif isinstance(relation, WindowSum):
             sums = self._window_sum(relation)
         elif relation.weight.privacy == "public":
@@ -146,6 +148,14 @@ class Lowering:
         for sums in rest:
             first += sums
         return first
+
+    def _multiply(self, relation: Product) -> LinearCombinations:
+        """Rows: one for each product, which has a wire."""
+        name, left, right = relation.out.name, self._term(relation.left), self._term(relation.right)
+        out = self._builder.private(f"{name}/product", left.rows)
+        self._builder.multiply(f"{name}/product", left.whole(), right.whole(), linear.Linear.wires(out))
+        self._builder.fill(steps.Product(f"{name}/product", out, left, right))
+        return Weighted.wires(out)
 
     def _term(self, term: Term) -> LinearCombinations:
         held = self.wires.get(term.tensor)
@@ -198,7 +208,7 @@ class Lowering:
         name, reach = f"{relation.name}/sum", relation.out.bound.interval
         sums = self._tools.chosen(f"{name}s", hidden.rows)
 
-        self._builder.fill(Sum(f"{name}s", sums, hidden.values))
+        self._builder.fill(steps.Sum(f"{name}s", sums, hidden.values))
         low, bits = reach[0], sum_bits(reach)
         self._tools.ranged(f"{name}s", Weighted.wires(sums), bits, low)
         hidden.equate(name, Weighted.wires(sums), (low, low + (1 << bits) - 1))
@@ -210,7 +220,7 @@ class Lowering:
         product = self._builder.private(f"{name}/product", kernel.outputs * slid.pairs)
         sums = PrivateKernel(slid, wires.weight, wires.bias, product)
 
-        self._builder.fill(Product(f"{name}/product", product, *sums.factors))
+        self._builder.fill(steps.Product(f"{name}/product", product, *sums.factors))
         self._builder.products(f"{name}/product", len(product), sums.products)
         return sums
 
@@ -287,7 +297,7 @@ class Lowering:
             self._builder.private(relation.out.name, *relation.out.shape),
         )
         self._builder.multiply(relation.out.name, value, value, linear.Linear.wires(out.ravel()))
-        self._builder.fill(Product(relation.out.name, out.ravel(), value.compact, value.compact))
+        self._builder.fill(steps.Product(relation.out.name, out.ravel(), value.compact, value.compact))
         self.hold(relation.out, out)
 
     def _at_least(self, relation: AtLeast) -> None:
@@ -296,7 +306,7 @@ class Lowering:
         found = at_least(self._builder, relation.name, left, right, bits, full=self._level < 2)
         wires, name = self.wires[relation.out].ravel(), relation.out.name
         self._builder.zero(name, linear.Linear.wires(wires) - linear.Linear.wires(found))
-        self._builder.fill(Sum(name, wires, found))
+        self._builder.fill(steps.Sum(name, wires, found))
 
     def _out(self, tensor: Tensor) -> IntArray:
         """The wires of a tensor that is given, or such that the prover chooses."""
@@ -308,14 +318,14 @@ class Lowering:
         """``sums = sign · tensor``, which is given. Rows: one each."""
         wires = self.wires[tensor].ravel()
         self._builder.zero(tensor.name, sums - linear.Linear.wires(wires).scale(sign))
-        self._builder.fill(Sum(tensor.name, wires, sums.scale(sign).compact))
+        self._builder.fill(steps.Sum(tensor.name, wires, sums.scale(sign).compact))
 
     def _constant(self, name: str, value: int) -> int:
         """A wire that holds ``value``. One row."""
         wire = self._builder.private(f"{name}/padding", 1)
         self._builder.zero(f"{name}/padding", linear.Linear.wires(wire).shift(-value))
 
-        self._builder.fill(Constant(f"{name}/padding", wire, np.array([value])))
+        self._builder.fill(steps.Constant(f"{name}/padding", wire, np.array([value])))
         return int(wire[0])
 
 
@@ -324,6 +334,6 @@ def _order(relation: Accumulation) -> IntArray:
     (``circuits.lowering.sliding``)."""
     batch, *shape = relation.out.shape
     index: IntArray = np.arange(batch * int(np.prod(shape)))
-    if not isinstance(relation, Linear):
+    if not isinstance(relation, Linear | Product):
         index = index.reshape(shape[0], batch, -1).swapaxes(0, 1)
     return index.reshape(batch, *shape)

@@ -31,6 +31,7 @@ from relations.relation import (
     MatMul,
     Maximum,
     Move,
+    Product,
     Relations,
     Tabulated,
     WindowSum,
@@ -147,12 +148,13 @@ class Optimiser:
 
     def _ways(self, relation: Accumulation) -> Iterator[Option]:
         lookup = self._network.lookups.get(relation.out)
+        rows = Cost(rows=math.prod(relation.out.shape)) if isinstance(relation, Product) else Cost()
         if isinstance(relation, MatMul | Convolution) and relation.weight.privacy != "public":
             yield from self._private(relation, lookup)
         elif lookup is None:
-            yield Option(Way(), Cost())
+            yield Option(Way(), rows)
         else:
-            yield from self._rescaled(lookup, is_short(relation), Way(), Cost())
+            yield from self._rescaled(lookup, is_short(relation), Way(), rows)
 
     def _private(self, relation: MatMul | Convolution, lookup: Lookup | None) -> Iterator[Option]:
         sums = layer_of(relation, None, self._capacity)
@@ -266,7 +268,7 @@ def sum_bits(reach: Interval) -> int:
 def is_short(relation: Accumulation) -> bool:
     """Whether rows of lookups may read sums of wires."""
     match relation:
-        case Linear():
+        case Linear() | Product():
             return True
         case WindowSum():
             return math.prod(relation.sliding.kernel) <= _SHORT

@@ -36,6 +36,7 @@ from zenerrors import ModelError
 
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
+_NEAR: Final = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,15 @@ class Activation(Node):
         return formula.of(self.function, inputs[0])
 
     def needed(self, span: Interval, bits: int) -> Interval:
-        """Without the ends on which the function stays within a quarter of an output's step."""
+        """Without the ends on which the function stays within a quarter of an output's step. Raises
+        ``ModelError`` (``model.scale``) for a divisor of both signs."""
+        before, at, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
+        if span.low < 0 < span.high and np.isinf(at) and np.isfinite(before) and np.isfinite(after):
+            raise ModelError(
+                "model.scale",
+                f"node {self.name[:80]!r} divides by zero: {self.function[:80]!r} of values in "
+                f"[{span.low:.3g}, {span.high:.3g}]; only values of one sign can be divisors",
+            )
         points = np.linspace(span.low, span.high, _POINTS)
         values = formula.evaluate(self.function, points)
         if not np.isfinite(values).all():

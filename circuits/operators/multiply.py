@@ -1,23 +1,29 @@
 """Products and quotients. With a constant they are a ``Scale``; of functions of one tensor they are part of
-an ``Activation``; others have no circuit."""
+an ``Activation``. A quotient of others is a product, too: ``x / y = x · (1 / y)``, and ``1 / y`` a table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node, dims
-from circuits.graphs.types import FloatArray, Shape
+from circuits.graphs.node import Node, QuantNode, dims
+from circuits.graphs.rewriting import fresh
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation
+from circuits.operators.activation import Activation, tabulate
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
 from circuits.operators.quantise_linear import declared_at, integer, operands, typed
 from circuits.operators.scale import affine, affine_of, scale
-from zenerrors import ModelError
+from circuits.operators.sums import Accumulating
+from relations.integers import IntArray
+from relations.relation import Product, Relation, Tensor, Term
+from verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +31,8 @@ class Mul(Node):
     """The product of two tensors of one shape."""
 
     arity = 2
+    called = "mul"
+    adds = True
     curved = True
 
     def shape(self, *shapes: Shape) -> Shape:
@@ -38,10 +46,17 @@ class Mul(Node):
     def formula(self, *inputs: str) -> str | None:
         return f"({inputs[0]}) * ({inputs[1]})"
 
+    def quantise(self, site: Site) -> QuantNode:
+        step = np.array([site.incoming(0).scale * site.incoming(1).scale])
+        return QuantMul(site.name, site.inputs, rescale=None if site.unscaled else site.rescale(step))
+
 
 @dataclass(frozen=True, eq=False)
 class Div(Mul):
-    """The quotient of two tensors of one shape."""
+    """The quotient of two tensors of one shape. ``fuse`` leaves none: it has no integer node."""
+
+    called = ""
+    adds = False
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
@@ -51,16 +66,44 @@ class Div(Mul):
         return f"({inputs[0]}) / ({inputs[1]})"
 
 
-def refuse_others(graph: Graph) -> Graph:
-    """``ModelError`` (``model.unsupported_operator``) for what no ``Activation`` took in."""
+@dataclass(frozen=True, eq=False)
+class QuantMul(Accumulating):
+    """``acc = (q_1 - z_1) (q_2 - z_2)`` for two tensors of one shape."""
+
+    arity = 2
+
+    def shape(self, *shapes: Shape) -> Shape:
+        if shapes[0] != shapes[1]:
+            raise self.refuse(f"multiplies shapes {shapes}")
+        return shapes[0]
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        left, right = (q - kind.zero_point for q, kind in zip(inputs, types, strict=True))
+        return left * right
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        ends = [left * right for left in types[0].centred for right in types[1].centred]
+        return np.array([min(ends)]), np.array([max(ends)])
+
+    def step(self, types: Sequence[Affine]) -> float | None:
+        return types[0].scale * types[1].scale
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
+        left, right = terms
+        return [Product(self.name, sums, left, right)]
+
+
+def divide_by_products(graph: Graph) -> Graph:
+    """A quotient of two tensors is the product of one and a function of the other."""
+    taken, nodes = set(graph.shapes), list[Node]()
     for node in graph.nodes:
-        if isinstance(node, Mul):
-            raise ModelError(
-                "model.unsupported_operator",
-                f"node {node.name[:80]!r} ({node.operator()}) combines two computed tensors; only constants, "
-                "or functions of the same tensor, can be factors and divisors",
-            )
-    return graph
+        if isinstance(node, Div):
+            above, below = node.inputs
+            inverse = Activation(fresh(f"{node.name}.inverse", taken), (below,), "1.0 / x")
+            nodes += [inverse, Mul(node.name, (above, inverse.name))]
+        else:
+            nodes.append(node)
+    return tabulate(replace(graph, nodes=tuple(nodes))) if len(nodes) > len(graph.nodes) else graph
 
 
 def _mul(step: Step) -> Value:
@@ -113,5 +156,6 @@ ENTRY = Entry(
         "Neg": Operator(_neg, elementwise=True),
     },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},
-    passes=(refuse_others,),
+    integers=(QuantMul,),
+    passes=(divide_by_products,),
 )

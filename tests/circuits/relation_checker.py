@@ -25,6 +25,7 @@ from relations.relation import (
     Maximum,
     Move,
     Parameter,
+    Product,
     Relation,
     Relations,
     Square,
@@ -85,6 +86,10 @@ class _Check:
 
 def _linear(check: _Check, relation: Linear) -> Integers:
     return sum(map(check.term, relation.terms[1:]), check.term(relation.terms[0]))
+
+
+def _product(check: _Check, relation: Product) -> Integers:
+    return check.term(relation.left) * check.term(relation.right)
 
 
 def _matmul(check: _Check, relation: MatMul) -> Integers:
@@ -190,6 +195,7 @@ def _at_least(check: _Check, relation: AtLeast) -> Integers:
 
 _MAKES: dict[type, Any] = {
     Linear: _linear,
+    Product: _product,
     MatMul: _matmul,
     Convolution: _convolution,
     WindowSum: _window_sum,

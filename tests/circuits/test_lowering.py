@@ -78,6 +78,7 @@ MUTATED = [
     ("conv", "transpose"),
     ("bent",),
     ("tabulated",),
+    ("product",),
 ]
 
 

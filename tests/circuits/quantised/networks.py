@@ -17,13 +17,28 @@ from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.leaky_relu import PiecewiseLinear
 from circuits.operators.max_pool import MaxPool
+from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
 from circuits.operators.transpose import Transpose
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 
-KINDS = ("conv", "sum", "max", "add", "requantise", "pad", "concat", "transpose", "bent", "tabulated")
+KINDS = (
+    *(
+        "conv",
+        "sum",
+        "max",
+        "add",
+        "requantise",
+        "pad",
+        "concat",
+        "transpose",
+        "bent",
+        "tabulated",
+        "product",
+    ),
+)
 
 
 class Maker:
@@ -122,6 +137,10 @@ class Maker:
         rescale = self.rescale(7 * (kind.top + 255), self.shape[0])
         factors = (int(self.rng.integers(1, 8)), int(self.rng.integers(1, 8)))
         self.add(QuantAdd(self.name("add"), (before, branch), factors, rescale=rescale))
+
+    def product(self) -> None:
+        before, reach = self.last, self.kind.top * 255
+        self.add(QuantMul(self.name("product"), (before, self.branch()), rescale=self.rescale(reach, 1)))
 
     def requantise(self) -> None:
         self.add(Requantise(self.name("requantise"), (self.last,), rescale=self.rescale(self.kind.top, 1)))

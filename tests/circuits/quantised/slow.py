@@ -15,8 +15,10 @@ from circuits.operators.average_pool import WindowSum
 from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
+from circuits.operators.gather import Gather
 from circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
 from circuits.operators.max_pool import MaxPool
+from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
 from circuits.operators.sums import Accumulating
@@ -65,6 +67,9 @@ def _sum(
         assert types[1]
         first, second = node.factors
         return int(first * (x[index] - zero) + second * (inputs[1][index] - types[1].zero_point))
+    if isinstance(node, QuantMul):
+        assert types[1]
+        return int((x[index] - zero) * (inputs[1][index] - types[1].zero_point))
     if isinstance(node, PiecewiseLinear):
         return int((x[index] - zero) * node.slopes[x[index] > zero])
     if isinstance(node, QuantPRelu):
@@ -117,6 +122,8 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
     if isinstance(node, QuantActivation):
         entries = node.values.tolist()
         return np.array([entries[value] for value in x.ravel()], dtype=object).reshape(x.shape)
+    if isinstance(node, Gather):
+        return np.array([x[place] for place in node.places.ravel().tolist()]).reshape(node.places.shape)
     if isinstance(node, Concat):
         return np.concatenate(inputs, axis=node.axis)
     if isinstance(node, Pad):
