@@ -20,7 +20,7 @@ from relations.integers import IntArray
 from relations.relation import AtLeast, Relations, Tensor, Total
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, unnoticed
+from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, held, unnoticed
 from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -48,10 +48,9 @@ def test_executor_and_constraints_agree_bit_for_bit(
         z = circuit.assign(q)
         assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         assert z[circuit.layout["label"][0]] == slow.label(expected, graph.output)
-        for node in graph.nodes:
-            if f"{node.name}/out" in circuit.layout and f"{node.name}/cap/chosen" not in circuit.layout:
-                wires = circuit.layout[f"{node.name}/out"]
-                assert z[wires].tolist() == expected[node.name].ravel().tolist(), node.name
+        for tensor, values in held(circuit, z).items():
+            if tensor.name in expected and tensor.bits:
+                assert values[0].tolist() == expected[tensor.name].tolist(), tensor.name
         public = circuit.public_inputs(q)
         assert z[1 : 1 + circuit.constraint_system.public].tolist() == public
         expected_witness = kernels.fr.from_int64(z)
