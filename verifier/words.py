@@ -53,11 +53,13 @@ _REGISTRATION_KEY_UNSEEN = (
 )
 _INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers."
 _CEREMONY_SHOWN = (
-    "The secrets in the key are those of the contributions that it names: whoever made one knew its shares."
+    "The secrets that the second phase of the key's ceremony drew are those of the contributions that it"
+    " names: whoever made one knew its shares."
 )
 _SETUP_UNSEEN = {
-    True: "That the key's ceremony began with powers of tau that somebody contributed to, and who its"
-    " contributors are: zenserve audit compares with its files, and you the hashes with those published.",
+    True: "That the key's ceremony began with this circuit, and with powers of tau that somebody contributed"
+    " to: who has people contribute to another start can forge proofs. Nor who its contributors are. zenserve"
+    " audit compares with its files, and you the hashes with those published.",
     False: "That the key is of a ceremony: it says so, and its file has no transcript that shows it.",
 }
 

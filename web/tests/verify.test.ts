@@ -51,6 +51,12 @@ test("an error names the file that it is about", async () => {
   );
 });
 
+test("a contributor's name of megabytes is too long, and no accident", async () => {
+  const [document, key] = ["ceremony/linked.json", "ceremony/linked-key.json"].map(fileOf);
+  const named = new TextDecoder().decode(key).replace('"Ada"', `"${"2^".repeat(5e6)}"`);
+  await assertRefused({ document, key: new TextEncoder().encode(named) }, "file.transcript", "key");
+});
+
 test("what is undefined is not given", async () => {
   const verdict = await verify({ ...PROOF, issuer: undefined, expected: { key: undefined } });
   assert.ok(verdict.valid && "statement" in verdict && verdict.statement !== null);

@@ -59,7 +59,12 @@ const commitment = textThat(
 const name = textThat((each) => /^[a-z_]{1,40}$/.test(each), "a name of 1 to 40 of a to z and _");
 const moment = textThat(isMoment, "a moment that there is, in UTC, as 2026-11-22T10:00:00Z");
 const challenge = textThat(
-  (words) => isPrintable(words) && words !== "" && [...words].length <= MOST_CHALLENGE,
+  // A character has two units at most. Of megabytes, no list is made.
+  (words) =>
+    0 < words.length &&
+    words.length <= 2 * MOST_CHALLENGE &&
+    [...words].length <= MOST_CHALLENGE &&
+    isPrintable(words),
   `1 to ${MOST_CHALLENGE} characters that can be printed`,
 );
 const size = integer(1, MOST_INTEGER);

@@ -40,10 +40,12 @@ const REGISTRATION_KEY_UNSEEN =
   "That the registration's key is for its circuit: have its file, too, from whom you trust.";
 const INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers.";
 const CEREMONY_SHOWN =
-  "The secrets in the key are those of the contributions that it names: whoever made one knew its shares.";
+  "The secrets that the second phase of the key's ceremony drew are those of the contributions that it names:" +
+  " whoever made one knew its shares.";
 const CEREMONY_START_UNSEEN =
-  "That the key's ceremony began with powers of tau that somebody contributed to, and who its contributors are:" +
-  " zenserve audit compares with its files, and you the hashes with those published.";
+  "That the key's ceremony began with this circuit, and with powers of tau that somebody contributed to: who has" +
+  " people contribute to another start can forge proofs. Nor who its contributors are. zenserve audit compares" +
+  " with its files, and you the hashes with those published.";
 const CEREMONY_UNSEEN =
   "That the key is of a ceremony: it says so, and its file has no transcript that shows it.";
 

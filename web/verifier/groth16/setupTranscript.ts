@@ -103,8 +103,9 @@ function transcriptOf({ name, secrets, nonces }: Contribution, previous: Uint8Ar
  * what a beacon's could be taken for.
  */
 function checkName(name: string): void {
-  const disguised = LIKE_A_BEACON.test(name) && !isReserved(name);
-  if (disguised || !PRINTABLE.test(name) || utf8ToBytes(name).length > MAX_NAME_BYTES) {
+  // The length first: on a name of megabytes the patterns run out of stack.
+  const fits = name.length <= MAX_NAME_BYTES && utf8ToBytes(name).length <= MAX_NAME_BYTES;
+  if (!fits || !PRINTABLE.test(name) || (LIKE_A_BEACON.test(name) && !isReserved(name))) {
     throw new ZenError(
       "ceremony.name",
       `a contributor's name is 1 to ${MAX_NAME_BYTES} bytes of printable text without space around it, and ` +
