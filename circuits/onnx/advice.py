@@ -28,9 +28,7 @@ _INSTEAD = {
     ),
     **dict.fromkeys(["GRU", "LSTM", "RNN"], "use convolutions or dense layers"),
     **dict.fromkeys(["Split", "Resize", "Upsample", "ConvTranspose"], "use Conv with a stride or groups"),
-    **dict.fromkeys(
-        ["GlobalMaxPool", "LpPool", "GlobalLpPool"], "use MaxPool, AveragePool or GlobalAveragePool"
-    ),
+    "ReduceProd": "multiply the entries one by one, with Mul",
 }
 
 

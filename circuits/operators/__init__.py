@@ -28,6 +28,7 @@ from circuits.operators import (
     multiply,
     pad,
     quantise_linear,
+    reduce,
     reshape,
     scale,
     transpose,
@@ -55,6 +56,7 @@ _MODULES = (
     max_pool,
     moving,
     quantise_linear,
+    reduce,
     transpose,
 )
 

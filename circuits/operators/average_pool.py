@@ -13,7 +13,6 @@ from circuits.graphs.types import FloatArray, Rescale, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reshape import Reshape
 from circuits.operators.sums import Windowed
 from circuits.operators.windows import POOL, Pool, sees_single_values, stride_and_padding
 from relations import planes, relation
@@ -113,35 +112,22 @@ def _averaged(step: Step, tensor: str) -> str:
 
 
 def _global_average_pool(step: Step) -> Value:
-    return Data(_averaged_whole(step, step.floats()))
+    return Data(averaged_whole(step, step.floats()))
 
 
 def _linear_global_average_pool(step: Step) -> Value:
     _require_channels_first(step)
-    return typed(step, _averaged_whole(step, integer(step, 0)), declared_at(step, 3))
+    return typed(step, averaged_whole(step, integer(step, 0)), declared_at(step, 3))
 
 
-def _averaged_whole(step: Step, tensor: str) -> str:
+def averaged_whole(step: Step, tensor: str) -> str:
+    """The means of an image's channels."""
     shape = step.building.shapes[tensor]
     if len(shape) != 3:
         raise step.refuse(
             "shape", f"averages shape [batch, {dims(shape)}], not [batch, channels, height, width]"
         )
     return step.emit(AveragePool, (tensor,), shape[1:], shape[1:])
-
-
-def _reduce_mean(step: Step) -> Value:
-    """The mean over height and width, as PyTorch's exporter writes an adaptive average pool."""
-    tensor, shape = step.floats(), step.shape()
-    axes = step.axes(step.integers("axes", 1) or [], len(shape) + 1)
-    if len(shape) != 3 or sorted(axes) != [2, 3]:
-        raise step.refuse(
-            "unsupported_attribute", "must average over height and width, axes [2, 3]; use GlobalAveragePool"
-        )
-    pooled = _averaged_whole(step, tensor)
-    if step.attributes.get("keepdims", 1):
-        return Data(pooled)
-    return Data(step.emit(Reshape, (pooled,), shape[:1]))
 
 
 def _require_channels_first(step: Step) -> None:
@@ -156,9 +142,6 @@ ENTRY = Entry(
     onnx={
         "AveragePool": Operator(_average_pool, _ATTRIBUTES),
         "GlobalAveragePool": Operator(_global_average_pool),
-        "ReduceMean": Operator(
-            _reduce_mean, {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}, 1, 2
-        ),
     },
     microsoft={
         "QLinearAveragePool": Operator(_linear_average_pool, {**_ATTRIBUTES, **_CHANNELS_LAST}, 4, 5),

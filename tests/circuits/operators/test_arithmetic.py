@@ -68,7 +68,52 @@ def product_of_constants_and_two(rng: Rng) -> Case:
     )
 
 
-CASES: list[Callable[[Rng], Case]] = [products, broadcast_product, quotient, product_of_constants_and_two]
+def reduced(name: str) -> Callable[[Rng], Case]:
+    """Over any axes, kept or not."""
+
+    def case(rng: Rng) -> Case:
+        axes = rng.permutation(3)[: rng.integers(1, 4)] + (0 if rng.random() < 0.2 else 1)
+        said: dict[str, Any] = {} if rng.random() < 0.2 else {"keepdims": int(rng.integers(0, 2))}
+        steps = [make_node("Exp", ["x"], ["e"])] if name == "ReduceLogSum" else []
+        node = make_node(name, ["e" if steps else "x", "a"], ["r"], **said)
+        # Two at least are what a network ends in.
+        tail = [make_node("Flatten", ["r"], ["f"], axis=0), make_node("Concat", ["f", "f"], ["h"], axis=1)]
+        return [*steps, node, *tail], {"a": axes}, (2, 3, 4)
+
+    case.__name__ = name
+    return case
+
+
+REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin"),
+    *("ReduceSum", "ReduceSumSquare"),
+)
+
+
+def global_max(rng: Rng) -> Case:
+    return [make_node("GlobalMaxPool", ["x"], ["h"])], {}, (3, 4, 2)
+
+
+def norms_of_windows(rng: Rng) -> Case:
+    p = int(rng.integers(1, 4))
+    pools = [
+        make_node("LpPool", ["x"], ["a"], p=p, kernel_shape=[2, 2], pads=[0, 1, 1, 0], strides=[2, 1]),
+        make_node("GlobalLpPool", ["a"], ["h"], p=p),
+    ]
+    return pools, {}, (3, 4, 5)
+
+
+def cumulative(rng: Rng) -> Case:
+    said: dict[str, Any] = {name: int(rng.integers(0, 2)) for name in ("exclusive", "reverse")}
+    axis = np.array(rng.integers(1, 4))
+    return [make_node("CumSum", ["x", "a"], ["h"], **said)], {"a": axis}, (2, 3, 4)
+
+
+CASES: list[Callable[[Rng], Case]] = [
+    *(products, broadcast_product, quotient, product_of_constants_and_two),
+    *map(reduced, REDUCTIONS),
+    *(global_max, norms_of_windows, cumulative),
+]
 
 
 def model(case: Case, opset: int = 19) -> bytes:
@@ -107,12 +152,57 @@ def test_it_agrees_with_onnxruntime(case: Callable[[Rng], Case]) -> None:
         assert QuantGraph.from_bytes(network.to_bytes()).digest == network.digest
 
 
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_older_files_have_axes_as_an_attribute(name: str) -> None:
+    data = model(([make_node(name, ["x"], ["h"], axes=[-1], keepdims=0)], {}, (3, 4)), opset=11)
+    x = np.abs(floats(np.random.default_rng(1), 1, 3, 4))
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    np.testing.assert_allclose(load_onnx(data).run(x.astype(np.float64)), expected, atol=1e-5)
+
+
+def test_without_axes_all_or_none_are_reduced() -> None:
+    both = [
+        make_node("ReduceSum", ["x"], ["s"]),
+        make_node("ReduceSum", ["x"], ["n"], noop_with_empty_axes=1),
+    ]
+    data = model(([*both, make_node("Sub", ["n", "s"], ["h"])], {}, (3, 4)))
+    x = floats(np.random.default_rng(1), 1, 3, 4)
+    np.testing.assert_allclose(load_onnx(data).run(x.astype(np.float64)), x - x.sum(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "code"),
+    [
+        ([make_node("ReduceSum", ["x", "a"], ["h"])], {"a": np.array([1, 1])}, "shape"),
+        ([make_node("ReduceMax", ["x", "a"], ["h"])], {"a": np.array([4])}, "shape"),
+        ([make_node("ReduceL1", ["x"], ["h"], noop_with_empty_axes=1)], {}, "unsupported_attribute"),
+        ([make_node("ReduceProd", ["x"], ["h"])], {}, "unsupported_operator"),
+        ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array([1, 2])}, "shape"),
+        ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(-4)}, "shape"),
+        ([make_node("GlobalLpPool", ["x"], ["h"], p=0)], {}, "unsupported_attribute"),
+        ([make_node("LpPool", ["x"], ["h"], kernel_shape=[2])], {}, "shape"),
+        (
+            [make_node("ReduceMax", ["c"], ["d"]), make_node("Add", ["x", "d"], ["h"])],
+            {"c": np.ones(0)},
+            "shape",
+        ),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(nodes: list[Any], constants: dict[str, Any], code: str) -> None:
+    with refuses(f"model.{code}"):
+        load_onnx(model((nodes, constants, (2, 3))))
+
+
 # What proves something new: small, followed by nothing or by a layer.
 PROVEN: Mapping[str, Case] = {
     "a product": lines((3,), "Slice x s e a t -> c", "Mul x c -> h", s=[-1], e=[-9], a=[1], t=[-1]),
     "a rectified product": lines(
         (2, 2), "Slice x s e a -> c", "Mul x c -> p", "Relu p -> h", s=[1], e=[2], a=[2]
     ),
+    "a smallest entry": ([make_node("ReduceMin", ["x", "a"], ["h"])], {"a": np.array([1])}, (2, 2)),
+    "a norm": ([make_node("ReduceL2", ["x", "a"], ["h"])], {"a": np.array([2])}, (2, 2)),
+    "sums so far": ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(1)}, (3,)),
     "a quotient": lines((3,), "Slice x s e a -> c", "Exp c -> d", "Div x d -> h", s=[1], e=[2], a=[1]),
 }
 

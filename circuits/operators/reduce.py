@@ -1,0 +1,192 @@
+"""Sums, means and maxima over axes: the entries that go together are moved into rows, which costs nothing,
+and each row is a window. Norms and logarithms of sums have tables before and behind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from circuits.graphs.node import Constants, QuantNode, Written
+from circuits.graphs.site import Site
+from circuits.graphs.types import FloatArray
+from circuits.onnx.constants import FLOATS
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import Activation
+from circuits.operators.average_pool import WindowSum, averaged_whole
+from circuits.operators.entry import Entry
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.moving import rearranged
+from circuits.operators.reshape import shaped
+from circuits.operators.windows import POOL, Pool, stride_and_padding
+from relations import planes
+from relations.integers import IntArray
+from zenerrors import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class SumPool(Pool):
+    """The sum over each window, divided by ``divisor``; beyond the edges are zeros."""
+
+    called = "sum"
+    adds = True
+
+    divisor: int = 1
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        sums: FloatArray = planes.slide(inputs[0], self.kernel, self.stride, self.padding, 0).sum(axis=(4, 5))
+        return sums / self.divisor
+
+    def quantise(self, site: Site) -> QuantNode:
+        rescale = site.rescale(np.array([site.incoming().scale / self.divisor]))
+        return WindowSum(site.name, site.inputs, self.kernel, self.stride, self.padding, rescale=rescale)
+
+    def written(self, constant: Constants) -> Written:
+        raise ModelError("model.unsupported_operator", "ONNX has no sum over windows")
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Formulas of each entry ``before`` a row becomes one value, and of that, ``behind``. The value is the
+    ``largest`` entry or the sum, with ``mean`` the mean."""
+
+    before: str = "x"
+    behind: str = "x"
+    largest: bool = False
+    mean: bool = False
+
+
+def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray]) -> Value:
+    """Over the axes that the node names, or over all."""
+    whole, given = step.whole(), step.integers("axes", 1)
+    if not given and step.attributes.get("noop_with_empty_axes", 0):
+        if (reduction.before, reduction.behind) != ("x", "x"):
+            raise step.refuse("unsupported_attribute", "has noop_with_empty_axes=1 and no axes")
+        return step.value(0)
+    axes = sorted(step.axes(given or range(len(whole)), len(whole)))
+    kept = bool(step.attributes.get("keepdims", 1))
+    if not step.is_data(0):
+        constant = step.plain(0)
+        if constant.kind not in FLOATS and reduction not in (_SUM, _MAX):
+            raise step.refuse("tensor_type", "takes floats")
+        if not constant.array.size:
+            raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
+        return step.folded(folded(constant.array, axis=tuple(axes), keepdims=kept), constant.kind)
+    return _over(step, axes, kept, reduction)
+
+
+def _over(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> Data:
+    tensor, whole = step.floats(), step.whole()
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(whole) if kept or axis not in axes)
+    if reduction == Reduction(mean=True) and len(whole) == 4 and whole[0] == 1 and [*axes] == [2, 3]:
+        return shaped(step, Data(averaged_whole(step, tensor)), shape)
+    count = math.prod(whole[axis] for axis in axes)
+    rest = [axis for axis in range(len(whole)) if axis not in axes]
+
+    def rows(places: IntArray) -> IntArray:
+        return places.transpose([*rest, *axes]).reshape(1, 1, -1, count)
+
+    moved = rearranged(step, rows, 0)
+    assert isinstance(moved, Data)  # noqa: S101  what is moved is computed
+    made = _function(step, moved.tensor, reduction.before)
+    if count > 1 and reduction.largest:
+        made = step.emit(MaxPool, (made,), (1, count), (1, count))
+    elif count > 1:
+        divisor = count if reduction.mean else 1
+        made = step.emit(SumPool, (made,), (1, count), (1, count), divisor=divisor)
+    return shaped(step, Data(_function(step, made, reduction.behind)), shape)
+
+
+def _function(step: Step, tensor: str, function: str) -> str:
+    return tensor if function == "x" else step.emit(Activation, (tensor,), function)
+
+
+def _global(step: Step, reduction: Reduction) -> Value:
+    """Over all axes but the batch and the channels."""
+    rank = len(step.whole())
+    if rank < 3:
+        raise step.refuse("shape", f"pools shape {[*step.whole()]}, not [batch, channels, ..]")
+    return _over(step, range(2, rank), True, reduction)
+
+
+def _global_lp_pool(step: Step) -> Value:
+    return _global(step, _norm(step))
+
+
+def _lp_pool(step: Step) -> Value:
+    norm, kernel = _norm(step), step.attributes.get("kernel_shape", [])
+    stride, padding = stride_and_padding(step, step.shape(), kernel)
+    powers = _function(step, step.floats(), norm.before)
+    return Data(_function(step, step.emit(SumPool, (powers,), tuple(kernel), stride, padding), norm.behind))
+
+
+def _norm(step: Step) -> Reduction:
+    power = step.attributes.get("p", 2)
+    if not 1 <= power <= _MOST_POWER:
+        raise step.refuse("unsupported_attribute", f"has p={power}; use 1 to {_MOST_POWER}")
+    return _NORMS.get(power) or Reduction(f"abs(x) ** {float(power)}", f"x ** {1 / power!r}")
+
+
+def _cumulative_sum(step: Step) -> Value:
+    """Each sum is over a window as long as the axis, that hangs over its edge."""
+    whole = step.whole()
+    axes = step.axes(step.numbers("axis", 1), len(whole))
+    if len(axes) != 1:
+        raise step.refuse("shape", f"adds up along the axes {axes}; it takes one")
+    axis, size = axes[0], whole[axes[0]]
+    exclusive, reverse = (bool(step.attributes.get(name, 0)) for name in ("exclusive", "reverse"))
+    if not step.is_data(0):
+        raise step.refuse("unsupported_operator", "adds up constants; have the exporter fold them")
+    step.floats()
+    step.spend(math.prod(whole) * size)
+
+    def rows(places: IntArray) -> IntArray:
+        lines = np.moveaxis(places, axis, -1).reshape(-1, size)
+        if exclusive:
+            nothing = np.full((len(lines), 1), -1)
+            lines = np.hstack([lines[:, 1:], nothing] if reverse else [nothing, lines[:, :-1]])
+        return lines[np.newaxis, np.newaxis]
+
+    moved = rearranged(step, rows, 0)
+    assert isinstance(moved, Data)  # noqa: S101  what is moved is computed
+    padding = (0, 0, 0, size - 1) if reverse else (0, size - 1, 0, 0)
+    sums = step.emit(SumPool, (moved.tensor,), (1, size), (1, 1), padding) if size > 1 else moved.tensor
+    ahead = tuple(length for other, length in enumerate(whole) if other != axis)
+    made = shaped(step, Data(sums), (*ahead, size))
+    return rearranged(replace(step, inputs=[made]), lambda places: np.moveaxis(places, -1, axis), 0)
+
+
+_MOST_POWER = 8
+_SUM, _MEAN, _MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
+_L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
+_NORMS: Final = {1: _L1, 2: _L2}
+_ATTRIBUTES = {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}
+_REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
+    "ReduceL1": (_L1, lambda x, **over: np.sum(np.abs(x), **over)),
+    "ReduceL2": (_L2, lambda x, **over: np.sqrt(np.sum(x * x, **over))),
+    "ReduceLogSum": (Reduction(behind="log(x)"), lambda x, **over: np.log(np.sum(x, **over))),
+    "ReduceLogSumExp": (Reduction("exp(x)", "log(x)"), lambda x, **over: np.log(np.sum(np.exp(x), **over))),
+    "ReduceMax": (_MAX, np.max),
+    "ReduceMean": (_MEAN, np.mean),
+    # The largest of their opposites, and its opposite.
+    "ReduceMin": (Reduction("-x", "-x", largest=True), np.min),
+    "ReduceSum": (_SUM, np.sum),
+    "ReduceSumSquare": (Reduction("x * x"), lambda x, **over: np.sum(x * x, **over)),
+}
+
+ENTRY = Entry(
+    onnx={
+        **{
+            name: Operator(partial(_reduce, reduction=reduction, folded=folded), _ATTRIBUTES, 1, 2)
+            for name, (reduction, folded) in _REDUCTIONS.items()
+        },
+        "CumSum": Operator(_cumulative_sum, {"exclusive": "i", "reverse": "i"}, 2, 2),
+        "GlobalLpPool": Operator(_global_lp_pool, {"p": "i"}),
+        "GlobalMaxPool": Operator(partial(_global, reduction=_MAX)),
+        "LpPool": Operator(_lp_pool, {**POOL, "p": "i"}),
+    },
+)
