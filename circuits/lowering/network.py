@@ -123,7 +123,7 @@ class Lowering:
         held = self._sums[tensor]
         assert isinstance(held.sums, LinearCombinations)  # noqa: S101  no one hides what is read
         rows, order = held.sums.whole(), held.order.ravel()
-        return rows if np.array_equal(order, np.arange(len(order))) else rows.take(order)
+        return rows if np.array_equal(order, np.arange(rows.rows)) else rows.take(order)
 
     def _accumulate(self, relation: Accumulation) -> None:
         short = is_short(relation)
@@ -242,7 +242,7 @@ class Lowering:
         self.wires[out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
 
     def _tabulate(self, relation: Tabulated) -> None:
-        if relation.out in self.wires:
+        if relation.value not in self.wires:
             return  # the sums' own lookup made it
         value = self.wires[relation.value].ravel()
         self.hold(relation.out, self._tools.tabulate(relation.name, value, relation.function))

@@ -12,6 +12,7 @@ from circuits.graphs.types import Declared
 from zenerrors import ModelError
 
 MOST_WEIGHTS = 1 << 25
+MOST_DIMENSIONS = 8
 
 
 class Element(IntEnum):

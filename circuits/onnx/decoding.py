@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from circuits.onnx.constants import FLOATS, INTEGERS, Allowance, Constant, Element
+from circuits.onnx.constants import FLOATS, INTEGERS, MOST_DIMENSIONS, Allowance, Constant, Element
 from zenerrors import ModelError
 
 # Bits of an element in raw data.
@@ -36,6 +36,11 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
     elements = math.prod(tensor.dims)
     if not tensor.external_data and tensor.data_location != TensorProto.EXTERNAL:
         _require_data(tensor, elements, name)
+    if len(tensor.dims) > MOST_DIMENSIONS:
+        raise ModelError(
+            "model.shape",
+            f"the tensor {name} has {len(tensor.dims)} dimensions, more than {MOST_DIMENSIONS}",
+        )
     allowance.spend(elements, f"the tensor {name}")
     if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
         tensor = _fetched(tensor, -(-elements * _WIDTHS[tensor.data_type] // 8), name, folder)

@@ -9,13 +9,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.defs import onnx_opset_version
 
-from circuits.onnx.constants import FLOATS
+from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
 
 # Before version 7 Gemm and Add broadcast by attributes of another meaning.
 _OLDEST_OPSET = 7
-_MOST_DIMENSIONS = 8
 _MOST_BYTES = 1 << 28
 _MOST_NODES = 1 << 13
 
@@ -80,10 +79,10 @@ def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
     if tensor.elem_type not in FLOATS:
         raise ModelError("model.tensor_type", f"the input {quote(entry.name)} must be a tensor of floats")
     dimensions = list(tensor.shape.dim)
-    if len(dimensions) > _MOST_DIMENSIONS:
+    if len(dimensions) > MOST_DIMENSIONS:
         raise ModelError(
             "model.shape",
-            f"the input {quote(entry.name)} has {len(dimensions)} dimensions, more than {_MOST_DIMENSIONS}",
+            f"the input {quote(entry.name)} has {len(dimensions)} dimensions, more than {MOST_DIMENSIONS}",
         )
     shape = []
     for axis, dimension in enumerate(dimensions):

@@ -14,7 +14,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import dims
 from circuits.onnx.advice import unsupported
-from circuits.onnx.constants import Allowance, Constant
+from circuits.onnx.constants import MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.message import attributes, decode, input_shape
 from circuits.onnx.naming import quote, where
@@ -90,7 +90,11 @@ class _Reader:
         made = operator.read(step)
         values = [made] if isinstance(made, Constant | Data) else made
         for name, value in zip(node.output, values, strict=False):
-            self._values[name] = self._shaped(value, step if operator.elementwise else None)
+            value = self._shaped(value, step if operator.elementwise else None)
+            shape = value.array.shape if isinstance(value, Constant) else value.shape or ()
+            if len(shape) > MOST_DIMENSIONS:
+                raise step.refuse("shape", f"makes {len(shape)} dimensions, more than {MOST_DIMENSIONS}")
+            self._values[name] = value
 
     def _shaped(self, value: Value, step: Step | None) -> Value:
         if isinstance(value, Constant) or value.shape is not None:

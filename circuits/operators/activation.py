@@ -28,6 +28,7 @@ from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
+from circuits.operators.reshape import of_both
 from relations.functions import Tabulation
 from relations.integers import IntArray
 from relations.relation import Relation, Tabulated, Tensor
@@ -247,9 +248,9 @@ def _pow(step: Step) -> Value:
             "unsupported_operator", "raises one computed tensor to another; either must be a constant"
         )
     if not step.is_data(1):
-        return applied(step, f"x ** {number(step, step.number(1, 1.0))}")
+        return of_both(step, applied(step, f"x ** {number(step, step.number(1, 1.0))}"))
     base = number(step, step.number(0, 1.0))
-    return Data(step.emit(Activation, (step.floats(1),), f"{base} ** x"))
+    return of_both(step, Data(step.emit(Activation, (step.floats(1),), f"{base} ** x")))
 
 
 def _mod(step: Step) -> Value:
@@ -257,7 +258,7 @@ def _mod(step: Step) -> Value:
         raise step.refuse(
             "unsupported_operator", "is of integers or by a computed tensor; only fmod=1 by a constant"
         )
-    return applied(step, f"fmod(x, {number(step, step.number(1, 1.0))})")
+    return of_both(step, applied(step, f"fmod(x, {number(step, step.number(1, 1.0))})"))
 
 
 def _linear_sigmoid(step: Step) -> Value:
@@ -310,8 +311,8 @@ ENTRY = Entry(
         "Elu": _with("elu", {"alpha": 1.0}),
         "Gelu": Operator(_gelu, {"approximate": "s"}, elementwise=True),
         "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
-        "Mod": Operator(_mod, {"fmod": "i"}, 2, 2, elementwise=True),
-        "Pow": Operator(_pow, {}, 2, 2, elementwise=True),
+        "Mod": Operator(_mod, {"fmod": "i"}, 2, 2),
+        "Pow": Operator(_pow, {}, 2, 2),
         "Selu": _with("selu", _SELU),
         "Shrink": _with("shrink", {"bias": 0.0, "lambd": 0.5}),
         "Swish": _with("swish", {"alpha": 1.0}),

@@ -18,6 +18,7 @@ from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
+from circuits.operators.reshape import of_both
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 
@@ -95,14 +96,14 @@ def _max(step: Step) -> Value:
     if both_constant(step):
         return folded(step, np.maximum)
     tensor, bound = _and_number(step)
-    return Data(step.emit(Clip, (tensor,), bound, math.inf))
+    return of_both(step, Data(step.emit(Clip, (tensor,), bound, math.inf)))
 
 
 def _min(step: Step) -> Value:
     if both_constant(step):
         return folded(step, np.minimum)
     tensor, bound = _and_number(step)
-    return Data(step.emit(Clip, (tensor,), -math.inf, bound))
+    return of_both(step, Data(step.emit(Clip, (tensor,), -math.inf, bound)))
 
 
 def _and_number(step: Step) -> tuple[str, float]:
@@ -116,8 +117,8 @@ def _and_number(step: Step) -> tuple[str, float]:
 ENTRY = Entry(
     onnx={
         "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
-        "Max": Operator(_max, {}, 2, 2, elementwise=True),
-        "Min": Operator(_min, {}, 2, 2, elementwise=True),
+        "Max": Operator(_max, {}, 2, 2),
+        "Min": Operator(_min, {}, 2, 2),
         "Relu": Operator(_relu, elementwise=True),
     },
     integers=(Requantise,),

@@ -16,7 +16,7 @@ import numpy as np
 
 from circuits.graphs.node import dims
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.constants import Constant
+from circuits.onnx.constants import MOST_DIMENSIONS, Constant
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.concat import Concat, joined_type
 from circuits.operators.entry import Entry
@@ -24,6 +24,10 @@ from circuits.operators.gather import Gather
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import shaped
 from relations.integers import IntArray
+
+# So many entries that are looked at take as long as one that is kept, and any move as long as so many.
+_LOOKED_AT: Final = 8
+_LEAST: Final = 1 << 8
 
 Places = Callable[..., IntArray]
 """From arrays with the place of each entry, one for each input, to the places that the output's entries come
@@ -34,6 +38,7 @@ from; -1 is zero.
 def rearranged(step: Step, places: Places, *positions: int) -> Value:
     """The entries of the inputs at these positions, moved. All of them are computed, or none."""
     wholes = [step.whole(position) for position in positions]
+    step.spend(_LEAST + sum(map(math.prod, wholes)) // _LOOKED_AT)
     ends = np.cumsum([math.prod(whole) for whole in wholes]).tolist()
     found = places(
         *(
@@ -63,7 +68,8 @@ def _moved(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
     if places.min() < 0:
         vector = step.emit(Pad, (vector,), ((0, 1),))
         places = np.where(places < 0, sum(sizes), places)
-    made = step.emit(Gather, (vector,), np.ascontiguousarray(places.reshape(typed_shape(places.shape))))
+    # A copy: a view of a few places would keep all of them.
+    made = step.emit(Gather, (vector,), places.reshape(typed_shape(places.shape)).copy())
     return Data(made, kind, shape=places.shape)
 
 
@@ -97,8 +103,9 @@ def _slice(step: Step) -> Value:
         raise step.refuse("shape", "needs one start, end and step for each axis, no step 0")
     taken = [slice(None)] * len(whole)
     for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
-        # An end before the first entry, in ONNX any number below -size, is None to Python.
-        taken[axis] = slice(start, None if end < -whole[axis] and stride < 0 else end, stride)
+        # Before the first entry, in ONNX at any number below -size, a start is 0 and an end None to Python.
+        start, before = max(start, -whole[axis]), end < -whole[axis] and stride < 0
+        taken[axis] = slice(start, None if before else end, stride)
     return rearranged(step, lambda places: places[tuple(taken)], 0)
 
 
@@ -128,6 +135,7 @@ def _gather_nd(step: Step) -> Value:
     depth = wanted.shape[-1] if wanted.ndim else 0
     if not 0 <= batch < len(whole) or wanted.shape[:batch] != whole[:batch] or batch + depth > len(whole):
         raise step.refuse("shape", f"takes entries at {[*wanted.shape]} of shape {[*whole]}")
+    step.spend(math.prod((*wanted.shape[:-1], *whole[batch + depth :])))
     columns = [_within(step, wanted[..., i], whole[batch + i]) for i in range(depth)]
     outer = tuple(
         np.arange(size).reshape([size if i == axis else 1 for i in range(wanted.ndim - 1)])
@@ -180,6 +188,7 @@ def _concat(step: Step) -> Value:
     if len(data) == len(positions) and in_front and axis:
         kind = joined_type(step, data)
         return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), kind)
+    step.spend(sum(map(math.prod, wholes)))
     return rearranged(step, lambda *places: np.concatenate(places, axis), *positions)
 
 
@@ -200,8 +209,11 @@ def _split(step: Step) -> Sequence[Value]:
 
 
 def _expand(step: Step) -> Value:
+    target = step.numbers("shape", 1)
+    if len(target) > MOST_DIMENSIONS:
+        raise step.refuse("shape", f"expands to {len(target)} dimensions")
     try:
-        shape = np.broadcast_shapes(step.whole(), tuple(step.numbers("shape", 1)))
+        shape = np.broadcast_shapes(step.whole(), tuple(target))
     except ValueError:
         raise step.refuse("shape", f"expands [{dims(step.whole())}] to another shape") from None
     step.spend(math.prod(shape))
@@ -217,12 +229,13 @@ def _tile(step: Step) -> Value:
 
 
 def _trilu(step: Step) -> Value:
-    upper, diagonal = step.attributes.get("upper", 1), int(step.number(1, 0))
+    upper, (given, *_) = step.attributes.get("upper", 1), step.integers("k", 1) or [0]
     if len(step.whole()) < 2:
         raise step.refuse("shape", "takes matrices")
 
     def triangle(places: IntArray) -> IntArray:
         rows, columns = places.shape[-2:]
+        diagonal = min(max(given, -rows), columns)
         kept = np.tri(rows, columns, k=diagonal - 1 if upper else diagonal, dtype=bool)
         return np.where(~kept if upper else kept, places, -1)
 
@@ -246,6 +259,8 @@ def _pad(step: Step) -> Value:
         raise step.refuse("unsupported_attribute", f"has mode {mode[:20]!r}; use constant, edge or reflect")
     if mode == b"reflect" and any(max(width) >= size for width, size in zip(widths, whole, strict=True)):
         raise step.refuse("shape", f"reflects {widths} of shape {[*whole]}: more than there is")
+    if any(sum(max(0, -side) for side in width) > size for size, width in zip(whole, widths, strict=True)):
+        raise step.refuse("shape", f"takes {widths} off shape {[*whole]}: more than there is")
     outer = [size + sum(max(0, side) for side in width) for size, width in zip(whole, widths, strict=True)]
     step.spend(math.prod(outer))
     if (
@@ -306,6 +321,8 @@ def _space_to_depth(step: Step) -> Value:
 def _image(step: Step) -> Shape:
     if len(step.whole()) != 4:
         raise step.refuse("shape", f"reads shape {[*step.whole()]}, not [batch, channels, height, width]")
+    if 0 in step.whole():
+        raise step.refuse("shape", "reads nothing")
     return step.whole()
 
 
@@ -333,7 +350,7 @@ def _resized(step: Step, whole: Shape) -> tuple[list[float], list[int]]:
     at = 2 if len(step.inputs) > 2 else 1
     if step.has(3):
         sizes = step.numbers("sizes", 3)
-        if len(sizes) != len(whole):
+        if len(sizes) != len(whole) or min(*sizes, *whole, 1) < 1:
             raise step.refuse("shape", f"resizes {len(whole)} axes to {sizes}")
         return [length / size for length, size in zip(sizes, whole, strict=True)], sizes
     scales = step.attributes.get("scales") or step.weights(at).array.ravel().tolist()

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
 from circuits.graphs.rewriting import join
 from circuits.graphs.types import Shape
-from circuits.onnx.constants import Constant
+from circuits.onnx.constants import MOST_DIMENSIONS, MOST_WEIGHTS, Constant
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.entry import Entry
 
@@ -58,6 +59,14 @@ def shaped(step: Step, data: Data, shape: Shape) -> Data:
     return replace(data, shape=shape)
 
 
+def of_both(step: Step, made: Value) -> Value:
+    """What an operator made of a tensor and a number, under the shape that both broadcast to."""
+    shape = np.broadcast_shapes(step.whole(0), step.whole(1))
+    if isinstance(made, Constant):
+        return replace(made, array=made.array.reshape(shape))
+    return shaped(step, made, shape)
+
+
 def _reshape(step: Step) -> Value:
     target = step.numbers("shape", 1)
     if step.attributes.get("allowzero", 0) and 0 in target:
@@ -79,9 +88,10 @@ def _sizes(step: Step, target: list[int], shape: Shape) -> Shape:
 def _under(step: Step, shape: Shape) -> Value:
     """The values under another shape, row-major."""
     whole, value = step.whole(), step.value(0)
-    if len(shape) > _MOST_DIMENSIONS:
+    if len(shape) > MOST_DIMENSIONS:
         raise step.refuse("shape", f"reshapes to {len(shape)} dimensions")
-    if min(shape, default=1) < 0 or math.prod(shape) != math.prod(whole):
+    inside = all(0 <= size <= MOST_WEIGHTS for size in shape)
+    if not inside or math.prod(shape) != math.prod(whole):
         raise step.refuse("shape", f"reshapes [{dims(whole)}] to [{dims(shape)}]")
     if isinstance(value, Constant):
         return step.folded(step.plain(0).array.reshape(shape), value.kind)
@@ -114,8 +124,6 @@ def _unsqueeze(step: Step) -> Value:
     axes, sizes = step.axes(given, rank), iter(whole)
     return _under(step, tuple(1 if axis in axes else next(sizes) for axis in range(rank)))
 
-
-_MOST_DIMENSIONS = 8
 
 ENTRY = Entry(
     onnx={

@@ -173,6 +173,7 @@ def scale(step: Step, tensor: str, factor: FloatArray | float, shift: FloatArray
 
 def _scaled(step: Step, tensor: str, factor: FloatArray, shift: FloatArray) -> str:
     for constant in (factor, shift):
+        step.spend(constant.size)
         require_finite(f"the constant of {where(step.node)}", constant)
     return step.emit(Scale, (tensor,), factor, shift)
 

@@ -125,6 +125,18 @@ def doubled(kind: str, times: int = 60) -> bytes:
     return make_model(nodes, {"start": start}, ("batch", 2))
 
 
+def sliced(times: int) -> bytes:
+    """The first entry of a huge tensor, added up so often."""
+    numbers = {"s": np.array([0]), "e": np.array([1]), "a": np.array([1])}
+    nodes = [make_node("Slice", ["x", "s", "e", "a"], ["t0"])]
+    for i in range(times):
+        nodes += [
+            make_node("Slice", ["x", "s", "e", "a"], [f"s{i}"]),
+            make_node("Add", [f"t{i}", f"s{i}"], [f"t{i + 1}"]),
+        ]
+    return make_model(nodes, numbers, (1, MANY >> 1), f"t{times}")
+
+
 def functions() -> bytes:
     def change(model: ModelProto) -> None:
         call = make_node("F", ["x"], ["y"], domain="local")
@@ -284,7 +296,7 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "two operator sets": (lambda: opsets(17, 18), "opset", "[17, 18]"),
     "a huge pad": (lambda: pad(0, 0, 0, 0, 1 << 40, 0), "too_large", "(Pad)"),
     "an overflowing pad": (lambda: pad(0, 0, 0, 0, (1 << 63) - 1, (1 << 63) - 1), "too_large", "(Pad)"),
-    "a pad of less than nothing": (lambda: pad(0, -3, 0, 0, 0, 0), "shape", "empty"),
+    "a pad of less than nothing": (lambda: pad(0, -3, 0, 0, 0, 0), "shape", "more than"),
     "a constant of huge shape": (
         lambda: constants(make_node("ConstantOfShape", ["s"], ["c"]), s=np.array([1 << 40, 1 << 40])),
         "too_large",
@@ -322,6 +334,56 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         lambda: constants(make_node("Cast", ["a"], ["c"], to=7), a=np.full(3, np.inf, np.float32)),
         "tensor_type",
         "exceeds",
+    ),
+    "a huge gather of computed rows": (
+        lambda: make_model(
+            [make_node("GatherND", ["x", "i"], ["y"])],
+            {"i": np.zeros((MANY >> 8, 1), np.int64)},
+            (1, 1 << 20),
+        ),
+        "too_large",
+        "(GatherND)",
+    ),
+    "a tensor joined a thousand times": (
+        lambda: make_model([make_node("Concat", ["x"] * 1000, ["y"], axis=0)], {}, (1, MANY >> 1)),
+        "too_large",
+        "(Concat)",
+    ),
+    "many small slices of a huge tensor": (
+        lambda: sliced(4000),
+        "too_large",
+        "(Slice)",
+    ),
+    "a split into very many": (
+        lambda: make_model(
+            [
+                make_node("Split", ["x"], [f"t{i}" for i in range(100_000)], axis=1),
+                make_node("Concat", ["t0", "t1"], ["y"], axis=1),
+            ],
+            {},
+            (1, 100_000),
+        ),
+        "too_large",
+        "(Split)",
+    ),
+    "sizes of less than nothing": (
+        lambda: constants(
+            make_node("Resize", ["a", "", "", "n"], ["c"]),
+            a=np.ones((1, 3), np.float32),
+            n=np.array([1, -(1 << 62)]),
+        ),
+        "shape",
+        "(Resize)",
+    ),
+    "numbers that scale a huge tensor one after the other": (
+        lambda: chain(
+            4000,
+            lambda i: make_node("Mul", [f"t{i}", "c"], [f"t{i + 1}"]),
+            (MANY >> 3,),
+            c=np.full(1, 1.5, np.float32),
+        ),
+        "too_large",
+        "weights",
     ),
     "constants that double": (lambda: doubled("constant"), "too_large", "weights"),
     "tensors that double": (lambda: doubled("computed"), "too_large", "elements"),

@@ -15,6 +15,7 @@ from onnx.helper import make_node
 from circuits import compile_inference, load_onnx, quantise
 from circuits.lowering import Level
 from circuits.onnx.write import to_onnx
+from circuits.operators.gather import Gather
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
@@ -252,6 +253,11 @@ def test_it_costs_nothing_and_what_it_moves_is_proven(level: Level) -> None:
         (one("Tile", (3,), {"r": [1 << 31, 1 << 31]}), "too_large", "Tile"),
         (one("Pad", (3,), {"p": [0, 4, 0, 0]}, mode="reflect"), "shape", "more than there is"),
         (one("Pad", (3,), {"p": [0, 1, 0, 0]}, mode="mirror"), "unsupported_attribute", "mode"),
+        (one("Pad", (3,), {"p": [0, -9, 0, 9]}), "shape", "more than there is"),
+        (one("Expand", (3,), {"s": [1] * 40}), "shape", "40 dimensions"),
+        (one("Gather", (3,), {"i": np.zeros([1] * 8, np.int64)}, axis=1), "shape", "9 dimensions"),
+        (one("Gather", (3,), {"i": np.zeros([1] * 9, np.int64)}, axis=1), "shape", "9 dimensions"),
+        (one("Trilu", (3, 3), {"k": np.float32("nan")}), "tensor_type", "int64"),
         (one("DepthToSpace", (3, 2, 2), blocksize=2), "shape", "blocks"),
         (one("SpaceToDepth", (3, 3, 2), blocksize=2), "shape", "blocks"),
         (
@@ -274,3 +280,54 @@ def test_dimensions_that_have_a_name_take_a_size() -> None:
         load_onnx(data)
     assert load_onnx(data, {"tokens": 3}).input_shape == (3, 4)
     assert load_onnx(data, {"tokens": 3, "batch": 2}).input_shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize("wanted", [[0, 1], [1, 0], [0, 1, 2, 3, 0], [2]])
+@pytest.mark.parametrize("level", get_args(Level))
+def test_the_label_is_that_of_the_sums_that_are_left(wanted: list[int], level: Level) -> None:
+    """Of four sums the first two, the largest being any of the four."""
+    wanted = wanted * 2 if len(wanted) == 1 else wanted
+    nodes = [make_node("MatMul", ["x", "w"], ["h"])]
+    weights = {"w": np.eye(4, dtype=np.float32), "i": np.array(wanted)}
+    data = model((nodes, weights, (4,)), make_node("Gather", ["h", "i"], ["y"], axis=1))
+    network = quantise(load_onnx(data), np.random.default_rng(3).normal(size=(32, 4)), 3)
+    circuit = compile_inference(network, level=level, reveal="logits")
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    for largest in range(4):
+        q = np.where(np.arange(4) == largest, 7, np.arange(4))
+        z = circuit.assign(q)
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+        assert z[circuit.layout["label"][0]] == np.argmax(q[wanted])
+        assert z[circuit.layout["logits"]].tolist() == network.execute(q).logits.tolist()
+
+
+@pytest.mark.parametrize("number", [2, -(1 << 63), (1 << 63) - 1])
+@pytest.mark.parametrize("upper", [0, 1])
+def test_a_diagonal_may_be_anywhere(number: int, upper: int) -> None:
+    made = one("Trilu", (3, 4), {"k": number}, upper=upper)
+    x = np.arange(1.0, 13.0).reshape(1, 3, 4)
+    expected = np.triu(x, min(max(number, -9), 9)) if upper else np.tril(x, min(max(number, -9), 9))
+    np.testing.assert_array_equal(load_onnx(model(made)).run(x).ravel(), expected.ravel())
+
+
+@pytest.mark.parametrize("operator", ["Max", "Pow"])
+def test_a_number_of_more_axes_adds_them(operator: str) -> None:
+    """To [1, 3] two in front: axis 2 is then the batch."""
+    nodes = [
+        make_node(operator, ["x", "c"], ["m"]),
+        make_node("Concat", ["m", "m"], ["t"], axis=2),
+        make_node("Transpose", ["t"], ["h"]),
+    ]
+    x, weights = np.array([[1.0, 2.0, 3.0]], np.float32), {"c": np.full((1, 1, 1, 1), 2, np.float32)}
+    data = model((nodes, weights, (3,)))
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    np.testing.assert_allclose(load_onnx(data).run(x.astype(np.float64)).ravel(), expected.ravel())
+
+
+def test_places_keep_no_more_than_themselves() -> None:
+    (node, *_) = (
+        node
+        for node in load_onnx(model(one("Slice", (1 << 12,), {"s": [0], "e": [2], "a": [1]}))).nodes
+        if isinstance(node, Gather)
+    )
+    assert node.places.base is None or node.places.base.nbytes < 100
