@@ -1,10 +1,13 @@
 """Windows that slide over images: shapes, views and convolution, for floats and integers alike.
 
-Images are [n, channels, height, width]; padding is (top, left, bottom, right).
+Images are [n, channels, *plane]: a plane has height and width, or one axis, or three. Kernels, strides and
+dilations have a size for each axis, padding what lies before each and then what lies behind: (top, left,
+bottom, right). A dilation of () is 1 along all axes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -16,51 +19,75 @@ from numpy.typing import NDArray
 from relations.integers import IntArray
 
 Pair = tuple[int, int]
-Padding = tuple[int, int, int, int]
+Sizes = tuple[int, ...]
+# Axes of a plane.
+MOST_AXES = 3
 Number = TypeVar("Number", np.float64, np.int64)
 
 # Columns are unrolled for so many values at a time: 64 MiB.
 _UNROLLED = 1 << 23
 
 
-def windows(plane: Sequence[int], kernel: Pair, stride: Pair, padding: Padding) -> Pair | None:
-    """How many windows fit down and across, None if there are none or the sizes make no sense."""
-    if min(padding) < 0 or min(kernel) < 1 or min(stride) < 1:
+def reach(kernel: Sizes, dilation: Sizes) -> Sizes:
+    """How far a kernel reaches along each axis."""
+    return tuple(
+        step * (size - 1) + 1 for size, step in zip(kernel, dilation or (1,) * len(kernel), strict=True)
+    )
+
+
+def windows(
+    plane: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes = ()
+) -> Sizes | None:
+    """How many windows fit along each axis, None if there are none or the sizes make no sense."""
+    rank, sizes = len(plane), (*kernel, *stride, *dilation)
+    if (
+        not 1 <= rank <= MOST_AXES
+        or (len(kernel), len(stride), len(padding)) != (rank, rank, 2 * rank)
+        or len(dilation) not in (0, rank)
+    ):
         return None
-    top, left, bottom, right = padding
-    down = (plane[0] + top + bottom - kernel[0]) // stride[0] + 1
-    across = (plane[1] + left + right - kernel[1]) // stride[1] + 1
-    return (down, across) if down > 0 and across > 0 else None
+    if min(padding) < 0 or min(sizes) < 1:
+        return None
+    sides = zip(plane, reach(kernel, dilation), stride, padding[:rank], padding[rank:], strict=True)
+    fitting = tuple((size + before + after - far) // by + 1 for size, far, by, before, after in sides)
+    return fitting if min(fitting) > 0 else None
 
 
-def slide(x: NDArray[Number], kernel: Pair, stride: Pair, padding: Padding, fill: float) -> NDArray[Number]:
-    """The windows, [n, channels, down, across, *kernel]: a view of x padded with ``fill``."""
-    top, left, bottom, right = padding
+def slide(
+    x: NDArray[Number], kernel: Sizes, stride: Sizes, padding: Sizes, fill: float, dilation: Sizes = ()
+) -> NDArray[Number]:
+    """The windows, [n, channels, *positions, *kernel]: a view of x padded with ``fill``."""
+    rank = len(kernel)
     if any(padding):
-        x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
-    return sliding_window_view(x, kernel, axis=(2, 3))[:, :, :: stride[0], :: stride[1]]
+        around: tuple[Pair, ...] = tuple(zip(padding[:rank], padding[rank:], strict=True))
+        x = np.pad(x, ((0, 0), (0, 0), *around), constant_values=fill)
+    seen = sliding_window_view(x, reach(kernel, dilation), axis=tuple(range(2, 2 + rank)))
+    return seen[:, :, *(slice(None, None, step) for step in (*stride, *dilation))]
 
 
 def convolve(
     x: NDArray[Number],
     weight: NDArray[Number],
     bias: NDArray[Number],
-    stride: Pair,
-    padding: Padding,
+    stride: Sizes,
+    padding: Sizes,
     groups: int,
+    dilation: Sizes = (),
 ) -> NDArray[Number]:
-    """Cross-correlation with weight[out, channels / groups, kh, kw] and bias[out]."""
-    kernel = weight.shape[2], weight.shape[3]
+    """Cross-correlation with weight[out, channels / groups, *kernel] and bias[out]."""
+    kernel = weight.shape[2:]
     matrix = weight.reshape(groups, len(weight) // groups, -1)
-    seen = slide(x, kernel, stride, padding, 0)
-    down, across = seen.shape[2:4]
+    seen = slide(x, kernel, stride, padding, 0, dilation)
+    rank = len(kernel)
+    positions: Sizes = seen.shape[2 : 2 + rank]
     at_once = max(1, _UNROLLED // max(1, seen[0].size))
-    out = np.empty((len(x), len(weight), down, across), x.dtype)
+    out = np.empty((len(x), len(weight), *positions), x.dtype)
     for start in range(0, len(x), at_once):
         chunk = seen[start : start + at_once]
-        columns = chunk.transpose(0, 1, 4, 5, 2, 3).reshape(len(chunk), groups, -1, down * across)
-        out[start : start + at_once] = (matrix @ columns).reshape(len(chunk), len(weight), down, across)
-    out += bias[:, None, None]
+        columns = chunk.transpose(0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+        columns = columns.reshape(len(chunk), groups, -1, math.prod(positions))
+        out[start : start + at_once] = (matrix @ columns).reshape(len(chunk), len(weight), *positions)
+    out += bias.reshape(-1, *(1 for _ in kernel))
     return out
 
 
@@ -69,7 +96,7 @@ class Windows(NamedTuple):
 
     ``offsets``: int64[positions + 1]. Position p has the pairs from ``offsets[p]`` to ``offsets[p + 1]`` of
     ``inputs``, indices into the channels of one group, and ``taps``, indices into the kernel of one output,
-    both flattened from (channel, row, column): int64[pairs].
+    both flattened from (channel, row, column) or as many axes as there are: int64[pairs].
     Where the kernel hangs over the edge there is none.
     """
 
@@ -80,18 +107,19 @@ class Windows(NamedTuple):
 
 @dataclass(frozen=True)
 class Sliding:
-    """A kernel that slides over ``image`` = (channels, height, width), its channels split into ``groups``."""
+    """A kernel that slides over ``image`` = (channels, *plane), its channels split into ``groups``."""
 
-    image: tuple[int, int, int]
-    kernel: Pair
-    stride: Pair = (1, 1)
-    padding: Padding = (0, 0, 0, 0)
+    image: Sizes
+    kernel: Sizes
+    stride: Sizes = (1, 1)
+    padding: Sizes = (0, 0, 0, 0)
     groups: int = 1
+    dilation: Sizes = ()
 
     @property
-    def out(self) -> Pair:
-        """Positions down and across. Raises ``ValueError`` where there are none."""
-        out = windows(self.image[1:], self.kernel, self.stride, self.padding)
+    def out(self) -> Sizes:
+        """Positions along each axis. Raises ``ValueError`` where there are none."""
+        out = windows(self.image[1:], self.kernel, self.stride, self.padding, self.dilation)
         if out is None:
             raise ValueError(f"{self} leaves no output")
         return out
@@ -100,21 +128,25 @@ class Sliding:
     def pairs(self) -> int:
         """How many pairs of a tap and an input meet, in one group."""
         count = self.image[0] // self.groups
-        for axis, before in enumerate(self.padding[:2]):
-            first = self.stride[axis] * np.arange(self.out[axis]) - before
-            index = np.add.outer(first, np.arange(self.kernel[axis]))
-            count *= int(((index >= 0) & (index < self.image[1 + axis])).sum())
+        for axis, size in enumerate(self.image[1:]):
+            index = self._read(axis, *np.indices((self.out[axis], self.kernel[axis])))
+            count *= int(((index >= 0) & (index < size)).sum())
         return count
 
     def windows(self) -> Windows:
         """The pairs of one group; the others repeat it over their own channels."""
-        channels = self.image[0] // self.groups
+        channels, rank = self.image[0] // self.groups, len(self.kernel)
         grid = np.indices((*self.out, channels, *self.kernel))
-        row = self.stride[0] * grid[0] + grid[3] - self.padding[0]
-        column = self.stride[1] * grid[1] + grid[4] - self.padding[1]
-        _, height, width = self.image
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        taps = np.ravel_multi_index(tuple(grid[2:]), (channels, *self.kernel))
-        inputs = (grid[2] * height + row) * width + column
-        counts = inside.reshape(self.out[0] * self.out[1], -1).sum(axis=1)
+        inputs, inside = grid[rank], np.ones(grid.shape[1:], bool)
+        for axis, size in enumerate(self.image[1:]):
+            index = self._read(axis, grid[axis], grid[rank + 1 + axis])
+            inside &= (index >= 0) & (index < size)
+            inputs = inputs * size + index
+        taps = np.ravel_multi_index(tuple(grid[rank:]), (channels, *self.kernel))
+        counts = inside.reshape(math.prod(self.out), -1).sum(axis=1)
         return Windows(np.concatenate([[0], np.cumsum(counts)]), inputs[inside], taps[inside])
+
+    def _read(self, axis: int, position: IntArray, tap: IntArray) -> IntArray:
+        """Where along an axis of the plane these taps fall at these positions."""
+        step = self.dilation[axis] if self.dilation else 1
+        return self.stride[axis] * position + step * tap - self.padding[axis]

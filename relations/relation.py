@@ -105,7 +105,7 @@ class MatMul(_Relation):
 class Convolution(_Relation):
     """Cross-correlation of x, zero beyond its edges, and the output channel's bias.
 
-    weight: [outputs, channels / groups, kernel height, kernel width]; bias: [outputs].
+    weight: [outputs, channels / groups, *kernel]; bias: [outputs].
     """
 
     x: Term

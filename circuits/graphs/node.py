@@ -21,7 +21,7 @@ from circuits.graphs.types import Affine, FloatArray, Shape
 from relations import planes
 from relations.bounds import Bound
 from relations.integers import IntArray
-from relations.planes import Padding, Pair
+from relations.planes import Sizes
 from relations.relation import Move, Relation, Tensor
 from verifier.schemes import Privacy
 from zenerrors import ModelError
@@ -204,17 +204,22 @@ class Mover(Node, QuantNode):
         return types[0]
 
 
-def windows(node: Named, shape: Shape, kernel: Pair, stride: Pair, padding: Padding) -> Pair:
-    """How many windows fit down and across an image of this shape."""
-    if len(shape) != 3:
-        raise node.refuse(f"reads shape [batch, {dims(shape)}]; it takes [batch, channels, height, width]")
-    fitting = planes.windows(shape[1:], kernel, stride, padding)
+def windows(
+    node: Named, shape: Shape, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes = ()
+) -> Sizes:
+    """How many windows fit along each axis of an image of this shape."""
+    if not 1 < len(shape) == 1 + len(kernel) <= 1 + planes.MOST_AXES:
+        raise node.refuse(
+            f"reads shape [batch, {dims(shape)}]; a kernel of {len(kernel)} axes takes [batch, channels] and "
+            f"as many axes, at most {planes.MOST_AXES}"
+        )
+    fitting = planes.windows(shape[1:], kernel, stride, padding, dilation)
     if fitting is None:
         raise node.refuse(
             f"slides {kernel} by {stride} over {shape[1:]} padded by {padding}, which does not fit"
         )
-    top, left, bottom, right = padding
-    require_size(node.name, (shape[0], shape[1] + top + bottom, shape[2] + left + right))
+    around = zip(shape[1:], padding[: len(kernel)], padding[len(kernel) :], strict=True)
+    require_size(node.name, (shape[0], *map(sum, around)))
     return fitting
 
 

@@ -352,11 +352,17 @@ def _transposed(rows: int, columns: int, size: int) -> IntArray:
 
 def _convolution(kernel: Kernel, outputs: int) -> products.Convolution:
     sliding = kernel.sliding
-    channels, height, width = sliding.image
-    top, left, bottom, right = sliding.padding
-    padding = (top, bottom), (left, right)
+    channels, *plane = sliding.image
+    padding = tuple(zip(sliding.padding[: len(plane)], sliding.padding[len(plane) :], strict=True))
     return products.Convolution(
-        kernel.batch, channels, outputs, (height, width), sliding.kernel, sliding.stride, padding
+        kernel.batch,
+        channels,
+        outputs,
+        tuple(plane),
+        sliding.kernel,
+        sliding.stride,
+        padding,
+        sliding.dilation,
     )
 
 

@@ -1,9 +1,10 @@
-"""Max pooling. Windows that overlap share the maxima of their rows."""
+"""Max pooling. Windows that overlap share the maxima along one axis after the other."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,26 +14,28 @@ from relations.planes import Sliding
 from relations.relation import Maximum
 
 _NOTHING = -1
+# Of the maxima along the axes of a plane, the last two or all.
+_DIRECTIONS = ("through", "down", "across")
 
 # (name, wires[n, k]) -> wires [n] of the largest value in each row.
 Largest = Callable[[str, IntArray], IntArray]
 
 
 def max_pool(largest: Largest, pool: Maximum, x: IntArray) -> IntArray:
-    """The largest value in each window of the wires x[channels, height, width]: [channels, down, across]."""
-    sliding, name = pool.sliding, pool.name
-    apart = all(stride >= size for stride, size in zip(sliding.stride, sliding.kernel, strict=True))
-    if apart:
-        seen = planes.slide(x[np.newaxis], sliding.kernel, sliding.stride, sliding.padding, _NOTHING)[0]
-        return _largest(largest, f"{name}/windows", seen.reshape(*seen.shape[:3], -1))
-    (height, width), (down, across) = sliding.kernel, sliding.stride
-    top, left, bottom, right = sliding.padding
-    seen = planes.slide(x[np.newaxis], (1, width), (1, across), (0, left, 0, right), _NOTHING)[0]
-    read = _rows_read(x.shape[1], sliding)
-    best = np.full(seen.shape[:3], _NOTHING)
-    best[:, read] = _largest(largest, f"{name}/across", seen[:, read][:, :, :, 0])
-    seen = planes.slide(best[np.newaxis], (height, 1), (down, 1), (top, 0, bottom, 0), _NOTHING)[0]
-    return _largest(largest, f"{name}/down", seen[..., 0])
+    """The largest value in each window of the wires x[channels, *plane]: [channels, *positions]."""
+    sliding, name, rank = pool.sliding, pool.name, x.ndim - 1
+    reach = planes.reach(sliding.kernel, sliding.dilation)
+    if all(stride >= size for stride, size in zip(sliding.stride, reach, strict=True)):
+        return _largest(largest, f"{name}/windows", _seen(x, sliding).reshape(len(x), *sliding.out, -1))
+    best = x
+    for axis in reversed(range(rank)):
+        along = _along(sliding, axis)
+        seen = _seen(best, along)
+        seen = seen.reshape(*seen.shape[: 1 + rank], -1)
+        read = np.ix_(*(_read(size, sliding, at - 1, axis) for at, size in enumerate(seen.shape[:-1])))
+        best = np.full(seen.shape[:-1], _NOTHING)
+        best[read] = _largest(largest, f"{name}/{_DIRECTIONS[axis - rank]}", seen[read])
+    return best
 
 
 def maxima(pool: Maximum) -> Counter[int]:
@@ -47,14 +50,36 @@ def maxima(pool: Maximum) -> Counter[int]:
     return counts
 
 
-def _rows_read(height: int, sliding: Sliding) -> IntArray:
-    """The rows of the image that some window reads."""
-    column = np.arange(height).reshape(1, 1, -1, 1)
-    top, _, bottom, _ = sliding.padding
-    kernel, stride = (sliding.kernel[0], 1), (sliding.stride[0], 1)
-    seen = planes.slide(column, kernel, stride, (top, 0, bottom, 0), _NOTHING)
-    rows: IntArray = np.unique(seen[seen != _NOTHING])
-    return rows
+def _seen(x: IntArray, sliding: Sliding) -> IntArray:
+    """The windows over x[channels, *plane], [channels, *positions, *kernel]."""
+    kernel, stride, padding = sliding.kernel, sliding.stride, sliding.padding
+    seen: IntArray = planes.slide(x[np.newaxis], kernel, stride, padding, _NOTHING, sliding.dilation)[0]
+    return seen
+
+
+def _along(sliding: Sliding, axis: int) -> Sliding:
+    """The same along one axis, and nothing along the others."""
+
+    def only(sizes: planes.Sizes, other: int) -> planes.Sizes:
+        return tuple(size if at % len(sliding.kernel) == axis else other for at, size in enumerate(sizes))
+
+    return replace(
+        sliding,
+        kernel=only(sliding.kernel, 1),
+        stride=only(sliding.stride, 1),
+        padding=only(sliding.padding, 0),
+        dilation=only(sliding.dilation, 1),
+    )
+
+
+def _read(size: int, sliding: Sliding, axis: int, done: int) -> IntArray:
+    """Along an axis that comes before ``done`` the entries that some window reads, else all."""
+    if not 0 <= axis < done:
+        return np.arange(size)
+    line = np.arange(size).reshape([-1 if at == axis + 1 else 1 for at in range(1 + len(sliding.kernel))])
+    seen = _seen(line, _along(sliding, axis))
+    entries: IntArray = np.unique(seen[seen != _NOTHING])
+    return entries
 
 
 def _largest(largest: Largest, name: str, seen: IntArray) -> IntArray:

@@ -32,8 +32,7 @@ class Kernel(NamedTuple):
     @property
     def positions(self) -> int:
         """Of all inputs, for one output channel."""
-        down, across = self.sliding.out
-        return self.batch * down * across
+        return self.batch * math.prod(self.sliding.out)
 
     @property
     def pairs(self) -> int:
@@ -49,7 +48,9 @@ class Kernel(NamedTuple):
         centred = (q.reshape(self.batch, *sliding.image) - self.zero_point).astype(np.float64)
         kernel = weight.reshape(self.outputs, -1, *sliding.kernel).astype(np.float64)
         nothing = np.zeros(self.outputs)
-        acc = planes.convolve(centred, kernel, nothing, sliding.stride, sliding.padding, sliding.groups)
+        acc = planes.convolve(
+            centred, kernel, nothing, sliding.stride, sliding.padding, sliding.groups, sliding.dilation
+        )
         sums = np.swapaxes(acc.astype(np.int64), 0, 1).reshape(self.outputs, -1) + bias[:, np.newaxis]
         flat: IntArray = sums.reshape(-1)
         return flat

@@ -37,7 +37,7 @@ from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
 from circuits.operators.scale import Scale
 from circuits.operators.transpose import Transpose
-from relations.planes import Padding, Pair
+from relations.planes import Pair, Sizes
 from zenerrors import ModelError
 
 
@@ -83,7 +83,7 @@ class Tensor:
         bias: ArrayLike | None = None,
         *,
         stride: int | Pair = 1,
-        padding: int | Padding = 0,
+        padding: int | Sizes = 0,
         groups: int = 1,
     ) -> Tensor:
         """Cross-correlation with weight[out, channels / groups, kh, kw] and bias[out]."""
@@ -105,13 +105,13 @@ class Tensor:
         return self.then(Clip, low, high)
 
     def max_pool(
-        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
+        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Sizes = 0
     ) -> Tensor:
         """The largest in each window; windows are side by side unless there is a ``stride``."""
         return self._pool(MaxPool, kernel, stride, padding)
 
     def average_pool(
-        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Padding = 0
+        self, kernel: int | Pair, stride: int | Pair | None = None, padding: int | Sizes = 0
     ) -> Tensor:
         """The mean of each window, padding left out."""
         return self._pool(AveragePool, kernel, stride, padding)
@@ -164,7 +164,7 @@ class Tensor:
         return fuse(Graph(network.name, network.shape, nodes, self.name, declared))
 
     def _pool(
-        self, kind: type[Node], kernel: int | Pair, stride: int | Pair | None, padding: int | Padding
+        self, kind: type[Node], kernel: int | Pair, stride: int | Pair | None, padding: int | Sizes
     ) -> Tensor:
         stride = kernel if stride is None else stride
         return self.then(kind, _pair(kernel), _pair(stride), _around(padding))
@@ -199,5 +199,5 @@ def _pair(value: int | Pair) -> Pair:
     return (value, value) if isinstance(value, int) else value
 
 
-def _around(padding: int | Padding) -> Padding:
+def _around(padding: int | Sizes) -> Sizes:
     return (padding,) * 4 if isinstance(padding, int) else padding

@@ -11,7 +11,7 @@ from circuits.graphs.types import FloatArray
 from relations.integers import IntArray
 from zenerrors import ModelError
 
-_OPSET, _IR = 17, 8
+_OPSET, _IR = 19, 9
 
 
 def to_onnx(graph: Graph) -> bytes:

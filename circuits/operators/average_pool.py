@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Written, dims, windows
+from circuits.graphs.node import Constants, Number, Written, dims, windows
 from circuits.graphs.site import Site
 from circuits.graphs.types import FloatArray, Rescale, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
 from circuits.operators.sums import Windowed
-from circuits.operators.windows import POOL, Pool, sees_single_values, stride_and_padding
+from circuits.operators.windows import POOL, Pool, pool
 from relations import planes, relation
 from relations.integers import IntArray
-from relations.planes import Padding, Pair, Sliding
+from relations.planes import Sizes, Sliding
 from relations.relation import Relation, Tensor, Term
 from verifier.schemes import Privacy
 
@@ -32,16 +33,22 @@ class AveragePool(Pool):
     counts_padding: bool = False
 
     def run(self, *inputs: FloatArray) -> FloatArray:
-        seen = planes.slide(inputs[0], self.kernel, self.stride, self.padding, 0)
-        sums: FloatArray = seen.sum(axis=(4, 5))
+        sums: FloatArray = self._seen(inputs[0], 0).sum(axis=self._taps)
         return sums / self.counts(inputs[0].shape[2:])
 
     def counts(self, plane: Shape) -> IntArray:
-        """How many values each window over ``plane`` averages: int64[output height, output width]."""
+        """How many values each window over ``plane`` averages: int64[*positions]."""
         inside = np.ones((1, 1, *plane), np.int64)
-        seen = planes.slide(inside, self.kernel, self.stride, self.padding, int(self.counts_padding))
-        counts: IntArray = seen.sum(axis=(4, 5))[0, 0]
+        counts: IntArray = self._seen(inside, int(self.counts_padding)).sum(axis=self._taps)[0, 0]
         return counts
+
+    def _seen(self, x: NDArray[Number], fill: int) -> NDArray[Number]:
+        """The windows over x[n, channels, *plane], the taps of each along ``_taps``."""
+        return planes.slide(x, self.kernel, self.stride, self.padding, fill, self.dilation)
+
+    @property
+    def _taps(self) -> Sizes:
+        return tuple(range(-len(self.kernel), 0))
 
     def keeps_type(self, clamped: bool) -> bool:
         return not clamped
@@ -50,7 +57,7 @@ class AveragePool(Pool):
         incoming = site.incoming()
         counts = self.counts(site.shapes[0][1:])
         if len(np.unique(counts)) == 1:
-            counts = counts[:1, :1]
+            counts = counts.ravel()[:1].reshape((1,) * counts.ndim)
         if site.unscaled and counts.size == 1:
             rescale = None
         elif self.keeps_type(site.clamp is not None):
@@ -62,7 +69,7 @@ class AveragePool(Pool):
             rescale = Rescale(multiplier, shift, incoming, 0, incoming.top)
         else:
             rescale = site.rescale(incoming.scale / counts[np.newaxis])
-        geometry = (self.kernel, self.stride, self.padding)
+        geometry = (self.kernel, self.stride, self.padding, self.dilation)
         return WindowSum(site.name, site.inputs, *geometry, rescale=rescale)
 
     def written(self, constant: Constants) -> Written:
@@ -74,16 +81,16 @@ class AveragePool(Pool):
 class WindowSum(Windowed):
     """``acc = sum (q - z)`` over each window of each channel: average pooling, its divisor in ``rescale``."""
 
-    kernel: Pair
-    stride: Pair
-    padding: Padding = (0, 0, 0, 0)
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes = (0, 0, 0, 0)
+    dilation: Sizes = ()
 
     def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0][0], *windows(self, shapes[0], self.kernel, self.stride, self.padding)
+        return shapes[0][0], *windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
 
     def sliding(self, shape: Shape) -> Sliding:
-        channels, height, width = shape
-        return Sliding((channels, height, width), self.kernel, self.stride, self.padding, channels)
+        return Sliding(shape, self.kernel, self.stride, self.padding, shape[0], self.dilation)
 
     def kernel_weight(self, shape: Shape) -> IntArray:
         return np.ones((shape[0], 1, *self.kernel), dtype=np.int64)
@@ -103,12 +110,7 @@ def _linear_average_pool(step: Step) -> Value:
 
 
 def _averaged(step: Step, tensor: str) -> str:
-    kernel = step.attributes.get("kernel_shape", [])
-    stride, padding = stride_and_padding(step, step.building.shapes[tensor], kernel)
-    if sees_single_values(kernel, stride, padding):
-        return tensor
-    counts = bool(step.attributes.get("count_include_pad", 0))
-    return step.emit(AveragePool, (tensor,), tuple(kernel), stride, padding, counts)
+    return pool(step, tensor, AveragePool, bool(step.attributes.get("count_include_pad", 0)))
 
 
 def _global_average_pool(step: Step) -> Value:
@@ -123,11 +125,11 @@ def _linear_global_average_pool(step: Step) -> Value:
 def averaged_whole(step: Step, tensor: str) -> str:
     """The means of an image's channels."""
     shape = step.building.shapes[tensor]
-    if len(shape) != 3:
+    if not 2 <= len(shape) <= 1 + planes.MOST_AXES:
         raise step.refuse(
-            "shape", f"averages shape [batch, {dims(shape)}], not [batch, channels, height, width]"
+            "shape", f"averages shape [batch, {dims(shape)}], not [batch, channels] and one axis to three"
         )
-    return step.emit(AveragePool, (tensor,), shape[1:], shape[1:])
+    return step.emit(AveragePool, (tensor,), shape[1:], shape[1:], (0,) * 2 * len(shape[1:]))
 
 
 def _require_channels_first(step: Step) -> None:

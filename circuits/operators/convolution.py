@@ -15,29 +15,33 @@ from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
 from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
-from circuits.operators.windows import stride_and_padding
+from circuits.operators.windows import geometry
 from relations import planes
 from relations.integers import IntArray
-from relations.planes import Padding, Pair, Sliding
+from relations.planes import Sizes, Sliding
 from relations.relation import Convolution, Relation, Tensor, Term
 from verifier.schemes import Privacy
+
+# Of weights: output and input channels, and one axis to three.
+DIMENSIONS = tuple(range(3, 3 + planes.MOST_AXES))
 
 
 @dataclass(frozen=True, eq=False)
 class Conv(Parametric):
-    """2-D cross-correlation over zero-padded (channels, height, width), dilation 1.
+    """Cross-correlation over a zero-padded image: (channels, height, width), or one axis, or three.
 
-    weight[out, channels / groups, kh, kw], bias[out].
+    weight[out, channels / groups, *kernel], bias[out].
     """
 
     called = "conv"
     adds = multiplies = True
-    dimensions = 4
+    dimensions = DIMENSIONS
 
-    stride: Pair = (1, 1)
-    padding: Padding = (0, 0, 0, 0)
+    stride: Sizes = (1, 1)
+    padding: Sizes = (0, 0, 0, 0)
     groups: int = 1
     declared_weight: Declared | None = field(default=None, repr=False)
+    dilation: Sizes = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,11 +49,11 @@ class Conv(Parametric):
             raise self.refuse(f"cannot split {len(self.weight)} output channels into {self.groups} groups")
 
     @property
-    def kernel(self) -> Pair:
-        return self.weight.shape[2], self.weight.shape[3]
+    def kernel(self) -> Sizes:
+        return self.weight.shape[2:]
 
     def shape(self, *shapes: Shape) -> Shape:
-        fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding)
+        fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
         if shapes[0][0] != self.weight.shape[1] * self.groups:
             raise self.refuse(
                 f"has weights for {self.weight.shape[1]} channels in each of {self.groups} groups "
@@ -58,47 +62,50 @@ class Conv(Parametric):
         return len(self.weight), *fitting
 
     def run(self, *inputs: FloatArray) -> FloatArray:
-        return planes.convolve(inputs[0], self.weight, self.bias, self.stride, self.padding, self.groups)
+        geometry = (self.stride, self.padding, self.groups, self.dilation)
+        return planes.convolve(inputs[0], self.weight, self.bias, *geometry)
 
     def quantise(self, site: Site) -> QuantConv:
         made = integers(self, self.declared_weight, site)
-        geometry = (self.stride, self.padding, self.groups)
+        geometry = (self.stride, self.padding, self.groups, self.dilation)
         return QuantConv(
             site.name, site.inputs, made.weight, made.kind, made.bias, *geometry, rescale=made.rescale
         )
 
     def written(self, constant: Constants) -> Written:
-        geometry = {"strides": self.stride, "pads": self.padding, "group": self.groups}
+        geometry: dict[str, object] = {"strides": self.stride, "pads": self.padding, "group": self.groups}
+        if self.dilation:
+            geometry["dilations"] = self.dilation
         return Written("Conv", [constant("weight", self.weight), constant("bias", self.bias)], geometry)
 
 
 @dataclass(frozen=True, eq=False)
 class QuantConv(WeightedSum):
-    """Cross-correlation over (channels, height, width). What hangs over the edge is real zero.
+    """Cross-correlation over (channels, *plane). What hangs over the edge is real zero.
 
-    weight: uint8[out, channels / groups, kh, kw], the integers q_w; bias: int64[out].
+    weight: uint8[out, channels / groups, *kernel], the integers q_w; bias: int64[out].
     """
 
-    stride: Pair = (1, 1)
-    padding: Padding = (0, 0, 0, 0)
+    stride: Sizes = (1, 1)
+    padding: Sizes = (0, 0, 0, 0)
     groups: int = 1
+    dilation: Sizes = ()
 
     def __post_init__(self) -> None:
-        self._require(self.weight.ndim == 4, "needs weights in four dimensions")
+        self._require(self.weight.ndim in DIMENSIONS, "needs weights in three to five dimensions")
         super().__post_init__()
         self._require(
             self.groups >= 1 and len(self.weight) % self.groups == 0, "cannot split its outputs into groups"
         )
 
     def shape(self, *shapes: Shape) -> Shape:
-        fitting = windows(self, shapes[0], self._kernel, self.stride, self.padding)
+        fitting = windows(self, shapes[0], self._kernel, self.stride, self.padding, self.dilation)
         if shapes[0][0] != self.weight.shape[1] * self.groups:
             raise self.refuse(f"does not fit an input of shape {shapes[0]}")
         return len(self.weight), *fitting
 
     def sliding(self, shape: Shape) -> Sliding:
-        channels, height, width = shape
-        return Sliding((channels, height, width), self._kernel, self.stride, self.padding, self.groups)
+        return Sliding(shape, self._kernel, self.stride, self.padding, self.groups, self.dilation)
 
     def kernel_weight(self, shape: Shape) -> IntArray:
         return self.centred_weight
@@ -108,8 +115,8 @@ class QuantConv(WeightedSum):
         return [Convolution(self.name, sums, x, *parameters, self.sliding(x.tensor.shape[1:]))]
 
     @property
-    def _kernel(self) -> Pair:
-        return self.weight.shape[2], self.weight.shape[3]
+    def _kernel(self) -> Sizes:
+        return self.weight.shape[2:]
 
 
 def _conv(step: Step) -> Value:
@@ -125,23 +132,25 @@ def _linear_conv(step: Step) -> Value:
 
 
 def _convolved(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
-    if weight.array.ndim != 4:
+    stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel_of(step, weight))
+    groups, declared = step.attributes.get("group", 1), declared_for_rows(step, weight)
+    return step.emit(Conv, (tensor,), weight.array, bias, stride, padding, groups, declared, dilation)
+
+
+def kernel_of(step: Step, weight: Constant) -> Sizes:
+    """The kernel of a weight of two dimensions and these behind them."""
+    if weight.array.ndim not in DIMENSIONS:
         raise step.refuse(
-            "shape",
-            f"has a weight of shape {weight.array.shape}; only 2-D convolutions are supported: use Conv2d",
+            "shape", f"has a weight of shape {weight.array.shape}; convolutions have one axis to three"
         )
-    kernel = (weight.array.shape[2], weight.array.shape[3])
+    kernel = weight.array.shape[2:]
     stated = step.attributes.get("kernel_shape", [*kernel])
     if stated != [*kernel]:
         raise step.refuse("shape", f"has kernel_shape {stated} but a weight for {[*kernel]}")
-    stride, padding = stride_and_padding(step, step.building.shapes[tensor], kernel)
-    groups = step.attributes.get("group", 1)
-    return step.emit(
-        Conv, (tensor,), weight.array, bias, stride, padding, groups, declared_for_rows(step, weight)
-    )
+    return kernel
 
 
-_ATTRIBUTES = {
+ATTRIBUTES = {
     "auto_pad": "s",
     "dilations": "ints",
     "group": "i",
@@ -152,8 +161,8 @@ _ATTRIBUTES = {
 
 ENTRY = Entry(
     onnx={
-        "Conv": Operator(_conv, _ATTRIBUTES, 2, 3),
-        "QLinearConv": Operator(_linear_conv, _ATTRIBUTES, 8, 9),
+        "Conv": Operator(_conv, ATTRIBUTES, 2, 3),
+        "QLinearConv": Operator(_linear_conv, ATTRIBUTES, 8, 9),
     },
     integers=(QuantConv,),
 )

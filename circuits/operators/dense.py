@@ -31,7 +31,7 @@ class Dense(Parametric):
 
     called = "dense"
     adds = multiplies = True
-    dimensions = 2
+    dimensions = (2,)
 
     declared_weight: Declared | None = field(default=None, repr=False)
 

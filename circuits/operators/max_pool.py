@@ -12,7 +12,7 @@ from circuits.graphs.node import Mover, Number
 from circuits.graphs.types import Affine
 from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
-from circuits.operators.windows import POOL, Pool, sees_single_values, stride_and_padding
+from circuits.operators.windows import POOL, Pool, pool
 from relations import planes
 from relations.bounds import Bound
 from relations.planes import Sliding
@@ -29,16 +29,16 @@ class MaxPool(Pool, Mover):
     def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
         (x,) = inputs
         least = -np.inf if x.dtype == np.float64 else -1
-        seen = planes.slide(x, self.kernel, self.stride, self.padding, least)
-        largest: NDArray[Number] = seen.max(axis=(4, 5))
+        seen = planes.slide(x, self.kernel, self.stride, self.padding, least, self.dilation)
+        largest: NDArray[Number] = seen.max(axis=tuple(range(-len(self.kernel), 0)))
         return largest
 
     def relate(
         self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
     ) -> list[Relation]:
         (value,) = inputs
-        channels, height, width = value.shape[1:]
-        sliding = Sliding((channels, height, width), self.kernel, self.stride, self.padding, channels)
+        image = value.shape[1:]
+        sliding = Sliding(image, self.kernel, self.stride, self.padding, image[0], self.dilation)
         out = self._made(inputs, Bound.of(*value.bound.interval), value.bits)
         return [Maximum(self.name, out, value, sliding)]
 
@@ -46,11 +46,7 @@ class MaxPool(Pool, Mover):
 def _max_pool(step: Step) -> Value:
     if step.attributes.get("storage_order", 0):
         raise step.refuse("unsupported_attribute", "has storage_order=1; use 0")
-    kernel = step.attributes.get("kernel_shape", [])
-    stride, padding = stride_and_padding(step, step.shape(), kernel)
-    if sees_single_values(kernel, stride, padding):
-        return step.data()
-    return step.moved(step.emit(MaxPool, (step.data().tensor,), tuple(kernel), stride, padding))
+    return step.moved(pool(step, step.data().tensor, MaxPool))
 
 
 ENTRY = Entry(onnx={"MaxPool": Operator(_max_pool, {**POOL, "storage_order": "i"})}, integers=(MaxPool,))

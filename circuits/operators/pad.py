@@ -50,9 +50,8 @@ def pad_into_conv(graph: Graph) -> Graph:
 def _padded(graph: Graph, before: Node, node: Node) -> Node | None:
     if not isinstance(before, Pad) or not isinstance(node, Conv) or any(before.padding[0]):
         return None
-    (above, below), (left, right) = before.padding[1:]
-    top, inner_left, bottom, inner_right = node.padding
-    padding = (above + top, left + inner_left, below + bottom, right + inner_right)
+    befores, afters = zip(*before.padding[1:], strict=True)
+    padding = tuple(map(sum, zip(node.padding, befores + afters, strict=True)))
     return replace(node, inputs=before.inputs, padding=padding)
 
 

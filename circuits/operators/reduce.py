@@ -22,7 +22,7 @@ from circuits.operators.entry import Entry
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.moving import rearranged
 from circuits.operators.reshape import shaped
-from circuits.operators.windows import POOL, Pool, stride_and_padding
+from circuits.operators.windows import POOL, Pool, pool
 from relations import planes
 from relations.integers import IntArray
 from zenerrors import ModelError
@@ -38,12 +38,14 @@ class SumPool(Pool):
     divisor: int = 1
 
     def run(self, *inputs: FloatArray) -> FloatArray:
-        sums: FloatArray = planes.slide(inputs[0], self.kernel, self.stride, self.padding, 0).sum(axis=(4, 5))
+        seen = planes.slide(inputs[0], self.kernel, self.stride, self.padding, 0, self.dilation)
+        sums: FloatArray = seen.sum(axis=tuple(range(-len(self.kernel), 0)))
         return sums / self.divisor
 
     def quantise(self, site: Site) -> QuantNode:
         rescale = site.rescale(np.array([site.incoming().scale / self.divisor]))
-        return WindowSum(site.name, site.inputs, self.kernel, self.stride, self.padding, rescale=rescale)
+        geometry = (self.kernel, self.stride, self.padding, self.dilation)
+        return WindowSum(site.name, site.inputs, *geometry, rescale=rescale)
 
     def written(self, constant: Constants) -> Written:
         raise ModelError("model.unsupported_operator", "ONNX has no sum over windows")
@@ -118,10 +120,9 @@ def _global_lp_pool(step: Step) -> Value:
 
 
 def _lp_pool(step: Step) -> Value:
-    norm, kernel = _norm(step), step.attributes.get("kernel_shape", [])
-    stride, padding = stride_and_padding(step, step.shape(), kernel)
+    norm = _norm(step)
     powers = _function(step, step.floats(), norm.before)
-    return Data(_function(step, step.emit(SumPool, (powers,), tuple(kernel), stride, padding), norm.behind))
+    return Data(_function(step, pool(step, powers, SumPool), norm.behind))
 
 
 def _norm(step: Step) -> Reduction:

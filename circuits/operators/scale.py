@@ -29,7 +29,7 @@ class Scale(Parametric):
     ``fuse`` leaves none: it has no integer node.
     """
 
-    dimensions = 1
+    dimensions = (1,)
 
     def shape(self, *shapes: Shape) -> Shape:
         if len(self.weight) != shapes[0][0]:

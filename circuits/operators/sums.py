@@ -116,7 +116,7 @@ class Windowed(Accumulating):
         raise NotImplementedError
 
     def kernel_weight(self, shape: Shape) -> IntArray:
-        """``q_w - z_w``: int64[outputs, channels / groups, kernel height, kernel width]."""
+        """``q_w - z_w``: int64[outputs, channels / groups, *kernel]."""
         raise NotImplementedError
 
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
@@ -127,11 +127,16 @@ class Windowed(Accumulating):
         centred = (q.reshape(-1, *sliding.image) - types[0].zero_point).astype(np.float64)
         nothing = np.zeros(len(weight))
         acc = planes.convolve(
-            centred, weight.astype(np.float64), nothing, sliding.stride, sliding.padding, sliding.groups
+            centred,
+            weight.astype(np.float64),
+            nothing,
+            sliding.stride,
+            sliding.padding,
+            sliding.groups,
+            sliding.dilation,
         )
-        return (acc.astype(np.int64) + self.biases(len(weight))[:, None, None]).reshape(
-            -1, *self.shape(shape)
-        )
+        biases = self.biases(len(weight)).reshape(-1, *(1 for _ in sliding.kernel))
+        return (acc.astype(np.int64) + biases).reshape(-1, *self.shape(shape))
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         weight = self.kernel_weight(shapes[0])

@@ -49,19 +49,22 @@ _PROOFS: Final[dict[Privacy, Proof]] = {
 
 @dataclass(frozen=True, eq=False)
 class Parametric(Node):
-    """With finite float64 parameters: weight[out, ...], in ``dimensions`` dimensions, and bias[out]."""
+    """With finite float64 parameters: weight[out, ...], in one of ``dimensions``, and bias[out]."""
 
-    dimensions: ClassVar[int]
+    dimensions: ClassVar[tuple[int, ...]]
 
     weight: FloatArray = field(repr=False)
     bias: FloatArray = field(repr=False)
 
     def __post_init__(self) -> None:
         counts = []
-        for attribute, wanted in (("weight", self.dimensions), ("bias", 1)):
+        for attribute, wanted in (("weight", self.dimensions), ("bias", (1,))):
             array = np.ascontiguousarray(getattr(self, attribute), dtype=np.float64)
-            if array.ndim != wanted or array.size == 0:
-                raise self.refuse(f"needs {attribute} in {wanted} dimensions, not of shape {array.shape}")
+            if array.ndim not in wanted or array.size == 0:
+                counts_wanted = " or ".join(map(str, wanted))
+                raise self.refuse(
+                    f"needs {attribute} in {counts_wanted} dimensions, not of shape {array.shape}"
+                )
             if not np.isfinite(array).all():
                 raise ModelError(
                     "model.not_finite", f"node {self.name[:80]!r} has a {attribute} with NaN or infinity"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from circuits.graphs.node import Constants, Node, Written, dims, windows
 from circuits.graphs.types import Shape
 from circuits.onnx.step import Step
-from relations.planes import Padding, Pair
+from relations.planes import MOST_AXES, Pair, Sizes, reach
 
 POOL = {
     "auto_pad": "s",
@@ -22,55 +22,81 @@ POOL = {
 
 @dataclass(frozen=True, eq=False)
 class Pool(Node):
-    """No window lies in the padding."""
+    """No window lies in the padding, be it between its taps."""
 
-    kernel: Pair
-    stride: Pair
-    padding: Padding = (0, 0, 0, 0)
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes = (0, 0, 0, 0)
+    dilation: Sizes = ()
 
     def shape(self, *shapes: Shape) -> Shape:
-        fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding)
-        top, left, bottom, right = self.padding
-        if max(top, bottom) >= self.kernel[0] or max(left, right) >= self.kernel[1]:
+        fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
+        far, rank = reach(self.kernel, self.dilation), len(self.kernel)
+        whole = any(pad >= far[at % rank] for at, pad in enumerate(self.padding))
+        between = zip(self.padding, self.dilation, shapes[0][1:], strict=False)
+        if whole or any(before and step > size for before, step, size in between):
             raise self.refuse(f"slides {self.kernel} over a padding {self.padding} that holds whole windows")
         return shapes[0][0], *fitting
 
     def written(self, constant: Constants) -> Written:
-        geometry = {"kernel_shape": self.kernel, "strides": self.stride, "pads": self.padding}
-        return Written(self.operator(), (), geometry)
+        said: dict[str, object] = {
+            "kernel_shape": self.kernel,
+            "strides": self.stride,
+            "pads": self.padding,
+        }
+        if self.dilation:
+            said["dilations"] = self.dilation
+        return Written(self.operator(), (), said)
 
 
-def sees_single_values(kernel: Sequence[int], stride: Pair, padding: Padding) -> bool:
-    """Whether a pool changes nothing, as PyTorch's adaptive pools often do."""
-    return tuple(kernel) == stride == (1, 1) and not any(padding)
+class Geometry(NamedTuple):
+    """Of a kernel: as ``relations.planes`` has them."""
+
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
 
 
-def stride_and_padding(step: Step, shape: Shape, kernel: Sequence[int]) -> tuple[Pair, Padding]:
-    """What the attributes ask for."""
-    if len(shape) != 3 or len(kernel) != 2:
+def pool(step: Step, tensor: str, kind: type[Pool], *rest: Any) -> str:
+    """The pool that the attributes ask for: the tensor itself where all windows are single values, as
+    PyTorch's adaptive pools often have them. ``rest``: further fields of the node."""
+    kernel = tuple(step.attributes.get("kernel_shape", ()))
+    stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel)
+    if {*kernel, *stride} == {1} and not any(padding):
+        return tensor
+    return step.emit(kind, (tensor,), kernel, stride, padding, dilation, *rest)
+
+
+def geometry(step: Step, shape: Shape, kernel: Sizes) -> Geometry:
+    """What the attributes ask for, over a typed tensor of this shape."""
+    rank = len(kernel)
+    if len(shape) != 1 + rank or not 1 <= rank <= MOST_AXES:
         raise step.refuse(
             "shape",
-            f"slides a kernel of {len(kernel)} dimensions over shape [batch, {dims(shape)}]; only 2-D over "
-            "[batch, channels, height, width] is supported",
+            f"slides a kernel of {rank} dimensions over shape [batch, {dims(shape)}]; it takes [batch, "
+            "channels] and as many axes, one to three",
         )
     said = step.attributes
-    stride, pads = said.get("strides", [1, 1]), said.get("pads", [0] * 4)
-    if any(size != 1 for size in said.get("dilations", [])):
-        raise step.refuse("unsupported_attribute", "has dilations; only dilation 1 is supported")
-    if len(stride) != 2 or len(pads) != 4 or min(*stride, *kernel) < 1 or min(pads) < 0:
+    stride, pads = said.get("strides", [1] * rank), said.get("pads", [0] * 2 * rank)
+    dilation = said.get("dilations", [1] * rank)
+    if (len(stride), len(pads), len(dilation)) != (rank, 2 * rank, rank) or (
+        min(*stride, *kernel, *dilation) < 1 or min(pads) < 0
+    ):
         raise step.refuse(
-            "shape", f"has kernel {[*kernel]}, strides {stride} and pads {pads}; it takes two, two and four"
+            "shape",
+            f"has kernel {[*kernel]}, strides {stride}, dilations {dilation} and pads {pads}; it takes "
+            f"{rank} of each that are positive, and {2 * rank} pads",
         )
     across = [
-        _along(step, size, kernel[axis], stride[axis], pads[axis], pads[axis + 2])
-        for axis, size in enumerate(shape[1:])
+        _along(step, size, far, stride[axis], pads[axis], pads[axis + rank])
+        for axis, (size, far) in enumerate(zip(shape[1:], reach(kernel, tuple(dilation)), strict=True))
     ]
-    (top, bottom), (left, right) = across
-    return (stride[0], stride[1]), (top, left, bottom, right)
+    befores, afters = zip(*across, strict=True)
+    return Geometry(tuple(stride), (*befores, *afters), tuple(dilation) if max(dilation) > 1 else ())
 
 
 def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: int) -> Pair:
-    """The padding before and after one axis, under auto_pad and ceil_mode."""
+    """The padding before and after one axis, under auto_pad and ceil_mode. ``kernel``: how far it reaches."""
     mode = step.attributes.get("auto_pad", b"NOTSET")
     if mode == b"VALID":
         before = after = 0

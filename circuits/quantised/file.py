@@ -5,6 +5,7 @@
 
 Integers and floats are little-endian. The header holds a dataclass as an object of its fields and its
 ``kind``, an array as ``{"array": [type, *shape]}``. Fields are read by the types that the classes declare.
+One that is () by default, as dilations are, is there only where it is not ().
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def _encode(value: Any, arrays: list[bytes]) -> Any:
         return {"array": [stored.dtype.str, *stored.shape]}
     if is_dataclass(value):
         return {"kind": _kind(type(value))} | {
-            field.name: _encode(getattr(value, field.name), arrays) for field in fields(value)
+            field.name: _encode(getattr(value, field.name), arrays)
+            for field in fields(value)
+            if field.default != () or getattr(value, field.name) != ()
         }
     if isinstance(value, tuple):
         return [_encode(part, arrays) for part in value]
@@ -114,10 +117,11 @@ class _Reader:
         found = value.get("kind") if isinstance(value, dict) else None
         kind = INTEGERS.get(found, hint) if isinstance(found, str) else hint
         hints = get_type_hints(kind)
-        names = [field.name for field in fields(kind)]
-        fits = _kind(kind) == found and issubclass(kind, hint) and set(value) == {"kind", *names}
+        given = value if isinstance(value, dict) else {}
+        names = [field.name for field in fields(kind) if field.default != () or field.name in given]
+        fits = _kind(kind) == found and issubclass(kind, hint) and set(given) == {"kind", *names}
         _require(fits, f"a {hint.__name__} is missing, or has other fields")
-        return kind(**{name: self.decode(hints[name], value[name]) for name in names})
+        return kind(**{name: self.decode(hints[name], given[name]) for name in names})
 
     def _array(self, dtype: np.dtype[Any], value: Any) -> NDArray[Any]:
         found = value.get("array") if isinstance(value, dict) and len(value) == 1 else None

@@ -13,10 +13,11 @@ Products are those of the field: they are products of integers where ``product_i
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
@@ -25,6 +26,7 @@ from circuits.r1cs.lookups import POINT
 from circuits.r1cs.powers import Powers
 from circuits.r1cs.steps import Product, Sum
 from relations.integers import IntArray, Interval
+from relations.planes import Pair, Sizes, reach, slide
 from zenerrors import StatementError
 
 
@@ -32,18 +34,20 @@ from zenerrors import StatementError
 class Convolution:
     """y = conv(x, w) for x[batch, inputs, *image], w[outputs, inputs, *kernel], y[batch, outputs, *out].
 
-    ``y[b, o, R, T] = sum w[o, i, p, q] x[b, i, s_0 R + p - P_0, s_1 T + q - P_1]``, zero outside the image,
-    for the strides s. ``padding``: rows above and below, columns left and right. Raises ``StatementError``
+    ``y[b, o, R, T] = sum w[o, i, p, q] x[b, i, s_0 R + d_0 p - P_0, s_1 T + d_1 q - P_1]``, zero outside the
+    image, for the strides s and the dilations d, which are 1 where ``dilation`` is (); and so with any number
+    of axes. ``padding``: rows above and below, columns left and right. Raises ``StatementError``
     (``statement.product_shape``) where no output is left.
     """
 
     batch: int
     inputs: int
     outputs: int
-    image: tuple[int, int]
-    kernel: tuple[int, int]
-    stride: tuple[int, int] = (1, 1)
-    padding: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    image: Sizes
+    kernel: Sizes
+    stride: Sizes = (1, 1)
+    padding: tuple[Pair, ...] = ((0, 0), (0, 0))
+    dilation: Sizes = ()
 
     def __post_init__(self) -> None:
         if min(self.out) < 1:
@@ -53,43 +57,51 @@ class Convolution:
             )
 
     @property
-    def out(self) -> tuple[int, int]:
-        return self._out(0), self._out(1)
-
-    def _out(self, axis: int) -> int:
-        room = self.image[axis] + sum(self.padding[axis]) - self.kernel[axis]
-        return room // self.stride[axis] + 1
+    def out(self) -> Sizes:
+        sizes = zip(self.image, self.padding, reach(self.kernel, self.dilation), self.stride, strict=True)
+        return tuple((size + sum(around) - far) // by + 1 for size, around, far, by in sizes)
 
     def apply(self, x: IntArray, w: IntArray) -> IntArray:
         """y in int64, for x and w of their full shapes. The caller knows that it fits."""
-        padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
-        windows = sliding_window_view(padded, self.kernel, axis=(2, 3))
-        windows = windows[:, :, :: self.stride[0], :: self.stride[1]]
-        return np.moveaxis(np.tensordot(windows, w, axes=((1, 4, 5), (1, 2, 3))), 3, 1)
+        befores, afters = zip(*self.padding, strict=True)
+        windows = slide(x, self.kernel, self.stride, (*befores, *afters), 0, self.dilation)
+        taps = range(2, w.ndim)
+        return np.moveaxis(
+            np.tensordot(windows, w, axes=((1, *(w.ndim - 2 + tap for tap in taps)), (1, *taps))), -1, 1
+        )
 
     def meetings(self) -> tuple[IntArray, IntArray, IntArray]:
         """All triples (kernel position, pixel, output) that meet, as flat indices: int64[n] each."""
         axes = []
-        for axis in (0, 1):
+        for axis, size in enumerate(self.image):
             position, output = np.indices((self.kernel[axis], self.out[axis])).reshape(2, -1)
-            pixel = self.stride[axis] * output + position - self.padding[axis][0]
-            inside = (pixel >= 0) & (pixel < self.image[axis])
+            pixel = self.stride[axis] * output + self._dilation[axis] * position - self.padding[axis][0]
+            inside = (pixel >= 0) & (pixel < size)
             axes.append((position[inside], pixel[inside], output[inside]))
-        sizes = (self.kernel[1], self.image[1], self.out[1])
-        position, pixel, output = (
-            np.add.outer(first * size, second).ravel()
-            for first, second, size in zip(*axes, sizes, strict=True)
-        )
-        return position, pixel, output
+        positions, pixels, outputs = zip(*axes, strict=True)
+        return _flat(positions, self.kernel), _flat(pixels, self.image), _flat(outputs, self.out)
 
     def excess(self) -> IntArray:
         """For each kernel position how many outputs, row-major, a pixel's weight runs ahead: int64[kernel].
 
-        Pixel (r, t) meets kernel position (p, q) at output (R, T) where r + P_0 = s_0 R + p. With
-        p = s_0 β + ρ this is s_0 (R + β) + ρ: R + β depends on the pixel alone, and so does T + β'.
+        Pixel (r, t) meets kernel position (p, q) at output (R, T) where r + P_0 = s_0 R + d_0 p. With
+        d_0 p = s_0 β + ρ and 0 <= ρ < s_0 this is s_0 (R + β) + ρ: R + β depends on the pixel alone, and so
+        does T + β'.
         """
-        ahead = [np.arange(self.kernel[axis]) // self.stride[axis] for axis in (0, 1)]
-        return np.add.outer(self.out[1] * ahead[0], ahead[1]).ravel()
+        sizes = zip(self.kernel, self._dilation, self.stride, strict=True)
+        return _flat([step * np.arange(size) // by for size, step, by in sizes], self.out)
+
+    @property
+    def _dilation(self) -> Sizes:
+        return self.dilation or (1,) * len(self.kernel)
+
+
+def _flat(axes: Sequence[IntArray], sizes: Sizes) -> IntArray:
+    """The flat indices, row-major, of all that has an index from each axis."""
+    flat = np.zeros(1, np.int64)
+    for index, size in zip(axes, sizes, strict=True):
+        flat = np.add.outer(size * flat, index).ravel()
+    return flat
 
 
 class Products:
@@ -149,9 +161,7 @@ class Products:
         |x| + |w| + |y| + (2 batch - 1) inputs K + K, and Q + e + outputs + batch for powers, less those that
         others use. Pixels that no kernel position meets cost nothing.
         """
-        channel = shape.out[0] * shape.out[1]
-        kernel = shape.kernel[0] * shape.kernel[1]
-        image = shape.image[0] * shape.image[1]
+        channel, kernel, image = (math.prod(sizes) for sizes in (shape.out, shape.kernel, shape.image))
         planes = shape.batch * shape.inputs
         _require_rows(
             name,
@@ -186,7 +196,7 @@ class Products:
     @staticmethod
     def convolve_rows(shape: Convolution) -> int:
         _, pixel, _ = shape.meetings()
-        channel, kernel = shape.out[0] * shape.out[1], shape.kernel[0] * shape.kernel[1]
+        channel, kernel = math.prod(shape.out), math.prod(shape.kernel)
         planes, terms = shape.batch * shape.inputs, shape.inputs * kernel
         windows = planes * (len(np.unique(pixel)) + kernel)
         images, kernels = (shape.batch - 1) * terms, (shape.outputs - 1) * terms
@@ -198,7 +208,7 @@ class Products:
     @staticmethod
     def convolve_powers(shape: Convolution) -> list[tuple[int, int]]:
         """The stride and the count of each progression."""
-        channel = shape.out[0] * shape.out[1]
+        channel = math.prod(shape.out)
         most = int(shape.excess().max())
         return [(1, channel + most), (channel, shape.outputs), (channel * shape.outputs, shape.batch)]
 
@@ -208,8 +218,8 @@ class Products:
 
     def _windows(self, name: str, x: Linear, shape: Convolution, power: IntArray) -> Linear:
         """For each plane of x and each kernel position the sum of the weighted pixels that it meets."""
-        planes, kernel = shape.batch * shape.inputs, shape.kernel[0] * shape.kernel[1]
-        image = shape.image[0] * shape.image[1]
+        planes, kernel = shape.batch * shape.inputs, math.prod(shape.kernel)
+        image = math.prod(shape.image)
         position, pixel, output = shape.meetings()
         exponent = np.full(image, -1)
         exponent[pixel] = output + shape.excess()[position]

@@ -240,7 +240,7 @@ def require_known(level: Level, **privacies: Privacy) -> None:
 
 
 def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:
-    """The node's geometry: no weights, biases or types."""
+    """The node's geometry, dilations where there are any: no weights, biases or types."""
     shown: dict[str, Any] = {
         "name": node.name,
         "operator": node.operator(),
@@ -251,6 +251,6 @@ def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:
         value = getattr(node, attribute.name)
         if attribute.name == "weight":
             shown["weights"] = list(value.shape)
-        elif attribute.name not in shown and isinstance(value, int | tuple) and attribute.name != "inputs":
+        elif attribute.name not in (*shown, "inputs") and isinstance(value, int | tuple) and value != ():
             shown[attribute.name] = value
     return shown

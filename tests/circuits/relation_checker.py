@@ -102,12 +102,12 @@ def _convolution(check: _Check, relation: Convolution) -> Integers:
     groups, batch = relation.sliding.groups, relation.out.shape[0]
     x, weight = x.reshape(batch, groups, -1, *x.shape[2:]), weight.reshape(groups, -1, *weight.shape[1:])
     made = np.zeros((batch, *weight.shape[:2], *relation.sliding.out), object)
-    for row, column, window, place in _windows(relation.sliding):
-        seen = x[:, :, :, window[0], window[1]].reshape(batch, groups, -1)
-        taps = weight[:, :, :, place[0], place[1]].reshape(groups, weight.shape[1], -1)
+    for at, window, place in _windows(relation.sliding):
+        seen = x[:, :, :, *window].reshape(batch, groups, -1)
+        taps = weight[:, :, :, *place].reshape(groups, weight.shape[1], -1)
         for group in range(groups):
-            made[:, group, :, row, column] = seen[:, group] @ taps[group].T
-    return made.reshape(relation.out.shape) + check.value(relation.bias)[:, np.newaxis, np.newaxis]
+            made[(slice(None), group, slice(None), *at)] = seen[:, group] @ taps[group].T
+    return made.reshape(relation.out.shape) + check.value(relation.bias).reshape(-1, *(1 for _ in at))
 
 
 def _narrow(x: Integers, weight: Integers) -> tuple[Integers, Integers]:
@@ -118,29 +118,30 @@ def _narrow(x: Integers, weight: Integers) -> tuple[Integers, Integers]:
 
 def _window_sum(check: _Check, relation: WindowSum) -> Integers:
     x, made = check.term(relation.x), np.zeros(relation.out.shape, object)
-    for row, column, window, _ in _windows(relation.sliding):
-        made[:, :, row, column] = x[:, :, window[0], window[1]].reshape(*x.shape[:2], -1).sum(axis=2)
+    for at, window, _ in _windows(relation.sliding):
+        made[(slice(None), slice(None), *at)] = x[:, :, *window].reshape(*x.shape[:2], -1).sum(axis=2)
     return made
 
 
 def _maximum(check: _Check, relation: Maximum) -> Integers:
     x, made = check.value(relation.value), np.zeros(relation.out.shape, object)
-    for row, column, window, _ in _windows(relation.sliding):
-        made[:, :, row, column] = x[:, :, window[0], window[1]].reshape(*x.shape[:2], -1).max(axis=2)
+    for at, window, _ in _windows(relation.sliding):
+        made[(slice(None), slice(None), *at)] = x[:, :, *window].reshape(*x.shape[:2], -1).max(axis=2)
     return made
 
 
-def _windows(sliding: Sliding) -> Iterator[tuple[int, int, tuple[slice, slice], tuple[slice, slice]]]:
+def _windows(sliding: Sliding) -> Iterator[tuple[tuple[Any, ...], list[slice], list[slice]]]:
     """For each output its place, and which part of the image meets which part of the kernel."""
-    down, across = sliding.out
-    for at in itertools.product(range(down), range(across)):
+    for at in itertools.product(*map(range, sliding.out)):
         window, place = [], []
-        for axis in (0, 1):
+        for axis, size in enumerate(sliding.image[1:]):
+            step = sliding.dilation[axis] if sliding.dilation else 1
             first = at[axis] * sliding.stride[axis] - sliding.padding[axis]
-            last = min(first + sliding.kernel[axis], sliding.image[1 + axis])
-            window.append(slice(max(first, 0), last))
-            place.append(slice(max(-first, 0), last - first))
-        yield at[0], at[1], (window[0], window[1]), (place[0], place[1])
+            met = [tap for tap in range(sliding.kernel[axis]) if 0 <= first + step * tap < size]
+            low, high = (min(met), max(met)) if met else (0, -1)
+            window.append(slice(max(first + step * low, 0), first + step * high + 1 if met else 0, step))
+            place.append(slice(low, high + 1))
+        yield at, window, place
 
 
 def _lookup(check: _Check, relation: Lookup) -> Integers:

@@ -456,6 +456,13 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "accepted",
         "",
     ),
+    "a dilation of 2^62": (
+        lambda: make_model(
+            [make_node("MaxPool", ["x"], ["y"], kernel_shape=[2], dilations=[1 << 62])], {}, ("batch", 1, 4)
+        ),
+        "shape",
+        "does not fit",
+    ),
     "a kernel of 2^62": (
         lambda: make_model(
             [make_node("MaxPool", ["x"], ["y"], kernel_shape=[1 << 62, 1])], {}, ("batch", 1, 4, 4)

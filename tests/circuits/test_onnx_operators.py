@@ -357,9 +357,14 @@ def test_a_network_that_keeps_channels_last() -> None:
 @pytest.mark.parametrize(
     ("name", "nodes", "weights", "code", "words"),
     [
-        ("dilation", [make_node("Conv", ["x", "w"], ["h"], dilations=[2, 2])], {"w": (2, 3, 2, 2)},
-         "unsupported_attribute", r"'k' \(Conv\) has dilations"),
-        ("a 1-D convolution", [make_node("Conv", ["x", "w"], ["h"])], {"w": (2, 3, 2)}, "shape", "Conv2d"),
+        ("dilation zero", [make_node("Conv", ["x", "w"], ["h"], dilations=[0, 2])], {"w": (2, 3, 2, 2)},
+         "shape", r"'k' \(Conv\) has .* dilations \[0, 2\]"),
+        ("a dilation beyond the image", [make_node("Conv", ["x", "w"], ["h"], dilations=[1, 1 << 62])],
+         {"w": (2, 3, 2, 2)}, "shape", "does not fit"),
+        ("a 1-D convolution", [make_node("Conv", ["x", "w"], ["h"])], {"w": (2, 3, 2)}, "shape",
+         "kernel of 1 dimensions"),
+        ("a 4-D convolution", [make_node("Conv", ["x", "w"], ["h"])], {"w": (2, 3, 1, 1, 1, 1)}, "shape",
+         "one axis to three"),
         ("other channels", [make_node("Conv", ["x", "w"], ["h"])], {"w": (2, 4, 2, 2)},
          "shape", "4 channels"),
         ("uneven groups", [make_node("Conv", ["x", "w"], ["h"], group=3)], {"w": (2, 1, 2, 2)},

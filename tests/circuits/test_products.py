@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from circuits.r1cs.program import Program
 from prover import groth16
 from prover.groth16.reference import check
 from relations.integers import IntArray
+from relations.planes import reach
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.prover.statements import patient
 from tests.refusals import refuses
@@ -47,12 +49,13 @@ def convolved(shape: Convolution) -> Program:
 
 def slow_convolution(shape: Convolution, x: IntArray, w: IntArray) -> IntArray:
     y = np.zeros((shape.batch, shape.outputs, *shape.out), dtype=np.int64)
-    for b, o, r, t in np.ndindex(y.shape):
-        for i, p, q in np.ndindex(shape.inputs, *shape.kernel):
-            row = shape.stride[0] * r + p - shape.padding[0][0]
-            column = shape.stride[1] * t + q - shape.padding[1][0]
-            if 0 <= row < shape.image[0] and 0 <= column < shape.image[1]:
-                y[b, o, r, t] += w[o, i, p, q] * x[b, i, row, column]
+    dilation = shape.dilation or (1,) * len(shape.kernel)
+    for b, o, *at in np.ndindex(y.shape):
+        for i, *tap in np.ndindex(shape.inputs, *shape.kernel):
+            sizes = zip(at, tap, shape.stride, dilation, shape.padding, strict=True)
+            place = tuple(by * r + step * p - before for r, p, by, step, (before, _) in sizes)
+            if all(0 <= index < size for index, size in zip(place, shape.image, strict=True)):
+                y[(b, o, *at)] += w[(o, i, *tap)] * x[(b, i, *place)]
     return y
 
 
@@ -72,9 +75,11 @@ ends = st.tuples(st.integers(0, 3), st.integers(0, 3))
 def shapes(draw: st.DrawFn) -> Convolution:
     image = draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
     kernel, stride, padding = draw(pairs), draw(pairs), draw(st.tuples(ends, ends))
-    assume(all(image[axis] + sum(padding[axis]) >= kernel[axis] for axis in (0, 1)))
+    dilation = draw(st.just(()) | pairs)
+    far = reach(kernel, dilation)
+    assume(all(image[axis] + sum(padding[axis]) >= far[axis] for axis in (0, 1)))
     sizes = draw(st.tuples(st.integers(1, 2), st.integers(1, 3), st.integers(1, 3)))
-    return Convolution(*sizes, image, kernel, stride, padding)
+    return Convolution(*sizes, image, kernel, stride, padding, dilation)
 
 
 EDGES = [
@@ -86,6 +91,9 @@ EDGES = [
     Convolution(3, 1, 2, (5, 7), (3, 2), (2, 3), ((0, 1), (2, 0))),
     Convolution(1, 2, 2, (6, 6), (2, 2), (2, 2)),
     Convolution(1, 1, 1, (7, 1), (3, 1), (3, 1), ((1, 0), (0, 0))),
+    Convolution(2, 2, 1, (7, 6), (3, 2), (2, 1), ((1, 2), (0, 1)), (2, 3)),
+    Convolution(1, 2, 2, (9,), (3,), (2,), ((2, 1),), (3,)),
+    Convolution(1, 1, 2, (3, 4, 2), (2, 3, 1), (1, 2, 1), ((1, 0), (0, 1), (0, 0)), (1, 1, 2)),
 ]
 
 
@@ -113,10 +121,10 @@ def test_honest_convolutions_pass(shape: Convolution, seed: int) -> None:
     z = challenged(program, program.assign({"x": x, "w": w, "y": y}), seed)
     assert first_violation(program.constraint_system, z) is None
     assert check(program.constraint_system, z) is None
-    kernel = shape.kernel[0] * shape.kernel[1]
+    kernel = math.prod(shape.kernel)
     most = int(shape.excess().max())
     assert program.degree == y.size - 1 + most
-    powers = shape.out[0] * shape.out[1] + most + shape.outputs + shape.batch
+    powers = math.prod(shape.out) + most + shape.outputs + shape.batch
     limit = x.size + w.size + y.size + (2 * shape.batch - 1) * shape.inputs * kernel + kernel + powers
     assert program.constraint_system.constraints <= limit
 
@@ -259,8 +267,10 @@ def test_every_wire_of_a_convolution_that_moves_is_noticed(shape: Convolution) -
     program = convolved(shape)
     z = program.assign({"x": x, "w": w, "y": shape.apply(x, w)})
     met = set(shape.meetings()[1].tolist())
-    image = shape.image[0] * shape.image[1]
-    unmet = [f"x{list(i)}" for i in np.ndindex(x.shape) if i[2] * shape.image[1] + i[3] not in met]
+    image = math.prod(shape.image)
+    unmet = [
+        f"x{list(i)}" for i in np.ndindex(x.shape) if np.ravel_multi_index(i[2:], shape.image) not in met
+    ]
     assert len(unmet) == shape.batch * shape.inputs * (image - len(met))
     assert sorted(accepted_lies(program, z)) == sorted(unmet)
 

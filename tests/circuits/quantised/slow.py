@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,13 +83,13 @@ def _sum(
         channels = node.weight.shape[1]
         first = index[0] // (len(node.weight) // node.groups) * channels
         total = int(node.bias[index[0]])
-        for channel, p, q in np.ndindex(node.weight.shape[1:]):
-            value = _pixel(x, first + channel, index, (p, q), node.stride, node.padding)
+        for channel, *tap in np.ndindex(node.weight.shape[1:]):
+            value = _pixel(x, first + channel, index, tap, node)
             if value is not None:
-                total += _weight(node, index[0], (channel, p, q)) * (value - zero)
+                total += _weight(node, index[0], (channel, *tap)) * (value - zero)
         return total
     if isinstance(node, WindowSum):
-        seen = (_pixel(x, index[0], index, tap, node.stride, node.padding) for tap in np.ndindex(node.kernel))
+        seen = (_pixel(x, index[0], index, tap, node) for tap in np.ndindex(node.kernel))
         return sum(int(value) - zero for value in seen if value is not None)
     return int(x[index]) - zero
 
@@ -103,14 +103,15 @@ def _pixel(
     x: Objects,
     channel: int,
     index: tuple[int, ...],
-    tap: tuple[int, ...],
-    stride: tuple[int, int],
-    padding: tuple[int, int, int, int],
+    tap: Sequence[int],
+    node: QuantConv | WindowSum | MaxPool,
 ) -> int | None:
-    row = index[1] * stride[0] + tap[0] - padding[0]
-    column = index[2] * stride[1] + tap[1] - padding[1]
-    inside = 0 <= row < x.shape[1] and 0 <= column < x.shape[2]
-    return int(x[channel, row, column]) if inside else None
+    place = []
+    for axis, entry in enumerate(tap):
+        step = node.dilation[axis] if node.dilation else 1
+        place.append(index[1 + axis] * node.stride[axis] + step * entry - node.padding[axis])
+    inside = all(0 <= at < size for at, size in zip(place, x.shape[1:], strict=True))
+    return int(x[(channel, *place)]) if inside else None
 
 
 def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objects:
@@ -137,15 +138,9 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
 
 
 def _max_pooled(node: MaxPool, x: Objects) -> Objects:
-    sizes = [
-        (x.shape[axis + 1] + node.padding[axis] + node.padding[axis + 2] - node.kernel[axis])
-        // node.stride[axis]
-        + 1
-        for axis in (0, 1)
-    ]
-    out: Objects = np.empty((x.shape[0], *sizes), dtype=object)
+    out: Objects = np.empty(node.shape(x.shape), dtype=object)
     for index in np.ndindex(out.shape):
-        seen = (_pixel(x, index[0], index, tap, node.stride, node.padding) for tap in np.ndindex(node.kernel))
+        seen = (_pixel(x, index[0], index, tap, node) for tap in np.ndindex(node.kernel))
         out[index] = max(value for value in seen if value is not None)
     return out
 
