@@ -385,6 +385,34 @@ def test_text_from_files_never_becomes_markup(opened: Open) -> None:
     assert page.locator("main img").count() == 1  # its own
 
 
+def test_text_from_files_is_shown_in_part_where_it_is_long(opened: Open) -> None:
+    page = opened()
+    endless = HOSTILE * 10_000
+    document = json.loads((FOLDER / PROOF).read_text()) | {endless: 1}
+    give(page, file("p", document), vector(KEY), file("o", {"format": endless}))
+    assert "file.json" in page.inner_text("#trouble")
+    assert len(page.inner_text("main")) < 5_000
+    document["statement"]["verification_key"]["id"] = endless
+    page.reload()
+    give(page, file("p", document))
+    assert "Key needed" in page.inner_text("#answer")
+    assert len(page.inner_text("main")) < 5_000
+
+
+def test_an_entered_id_is_at_fault_and_not_the_file_of_the_same_part(opened: Open) -> None:
+    page = opened()
+    page.evaluate("document.getElementById('pins').open = true")
+    page.fill("#key", "00")
+    give(page, vector(PROOF), vector(KEY))
+    assert page.locator("#trouble .foot").inner_text() == "request.invalid"
+    assert page.locator("#key[aria-invalid]").count() == 1
+    page.fill("#key", "")
+    other = json.loads((FOLDER / KEY).read_text()) | {"setup": "ceremony"}
+    give_one(page, file("other.json", other))
+    page.wait_for_selector("text=file.setup_label")
+    assert page.locator("#key[aria-invalid]").count() == 0
+
+
 def test_only_the_latest_choice_is_shown_and_work_can_be_canceled(opened: Open) -> None:
     page = opened()
     page.evaluate("() => { window.Worker = class extends Worker { postMessage() {} } }")  # it never answers

@@ -1,7 +1,7 @@
 /** Answers as the page shows them: one sentence first, what to do, and the rest folded. */
 
 import type { ReceiptVerification, Verification } from "../verifier/index.ts";
-import { button, ident, make, sentence } from "./elements.ts";
+import { button, ident, make, sentence, shortened } from "./elements.ts";
 import type { Content } from "./elements.ts";
 import type { Missing, Role } from "./files.ts";
 import type { Judged, Trouble } from "./work.ts";
@@ -52,10 +52,12 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
   return [shown, prose(verdict)];
 }
 
-/** The first sentence of a claim, and the others. */
+/** The first sentence of a claim, and the others; of an endless one its beginning, and all. */
 function headed(claim: string): [string, string] {
   const end = claim.indexOf(". ") + 1;
-  return end === 0 ? [claim, ""] : [claim.slice(0, end), claim.slice(end + 1)];
+  const first = end === 0 ? claim : claim.slice(0, end);
+  const head = shortened(first);
+  return head === first ? [first, claim.slice(first.length + 1)] : [head, claim];
 }
 
 function nextStep(verdict: Verdict): HTMLElement {
@@ -63,7 +65,9 @@ function nextStep(verdict: Verdict): HTMLElement {
     const from = "The issuer says so. Is it one that you trust? Compare its key with one that you know:";
     return make("div", "next", make("p", "", from), ident(verdict.receipt?.issuer ?? ""));
   }
-  const to = "It holds for whoever trusts this key. Compare its id with one from somebody that you trust:";
+  const to =
+    "The key’s file words what is proven, and it holds for whoever trusts this key. Compare its id with one from" +
+    " somebody that you trust:";
   // What the setup leaves to trust is the last that a statement does not say.
   const open = isWeak(verdict)
     ? [make("p", "foot", `It does not say: ${verdict.statement?.does_not_say.at(-1)}`)]
@@ -159,7 +163,7 @@ function fact(name: string, value: Content): HTMLElement {
 export function missingShown(missing: Missing, isServed: boolean): HTMLElement {
   const isOwn = missing.role === "key";
   const content: HTMLElement[] = [];
-  if (missing.id !== undefined) content.push(make("p", "key", ident(missing.id)));
+  if (missing.id !== undefined) content.push(make("p", "key", ident(shortened(missing.id))));
   content.push(
     make(
       "p",
@@ -187,7 +191,7 @@ export function troubleShown(
   file: string | undefined,
 ): HTMLElement {
   const about = file === undefined ? [] : [`In ${file} · `];
-  return card("warn", "!", "No verdict", trouble.message, [
+  return card("warn", "!", "No verdict", shortened(trouble.message), [
     make("p", "", remedy(trouble, role, file)),
     make("p", "foot muted", ...about, make("code", "", trouble.code)),
   ]);

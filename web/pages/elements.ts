@@ -14,6 +14,13 @@ export function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
 }
 
+const MOST_SHOWN = 400;
+
+/** Text with words from a file, which may be of any length. */
+export function shortened(text: string): string {
+  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}…`;
+}
+
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   className: string,

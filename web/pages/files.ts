@@ -4,6 +4,8 @@
  * Only to sort them: nothing that is read here is believed. The verifier reads their bytes again.
  */
 
+import { shortened } from "./elements.ts";
+
 /** The parts that files play: the fields of the verifier's `Given` that hold bytes, and a policy. */
 export const ROLES = [
   "document",
@@ -99,7 +101,7 @@ function sortJson(text: string): Sorted {
       if (field(value, "key") && field(value, "circuit")) return { kind: "key", ...idOf(value) };
       return { kind: "other", why: "neither a proof nor a key" };
     default:
-      return { kind: "other", why: `a “${textOf(value, "format")}”` };
+      return { kind: "other", why: `a “${shortened(textOf(value, "format") ?? "")}”` };
   }
 }
 

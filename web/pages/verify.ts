@@ -155,10 +155,12 @@ function conclude(answer: Answer, seconds: number): void {
   if ("verdict" in answer) {
     say(...verdictShown(answer, seconds));
   } else {
-    const { about, message } = answer.trouble;
-    const role = ROLES.find((each) => each === about);
+    const { about, code, message } = answer.trouble;
+    // What the reader knows of a key or an input is called as the file is.
+    const isEntered = code === "request.invalid" && about !== null && Object.hasOwn(known(), about);
+    const role = isEntered ? undefined : ROLES.find((each) => each === about);
     complain(troubleShown(answer.trouble, role, role && assign(entries).get(role)?.file.name));
-    complainAt(about, message);
+    complainAt(isEntered ? about : null, message);
   }
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const shown = document.querySelector("#answer .card, #trouble .card");

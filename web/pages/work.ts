@@ -28,10 +28,10 @@ export interface Judged extends Applying {
 export type Answer = Judged | { readonly trouble: Trouble };
 
 /** What a worker says first: it started. */
-export const READY = "ready";
+const READY = "ready";
 
 /** The verdict, or why there is none. Never throws. */
-export async function perform(task: Task): Promise<Answer> {
+async function perform(task: Task): Promise<Answer> {
   try {
     const bytes: Partial<Record<Role, Uint8Array>> = {};
     for (const [role, content] of task.parts) bytes[role] = new Uint8Array(await content.arrayBuffer());

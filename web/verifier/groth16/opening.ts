@@ -130,7 +130,7 @@ export function secondGenerator(): G1 {
 }
 
 /** Σ scalars[i] z^i modulo r. */
-export function evaluate(scalars: readonly bigint[], z: bigint): bigint {
+function evaluate(scalars: readonly bigint[], z: bigint): bigint {
   // Horner's rule over blocks, in which sums of products are reduced once.
   const powers = [1n];
   while (powers.length < BLOCK) powers.push((at(powers, powers.length - 1) * z) % SCALAR_MODULUS);
