@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from base.processors import usable_cores
+
+Answer = TypeVar("Answer")
 
 
 @dataclass
@@ -55,9 +57,13 @@ def in_turn(contestants: Mapping[str, Callable[[], float]], *, repetitions: int 
 
 
 def seconds(call: Callable[[], object]) -> float:
+    return timed(call)[1]
+
+
+def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
     start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+    answer = call()
+    return answer, time.perf_counter() - start
 
 
 def alone(work: Callable[..., Any], *arguments: object) -> tuple[Any, float]:
@@ -70,10 +76,15 @@ def alone(work: Callable[..., Any], *arguments: object) -> tuple[Any, float]:
 
 def _with_peak(work: Callable[..., Any], arguments: tuple[object, ...]) -> tuple[Any, float]:
     result = work(*arguments)
+    return result, peak_mb()
+
+
+def peak_mb() -> float:
+    """This process' peak resident set, in 2^20 bytes."""
     # Not getrusage: its maximum is inherited from the process that forked this one.
     status = Path("/proc/self/status").read_text()
     peak_kb = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    return result, int(peak_kb) / 1024
+    return int(peak_kb) / 1024
 
 
 def threads_to_measure() -> tuple[int, ...]:

@@ -1,4 +1,5 @@
-"""docs/performance.md and docs/gpu.md: the templates beside this file, with tables of bench/results.
+"""docs/performance.md, docs/gpu.md, docs/coverage.md: the templates beside this file, with tables of
+bench/results.
 
     python -m bench.pages
 
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from bench import coverage
 from bench.report import Cells, Row, duration, figure, lines_of, more, number, numeric, ratio, read
 from bench.schemes import CELLS, of_paper
 
@@ -28,6 +30,7 @@ SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
+COVERAGE: Final = ("coverage-2026-11-22-ezkl",)
 DEAREST: Final = 8
 
 
@@ -295,6 +298,27 @@ def _in_kernels(row: Row) -> str:
     return duration(sum(row.more["kernels"].values())) if "kernels" in row.more else ""
 
 
+def covered() -> str:
+    lines = [(suite, *map(number, coverage.counts(found).values())) for suite, found in _suites()]
+    return table(lines, ["suite", *coverage.counts([])])
+
+
+def blockers() -> str:
+    return listed(coverage.blockers(row for _, found in _suites() for row in found), coverage.BLOCKERS)
+
+
+def networks() -> str:
+    chosen = [row for _, found in _suites() for row in found if row.more["compiled"]]
+    return listed(chosen, coverage.CELLS)
+
+
+def _suites() -> list[tuple[str, list[Row]]]:
+    chosen = [row for file in COVERAGE for row in rows(file, "")]
+    return [
+        (suite, [row for row in chosen if row.topic == suite]) for suite in {row.topic: 0 for row in chosen}
+    ]
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
@@ -313,6 +337,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "streams": partial(loads, SERVICE_BUSY, "streams"),
     "strangers": strangers,
     "ezkl": ezkl,
+    "covered": covered,
+    "blockers": blockers,
+    "networks": networks,
     "ceilings": ceilings,
     "gpu kernels": gpu_kernels,
     "gpu proofs": gpu_proofs,

@@ -44,6 +44,7 @@ UNTYPED = {
     ("operations", "python3 -m venv /opt"): "asks for a host of its own: tests/service/test_hosts.py",
     ("operations", "pg_dump"): "asks for servers to back up",
     ("papers", "zenserve tables"): "takes minutes: tests/service/test_tables_cli.py",
+    ("coverage", ""): "asks for a suite: tests/bench/test_coverage.py makes one",
     ("performance", ""): "benchmarks: tests/bench runs each, on small sizes",
     ("quickstart", "make install"): "what make test has done here",
     ("quickstart", "export ZENSERVE_URL=https"): "asks for somebody else's service",

@@ -1,0 +1,248 @@
+"""How far one network comes: loaded, compiled, executed, proven.
+
+    loaded      ``load_onnx`` reads it
+    compiled    quantised to 8 bits on its own input and small variations of it, and compiled, the input
+                private, weights committed, or public where there are none to commit to
+    executed    on its own input the witness satisfies all constraints and shows the executor's outputs; of
+                these 95 % are within 2 % of the outputs' range of onnxruntime's, and within 2 steps of a
+                reference in floats that rounds every tensor to its type
+    proven      a development setup, the registration of committed weights, a proof, and zenserve-verify's
+                verdict on the files
+
+The variations multiply each value of the input by 0.9 to 1.1, so that no range is a point, and signs and
+zeros stay. The outputs' range is that of onnxruntime's on all of these.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+import onnxruntime
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from onnx import ModelProto, load
+
+from base.processors import usable_cores
+from bench.measure import timed
+from bench.suite import Arrays, inputs, is_constant
+from circuits import (
+    Graph,
+    Inference,
+    QuantGraph,
+    compile_inference,
+    compile_registration,
+    load_onnx,
+    parameters,
+    quantise,
+)
+from circuits.graphs.node import Node, QuantNode
+from circuits.graphs.types import Affine, FloatArray
+from circuits.operators import ONNX
+from circuits.operators.weighted import Parametric, WeightedSum
+from circuits.quantisation.plan import plan
+from examples.proving import Scheme, commit, infer, register
+from kernels import fr
+from prover import groth16
+from prover.groth16 import CommitmentKey
+from relations.integers import IntArray
+from verifier import command
+from verifier.documents import KeyFile, ProofDocument
+from verifier.schemes import Privacy
+from zenerrors import StatementError, ZenError, in_words
+
+STAGES: Final = ("loaded", "compiled", "executed", "proven")
+THREADS: Final = usable_cores()
+_VARIATIONS, _VARIED = 15, 0.1
+_SHARE, _OF_RANGE, _STEPS = 0.95, 0.02, 2.0
+# Steps in the range of outputs that have no type: as many as 8 bits have.
+_UNTYPED: Final = 255
+# As errors name the node that they are about.
+_OPERATOR: Final = re.compile(r"^(?:the )?node .+? \((\w+)\)")
+
+Findings = dict[str, Any]
+
+
+class FailedError(Exception):
+    """The network comes no further. ``blockers``: what must change, an operator where it is one's fault."""
+
+    def __init__(self, reason: str, *blockers: str) -> None:
+        super().__init__(reason)
+        self.blockers = blockers
+
+
+def attempt(network: Path, most: str) -> Iterator[Findings]:
+    """What is found of the network, stage by stage up to ``most``; the last has a "reason" and its "blockers"
+    where it failed."""
+    try:
+        model = load(network, load_external_data=False)
+    except DecodeError:
+        yield {"reason": "the file is not an ONNX model", "blockers": ["model.not_onnx"]}
+        return
+    try:
+        yield {"constant": is_constant(model)}
+        for stage, found in zip(STAGES[: STAGES.index(most) + 1], _stages(network), strict=False):
+            yield found | {stage: True}
+    except ZenError as error:
+        yield _explained(model, error)
+    except FailedError as failure:
+        yield {"reason": str(failure), "blockers": list(failure.blockers)}
+
+
+def _stages(network: Path) -> Iterator[Findings]:
+    graph = load_onnx(network)
+    yield {}
+    try:
+        given, source = inputs(network)
+    except ValueError as error:
+        raise FailedError(str(error), "its input") from error
+    own = given[graph.input_name]
+    samples = _varied(own)
+    qgraph = quantise(graph, samples.reshape(-1, *graph.input_shape))
+    weights = _weight_privacy(qgraph)
+    circuit = compile_inference(qgraph, weight_privacy=weights, reveal="logits")
+    yield {"input": source, "weights": weights, "constraints": circuit.constraint_system.constraints}
+    q = qgraph.quantise_input(own.reshape(graph.input_shape))
+    _require_shown(circuit, q)
+    fed = [given | {graph.input_name: sample.astype(own.dtype)} for sample in samples]
+    _require_near(graph, qgraph, q, _outputs(network, fed))
+    yield {}
+    yield _prove(circuit, q)
+
+
+def _varied(own: NDArray[Any]) -> FloatArray:
+    """[1 + variations, *shape], the first one being the input itself."""
+    factors = np.random.default_rng(0).uniform(1 - _VARIED, 1 + _VARIED, (_VARIATIONS, *own.shape))
+    varied: FloatArray = np.concatenate([np.ones((1, *own.shape)), factors]) * own
+    return varied
+
+
+def _weight_privacy(qgraph: QuantGraph) -> Privacy:
+    try:
+        parameters(qgraph)
+    except StatementError:
+        return "public"
+    return "committed"
+
+
+def _require_shown(circuit: Inference, q: IntArray) -> None:
+    """``StatementError`` unless the witness satisfies all rows, ``FailedError`` unless it shows what the
+    executor has."""
+    z = circuit.witness(q)
+    circuit.program.check(z, THREADS)
+    if fr.to_ints(z[1 : 1 + circuit.constraint_system.public]) != circuit.public_inputs(q):
+        raise FailedError("the witness shows other outputs than the executor", "soundness")
+
+
+def _outputs(network: Path, fed: Sequence[Arrays]) -> FloatArray:
+    """onnxruntime's, [inputs, values]."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(network, options)
+    made = [np.concatenate([each.ravel() for each in session.run(None, one)]) for one in fed]
+    return np.array(made, dtype=np.float64)
+
+
+def _require_near(graph: Graph, qgraph: QuantGraph, q: IntArray, expected: FloatArray) -> None:
+    """``FailedError`` unless the outputs for ``q`` are near onnxruntime's, of which ``expected`` has those
+    first, and near the reference in floats."""
+    if qgraph.output_scale is None:
+        raise FailedError("the outputs have no one scale", "output scale")
+    if expected.shape[1:] != (qgraph.classes,):
+        raise FailedError(
+            f"onnxruntime has {expected.shape[1]} outputs, the circuit {qgraph.classes}", "other outputs"
+        )
+    if not np.isfinite(expected).all():
+        raise FailedError("onnxruntime's outputs are not finite", "its input")
+    span = float(np.ptp(expected)) or float(np.abs(expected).max())
+    scale, zero = qgraph.output_scale
+    ours = scale * (qgraph.execute(q).logits - zero)
+    _require_within(ours, expected[0], _OF_RANGE * span, "onnxruntime's")
+    step = scale if qgraph.types[qgraph.output] else max(scale, span / _UNTYPED)
+    _require_within(ours, _reference(graph, qgraph, q), _STEPS * step, "the reference's")
+
+
+def _require_within(ours: NDArray[Any], theirs: NDArray[Any], most: float, whose: str) -> None:
+    share = float((np.abs(ours.ravel() - theirs.ravel()) <= most).mean())
+    if share < _SHARE:
+        raise FailedError(
+            f"{1 - share:.0%} of the outputs are more than {most:.3g} from {whose}", "precision"
+        )
+
+
+def _reference(graph: Graph, qgraph: QuantGraph, q: IntArray) -> FloatArray:
+    """The float network for ``q``, its weights those of ``qgraph``, and each tensor rounded to its type."""
+    made = {node.name: node for node in qgraph.nodes}
+    values = {graph.input_name: qgraph.input_type.real(q[np.newaxis])}
+    for step in plan(graph):
+        node = _with_weights(
+            step.node, made[step.name], [qgraph.types[name] for name in made[step.name].inputs]
+        )
+        value = node.run(*(values[name] for name in node.inputs))
+        if step.clip:
+            value = step.clip.run(value)
+        kind = qgraph.types[step.name]
+        values[step.tensor] = kind.real(kind.quantise(value)) if kind else value
+    return values[graph.output]
+
+
+def _with_weights(node: Node, made: QuantNode, types: Sequence[Affine | None]) -> Node:
+    """The node with the weights that its integers stand for, if it has any."""
+    if not (isinstance(node, Parametric) and isinstance(made, WeightedSum) and types[0]):
+        return node
+    scale = made.weight_type.scale
+    along = scale.reshape(-1, *(1 for _ in made.weight.shape[1:]))
+    return replace(node, weight=along * made.centred_weight, bias=made.bias * scale * types[0].scale)
+
+
+def _prove(circuit: Inference, q: IntArray) -> Findings:
+    """``FailedError`` unless zenserve-verify takes the proof."""
+    qgraph, committed = circuit.qgraph, bool(circuit.commitments)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        options = [str(folder / "proof"), "--key", str(folder / "key"), "--network", circuit.network.hex()]
+        basis, openings = None, {}
+        if committed:
+            values = parameters(qgraph)
+            basis = CommitmentKey.generate(values.size, threads=THREADS)
+            openings = {"model": commit(basis, values)}
+            registrar = Scheme.of(compile_registration(qgraph), basis)
+            _write(folder / "registration", register(registrar, openings["model"]))
+            _write(folder / "registration_key", registrar.key_file)
+            options += ["--registration", str(folder / "registration")]
+            options += ["--registration-key", str(folder / "registration_key")]
+            options += ["--model", openings["model"].commitment.hex()]
+        system = circuit.constraint_system
+        key, setup_s = timed(lambda: groth16.setup(system, basis=basis, threads=THREADS))
+        scheme = Scheme(circuit, key)
+        document, prove_s = timed(lambda: infer(scheme, q, openings))
+        _write(folder / "proof", document)
+        _write(folder / "key", scheme.key_file)
+        with redirect_stdout(io.StringIO()) as said:
+            code, verify_s = timed(lambda: command.main(options))
+    if code:
+        raise FailedError(said.getvalue().partition("\n")[0], "verification")
+    return {"setup_s": setup_s, "prove_s": prove_s, "verify_s": verify_s}
+
+
+def _write(file: Path, document: ProofDocument | KeyFile) -> None:
+    file.write_text(document.model_dump_json())
+
+
+def _explained(model: ModelProto, error: ZenError) -> Findings:
+    """The reason, and what must change: all operators that have no circuit, and where the error is about
+    anything else the operator that it names, or its code."""
+    missing = sorted({node.op_type for node in model.graph.node if (node.domain, node.op_type) not in ONNX})
+    if error.code == "model.unsupported_operator" and error.message.startswith("no circuit for "):
+        return {"reason": f"no circuit for {', '.join(missing)} [{error.code}]", "blockers": missing}
+    found = _OPERATOR.match(error.message)
+    other = f"{found[1]}, {error.code}" if found else error.code
+    return {"reason": in_words(error), "blockers": [other, *missing]}

@@ -1,0 +1,110 @@
+"""Suites of networks: folders of folders, each with an ONNX file and, where there are any, its own inputs.
+
+``bench/suites/NAME.txt`` lists what belongs to a folder NAME, a line each; of a folder without a list all
+that has an ONNX file does. Inputs are an ``input.json`` of EZKL's, {"input_data": [[…], …]}, a flat list for
+each input of the network; an ``input.npy``, or an ``input.npz`` by the inputs' names; else random numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import GraphProto, ModelProto, ValueInfoProto, load
+from onnx.helper import tensor_dtype_to_np_dtype
+
+LISTS: Final = Path(__file__).parent / "suites"
+# What makes of a tensor's shape what is known from the file alone.
+_OF_SHAPES: Final = ("Shape", "Size")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def members(suite: Path) -> list[Path]:
+    """The networks' files. Raises ``FileNotFoundError`` for one that is listed and not there, and where
+    there are none."""
+    listed = LISTS / f"{suite.name}.txt"
+    if not listed.exists():
+        found = [path for folder in sorted(suite.glob("*/")) if (path := _network(folder))]
+        if not found:
+            raise FileNotFoundError(f"{suite} has no folders with ONNX files")
+        return found
+    names = [line for line in listed.read_text().splitlines() if line and not line.startswith("#")]
+    files = {name: _network(suite / name) for name in names}
+    missing = [name for name, file in files.items() if file is None]
+    if missing:
+        raise FileNotFoundError(f"{listed} names what {suite} has not: {', '.join(missing)}")
+    return [file for file in files.values() if file]
+
+
+def _network(folder: Path) -> Path | None:
+    """Its network.onnx, or the first file of another name."""
+    usual = folder / "network.onnx"
+    return usual if usual.exists() else min(folder.glob("*.onnx"), default=None)
+
+
+def inputs(network: Path) -> tuple[Arrays, str]:
+    """What the network is to be run on, by the names of its inputs, and the file that it is from. Raises
+    ``ValueError`` where the file has another number of values than the network takes."""
+    wanted = entries(load(network, load_external_data=False).graph)
+    for name in ("input.json", "input.npz", "input.npy"):
+        if (file := network.parent / name).exists():
+            given = _given(file, list(wanted))
+            return {each: _as(entry, given[each]) for each, entry in wanted.items()}, name
+    rng = np.random.default_rng(0)
+    return {name: _random(entry, rng) for name, entry in wanted.items()}, "random"
+
+
+def entries(graph: GraphProto) -> dict[str, ValueInfoProto]:
+    """The inputs of a network by name: those that the file does not hold itself."""
+    held = {each.name for each in graph.initializer}
+    return {entry.name: entry for entry in graph.input if entry.name not in held}
+
+
+def is_constant(model: ModelProto) -> bool:
+    """Whether no output depends on any input but for its shape."""
+    writers = {name: node for node in model.graph.node for name in node.output}
+    wanted, given = {each.name for each in model.graph.output}, set(entries(model.graph))
+    seen: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        seen.add(name)
+        if name in writers and writers[name].op_type not in _OF_SHAPES:
+            wanted |= set(writers[name].input) - seen
+    return not seen & given
+
+
+def _given(file: Path, names: list[str]) -> Mapping[str, Any]:
+    if file.suffix == ".npz":
+        with np.load(file) as arrays:
+            given = dict(arrays)
+    else:
+        lists = json.loads(file.read_text())["input_data"] if file.suffix == ".json" else [np.load(file)]
+        given = dict(zip(names, lists, strict=False))  # some files have more than their networks take
+    if missing := [name for name in names if name not in given]:
+        raise ValueError(f"{file.name} has nothing for the input {missing[0]!r}")
+    return given
+
+
+def _as(entry: ValueInfoProto, values: Any) -> NDArray[Any]:
+    array, shape = np.asarray(values), _shape(entry)
+    if array.size != math.prod(shape):
+        raise ValueError(f"{array.size} values for the input {entry.name!r} of shape {list(shape)}")
+    return array.reshape(shape).astype(tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type))
+
+
+def _random(entry: ValueInfoProto, rng: np.random.Generator) -> NDArray[Any]:
+    """Floats from 0.1 to 0.9, which roots, logarithms, divisors and arcs all take; else zeros and ones."""
+    shape, kind = _shape(entry), tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
+    values = rng.uniform(0.1, 0.9, shape) if kind.kind == "f" else rng.integers(0, 2, shape)
+    return values.astype(kind)
+
+
+def _shape(entry: ValueInfoProto) -> tuple[int, ...]:
+    """With 1 for what the file does not fix."""
+    return tuple(each.dim_value or 1 for each in entry.type.tensor_type.shape.dim)
