@@ -89,7 +89,8 @@ def test_inputs_are_the_network_s_own_or_random(tmp_path: Path) -> None:
     folder = file.parent
     given, source = suite.inputs(file)
     assert source == "random"
-    assert (given["x"].shape, given["x"].dtype) == ((1, 3), np.float32)
+    assert given["x"].shape == (1, 3)
+    assert given["x"].dtype == np.float32
     assert 0.1 <= given["x"].min() < given["x"].max() <= 0.9
     assert np.array_equal(suite.inputs(file)[0]["x"], given["x"])
     np.save(folder / "input.npy", [[1, 2, 3]])
