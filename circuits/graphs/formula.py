@@ -101,8 +101,11 @@ _OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
 def evaluate(formula: str, x: FloatArray) -> FloatArray:
     """Its value at each ``x``, float64; NaN and infinities where it has none. Raises ``ValueError`` for a
     text that is no formula."""
-    with np.errstate(all="ignore"):
-        value: FloatArray = np.broadcast_to(np.float64(_value(_parsed(formula), x)), x.shape)
+    try:
+        with np.errstate(all="ignore"):
+            value: FloatArray = np.broadcast_to(np.float64(_value(_parsed(formula), x)), x.shape)
+    except (TypeError, RecursionError):  # other numbers of arguments, and too many parentheses
+        raise ValueError(f"{formula[:80]!r} is no formula") from None
     return value
 
 
@@ -149,5 +152,8 @@ def _value(node: ast.expr, x: FloatArray) -> Any:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, x), _value(right, x))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](*(_value(argument, x) for argument in arguments))
+            function = FUNCTIONS[name]
+            # One argument more, and numpy would write into it.
+            if not isinstance(function, np.ufunc) or len(arguments) == function.nin:
+                return function(*(_value(argument, x) for argument in arguments))
     raise ValueError(f"{ast.unparse(node)[:80]!r} is no formula")

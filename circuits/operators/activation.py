@@ -110,6 +110,10 @@ class QuantActivation(QuantNode):
         require(bool(inside.all()), f"node {self.name!r} has entries beyond [0, {self.output.top}]")
         short = len(self.function) <= formula.LONGEST and self.function.isprintable()
         require(short, f"node {self.name!r} has a formula of more than {formula.LONGEST} plain characters")
+        try:
+            formula.evaluate(self.function, np.zeros(1))
+        except ValueError as error:
+            raise ModelError("model.quantised", f"node {self.name!r}: {error}") from None
 
     def relate(
         self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy

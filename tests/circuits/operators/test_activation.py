@@ -232,7 +232,8 @@ def test_it_is_written_where_onnx_has_it() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["y", "x.real", "__import__('os')", "x if x else 1.0", "exp(x=x)", "x[0]", "'x'", "1", "lambda: x", "+x",
+    ["exp(x, x)", "max(x, x, x)", "max(x)", "celu(x)",
+     "y", "x.real", "__import__('os')", "x if x else 1.0", "exp(x=x)", "x[0]", "'x'", "1", "lambda: x", "+x",
      "x" * 2000],
 )  # fmt: skip
 def test_a_text_that_is_no_formula_is_refused(text: str) -> None:
@@ -376,7 +377,7 @@ def test_tables_that_do_not_fit_their_types_are_refused() -> None:
     for wrong in (node.values[:7], np.arange(8) - 1, np.arange(8) + 1, node.values.reshape(2, 4)):
         with refuses("model.quantised", match="activation1"):
             replace(graph, nodes=(replace(node, values=wrong), last))
-    for text in ("x" * 901, "x\n"):
+    for text in ("x" * 901, "x\n", "xx", "", "celu(x)", "exp(x, x)", "(" * 300 + "x" + ")" * 300):
         with refuses("model.quantised", match="formula"):
             replace(graph, nodes=(replace(node, function=text), last))
 
