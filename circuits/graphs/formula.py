@@ -1,6 +1,7 @@
 """Functions of one real number as text, such as ``x * sigmoid(x)``: people read it, floats are made by it.
 
-A formula has the variable ``x``, numbers, ``+ - * / **`` and the functions below.
+A formula has the variable ``x``, numbers, ``+ - * / **`` and the functions below. ``less`` and ``equal``
+are 1 or 0; ``equal`` is of whole numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from circuits.graphs.types import FloatArray
 LONGEST: Final = 900
 """Characters that a formula may have: fewer than open the 200 parentheses that Python's parser takes."""
 
+# Two floats that are nearer are the same number, computed in two ways.
+_ROUNDING: Final = 1e-9
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
@@ -60,6 +63,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "cos": np.cos,
     "cosh": np.cosh,
     "elu": _elu,
+    "equal": lambda x, y: (np.abs(x - y) < 0.5).astype(np.float64),
     "erf": _erf,
     "exp": np.exp,
     "floor": np.floor,
@@ -68,6 +72,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "hard_sigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
     "hard_swish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     "leaky_relu": lambda x, alpha: np.where(x < 0, alpha * x, x),
+    "less": lambda x, y: (x < y - _ROUNDING).astype(np.float64),
     "log": np.log,
     "max": np.maximum,
     "min": np.minimum,

@@ -43,6 +43,11 @@ class Add(Node):
     def formula(self, *inputs: str) -> str | None:
         return f"({inputs[0]}) + ({inputs[1]})"
 
+    @property
+    def sign(self) -> int:
+        """Of the second term."""
+        return 1
+
     def quantise(self, site: Site) -> QuantAdd:
         """Both terms at the output's scale: ``s_i / s_y = m_i / 2^k``."""
         scales, rescale = np.array([site.incoming(index).scale for index in (0, 1)]), None
@@ -52,7 +57,23 @@ class Add(Node):
             output = site.output()
             factors, shift = rescaling.approximate(scales / output.scale, 1 / (4 * output.top))
             rescale = Rescale(np.array([1]), shift, output, *site.limits(output))
-        return QuantAdd(site.name, site.inputs, (int(factors[0]), int(factors[1])), rescale=rescale)
+        terms = int(factors[0]), self.sign * int(factors[1])
+        return QuantAdd(site.name, site.inputs, terms, rescale=rescale)
+
+
+@dataclass(frozen=True, eq=False)
+class Sub(Add):
+    """The difference of two tensors of one shape."""
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return inputs[0] - inputs[1]
+
+    def formula(self, *inputs: str) -> str | None:
+        return f"({inputs[0]}) - ({inputs[1]})"
+
+    @property
+    def sign(self) -> int:
+        return -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +84,7 @@ class QuantAdd(Accumulating):
     arity = 2
 
     def __post_init__(self) -> None:
-        self._require(min(self.factors) > 0, "needs positive factors")
+        self._require(0 not in self.factors, "needs factors that are not zero")
 
     def shape(self, *shapes: Shape) -> Shape:
         if shapes[0] != shapes[1]:
@@ -78,43 +99,47 @@ class QuantAdd(Accumulating):
         return first + second
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
-        low, high = (
-            sum(factor * kind.centred[end] for factor, kind in zip(self.factors, types, strict=True))
-            for end in (0, 1)
-        )
+        ends = [
+            sorted(factor * end for end in kind.centred)
+            for factor, kind in zip(self.factors, types, strict=True)
+        ]
+        low, high = (sum(end) for end in zip(*ends, strict=True))
         require_narrow(self.name, max(-low, high))
         return np.array([low]), np.array([high])
+
+    def step(self, types: Sequence[Affine]) -> float | None:
+        """Of both to 2^-16: the factors' ratio is that of the scales."""
+        return types[0].scale / abs(self.factors[0])
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         scaled = zip(terms, self.factors, strict=True)
         return [Linear(self.name, sums, tuple(term._replace(factor=factor) for term, factor in scaled))]
 
 
-def _add(step: Step) -> Value:
+def add(step: Step) -> Value:
+    """The sum of two inputs."""
     if both_constant(step):
         return folded(step, np.add)
     if step.is_data(0) and step.is_data(1):
-        return _sum(step, 1.0)
+        return _combined(step, Add)
     data = 0 if step.is_data(0) else 1
     return affine(step, data, 1.0, step.weights(1 - data).array)
 
 
-def _sub(step: Step) -> Value:
+def subtract(step: Step) -> Value:
+    """The difference of two inputs."""
     if both_constant(step):
         return folded(step, np.subtract)
     if not step.is_data(1):
         return affine(step, 0, 1.0, -step.weights(1).array)
     if not step.is_data(0):
         return affine(step, 1, -1.0, step.weights(0).array)
-    return _sum(step, -1.0)
+    return _combined(step, Sub)
 
 
-def _sum(step: Step, sign: float) -> Data:
-    """``x + sign · y`` for two computed tensors."""
+def _combined(step: Step, kind: type[Add]) -> Data:
     left, right, shape = together(step)
-    if sign < 0:
-        right = scale(step, right, -1.0, 0.0)
-    return Data(step.emit(Add, (left, right)), shape=shape)
+    return Data(step.emit(kind, (left, right)), shape=shape)
 
 
 def _linear_add(step: Step) -> Value:
@@ -127,7 +152,7 @@ def _linear_add(step: Step) -> Value:
 
 
 ENTRY = Entry(
-    onnx={"Add": Operator(_add, {}, 2, 2), "Sub": Operator(_sub, {}, 2, 2)},
+    onnx={"Add": Operator(add, {}, 2, 2), "Sub": Operator(subtract, {}, 2, 2)},
     microsoft={"QLinearAdd": Operator(_linear_add, {}, 7, 8)},
     integers=(QuantAdd,),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from circuits.onnx.constants import FLOATS, Constant, Element
-from circuits.onnx.step import Operator, Step, Value
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import Activation
 from circuits.operators.entry import Entry
 
 
@@ -32,11 +35,22 @@ def _cast(step: Step) -> Value:
         if kind not in FLOATS and not (np.abs(array) <= 2.0**62).all():
             raise step.refuse("tensor_type", "casts a constant to integers that it exceeds")
         return step.folded(array, kind)
-    if value.integer or (kind not in FLOATS and value.after != "ArgMax"):
-        raise step.refuse(
-            "unsupported_operator", "casts a computed tensor to or from integers; remove the Cast"
-        )
-    return value
+    if value.integer:
+        raise step.refuse("unsupported_operator", "casts quantised integers; remove the Cast")
+    if kind in FLOATS or value.after:
+        return value
+    if kind not in _WHOLE:
+        raise step.refuse("tensor_type", "casts to a type that is neither float, int32, int64 nor bool")
+    return Data(step.emit(Activation, (value.tensor,), _WHOLE[kind]), shape=step.whole())
+
+
+# What casts to whole numbers and booleans make of real numbers.
+_TRUNCATED = "sign(x) * floor(abs(x) + 1e-09)"
+_WHOLE: Final = {
+    Element.BOOL: "less(0.0, abs(x))",
+    Element.INT32: _TRUNCATED,
+    Element.INT64: _TRUNCATED,
+}
 
 
 ENTRY = Entry(

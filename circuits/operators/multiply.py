@@ -106,7 +106,8 @@ def divide_by_products(graph: Graph) -> Graph:
     return tabulate(replace(graph, nodes=tuple(nodes))) if len(nodes) > len(graph.nodes) else graph
 
 
-def _mul(step: Step) -> Value:
+def multiply(step: Step) -> Value:
+    """The product of two inputs."""
     if both_constant(step):
         return folded(step, np.multiply)
     if step.is_data(0) and step.is_data(1):
@@ -152,7 +153,7 @@ def _neg(step: Step) -> Value:
 ENTRY = Entry(
     onnx={
         "Div": Operator(_div, {}, 2, 2),
-        "Mul": Operator(_mul, {}, 2, 2),
+        "Mul": Operator(multiply, {}, 2, 2),
         "Neg": Operator(_neg, elementwise=True),
     },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},

@@ -263,7 +263,9 @@ def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: f
     """By Python's own floats: of the real number that it stands for, within the output's type."""
     more = {"celu": ", 0.5", "elu": ", 0.5", "leaky_relu": ", 0.5", "swish": ", 0.5"}
     more |= {
+        "equal": ", 1.0",
         "fmod": ", 0.5",
+        "less": ", 0.5",
         "shrink": ", 0.25, 0.5",
         "hard_sigmoid": ", 0.2, 0.5",
         "selu": ", 1.6, 1.1",

@@ -109,10 +109,51 @@ def cumulative(rng: Rng) -> Case:
     return [make_node("CumSum", ["x", "a"], ["h"], **said)], {"a": axis}, (2, 3, 4)
 
 
+def comparisons(rng: Rng) -> Case:
+    """Of a column with all, with one number, and with numbers of their own."""
+    name, other = rng.choice(["Less", "LessOrEqual", "Greater", "GreaterOrEqual"], 2)
+    nodes = [
+        *chain("Slice x s e a -> c", f"{name} x c -> d", f"{other} half x -> f", f"{name} x w -> g"),
+        *chain("Xor d f -> i", "And i g -> j", "Or d g -> k", "Not k -> l"),
+        make_node("Cast", ["j"], ["jf"], to=1),
+        make_node("Where", ["l", "x", "jf"], ["h"]),
+    ]
+    constants = {"half": np.float32(0.5), "w": floats(rng, 4), "s": [1], "e": [2], "a": [2]}
+    return nodes, {key: np.asarray(value) for key, value in constants.items()}, (3, 4)
+
+
+def chosen_by_constants(rng: Rng) -> Case:
+    nodes = [
+        make_node("Where", ["c", "x", "w"], ["a"]),
+        make_node("Where", ["c", "zero", "a"], ["b"]),
+        make_node("Where", ["d", "a", "b"], ["h"]),
+    ]
+    constants = {"c": rng.random((3, 1)) < 0.5, "d": rng.random((1, 4)) < 0.5, "w": floats(rng, 4)}
+    return nodes, {**constants, "zero": np.zeros((), np.float32)}, (3, 4)
+
+
+def whole_numbers(rng: Rng) -> Case:
+    nodes = [
+        make_node("Cast", ["x"], ["i"], to=7),
+        make_node("Equal", ["i", "one"], ["e"]),
+        make_node("Cast", ["x"], ["b"], to=9),
+        make_node("Where", ["e", "two", "zero"], ["p"]),
+        make_node("Cast", ["b"], ["c"], to=1),
+        make_node("Add", ["p", "c"], ["h"]),
+    ]
+    numbers = {"one": np.int64(1), "two": np.float32(2), "zero": np.float32(0)}
+    return nodes, {key: np.array(value) for key, value in numbers.items()}, (3, 4)
+
+
+def difference(rng: Rng) -> Case:
+    return lines((3, 4), "Slice x s e a -> c", "Sub c x -> h", s=[1], e=[2], a=[2])
+
+
 CASES: list[Callable[[Rng], Case]] = [
     *(products, broadcast_product, quotient, product_of_constants_and_two),
     *map(reduced, REDUCTIONS),
     *(global_max, norms_of_windows, cumulative),
+    *(comparisons, chosen_by_constants, whole_numbers, difference),
 ]
 
 
@@ -203,6 +244,7 @@ PROVEN: Mapping[str, Case] = {
     "a smallest entry": ([make_node("ReduceMin", ["x", "a"], ["h"])], {"a": np.array([1])}, (2, 2)),
     "a norm": ([make_node("ReduceL2", ["x", "a"], ["h"])], {"a": np.array([2])}, (2, 2)),
     "sums so far": ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(1)}, (3,)),
+    "a choice": lines((3,), "Slice x s e a -> c", "Less x c -> d", "Where d x c -> h", s=[1], e=[2], a=[1]),
     "a quotient": lines((3,), "Slice x s e a -> c", "Exp c -> d", "Div x d -> h", s=[1], e=[2], a=[1]),
 }
 

@@ -1,0 +1,155 @@
+"""Comparisons, what logic makes of them, and Where. A boolean is a number, 1 or 0, and all of these are
+tables of one value: of the tensor, of a difference, or of a sum of booleans. Where is a product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs import formula
+from circuits.onnx.constants import Constant, Element
+from circuits.onnx.naming import require_finite, where
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import Activation
+from circuits.operators.add import add, subtract
+from circuits.operators.entry import Entry
+from circuits.operators.moving import rearranged
+from circuits.operators.multiply import multiply
+from relations.integers import IntArray
+
+# A function of two arrays of numbers.
+Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+
+
+def _compare(step: Step, text: str, function: Function) -> Value:
+    """``text``: the formula of two numbers. Of two tensors it is that of their difference and 0."""
+    if not step.is_data(0) and not step.is_data(1):
+        return _boolean(step, function)
+    for position in (0, 1):
+        if not step.is_data(position):
+            array = _numbers(step, position).array
+            data = step.data(1 - position)
+            if array.size == 1 and array.ndim <= len(step.whole(1 - position)):
+                operands = ["x", "x"]
+                operands[position] = formula.number(float(array.item()))
+                made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
+                return replace(data, tensor=made, shape=step.whole(1 - position))
+    return _of(step, subtract(_with_numbers(step)), text.format("x", "0.0"))
+
+
+def _combine(step: Step, text: str, function: Function) -> Value:
+    """``text``: the formula of the sum of two booleans."""
+    if not step.is_data(0) and not step.is_data(1):
+        return _boolean(step, function)
+    return _of(step, add(_with_numbers(step)), text)
+
+
+def _boolean(step: Step, function: Function) -> Constant:
+    left, right = step.plain(0).array, step.plain(1).array
+    try:
+        shape = np.broadcast_shapes(left.shape, right.shape)
+    except ValueError:
+        raise step.refuse("shape", "compares constants whose shapes do not fit") from None
+    step.spend(int(np.prod(shape)))
+    return Constant(function(left, right).astype(np.int64), Element.BOOL)
+
+
+def _of(step: Step, value: Value, text: str) -> Data:
+    assert isinstance(value, Data)  # noqa: S101  one of two operands is computed
+    return replace(value, tensor=step.emit(Activation, (value.tensor,), text))
+
+
+def _numbers(step: Step, position: int) -> Constant:
+    """A constant of any type as floats."""
+    constant = step.plain(position)
+    require_finite(f"the constant of {where(step.node)}", constant.array)
+    return Constant(constant.array.astype(np.float64), Element.FLOAT)
+
+
+def _with_numbers(step: Step) -> Step:
+    """The same node, its constants floats."""
+    given = [step.value(at) if step.is_data(at) else _numbers(step, at) for at in range(len(step.inputs))]
+    return replace(step, inputs=given)
+
+
+def _not(step: Step) -> Value:
+    if step.is_data(0):
+        return Data(step.emit(Activation, (step.floats(),), "less(x, 0.5)"), shape=step.whole())
+    return step.folded(1 - step.plain(0).array, Element.BOOL)
+
+
+def _where(step: Step) -> Value:
+    """By a constant values move; else ``b + condition · (a - b)``."""
+    if not step.is_data(0):
+        return _chosen(step)
+    condition, one, other = _with_numbers(step).inputs
+    if _is_zero(other):
+        return multiply(replace(step, inputs=[condition, one]))
+    if _is_zero(one):
+        return multiply(replace(step, inputs=[_not(step), other]))
+    difference = subtract(replace(step, inputs=[one, other]))
+    product = multiply(replace(step, inputs=[condition, difference]))
+    return add(replace(step, inputs=[product, other]))
+
+
+def _is_zero(value: Value | None) -> bool:
+    return isinstance(value, Constant) and value.array.size == 1 and not value.array.any()
+
+
+def _chosen(step: Step) -> Value:
+    condition: NDArray[np.bool_] = step.plain(0).array != 0
+    wholes = [step.whole(position) for position in (1, 2)]
+    try:
+        shape = np.broadcast_shapes(condition.shape, *wholes)
+    except ValueError:
+        raise step.refuse("shape", f"chooses between the shapes {[*map(list, wholes)]}") from None
+    step.spend(int(np.prod(shape)))
+
+    def either(one: IntArray, other: IntArray) -> IntArray:
+        return np.where(condition, one, other)
+
+    if step.is_data(1) == step.is_data(2):
+        return rearranged(step, either, 1, 2)
+    data = 1 if step.is_data(1) else 2
+    kept = np.broadcast_to(condition == (data == 1), shape)
+
+    def places(each: IntArray) -> IntArray:
+        return np.where(kept, each, -1)
+
+    moved, constant = rearranged(step, places, data), _numbers(step, 3 - data)
+    rest = np.where(kept, 0.0, constant.array)
+    return add(replace(step, inputs=[moved, Constant(rest, Element.FLOAT)])) if rest.any() else moved
+
+
+_COMPARISONS: Final[dict[str, tuple[str, Function]]] = {
+    "Equal": ("equal({0}, {1})", np.equal),
+    "Greater": ("less({1}, {0})", np.greater),
+    "GreaterOrEqual": ("1.0 - less({0}, {1})", np.greater_equal),
+    "Less": ("less({0}, {1})", np.less),
+    "LessOrEqual": ("1.0 - less({1}, {0})", np.less_equal),
+}
+_LOGIC: Final[dict[str, tuple[str, Function]]] = {
+    "And": ("less(1.5, x)", np.logical_and),
+    "Or": ("less(0.5, x)", np.logical_or),
+    "Xor": ("equal(x, 1.0)", np.logical_xor),
+}
+
+ENTRY = Entry(
+    onnx={
+        **{
+            name: Operator(partial(_compare, text=text, function=function), {}, 2, 2)
+            for name, (text, function) in _COMPARISONS.items()
+        },
+        **{
+            name: Operator(partial(_combine, text=text, function=function), {}, 2, 2)
+            for name, (text, function) in _LOGIC.items()
+        },
+        "Not": Operator(_not, elementwise=True),
+        "Where": Operator(_where, {}, 3, 3),
+    },
+)
