@@ -267,7 +267,9 @@ def _first_difference(made: Any, said: Any) -> str | None:
     if isinstance(made, dict) and isinstance(said, dict):
         names = sorted({*made, *said})
         parts = [(f".{name}", made.get(name, ...), said.get(name, ...)) for name in names]
-    elif isinstance(made, list | tuple) and isinstance(said, list | tuple) and len(made) == len(said):
+    elif isinstance(made, list | tuple) and isinstance(said, list | tuple):
+        if len(made) != len(said):
+            return ""
         parts = [(f"[{index}]", *pair) for index, pair in enumerate(zip(made, said, strict=True))]
     else:
         return None if _text(made) == _text(said) else ""

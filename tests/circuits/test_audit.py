@@ -207,6 +207,12 @@ def test_another_point_in_a_key_is_found(held: Held, network: QuantGraph) -> Non
     assert others(audit_points(public, *keys[1], held.powers)) == {"key.ic", "transcript.origin"}
 
 
+def test_a_key_of_more_or_fewer_points_is_found(held: Held) -> None:
+    fewer = replace(held.key, ic=held.key.ic[:-1], contributions=held.key.contributions[:1])
+    findings = audit_points(held.circuit, fewer, None, held.powers, held.state)
+    assert {"key.ic", "key.contributions"} <= others(findings)
+
+
 def _by_powers(held: Held, key: VerifyingKey) -> list[Finding]:
     """Judged by powers alone, and no otherwise with the state."""
     found = audit_points(held.circuit, key, held.transcript, held.powers)
