@@ -27,7 +27,7 @@ _INSTEAD = {
         ["GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"], _BATCH_NORM
     ),
     **dict.fromkeys(["GRU", "LSTM", "RNN"], "use convolutions or dense layers"),
-    **dict.fromkeys(["Split", "Resize", "Upsample", "ConvTranspose"], "use Conv with a stride or groups"),
+    **dict.fromkeys(["Split", "Resize", "Upsample"], "use Conv with a stride or groups"),
     "ReduceProd": "multiply the entries one by one, with Mul",
 }
 

@@ -48,7 +48,7 @@ def rearranged(step: Step, places: Places, *positions: int) -> Value:
     )
     step.spend(found.size)
     if any(step.is_data(position) for position in positions):
-        return _moved(step, found, [step.data(position) for position in positions])
+        return picked(step, found, [step.data(position) for position in positions])
     parts = [step.plain(position) for position in positions]
     if len({part.array.dtype for part in parts}) > 1:
         raise step.refuse("tensor_type", "joins constants of different types")
@@ -56,7 +56,7 @@ def rearranged(step: Step, places: Places, *positions: int) -> Value:
     return Constant(np.concatenate([*(part.array.ravel() for part in parts), zero])[found], parts[0].kind)
 
 
-def _moved(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
+def picked(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
     """The entries of computed tensors at these places among all of them."""
     if not places.size:
         raise step.refuse("shape", f"makes an empty tensor of shape {[*places.shape]}")
@@ -79,7 +79,7 @@ def broadcast(step: Step, data: Data, shape: Shape) -> Data:
     if whole == shape:
         return data
     step.spend(math.prod(shape))
-    return _moved(step, np.broadcast_to(np.arange(math.prod(whole)).reshape(whole), shape), [data])
+    return picked(step, np.broadcast_to(np.arange(math.prod(whole)).reshape(whole), shape), [data])
 
 
 def together(step: Step) -> tuple[str, str, Shape]:

@@ -463,6 +463,15 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "shape",
         "does not fit",
     ),
+    "a transposed convolution of stride 2^62 that is cropped": (
+        lambda: make_model(
+            [make_node("ConvTranspose", ["x", "w"], ["y"], strides=[1 << 62], pads=[1 << 62, (1 << 62) - 3])],
+            {"w": np.ones((1, 1, 3), np.float32)},
+            ("batch", 1, 3),
+        ),
+        "too_large",
+        "weights",
+    ),
     "a kernel of 2^62": (
         lambda: make_model(
             [make_node("MaxPool", ["x"], ["y"], kernel_shape=[1 << 62, 1])], {}, ("batch", 1, 4, 4)

@@ -20,6 +20,7 @@ from tests.circuits.quantised import networks, slow
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, first_violation, held, make_model
 from tests.circuits.test_lowering import refuse_all_lies
+from tests.refusals import refuses
 from verifier.schemes import Privacy
 
 Rng = np.random.Generator
@@ -106,6 +107,76 @@ def test_pools_agree_with_onnxruntime(kind: str, rank: int) -> None:
     agree(model([whole], {}, shape), shape, rng, writable=kind != "LpPool")
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_transposed_convolutions_agree_with_onnxruntime(rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    for _ in range(2 * CASES):
+        kernel, strides = drawn(rng, rank, 4), drawn(rng, rank, 3)
+        dilations = [gap if by == 1 else 1 for by, gap in zip(strides, drawn(rng, rank, 3), strict=True)]
+        said: dict[str, Any] = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+        match rng.integers(4):
+            case 0:
+                said["strides"] = [min(sizes) for sizes in zip(strides, kernel, strict=True)]
+                said["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"]))
+            case 1:
+                said["pads"] = [int(rng.integers(0, kernel[axis % rank])) for axis in range(2 * rank)]
+                said["output_padding"] = [int(rng.integers(0, by)) for by in strides]
+            case 2:
+                said["output_shape"] = [2 + by for by in strides]
+        groups, inner, outer = drawn(rng, 3, 2)
+        weights = {
+            "w": floats(rng, groups * inner, outer + 1, *kernel),
+            "b": floats(rng, groups * (outer + 1)),
+        }
+        node = make_node("ConvTranspose", ["x", *weights], ["h"], group=groups, **said)
+        shape = (groups * inner, *(3 + size for size in drawn(rng, rank, 3)))
+        agree(model([node], weights, shape), shape, rng)
+
+
+def test_a_transposed_weight_may_be_quantised_per_output_channel() -> None:
+    rng = np.random.default_rng(8)
+    weights: dict[str, NDArray[Any]] = {
+        "q": rng.integers(-128, 128, (4, 3, 3, 2)).astype(np.int8),
+        "s": rng.uniform(0.01, 0.1, 3).astype(np.float32),
+    }
+    nodes = [
+        make_node("DequantizeLinear", ["q", "s"], ["w"], axis=1),
+        make_node("ConvTranspose", ["x", "w"], ["h"], strides=[2, 2], group=2),
+    ]
+    agree(model(nodes, weights, (4, 3, 3)), (4, 3, 3), rng)
+    nodes[0] = make_node("DequantizeLinear", ["q", "t"], ["w"], axis=0)
+    with refuses("model.quantisation", match="per output channel"):
+        load_onnx(model(nodes, {"q": weights["q"], "t": np.ones(4, np.float32)}, (4, 3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "words"),
+    [
+        ({"strides": [0, 1]}, "shape", "strides"),
+        ({"strides": [1]}, "shape", "needs 2 strides"),
+        ({"strides": [2, 2], "dilations": [2, 1]}, "unsupported_attribute", "use one of them"),
+        ({"strides": [1 << 62, 1]}, "too_large", "ConvTranspose"),
+        ({"dilations": [1, 1 << 62]}, "too_large", "ConvTranspose"),
+        ({"output_padding": [1 << 62, 0]}, "too_large", "ConvTranspose"),
+        ({"output_padding": [1 << 62, 0], "pads": [1 << 62, 0, 0, 0]}, "too_large", "elements"),
+        ({"output_padding": [-1, 0]}, "shape", "below 0"),
+        ({"output_shape": [90, 9]}, "shape", "90 are wanted"),
+        ({"pads": [9, 9, 9, 9]}, "shape", "leave nothing"),
+        ({"pads": [1, 1]}, "shape", "4 pads"),
+        ({"group": 3}, "shape", "in 3 groups"),
+        ({"group": 0}, "shape", "in 0 groups"),
+        ({"auto_pad": "SAME"}, "unsupported_attribute", "use explicit pads"),
+        ({"kernel_shape": [3, 3]}, "shape", "kernel_shape"),
+    ],
+)
+def test_a_transposed_convolution_that_makes_no_sense_is_refused(
+    said: Mapping[str, Any], code: str, words: str
+) -> None:
+    node = make_node("ConvTranspose", ["x", "w"], ["h"], **said)
+    with refuses(f"model.{code}", match=words):
+        load_onnx(model([node], {"w": np.ones((2, 1, 2, 2), np.float32)}, (2, 3, 3)))
+
+
 def network(nodes: Sequence[NodeProto], weights: Weights, shape: tuple[int, ...], bits: int) -> QuantGraph:
     rng = np.random.default_rng(3)
     graph = load_onnx(make_model(nodes, dict(weights), ("batch", *shape), opset=19))
@@ -138,7 +209,14 @@ def pooled_with_gaps(bits: int) -> QuantGraph:
     return network(nodes, {}, (1, 4, 4), bits)
 
 
-NETWORKS = [along_one_axis, along_three, pooled_with_gaps]
+def transposed(bits: int) -> QuantGraph:
+    rng = np.random.default_rng(7)
+    said: dict[str, Any] = {"strides": [2, 1], "pads": [1, 0, 0, 1], "output_padding": [1, 0]}
+    nodes = [make_node("ConvTranspose", ["x", "w", "b"], ["k"], **said), make_node("Relu", ["k"], ["y"])]
+    return network(nodes, {"w": floats(rng, 2, 1, 3, 2), "b": floats(rng, 1)}, (2, 2, 2), bits)
+
+
+NETWORKS = [along_one_axis, along_three, pooled_with_gaps, transposed]
 
 
 @pytest.mark.parametrize("level", LEVELS)
