@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -24,6 +25,7 @@ from circuits.onnx.write import to_onnx
 from circuits.operators.activation import Activation, QuantActivation
 from circuits.operators.clip import Clip
 from circuits.operators.convolution import Conv
+from circuits.operators.gather import Gather
 from circuits.operators.multiply import Mul
 from circuits.quantisation import ranges, report
 from circuits.quantised import QuantGraph
@@ -34,9 +36,10 @@ from relations.integers import IntArray
 from tests.circuits.operators.test_leaky_relu import LEVELS, SETTINGS, weight
 from tests.circuits.quantised import networks
 from tests.circuits.relation_checker import broken
-from tests.circuits.support import answered, first_violation, forced, forge, held, make_model
+from tests.circuits.support import answered, challenged, first_violation, forced, forge, held, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import NEWEST, agree, classified, floats
+from tests.circuits.test_uniqueness import assert_unique
 from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -519,3 +522,30 @@ def test_outputs_that_are_revealed_have_its_type() -> None:
     circuit = compile_inference(graph, reveal="logits")
     q = networks.inputs(graph, 3, 1)[2]
     assert first_violation(circuit.constraint_system, answered(circuit.program, circuit.assign(q))) is None
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_pair_of_another_table_of_the_circuit_is_refused(level: Level, first: bool) -> None:
+    """Two tables of the same arguments and the same values, one of them the other's reverse, whatever the
+    prover makes of multiplicities; then all that was moved and joined behind them has one value."""
+    graph = tabulated("x", bits=3)
+    (node, last), kind = graph.nodes, graph.input_type
+    assert isinstance(node, QuantActivation)
+    one = replace(node, name="one", values=np.arange(8), output=kind)
+    two = replace(node, name="two", inputs=("one",), values=np.arange(8)[::-1].copy())
+    moved = Gather("moved", ("two",), np.array([1, 0]))
+    network = replace(graph, nodes=(one, two, moved, replace(last, inputs=("moved",))))
+    circuit, q = compile_inference(network, level=level), np.array([2, 5])
+    honest = circuit.assign(q)
+    name, values = ("one", two.values) if first else ("two", one.values)
+    out = circuit.layout[f"{name}/out"]
+    lies = [{int(out[0]): int(values[q[0]])}]
+    counts = [wires for group, wires in circuit.layout.items() if group.endswith("/multiplicity")]
+    counts = [wires for wires in counts if len(wires) == 8]
+    for wires, entry in itertools.product(counts, range(8)):
+        lies.append(lies[0] | {int(wires[entry]): int(honest[wires[entry]]) + 1})
+    for lie in lies:
+        z = answered(circuit.program, forge(circuit, q, lie))
+        assert first_violation(circuit.constraint_system, z) is not None
+    assert_unique(circuit.program, challenged(circuit.program, honest))

@@ -331,3 +331,10 @@ def test_places_keep_no_more_than_themselves() -> None:
         if isinstance(node, Gather)
     )
     assert node.places.base is None or node.places.base.nbytes < 100
+
+
+def test_a_slice_backwards_from_before_the_first_entry_has_that() -> None:
+    made = one("Slice", (4,), {"s": [-9], "e": [-99], "a": [1], "t": [-1]})
+    data, x = model(made, make_node("Concat", ["h", "h"], ["y"], axis=1)), np.arange(1.0, 5.0)[np.newaxis]
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x.astype(np.float32)})
+    np.testing.assert_array_equal(load_onnx(data).run(x).ravel(), expected.ravel())
