@@ -191,7 +191,7 @@ def test_a_log_tells_what_an_error_came_of_and_not_what_it_says() -> None:
                 "migrations",
             ],
         ),
-        ("client", ["client", "verifier"]),
+        ("packages/client", ["client", "verifier"]),
     ],
 )
 def test_what_is_imported_is_declared(project: str, folders: list[str]) -> None:
