@@ -33,6 +33,7 @@ from circuits.operators import (
     reduce,
     reshape,
     scale,
+    several,
     transpose,
 )
 
@@ -61,6 +62,7 @@ _MODULES = (
     moving,
     quantise_linear,
     reduce,
+    several,
     transpose,
 )
 

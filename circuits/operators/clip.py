@@ -16,9 +16,7 @@ from circuits.graphs.rewriting import join
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
-from circuits.operators.reshape import of_both
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 
@@ -92,33 +90,9 @@ def _clip(step: Step) -> Value:
     return Data(step.emit(Clip, (step.floats(),), low, high))
 
 
-def _max(step: Step) -> Value:
-    if both_constant(step):
-        return folded(step, np.maximum)
-    tensor, bound = _and_number(step)
-    return of_both(step, Data(step.emit(Clip, (tensor,), bound, math.inf)))
-
-
-def _min(step: Step) -> Value:
-    if both_constant(step):
-        return folded(step, np.minimum)
-    tensor, bound = _and_number(step)
-    return of_both(step, Data(step.emit(Clip, (tensor,), -math.inf, bound)))
-
-
-def _and_number(step: Step) -> tuple[str, float]:
-    """The computed one of two inputs, and the other, a number."""
-    data = 0 if step.is_data(0) else 1
-    if step.is_data(1 - data):
-        raise step.refuse("unsupported_operator", "compares two computed tensors; one must be a number")
-    return step.floats(data), step.number(1 - data, 0.0)
-
-
 ENTRY = Entry(
     onnx={
         "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
-        "Max": Operator(_max, {}, 2, 2),
-        "Min": Operator(_min, {}, 2, 2),
         "Relu": Operator(_relu, elementwise=True),
     },
     integers=(Requantise,),

@@ -40,7 +40,7 @@ def _cast(step: Step) -> Value:
     if kind in FLOATS or value.after:
         return value
     if kind not in _WHOLE:
-        raise step.refuse("tensor_type", "casts to a type that is neither float, int32, int64 nor bool")
+        raise step.refuse("tensor_type", "casts to a type that is neither float, integer nor bool")
     return Data(step.emit(Activation, (value.tensor,), _WHOLE[kind]), shape=step.whole())
 
 
@@ -48,8 +48,10 @@ def _cast(step: Step) -> Value:
 _TRUNCATED = "sign(x) * floor(abs(x) + 1e-09)"
 _WHOLE: Final = {
     Element.BOOL: "less(0.0, abs(x))",
+    Element.INT8: _TRUNCATED,
     Element.INT32: _TRUNCATED,
     Element.INT64: _TRUNCATED,
+    Element.UINT8: _TRUNCATED,
 }
 
 

@@ -82,16 +82,22 @@ def broadcast(step: Step, data: Data, shape: Shape) -> Data:
     return picked(step, np.broadcast_to(np.arange(math.prod(whole)).reshape(whole), shape), [data])
 
 
+def aligned(step: Step, data: Sequence[Data]) -> tuple[list[Data], Shape]:
+    """Tensors, each repeated to fill the ONNX shape that all broadcast to."""
+    wholes = [each.shape or () for each in data]
+    try:
+        shape = np.broadcast_shapes(*wholes)
+    except ValueError:
+        said = " and ".join(f"[{dims(whole)}]" for whole in wholes)
+        raise step.refuse("shape", f"combines the shapes {said}") from None
+    return [broadcast(step, each, shape) for each in data], shape
+
+
 def together(step: Step) -> tuple[str, str, Shape]:
     """Two computed inputs of floats, each repeated to fill the ONNX shape that both broadcast to."""
-    try:
-        shape = np.broadcast_shapes(step.whole(0), step.whole(1))
-    except ValueError:
-        raise step.refuse(
-            "shape", f"combines the shapes [{dims(step.whole(0))}] and [{dims(step.whole(1))}]"
-        ) from None
-    left, right = (replace(step.data(at), tensor=step.floats(at), shape=step.whole(at)) for at in (0, 1))
-    return broadcast(step, left, shape).tensor, broadcast(step, right, shape).tensor, shape
+    both = [replace(step.data(at), tensor=step.floats(at), shape=step.whole(at)) for at in (0, 1)]
+    (left, right), shape = aligned(step, both)
+    return left.tensor, right.tensor, shape
 
 
 def _slice(step: Step) -> Value:

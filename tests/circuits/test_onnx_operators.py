@@ -386,7 +386,6 @@ def test_a_network_that_keeps_channels_last() -> None:
                     count_include_pad=1)], {}, "unsupported_attribute", "ceil_mode=0"),
         ("indices of a pool", [make_node("MaxPool", ["x"], ["k", "h"], kernel_shape=[2, 2])], {},
          "order", "first output"),
-        ("a larger one", [make_node("Max", ["x", "x"], ["h"])], {}, "unsupported_operator", "a number"),
         ("bounds that differ", [make_node("Min", ["x", "w"], ["h"])], {"w": (5,)}, "shape", "single number"),
         ("a remainder of integers", [make_node("Mod", ["x", "w"], ["h"])], {"w": (1,)},
          "unsupported_operator", "fmod=1"),

@@ -149,11 +149,21 @@ def difference(rng: Rng) -> Case:
     return lines((3, 4), "Slice x s e a -> c", "Sub c x -> h", s=[1], e=[2], a=[2])
 
 
+def several(rng: Rng) -> Case:
+    """Of shapes that broadcast, with bounds, and of one alone."""
+    steps = (
+        *("Slice x s e a -> c", "Max x c low -> l", "Min x c -> m", "Sum l m c -> t", "Mean t x m -> n"),
+        *("Max n -> o", "Min high o c -> h"),
+    )
+    ends = {"low": np.float32(-0.5), "high": np.float32(0.75)}
+    return lines((3, 4), *steps, s=[1], e=[2], a=[2], **ends)
+
+
 CASES: list[Callable[[Rng], Case]] = [
     *(products, broadcast_product, quotient, product_of_constants_and_two),
     *map(reduced, REDUCTIONS),
     *(global_max, norms_of_windows, cumulative),
-    *(comparisons, chosen_by_constants, whole_numbers, difference),
+    *(comparisons, chosen_by_constants, whole_numbers, difference, several),
 ]
 
 
@@ -221,7 +231,7 @@ def test_without_axes_all_or_none_are_reduced() -> None:
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array([1, 2])}, "shape"),
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(-4)}, "shape"),
         ([make_node("GlobalLpPool", ["x"], ["h"], p=0)], {}, "unsupported_attribute"),
-        ([make_node("LpPool", ["x"], ["h"], kernel_shape=[2])], {}, "shape"),
+        ([make_node("LpPool", ["x"], ["h"], kernel_shape=[2, 2])], {}, "shape"),
         (
             [make_node("ReduceMax", ["c"], ["d"]), make_node("Add", ["x", "d"], ["h"])],
             {"c": np.ones(0)},
@@ -244,6 +254,7 @@ PROVEN: Mapping[str, Case] = {
     "a smallest entry": ([make_node("ReduceMin", ["x", "a"], ["h"])], {"a": np.array([1])}, (2, 2)),
     "a norm": ([make_node("ReduceL2", ["x", "a"], ["h"])], {"a": np.array([2])}, (2, 2)),
     "sums so far": ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(1)}, (3,)),
+    "the smaller": lines((2,), "Slice x s e a t -> c", "Min x c -> h", s=[-1], e=[-9], a=[1], t=[-1]),
     "a choice": lines((3,), "Slice x s e a -> c", "Less x c -> d", "Where d x c -> h", s=[1], e=[2], a=[1]),
     "a quotient": lines((3,), "Slice x s e a -> c", "Exp c -> d", "Div x d -> h", s=[1], e=[2], a=[1]),
 }

@@ -1,0 +1,83 @@
+"""The sum, mean, largest and smallest of several tensors, entry by entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.graphs.types import Shape
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import Activation
+from circuits.operators.add import add
+from circuits.operators.clip import Clip
+from circuits.operators.concat import Concat
+from circuits.operators.entry import Entry
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.moving import aligned
+from circuits.operators.reshape import shaped
+
+_MOST = 1 << 10
+
+
+def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> Value:
+    """Constants are bounds; of several tensors they are windows of a pool, the smallest as the largest of
+    opposites."""
+    positions = range(len(step.inputs))
+    computed = [position for position in positions if step.is_data(position)]
+    if not computed:
+        arrays = [step.plain(position).array for position in positions]
+        try:
+            return step.folded(reduce(function, arrays), step.plain(0).kind)
+        except ValueError:
+            raise step.refuse("shape", "combines constants whose shapes do not fit") from None
+    data, shape = aligned(
+        step, [Data(step.floats(position), shape=step.whole(position)) for position in computed]
+    )
+    made = data[0].tensor if len(data) == 1 else _pooled(step, data, shape, least)
+    bounds = [step.number(position, 0.0) for position in positions if position not in computed]
+    if bounds:
+        ends = (-math.inf, min(bounds)) if least else (max(bounds), math.inf)
+        made = step.emit(Clip, (made,), *ends)
+    # A bound of more axes has only such of size 1, and adds these.
+    ranks = [len(step.whole(position)) for position in positions]
+    return shaped(step, Data(made), (1,) * (max(ranks) - len(shape)) + shape)
+
+
+def _pooled(step: Step, data: list[Data], shape: Shape, least: bool) -> str:
+    count, size = len(data), math.prod(shape)
+    rows = [shaped(step, each, (1, size)).tensor for each in data]
+    if least:
+        rows = [step.emit(Activation, (row,), "-x") for row in rows]
+    joined = shaped(step, Data(step.emit(Concat, tuple(rows))), (1, 1, count, size))
+    largest = step.emit(MaxPool, (joined.tensor,), (count, 1), (count, 1))
+    if least:
+        largest = step.emit(Activation, (largest,), "-x")
+    return shaped(step, Data(largest), shape).tensor
+
+
+def _sum(step: Step, mean: bool) -> Value:
+    values = [step.value(position) for position in range(len(step.inputs))]
+    total = values[0]
+    for value in values[1:]:
+        total = add(replace(step, inputs=[total, value]))
+    if not mean or len(values) == 1:
+        return total
+    if not isinstance(total, Data):
+        return step.folded(total.array / len(values), total.kind)
+    return replace(total, tensor=step.emit(Activation, (total.tensor,), f"x / {len(values)}.0"))
+
+
+ENTRY = Entry(
+    onnx={
+        "Max": Operator(partial(_extreme, function=np.maximum, least=False), {}, 1, _MOST),
+        "Mean": Operator(partial(_sum, mean=True), {}, 1, _MOST),
+        "Min": Operator(partial(_extreme, function=np.minimum, least=True), {}, 1, _MOST),
+        "Sum": Operator(partial(_sum, mean=False), {}, 1, _MOST),
+    }
+)
