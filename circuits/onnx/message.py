@@ -90,7 +90,7 @@ def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
         if size is None and axis == 0:
             size = 1
         if size is None or size < 1:
-            name = dimension.dim_param or axis
+            name = dimension.dim_param[:80] or axis
             raise ModelError(
                 "model.dynamic_shape",
                 f"dimension {axis} of the input {quote(entry.name)} is not fixed; give its size, "

@@ -181,6 +181,11 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a huge input": (lambda: shaped("batch", 1 << 40, 1 << 20), "too_large", "'x'"),
     "an overflowing input": (lambda: shaped("batch", *[1 << 62] * 7), "too_large", "'x'"),
     "a negative input": (lambda: shaped("batch", -4), "dynamic_shape", "not fixed"),
+    "a dimension with a name of a megabyte": (
+        lambda: shaped("batch", "n" * (1 << 20)),
+        "dynamic_shape",
+        "--shape nnn",
+    ),
     "a negative batch": (lambda: shaped(-1, 4), "dynamic_shape", "not fixed"),
     "an empty input": (lambda: shaped("batch", 0), "dynamic_shape", "not fixed"),
     "a huge weight that is not there": (
