@@ -21,7 +21,7 @@ _NO_CONTROL = "export the module by tracing it, without control flow"
 _BATCH_NORM = "use BatchNormalization, whose statistics are constants"
 _INSTEAD = {
     **dict.fromkeys(["ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"], _STATIC),
-    **dict.fromkeys(["FusedConv", "FusedGemm", "FusedMatMul"], _PLAIN),
+    **dict.fromkeys(["FusedMatMul"], _PLAIN),
     **dict.fromkeys(["If", "Loop", "Scan"], _NO_CONTROL),
     **dict.fromkeys(
         ["GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"], _BATCH_NORM
