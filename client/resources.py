@@ -113,8 +113,8 @@ class Dataset(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Proof(Job):
-    """A proof, from the request to the result. ``values``: all that it shows, by name; ``logits``: what those
-    stand for, where it shows them. Lists leave out the ``logits``.
+    """A proof, from the request to the result. ``values``: all that it shows, by name; ``logits``, or
+    ``outputs``: what those, or its ``values.values``, stand for, where it shows them. Lists leave both out.
     """
 
     model_id: str
@@ -126,6 +126,7 @@ class Proof(Job):
     label: int | None
     values: dict[str, Any] | None
     logits: list[float] | None = None
+    outputs: list[float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,11 +20,13 @@ import circuits
 from circuits import QuantGraph
 from circuits.graphs.graph import Graph
 from circuits.quantisation import ranges, report
-from circuits.schemes.inference import most_labels
+from circuits.schemes.circuit import require_classes
+from circuits.schemes.inference import most_labels, require_outputs, shown_by_default
 from circuits.schemes.recognition import embedding_type
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import NPY, LabelledData, one_input, read_npy
 from verifier.document import parse_json
+from verifier.schemes import Reveal
 from zenerrors import ConflictError, TensorError
 
 Floats = NDArray[np.float64]
@@ -41,7 +43,7 @@ def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes) -> b
     """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
 
     ``labels``: of the calibration's samples, or nothing: the report then has ranges alone. Raises
-    ``ModelError``, ``TensorError``.
+    ``ModelError``, ``TensorError``, ``StatementError`` for labels of a network without classes.
     """
     graph = circuits.load_onnx(onnx)
     samples = _fitted(read_numbers(calibration, "calibration"), graph.input_shape, leading=1)
@@ -56,6 +58,7 @@ def _report(graph: Graph, qgraph: QuantGraph, samples: Floats, labels: bytes) ->
         tensors = [asdict(each) for each in ranges(graph, qgraph, samples)]
         unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
         return {"images": len(samples), **unknown, "tensors": tensors}
+    require_classes(qgraph, "calibration_labels", "leave them out")
     classes = _labels(labels, qgraph.classes, "calibration_labels")
     if len(classes) != len(samples):
         reason = f"there are {len(classes)} calibration_labels, and {len(samples)} samples: one for each"
@@ -67,9 +70,11 @@ def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
     """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
     packed.
 
-    Raises ``TensorError``: what is no ``.npy`` file and no JSON, other shapes, labels that are no class.
+    Raises ``TensorError``: what is no ``.npy`` file and no JSON, other shapes, labels that are no class; and
+    ``StatementError`` for a network without classes.
     """
     graph = QuantGraph.from_bytes(quantised)
+    require_classes(graph, "model_id", "datasets are for accuracies, and those are of labels")
     images, classes = read_numbers(samples, "samples"), _labels(labels, graph.classes, "labels")
     if images.shape[:1] != classes.shape:
         raise TensorError(
@@ -189,6 +194,16 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
             f"threshold must be from 0 to {most}, the largest distance",
             field="threshold",
         )
+
+
+def revealed(quantised: bytes, asked: Reveal | None) -> Reveal:
+    """What a proof shows of the outputs, if nothing is asked by what they are. Raises ``StatementError`` for
+    what this network's proofs cannot show.
+    """
+    graph = _graph(quantised)
+    reveal = asked or shown_by_default(graph)
+    require_outputs(graph, reveal)
+    return reveal
 
 
 def check_top(quantised: bytes, top: int) -> None:

@@ -88,6 +88,8 @@ Size = Annotated[int, Field(ge=1, le=MOST_INTEGER)]
 MOST_SHARDS: Final = 1 << 16
 MOST_SUM_OPENING: Final = 1 << 23
 """Hex digits: 64 bytes a shard."""
+MOST_SCALE: Final = 1e290
+"""Of outputs that words say: times any integer of a document it is a finite number."""
 MOST_COMMITTED: Final = 1 << 24
 """Values of an input or a shard: none of more has a circuit that anybody could prove."""
 MOST_AXES: Final = 16
@@ -472,6 +474,11 @@ class Group(BaseModel):
         """What its integers stand for, ``scale (q - zero_point)``; None where no scale is known."""
         return None if self.scale is None else [self.scale * (q - self.zero_point) for q in numbers]
 
+    @property
+    def can_be_said(self) -> bool:
+        """Whether ``real`` is one finite number in any language: a double above 0 times an exact integer."""
+        return self.scale is None or (0 < self.scale <= MOST_SCALE and abs(self.zero_point) <= MOST_INTEGER)
+
     def numbers(self, value: int | list[int]) -> list[int]:
         """The group's values as a list. Raises ``ValueError`` where they are not of its count and range."""
         if isinstance(value, list) != (self.shape != []):
@@ -514,7 +521,7 @@ class Quantisation(BaseModel):
 
 _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
     "registration": (("model",), [()]),
-    "inference": (("model", "input"), [("label",), ("label", "logits"), ("top",)]),
+    "inference": (("model", "input"), [("label",), ("label", "logits"), ("top",), ("values",)]),
     "recognition": (("model", "input", "reference"), [("threshold", "match")]),
     "accuracy": (("model", "dataset", "correct"), [("size",)]),
 }
@@ -551,6 +558,8 @@ class Description(BaseModel):
             first += group.count
             if group.shape and group.name in _SINGLE:
                 raise ValueError(f"public_inputs: {group.name} is one number, no list")
+            if group.name == "values" and not group.can_be_said:
+                raise ValueError(f"public_inputs: the scale must be above 0 and at most {MOST_SCALE:g}")
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
         outside, shown = _PARTS[self.scheme]

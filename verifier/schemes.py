@@ -15,5 +15,7 @@ commitment.
 PublicOrPrivate = Literal["public", "private"]
 PublicOrCommitted = Literal["public", "committed"]
 CommitmentKind = Literal["input", "reference"]
-Reveal = Literal["label", "logits", "top"]
-"""What an inference shows of its output: the label, beside it all logits, or a few labels in order."""
+Reveal = Literal["label", "logits", "top", "values"]
+"""What an inference shows of its output: the label, beside it all logits, a few labels in order, or all
+values, which need not be of classes.
+"""

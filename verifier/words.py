@@ -7,9 +7,19 @@ again and never take them from a document.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from verifier.documents import Dataset, Description, KeyFile, Statement, Values, checked, named
+from verifier.documents import (
+    Dataset,
+    Description,
+    Group,
+    KeyFile,
+    Statement,
+    Values,
+    canonical,
+    checked,
+    named,
+)
 from verifier.system import CEREMONY, VerifyingSystem
 
 _ALWAYS_UNSAID = [
@@ -63,6 +73,10 @@ _SETUP_UNSEEN = {
     False: "That the key is of a ceremony: it says so, and its file has no transcript that shows it.",
 }
 
+_MOST_OUTPUTS: Final = 16
+_FIRST_OUTPUTS: Final = 8
+"""So many are said where there are more than that: the statement's values have them all."""
+
 
 def make_statement(
     key: KeyFile,
@@ -104,6 +118,8 @@ def make_statement(
 def claim(description: Description, values: Values) -> str:
     """What is claimed: the values that a reader asks for, then how they come about."""
     facts = [_FACTS[name](values) for name in _FACTS if name in values]
+    outputs = [group for group in description.public_inputs if group.name == "values"]
+    facts += [_outputs(group, group.numbers(values["values"])) for group in outputs]
     return " ".join([*facts, description.meaning])
 
 
@@ -255,6 +271,18 @@ _FACTS = {
     ),
     "correct": lambda values: f"The network gets {values['correct']} of {values['size']} labels right.",
 }
+
+
+def _outputs(group: Group, integers: list[int]) -> str:
+    """The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language."""
+    few = group.count <= _MOST_OUTPUTS
+    begin = "outputs are" if few else f"{group.count} outputs begin with"
+    said = integers if few else integers[:_FIRST_OUTPUTS]
+    reals = group.real(said)
+    if reals is None:
+        return f"The network's {begin} {_listed(said)}, integers that have no one scale."
+    numbers = ", ".join(canonical(each).decode() for each in reals)
+    return f"The network's {begin} {numbers}, in steps of {canonical(group.scale).decode()}."
 
 
 def _listed(numbers: int | list[int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,7 +11,6 @@ from typing import Final, Literal
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import dims
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
@@ -110,13 +108,6 @@ class _Reader:
         if not isinstance(value, Data) or value.tensor == building.input_name:
             raise ModelError(
                 "model.outputs", f"no node computes the output {quote(output.name)} from the network's input"
-            )
-        shape = building.shapes[value.tensor]
-        if math.prod(shape) < 2:
-            raise ModelError(
-                "model.shape",
-                f"the network ends in shape [batch, {dims(shape)}]; it must end in two classes or more, of "
-                "which the proof states the largest",
             )
         if not building.nodes:
             raise ModelError("model.outputs", "the output is the input: there is nothing to prove")

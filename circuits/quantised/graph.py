@@ -41,7 +41,7 @@ class Output:
 
 @dataclass(frozen=True, eq=False)
 class QuantGraph:
-    """Nodes in topological order over an input of type ``input_type``; the label is the argmax of ``output``.
+    """Nodes in topological order over an input of type ``input_type``, and what they make of it, ``output``.
 
     Sums that no ``rescale`` brings into a type may only be reshaped and transposed on their way to the
     output. Raises ``ModelError`` (``model.quantised``, ``model.range_too_wide``) where the parts do not make
@@ -57,8 +57,6 @@ class QuantGraph:
     def __post_init__(self) -> None:
         require(all(size > 0 for size in self.input_shape), "the input shape must be positive")
         require(self.output in self.types, f"no node makes the output {self.output[:80]!r}")
-        require(self.classes >= 2, "the network must have at least two classes")
-        require(self.classes <= MOST_CLASSES, f"{self.classes} classes; at most {MOST_CLASSES} are supported")
         for node in self.nodes:
             if not node.permutes:
                 node.check(self.types_of(node), self.shapes_of(node))
@@ -128,7 +126,13 @@ class QuantGraph:
         return hashlib.sha256(self.to_bytes()).digest()
 
     @property
+    def has_classes(self) -> bool:
+        """Whether a label, the argmax, can be said of the outputs."""
+        return 2 <= self.classes <= MOST_CLASSES
+
+    @property
     def classes(self) -> int:
+        """How many outputs there are."""
         return math.prod(self.shapes[self.output])
 
     def quantise_input(self, x: ArrayLike) -> IntArray:

@@ -15,6 +15,7 @@ from circuits.quantised.graph import QuantGraph
 from relations.bounds import Bound
 from relations.relation import Parameter, Relation, Relations, Tensor
 from verifier.schemes import Privacy
+from zenerrors import StatementError
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,22 @@ class TensorType:
 class TypedGraph:
     """A network with the privacy of its input and of its weights, over ``batch`` inputs. ``print`` shows it.
 
-    Types are those of one input's tensors.
+    Types are those of one input's tensors. Raises ``StatementError`` (``statement.no_weights``) where weights
+    are committed and there are none.
     """
 
     qgraph: QuantGraph
     input_privacy: Privacy
     weight_privacy: Privacy
     batch: int = 1
+
+    def __post_init__(self) -> None:
+        if self.weight_privacy == "committed" and not self.relations.layers:
+            raise StatementError(
+                "statement.no_weights",
+                "there is nothing to commit to: the network has no weights, so let them be public",
+                field="weight_privacy",
+            )
 
     @cached_property
     def relations(self) -> Relations:

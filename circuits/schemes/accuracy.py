@@ -18,7 +18,14 @@ from circuits.lowering import Cost, Lowering, Plan, argmax_cost, arithmetic, bes
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
+from circuits.schemes.circuit import (
+    Circuit,
+    Values,
+    checked_integers,
+    public_group,
+    require_classes,
+    require_known,
+)
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
 from kernels import FrArray
 from relations.bounds import Bound, Proof
@@ -158,6 +165,7 @@ def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGrap
     require_known(_LEVEL, weight_privacy=weight_privacy)
     if batch < 1:
         raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
+    require_classes(qgraph, "scheme", "an accuracy is of labels")
     return TypedGraph(qgraph, "committed", weight_privacy, batch)
 
 

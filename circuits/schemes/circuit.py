@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
-from circuits.quantised import QuantGraph
+from circuits.quantised import MOST_CLASSES, QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.program import Program
 from circuits.r1cs.tiles import keep
@@ -26,6 +26,9 @@ from relations.integers import IntArray
 from relations.relation import Relations, Tensor
 from verifier.schemes import Privacy
 from zenerrors import StatementError, TensorError
+
+# Each takes 100 bytes of a key's file, and a fifth of a millisecond of whoever reads it.
+_MOST_SHOWN: Final = 100_000
 
 # Public inputs by the names of their groups, as plain integers.
 Values = dict[str, int | list[int]]
@@ -201,6 +204,30 @@ def public_group(
         "maximum": maximum,
         **(more or {}),
     }
+
+
+def require_classes(qgraph: QuantGraph, field: str, remedy: str) -> None:
+    """That a label can be said of the network. Raises ``StatementError`` (``statement.classes``)."""
+    if not qgraph.has_classes:
+        raise StatementError(
+            "statement.classes",
+            f"a label is one of 2 to {MOST_CLASSES:,} classes, and the network's outputs are"
+            f" {qgraph.classes:,}: {remedy}",
+            field=field,
+        )
+
+
+def require_few(qgraph: QuantGraph, field: str) -> None:
+    """That as many public inputs as the network has outputs can be. Raises ``StatementError``
+    (``statement.reveal``).
+    """
+    if qgraph.classes > _MOST_SHOWN:
+        raise StatementError(
+            "statement.reveal",
+            f"the network's outputs are {qgraph.classes:,}, and a proof shows {_MOST_SHOWN:,} at most:"
+            " each is a point of the verification key, and all are read for every proof",
+            field=field,
+        )
 
 
 def checked_integers(q: NDArray[np.integer[Any]], shape: tuple[int, ...], top: int, field: str) -> IntArray:

@@ -19,7 +19,14 @@ from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import FR, Builder
 from circuits.r1cs.gadgets import decompose_cost, require_fit
-from circuits.schemes.circuit import Circuit, Values, checked_integers, public_group, require_known
+from circuits.schemes.circuit import (
+    Circuit,
+    Values,
+    checked_integers,
+    public_group,
+    require_few,
+    require_known,
+)
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
 from kernels import FrArray
 from relations.bounds import Bound
@@ -135,6 +142,7 @@ def compile_recognition(
         level, input_privacy=input_privacy, weight_privacy=weight_privacy, reference_privacy=reference_privacy
     )
     kind = embedding_type(qgraph)
+    require_few(qgraph, "scheme")
     typed, width = TypedGraph(qgraph, input_privacy, weight_privacy), qgraph.classes
     most = width * kind.top**2
     require_fit("output/distance", (0, 2 * most))

@@ -24,9 +24,8 @@ from circuits.schemes.circuit import Circuit
 from circuits.schemes.inputs import begin
 from kernels import FrArray
 from relations.integers import IntArray
-from relations.relation import Parameter, Relations, Weighted
+from relations.relation import Parameter, Relations
 from verifier.schemes import Privacy
-from zenerrors import StatementError
 
 
 class Registration(Circuit):
@@ -69,7 +68,7 @@ def parameters(qgraph: QuantGraph) -> IntArray:
     int64[parameters], in the order of the linked segment of every circuit. Raises ``StatementError``
     (``statement.no_weights``) for a network without any.
     """
-    layers = _layers(_typed(qgraph).relations)
+    layers = _typed(qgraph).relations.layers
     values = [each.values.ravel() for layer in layers for each in (layer.weight, layer.bias)]
     return np.concatenate([digest_limbs(qgraph.architecture.digest), *values])
 
@@ -91,7 +90,7 @@ def lower_registration(builder: Builder, qgraph: QuantGraph) -> tuple[TypedGraph
     """Add the constraints of ``compile_registration`` to ``builder``, all but what that defers."""
     typed = _typed(qgraph)
     network = typed.relations
-    registered = [(_to_prove(layer.weight), _to_prove(layer.bias)) for layer in _layers(network)]
+    registered = [(_to_prove(layer.weight), _to_prove(layer.bias)) for layer in network.layers]
     relations = Relations(tuple(itertools.chain(*registered)), (), network.output)
     begin(builder, typed)
     tools = Tables(builder)
@@ -109,9 +108,3 @@ def _to_prove(parameter: Parameter) -> Parameter:
 
 def _typed(qgraph: QuantGraph) -> TypedGraph:
     return TypedGraph(qgraph, "private", "committed")
-
-
-def _layers(network: Relations) -> list[Weighted]:
-    if layers := network.layers:
-        return layers
-    raise StatementError("statement.no_weights", "the network has no weights to commit to")

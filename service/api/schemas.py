@@ -282,6 +282,12 @@ class ProofView(JobView):
         description="What the integers in `values.logits` stand for, where they are shown. Not in lists.",
         examples=[None],
     )
+    outputs: list[float] | None = Field(
+        default=None,
+        description="What the integers in `values.values` stand for, where they are shown and have one scale."
+        " Not in lists.",
+        examples=[None],
+    )
 
 
 class VerifyRequest(BaseModel):
@@ -370,10 +376,12 @@ def dataset_view(dataset: Dataset, openings: list[Opening] | None) -> DatasetVie
 def proof_view(proof: Proof) -> ProofView:
     document = proof.document or {}
     view = proof_summary(proof, document.get("statement", {}).get("values"))
-    if view.values and "logits" in view.values and proof.verification_key:
-        groups = proof.verification_key.circuit["public_inputs"]
-        (shown,) = (Group.model_validate(group) for group in groups if group["name"] == "logits")
-        view.logits = shown.real(shown.numbers(view.values["logits"]))
+    if view.values and proof.verification_key:
+        for group in map(Group.model_validate, proof.verification_key.circuit["public_inputs"]):
+            if group.name == "logits":
+                view.logits = group.real(group.numbers(view.values["logits"]))
+            if group.name == "values":
+                view.outputs = group.real(group.numbers(view.values["values"]))
     return view
 
 

@@ -230,10 +230,18 @@ def _about(job: Job) -> dict[str, str]:
                 **numbers,
                 "top": ", ".join(map(str, values.get("top", []))) or None,
                 "logits": ", ".join(map(str, values.get("logits", []))) or None,
-                "in floats": ", ".join(f"{each:.4g}" for each in job.logits or []) or None,
+                "values": _first(map(str, values.get("values", []))),
+                "in floats": _first(f"{each:.4g}" for each in job.logits or job.outputs or []),
                 "key": job.verification_key_id,
             }
     return {name: str(value) for name, value in rows.items() if value is not None}
+
+
+def _first(numbers: Iterable[str]) -> str | None:
+    """The first sixteen, and how many there are more."""
+    listed = [*numbers]
+    more = [f"and {len(listed) - 16:,} more"] * (len(listed) > 16)
+    return ", ".join([*listed[:16], *more]) or None
 
 
 def _of_ceremony(held: Ceremony) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.dashboard.pictures import Picture
+from verifier.documents import Group
 from verifier.scales import real_logits
 
 
@@ -25,11 +26,14 @@ class Logit:
 
 @dataclass(frozen=True)
 class Result:
-    """``answer`` in a few words, ``statement`` as the document has it; ``logits`` with the largest first."""
+    """``answer`` in a few words, ``statement`` as the document has it; ``logits`` with the largest first,
+    ``outputs`` that are of no classes in their order.
+    """
 
     answer: str
     statement: Mapping[str, Any]
     logits: Sequence[Logit]
+    outputs: Sequence[Logit]
     picture: Picture | None
 
 
@@ -41,6 +45,7 @@ def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
         answer=_answer(statement["scheme"], values),
         statement=statement,
         logits=_logits(values["logits"], circuit) if "logits" in values else [],
+        outputs=_outputs(values["values"], circuit) if "values" in values else [],
         picture=picture(document, circuit),
     )
 
@@ -62,15 +67,27 @@ def _answer(scheme: str, values: Mapping[str, Any]) -> str:
         return f"{'A match' if values['match'] else 'No match'} within {values['threshold']:,}"
     if "top" in values:
         return "Labels " + ", ".join(map(str, values["top"]))
+    if "values" in values:
+        count = len(values["values"])
+        return f"{count:,} output{'s' * (count != 1)}"
     return f"Label {values['label']}"
 
 
 def _logits(integers: Sequence[int], circuit: Mapping[str, Any]) -> list[Logit]:
-    reals: Sequence[float | None] = real_logits(circuit, integers) or [None] * len(integers)
+    return sorted(_bars(integers, real_logits(circuit, integers)), key=lambda logit: -logit.integer)
+
+
+def _outputs(integers: Sequence[int], circuit: Mapping[str, Any]) -> list[Logit]:
+    """In the units of the words: by the scale that the description gives them."""
+    groups = map(Group.model_validate, circuit["public_inputs"])
+    return _bars(integers, next(group for group in groups if group.name == "values").real(integers))
+
+
+def _bars(integers: Sequence[int], known: Sequence[float] | None) -> list[Logit]:
+    reals: Sequence[float | None] = known or [None] * len(integers)
     lowest, highest = min(0, *integers), max(0, *integers)
     scale = 1000 / (highest - lowest or 1)
-    logits = [
+    return [
         Logit(label, integer, real, scale * (min(integer, 0) - lowest), scale * abs(integer))
         for label, (integer, real) in enumerate(zip(integers, reals, strict=True))
     ]
-    return sorted(logits, key=lambda logit: -logit.integer)

@@ -41,7 +41,7 @@ _TAKES: Final = {
 }
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "registration": {},
-    "inference": {"input_privacy": "private", "reveal": "label", "top": 1},
+    "inference": {"input_privacy": "private", "top": 1},
     "recognition": {"input_privacy": "private", "reference_privacy": "public"},
     "accuracy": {},
 }

@@ -96,9 +96,10 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
     privacy = "committed" if body.input_id else body.input_privacy or "private"
     request: dict[str, Any] = said | {"input_privacy": privacy, "input_id": body.input_id}
     if body.scheme == "inference":
+        reveal = intake.revealed(quantised, body.reveal)
         if body.top is not None:
             intake.check_top(quantised, body.top)
-        return Order(request | {"reveal": body.reveal or "label", "top": body.top or 1}, secrets)
+        return Order(request | {"reveal": reveal, "top": body.top or 1}, secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
         secrets["reference"] = _committed(

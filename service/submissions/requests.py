@@ -86,7 +86,8 @@ class ProofRequest(BaseModel):
     )
     input_id: ResourceId | None = Field(default=None, description="A commitment to the input.")
     reveal: Reveal | None = Field(
-        default=None, description="Inference: what the proof shows of the output. label"
+        default=None,
+        description="Inference: what the proof shows of the output. label; values where there are no classes",
     )
     top: int | None = Field(
         default=None, ge=1, le=MOST, description="Inference: how many labels, with reveal top; at most ten."
@@ -130,7 +131,8 @@ class CircuitRequest(BaseModel):
         default=None, description="Inference, recognition: whether proofs show their input. private"
     )
     reveal: Reveal | None = Field(
-        default=None, description="Inference: what proofs show of the output. label"
+        default=None,
+        description="Inference: what proofs show of the output. label; values where there are no classes",
     )
     top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
     reference_privacy: PublicOrCommitted | None = Field(

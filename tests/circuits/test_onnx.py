@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
-from circuits import Graph, load_onnx
+from circuits import Graph, load_onnx, quantise
 from circuits.operators.dense import Dense
 from tests.circuits.conftest import Digits
 from tests.circuits.support import make_model
@@ -252,7 +252,6 @@ REFUSED = {
     "a weight vector": (one(GEMM, w=floats(4)), "model.shape", "weight matrix"),
     "a wrong bias": (one(GEMM, b=floats(4)), "model.shape", "bias of shape"),
     "a tensor into gemm": (one(GEMM, shape=("batch", 2, 2)), "model.shape", "Flatten"),
-    "one class": (one(GEMM, w=floats(4, 1), b=floats(1)), "model.shape", "two classes"),
     "no layer": (one(make_node("Identity", ["x"], ["y"])), "model.outputs", "from the network's input"),
     "a bad reshape": (
         one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([0, 5])),
@@ -350,6 +349,14 @@ def test_what_has_no_circuit_is_refused_by_code(name: str) -> None:
     data, code, words = REFUSED[name]
     with refuses(code, match=words):
         load_onnx(data)
+
+
+@pytest.mark.parametrize("outputs", [1, 3000])
+def test_a_network_may_end_in_any_number_of_outputs(outputs: int) -> None:
+    graph = load_onnx(one(GEMM, w=floats(4, outputs), b=floats(outputs)))
+    assert graph.run(np.ones((2, 4))).shape == (2, outputs)
+    quantised = quantise(graph, np.random.default_rng(0).random((8, 4)))
+    assert (quantised.classes, quantised.has_classes) == (outputs, False)
 
 
 def test_an_integer_input_is_refused() -> None:

@@ -92,7 +92,7 @@ def test_an_inference_leaves_every_wire_one_value(
 
 
 @pytest.mark.parametrize("level", [2, 5])
-@pytest.mark.parametrize(("reveal", "top"), [("logits", 1), ("top", 2)])
+@pytest.mark.parametrize(("reveal", "top"), [("logits", 1), ("top", 2), ("values", 1)])
 def test_so_does_whatever_is_revealed(reveal: Reveal, top: int, level: Level) -> None:
     graph = networks.of_kinds(3, "conv", shape=(1, 2, 2))
     for privacy in ("private", "public"):

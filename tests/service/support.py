@@ -43,13 +43,14 @@ def tiny_onnx(
     poison: float | None = None,
     *,
     embeds: bool = False,
+    outputs: int = 3,
 ) -> bytes:
-    """Dense, activation, dense: ``inputs`` -> ``hidden`` -> 3. ``poison`` replaces one weight; one that
-    ``embeds`` ends with another activation.
+    """Dense, activation, dense: ``inputs`` -> ``hidden`` -> ``outputs``. ``poison`` replaces one weight; one
+    that ``embeds`` ends with another activation.
     """
     random = np.random.default_rng(7)
     first = random.normal(size=(hidden, inputs)).astype(np.float32)
-    second = random.normal(size=(3, hidden)).astype(np.float32)
+    second = random.normal(size=(outputs, hidden)).astype(np.float32)
     if poison is not None:
         first[1, 2] = poison
     graph = helper.make_graph(
@@ -61,7 +62,7 @@ def tiny_onnx(
         ],
         "tiny",
         [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", inputs])],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 3])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", outputs])],
         [numpy_helper.from_array(first, "w1"), numpy_helper.from_array(second, "w2")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

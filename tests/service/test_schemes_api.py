@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from circuits import load_onnx
 from client import ApiError, Client, Commitment, Model
@@ -16,7 +17,8 @@ from service import intake
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from tests.service.conftest import open_runtime
-from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from tests.service.support import labelled, npy, serving, tiny_calibration, tiny_onnx, work_on
+from verifier.documents import canonical
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 OTHER = [0.9, 0.1, 0.8, 0.2]
@@ -69,6 +71,65 @@ def test_a_proof_shows_what_is_to_be_revealed(api: Client, with_model: Runtime, 
     real = api.get_proof(listed[0].id).logits
     assert real == pytest.approx(load_onnx(tiny_onnx()).run(np.array([INPUT]))[0], abs=0.05)
     assert api.get_proof(next(api.proofs()).id).logits is None
+
+
+def test_a_regression_is_proven_from_end_to_end(api: Client, with_model: Runtime) -> None:
+    onnx = tiny_onnx(outputs=1)
+    with pytest.raises(ApiError) as refusal:
+        api.create_model(onnx, tiny_calibration(), calibration_labels=npy(np.zeros(32, np.int64)))
+    assert (refusal.value.code, refusal.value.field) == ("statement.classes", "calibration_labels")
+    model = api.create_model(onnx, tiny_calibration(), weight_privacy="committed")
+    work_on(with_model, model.id)
+    said = proven(with_model, api, model, INPUT, challenge="the price")
+    assert said == proven(with_model, api, model, INPUT, challenge="the price", reveal="values") | {
+        "made_at": said["made_at"]
+    }
+    (exact,) = load_onnx(onnx).run(np.array([INPUT]))[0]
+    key = api.get_verification_key(said["verification_key"]["id"])["circuit"]
+    group = key["public_inputs"][-1]
+    (integer,) = said["values"]["values"]
+    output = group["scale"] * (integer - group["zero_point"])
+    assert output == pytest.approx(exact, abs=0.05)
+    step = canonical(group["scale"]).decode()
+    assert said["claim"].startswith(
+        f"The network's outputs are {canonical(output).decode()}, in steps of {step}."
+    )
+    shown = next(api.proofs())
+    assert shown.outputs is None
+    assert api.get_proof(shown.id).outputs == [output]
+    for reveal in ("label", "logits", "top"):
+        with pytest.raises(ApiError, match="reveal the values") as refusal:
+            api.create_proof(model.id, INPUT, reveal=reveal, **({"top": 1} if reveal == "top" else {}))  # type: ignore[arg-type]
+        assert (refusal.value.code, refusal.value.field) == ("statement.classes", "reveal")
+    with pytest.raises(ApiError) as refusal:
+        api.create_dataset(model.id, *labelled(), privacy="public")
+    assert (refusal.value.code, refusal.value.field) == ("statement.classes", "model_id")
+
+
+def test_any_network_may_show_its_values(api: Client, with_model: Runtime, model: Model) -> None:
+    said = proven(with_model, api, model, INPUT, reveal="values", input_privacy="public")
+    logits = proven(with_model, api, model, INPUT, reveal="logits", input_privacy="public")["values"]
+    assert said["values"] == {"input": logits["input"], "values": logits["logits"]}
+
+
+def test_a_network_without_weights_is_public(api: Client, with_model: Runtime) -> None:
+    turned = helper.make_graph(
+        [helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 1])],
+        "turned",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 2, 2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2, 2])],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx = helper.make_model(turned, opset_imports=opset, ir_version=9).SerializeToString()
+    calibration = npy(np.random.default_rng(8).uniform(0, 1, size=(8, 2, 2)))
+    with pytest.raises(ApiError, match="nothing to commit to") as refusal:
+        api.create_model(onnx, calibration, weight_privacy="committed")
+    assert (refusal.value.code, refusal.value.field) == ("statement.no_weights", "weight_privacy")
+    model = api.create_model(onnx, calibration)
+    work_on(with_model, model.id)
+    said = proven(with_model, api, model, [[0.1, 0.2], [0.3, 0.4]], reveal="values")
+    assert api.get_proof(next(api.proofs()).id).outputs == pytest.approx([0.1, 0.3, 0.2, 0.4], abs=0.01)
+    assert len(said["values"]["values"]) == 4
 
 
 def test_a_committed_input_serves_several_proofs(api: Client, with_model: Runtime, model: Model) -> None:

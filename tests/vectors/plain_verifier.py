@@ -181,7 +181,7 @@ KEY_FILE = versions(2, {"id": HASH, "setup": TEXT, "key": dict, "circuit": dict,
                         "transcript": (None, TRANSCRIPT)})
 KEY = {"format": "zenserve verifying key", "version": TWICE, "protocol": "groth16", "curve": "bls12381",
        "setup": "development|ceremony|imported", "statement_digest": HASH, "alpha_g1": HEX48, "digest": HASH,
-       "beta_g2": HEX96, "gamma_g2": HEX96, "delta_g2": HEX96, "ic": [HEX48, 1, MANY],
+       "beta_g2": HEX96, "gamma_g2": HEX96, "delta_g2": HEX96, "ic": [HEX48, 1, 2**20],
        "challenges": range(MANY), "basis": (None, HEX48), "contributions": [HASH, 0, MANY], "segments": [
            {"size": range(2**32), "knowledge_g2": HEX96, "link_g2": (None, [HEX96, 2, 2])}, 0, 255]}
 INPUT = {"shape": [COUNT, 0, 16], "scale": lambda value: type(value) in (int, float) and value > 0,
@@ -196,7 +196,7 @@ TOLD = {"key_id": HASH, "network": HASH, "issuer": HASH, "model": HEX48, "input_
 PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
     # of each scheme what can be committed to, and what is shown beside an input and a reference
     "registration": (["model"], [[]]),
-    "inference": (["model", "input"], [["label"], ["label", "logits"], ["top"]]),
+    "inference": (["model", "input"], [["label"], ["label", "logits"], ["top"], ["values"]]),
     "recognition": (["model", "input", "reference"], [["threshold", "match"]]),
     "accuracy": (["model", "dataset", "correct"], [["size"]]),
 }
@@ -342,6 +342,9 @@ def check_circuit(circuit: Json) -> None:
         single = group["name"] in ("statement", "label", "threshold", "match", "size")
         require(not (single and group["shape"]), "a single number has a shape")
         first += group["count"]
+        scale, zero = group.setdefault("scale", None), group.setdefault("zero_point", 0)
+        right = scale is None or (type(scale) in (int, float) and 0 < scale <= 1e290 and fits(zero, NUMBER))
+        require(right or group["name"] != "values", "there are no words for a scale")
     outside, shown = PARTS[scheme]
     statement, *names = [group["name"] for group in groups]
     given = [name for name in ("input", "reference") if name in outside and name in names]
@@ -402,7 +405,22 @@ def claim(circuit: Json, values: Json) -> str:
     shown = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in values.items()}
     shown["not_"] = "" if values.get("match") == 1 else "not "
     facts = [fact.format(**shown) for name, fact in FACTS.items() if name in values]
+    facts += [
+        outputs(group, values["values"]) for group in circuit["public_inputs"] if group["name"] == "values"
+    ]
     return " ".join([*facts, circuit["meaning"]])
+
+
+def outputs(group: Json, values: Any) -> str:
+    """In their own units, if these are known; the first eight of more than sixteen."""
+    numbers = values if group["shape"] else [values]
+    begin = "outputs are" if len(numbers) <= 16 else f"{len(numbers)} outputs begin with"
+    said = numbers if len(numbers) <= 16 else numbers[:8]
+    if group["scale"] is None:
+        return f"The network's {begin} {', '.join(map(str, said))}, integers that have no one scale."
+    scale = float(group["scale"])
+    reals = ", ".join(ecmascript(scale * (q - group["zero_point"])) for q in said)
+    return f"The network's {begin} {reals}, in steps of {ecmascript(scale)}."
 
 
 def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:

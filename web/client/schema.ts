@@ -520,8 +520,8 @@ export interface components {
       scheme?: ("registration" | "inference" | "recognition" | "accuracy") | null;
       /** @description Inference, recognition: whether proofs show their input. private */
       input_privacy?: ("public" | "private" | "committed") | null;
-      /** @description Inference: what proofs show of the output. label */
-      reveal?: ("label" | "logits" | "top") | null;
+      /** @description Inference: what proofs show of the output. label; values where there are no classes */
+      reveal?: ("label" | "logits" | "top" | "values") | null;
       /** @description Inference: how many labels, with reveal top. */
       top?: number | null;
       /** @description Recognition: whether proofs show the reference. public */
@@ -1519,8 +1519,8 @@ export interface components {
       input_privacy?: ("public" | "private") | null;
       /** @description A commitment to the input. */
       input_id?: string | null;
-      /** @description Inference: what the proof shows of the output. label */
-      reveal?: ("label" | "logits" | "top") | null;
+      /** @description Inference: what the proof shows of the output. label; values where there are no classes */
+      reveal?: ("label" | "logits" | "top" | "values") | null;
       /** @description Inference: how many labels, with reveal top; at most ten. */
       top?: number | null;
       /** @description Recognition: an image; the proof shows its embedding. */
@@ -1627,6 +1627,8 @@ export interface components {
       } | null;
       /** @description What the integers in `values.logits` stand for, where they are shown. Not in lists. */
       logits?: number[] | null;
+      /** @description What the integers in `values.values` stand for, where they are shown and have one scale. Not in lists. */
+      outputs?: number[] | null;
     };
     /** @description What quantisation did to the network, on the calibration: accuracies where that came with labels. */
     QuantisationReport: {

@@ -38,6 +38,8 @@ const MOST_INTEGER = Number.MAX_SAFE_INTEGER;
 const MOST_SHARDS = 1 << 16;
 /** Hex digits: 64 bytes a shard. */
 const MOST_SUM_OPENING = 1 << 23;
+/** Of outputs that words say: times any integer of a document it is a finite number. */
+const MOST_SCALE = 1e290;
 /** Values of an input or a shard: none of more has a circuit that anybody could prove. */
 const MOST_COMMITTED = 1 << 24;
 const MOST_AXES = 16;
@@ -340,12 +342,24 @@ const group = openObject({
   zero_point: optional(anyInteger, 0n),
 });
 /** Public inputs of one name: `count` of them from `first`; a plain number where `shape` is []. */
-type Group = Read<typeof group>;
+export type Group = Read<typeof group>;
 /** What is asked of a value that stands for public inputs. */
 type Form = Pick<Group, "name" | "count" | "shape" | "minimum" | "maximum">;
 
+/** Whether `reals` are finite, and the same in any language: a double above 0 times an exact integer. */
+function canBeSaid({ scale, zero_point: zero }: Group): boolean {
+  return (
+    scale === null || (scale > 0 && scale <= MOST_SCALE && zero >= -MOST_INTEGER && zero <= MOST_INTEGER)
+  );
+}
+
+/** What its integers stand for, `scale (q - zero_point)`; null where no scale is known. */
+export function reals({ scale, zero_point: zero }: Group, integers: readonly number[]): number[] | null {
+  return scale === null ? null : integers.map((q) => scale * (q - Number(zero)));
+}
+
 /** The value as a list. Throws `RangeError` where they are not of its count and range. */
-function numbersOf(each: Form, given: Values[string]): readonly number[] {
+export function numbersOf(each: Form, given: Values[string]): readonly number[] {
   const listed = Array.isArray(given);
   if (listed !== each.shape.length > 0) {
     throw new RangeError(`values.${each.name} must be ${listed ? "a number" : "a list"}`);
@@ -384,7 +398,7 @@ const LIMBS = 5;
 /** Of each scheme what can be committed to, in order, and what it may show beside an input and a reference. */
 const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; shown: string[][] }>> = {
   registration: { outside: ["model"], shown: [[]] },
-  inference: { outside: ["model", "input"], shown: [["label"], ["label", "logits"], ["top"]] },
+  inference: { outside: ["model", "input"], shown: [["label"], ["label", "logits"], ["top"], ["values"]] },
   recognition: { outside: ["model", "input", "reference"], shown: [["threshold", "match"]] },
   accuracy: { outside: ["model", "dataset", "correct"], shown: [["size"]] },
 };
@@ -415,6 +429,9 @@ function fits(circuit: Description, place: string): void {
     first += BigInt(each.count);
     if (each.shape.length > 0 && SINGLE.includes(each.name)) {
       fault(place, `public_inputs: ${each.name} is one number, no list`);
+    }
+    if (each.name === "values" && !canBeSaid(each)) {
+      fault(place, "public_inputs: the scale must be above 0 and at most 1e+290");
     }
   }
   const [bound, ...groups] = circuit.public_inputs;

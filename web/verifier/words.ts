@@ -1,7 +1,8 @@
 /** What a statement says, in words: verifiers make them again, and never take them from a document. */
 
-import { systemOf } from "./documents.ts";
-import type { Dataset, Description, Statement, Values } from "./documents.ts";
+import { numbersOf, reals, systemOf } from "./documents.ts";
+import type { Dataset, Description, Group, Statement, Values } from "./documents.ts";
+import { canonical, Real } from "./json.ts";
 import { CEREMONY } from "./system.ts";
 import type { VerifyingSystem } from "./system.ts";
 
@@ -49,6 +50,10 @@ const CEREMONY_START_UNSEEN =
 const CEREMONY_UNSEEN =
   "That the key is of a ceremony: it says so, and its file has no transcript that shows it.";
 
+const MOST_OUTPUTS = 16;
+/** So many are said where there are more than that: the statement's values have them all. */
+const FIRST_OUTPUTS = 8;
+
 /** The statement of the model's registration, and whether its key's file has a ceremony's transcript. */
 export interface Registered {
   readonly statement: Statement;
@@ -70,7 +75,10 @@ export interface Seen {
 /** What is claimed: the values that a reader asks for, then how they come about. */
 export function claim(circuit: Description, values: Values): string {
   const facts = Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
-  return [...facts, circuit.meaning].join(" ");
+  const outputs = circuit.public_inputs
+    .filter((each) => each.name === "values")
+    .map((each) => saidOutputs(each, numbersOf(each, values["values"] ?? [])));
+  return [...facts, ...outputs, circuit.meaning].join(" ");
 }
 
 /** What a reader might take the claim to say, and would be wrong. `setup`: the key's label. */
@@ -199,6 +207,17 @@ const FACTS: Readonly<Record<string, (values: Values) => string>> = {
   correct: (values) =>
     `The network gets ${listed(values["correct"])} of ${listed(values["size"])} labels right.`,
 };
+
+/** The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language. */
+function saidOutputs(group: Group, integers: readonly number[]): string {
+  const few = group.count <= MOST_OUTPUTS;
+  const begin = few ? "outputs are" : `${group.count} outputs begin with`;
+  const said = few ? integers : integers.slice(0, FIRST_OUTPUTS);
+  const found = reals(group, said);
+  if (found === null) return `The network's ${begin} ${said.join(", ")}, integers that have no one scale.`;
+  const numbers = found.map((each) => canonical(new Real(each))).join(", ");
+  return `The network's ${begin} ${numbers}, in steps of ${canonical(new Real(group.scale ?? 0))}.`;
+}
 
 function listed(numbers: Values[string] | undefined): string {
   return [numbers].flat().join(", ");

@@ -174,14 +174,18 @@ class Maker:
 
 
 def of_kinds(
-    seed: int, *kinds: str, most_bits: int = 8, shape: tuple[int, int, int] = (2, 5, 4)
+    seed: int,
+    *kinds: str,
+    most_bits: int = 8,
+    shape: tuple[int, int, int] = (2, 5, 4),
+    classes: int = 3,
 ) -> QuantGraph:
-    """A network with nodes of these ``KINDS`` in order, then a dense layer with three classes."""
+    """A network with nodes of these ``KINDS`` in order, then a dense layer with so many classes."""
     maker = Maker(seed, shape, most_bits)
     steps = {"add": maker.residual} | {kind: getattr(maker, kind) for kind in KINDS if kind != "add"}
     for kind in kinds:
         steps[kind]()
-    return maker.finish()
+    return maker.finish(classes)
 
 
 def embedding(seed: int) -> QuantGraph:

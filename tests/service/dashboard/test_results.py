@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from service.access.principal import SCOPES
 from service.dashboard.pictures import Picture
+from service.dashboard.results import result
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Proof
@@ -43,6 +44,16 @@ def test_a_proof_shows_its_result(busy: Site) -> None:
     page = client.get(f"/admin/jobs/{job_id}").text
     assert f">Labels {', '.join(map(str, values['top']))}</p>" in page
     assert "input.png" not in page
+
+
+def test_values_are_shown_in_their_order_with_what_they_stand_for() -> None:
+    statement = {"scheme": "inference", "values": {"values": [3, -5, 0]}}
+    group = {"name": "values", "first": 1, "count": 3, "shape": [3], "minimum": -9, "maximum": 9}
+    for more, reals in (({"scale": 0.5, "zero_point": 1}, [1.0, -3.0, -0.5]), ({}, [None] * 3)):
+        found = result({"statement": statement}, {"public_inputs": [group | more]})
+        assert (found.answer, found.logits) == ("3 outputs", [])
+        assert [(each.integer, each.real) for each in found.outputs] == [*zip([3, -5, 0], reals, strict=True)]
+        assert [each.width for each in found.outputs] == [375, 625, 0]
 
 
 @pytest.mark.parametrize(
