@@ -107,7 +107,7 @@ def _stages(network: Path) -> Iterator[Findings]:
     samples = _varied(own)
     qgraph = quantise(graph, samples.reshape(-1, *graph.input_shape))
     weights = _weight_privacy(qgraph)
-    circuit = compile_inference(qgraph, weight_privacy=weights, reveal="logits")
+    circuit = compile_inference(qgraph, weight_privacy=weights, reveal="values")
     yield {"input": source, "weights": weights, "constraints": circuit.constraint_system.constraints}
     q = qgraph.quantise_input(own.reshape(graph.input_shape))
     _require_shown(circuit, q)
