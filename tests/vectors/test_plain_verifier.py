@@ -29,7 +29,7 @@ PROVEN: Final = {
 """Cases with equations, which take their time, for each run of the tests."""
 QUICK: Final = (
     *("file/", "description/", "key/", "receipt/", "setup/", "expected/malformed", "ceremony/beacon"),
-    *("ceremony/name", "inference/canonical", "inference/left-out", *PROVEN),
+    *("ceremony/name", "inference/canonical", "inference/left-out", "values/", *PROVEN),
 )
 
 
