@@ -121,7 +121,7 @@ ONES = np.ones((2, 2))
         (lambda: one(Clip("r", ("x",), float("nan"), 1.0), 2), "shape", "no interval"),
         (lambda: one(MaxPool("m", ("x",), (2, 2), (1, 1), (2, 0, 0, 0)), 1, 3, 3), "shape", "whole windows"),
         (lambda: one(MaxPool("m", ("x",), (2, 2), (0, 1)), 1, 3, 3), "shape", "fit"),
-        (lambda: one(MaxPool("m", ("x",), (2, 2), (1, 1)), 3, 3), "shape", "channels, height, width"),
+        (lambda: one(MaxPool("m", ("x",), (2, 2), (1, 1)), 3, 3), "shape", "a kernel of 2 axes"),
         (lambda: one(Reshape("f", ("x",), (5,)), 2, 2), "shape", "reshapes"),
         (lambda: one(Transpose("t", ("x",), (0, 0)), 2, 2), "shape", "permutes"),
         (lambda: one(Pad("p", ("x",), ((0, -1),)), 2), "shape", "pads"),

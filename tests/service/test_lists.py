@@ -60,7 +60,9 @@ def add(database: Database, start: int, stop: int, tenant_id: str = LOCAL_TENANT
 def add_models(database: Database) -> None:
     with database.write() as session:
         session.add(
-            VerificationKey(id="key", document={"ic": ["00" * 48] * 200}, circuit={}, created_at=START)
+            VerificationKey(
+                id="key", document={"ic": ["00" * 48] * 200}, circuit={"public_inputs": []}, created_at=START
+            )
         )
         session.flush()
         for name in ("mdl_1", "mdl_2"):

@@ -51,8 +51,11 @@ _NUMBERS: Final = (
 
 
 def change(data: bytes, draw: random.Random) -> bytes:
-    """Another text, which may say the same."""
-    fields = parse_json(data)
+    """Another text, which may say the same; what is no JSON stays as it is."""
+    try:
+        fields = parse_json(data)
+    except ValueError:
+        return data
     for _ in range(draw.choice((1, 1, 1, 2))):
         draw.choice(_IN_DATA)(fields, draw)
     text = json.dumps(fields, ensure_ascii=draw.random() < 0.5, separators=(",", ":")).encode(
