@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.ceremony import COMMANDS, OURS
 from bench.report import read
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.large
 def test_every_command_is_measured(tmp_path: Path) -> None:
     output = tmp_path / "rows.json"
     command = [sys.executable, "-m", "bench.ceremony", "--quick", "--json", str(output)]

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.report import read
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.large
 def test_every_row_of_the_compiler_benchmark(tmp_path: Path) -> None:
     output, plot = tmp_path / "rows.json", tmp_path / "plot.svg"
     command = [sys.executable, "-m", "bench.compiler", "--quick", "--json", str(output), "--plot", str(plot)]

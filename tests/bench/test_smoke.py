@@ -17,6 +17,7 @@ from bench.report import read
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.large
 def test_every_row_of_the_cpu_benchmark(tmp_path: Path) -> None:
     output, stand_in = tmp_path / "rows.json", tmp_path / "peer"
     stand_in.write_text(f"#!/bin/sh\nexec {sys.executable} -m tests.bench.stand_in_peer\n")

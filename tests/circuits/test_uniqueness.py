@@ -161,7 +161,14 @@ def test_so_does_every_way_to_rescale_for_all_sums_and_needs_every_row(level: Le
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("values", [(3, 0, 3, 1), (2, 7, 0, 1, 1, 5, 4, 6), (1, 0, 2)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (1, 0, 2),
+        pytest.param((3, 0, 3, 1), marks=pytest.mark.large),
+        pytest.param((2, 7, 0, 1, 1, 5, 4, 6), marks=pytest.mark.large),
+    ],
+)
 def test_so_does_a_table_for_all_arguments_and_needs_every_row(values: Sequence[int], level: Level) -> None:
     builder, first = Builder(), -1
     tools = arithmetic(builder, level)

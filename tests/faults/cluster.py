@@ -83,7 +83,7 @@ class Cluster:
     def stop(self, name: str) -> None:
         """In good order, once it has come so far as to hear of it."""
         process = self.processes.pop(name)
-        until(lambda: _listens(process), f"{name} to listen to signals")
+        until(lambda: process.poll() is not None or _listens(process), f"{name} to listen to signals")
         process.terminate()
         assert process.wait(120) == 0
 

@@ -361,7 +361,9 @@ def answered(request: Json) -> Any:
         return {"code": error.code, "field": error.field}
 
 
-@pytest.mark.parametrize("asked", [proofs, keys, transcripts, openings, sums])
+@pytest.mark.parametrize(
+    "asked", [proofs, keys, pytest.param(transcripts, marks=pytest.mark.large), openings, sums]
+)
 def test_both_answer_the_same(node: Node, asked: Callable[[], Iterator[Json]]) -> None:
     requests = list(asked())
     found = node("tests/equations.ts", given="\n".join(map(json.dumps, requests)))
