@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 SAID = ["net", "setup_s", "verify_s", "prove_mb", "key_mb", "proof_bytes"]
 
 
+@pytest.mark.large
 def test_every_row_of_the_schemes_benchmark(tmp_path: Path) -> None:
     output = tmp_path / "rows.json"
     command = [sys.executable, "-m", "bench.schemes", "--quick", "--json", str(output)]

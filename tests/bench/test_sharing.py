@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import kernels
 from bench.compiler import some_input
@@ -48,6 +49,7 @@ def test_sums_by_equal_weights_are_those_of_the_witness() -> None:
     assert np.array_equal(by_equal_weights(kernel, q, groups, bias), kernel.convolve(q, weight, bias))
 
 
+@pytest.mark.large
 def test_every_row_of_the_sharing_benchmark(tmp_path: Path) -> None:
     output = tmp_path / "rows.json"
     command = [sys.executable, "-m", "bench.sharing", "--quick", "--json", str(output)]
