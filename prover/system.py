@@ -79,6 +79,11 @@ class Estimate:
     setup_seconds: Mapping[str, float]
     proof_seconds: Mapping[str, float]
 
+    @property
+    def memory(self) -> int:
+        """Bytes to have free for either: the formulas hold within a fifth."""
+        return max(self.setup_memory, self.proof_memory) * 6 // 5
+
 
 class Committing(CommitmentScheme):
     """A commitment scheme with the half that commits."""

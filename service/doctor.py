@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from base.memory import free_memory
 from kernels.target import available_targets
 from prover import registry
-from service import encryption, engine
+from service import encryption
 from service.basis import find_basis
 from service.runtime import Runtime
 from service.storage import schema
@@ -204,7 +205,7 @@ def _disk(runtime: Runtime) -> Finding:
 
 
 def _memory(runtime: Runtime) -> Finding:
-    free, limit = engine.free_memory(), _memory_limit()
+    free, limit = free_memory(), _memory_limit()
     taken = min(free, runtime.settings.worker_memory_bytes or free)
     if limit is not None and limit < taken:
         return Finding(

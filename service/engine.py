@@ -1,4 +1,4 @@
-"""Circuits, keys and proofs: all calls into ``circuits`` and ``prover`` of jobs and dry runs.
+"""Circuits, what their keys are kept by, and what they take: for jobs and dry runs.
 
 What callers hand in is read in ``service.intake``, commitments are made in ``service.basis``, and ceremonies
 run in the command line alone (``service.cli.ceremony``).
@@ -9,23 +9,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, Final
 
 import circuits
-from base.progress import Progress
+from base.memory import free_memory
 from circuits import Circuit, Inference, QuantGraph, Recognition
-from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
 from kernels import FrArray
 from prover.size import Size
-from prover.system import CommitmentKey, Estimate, Opening, ProofSystem
+from prover.system import CommitmentKey, ProofSystem
 from service.encryption import Secret
-from verifier.documents import KeyFile, Values, canonical
-from verifier.keys import key_file
+from verifier.documents import Values, canonical
 from verifier.registry import FIRST
 from verifier.schemes import Privacy
-from zenerrors import ModelError, StatementError
+from zenerrors import ModelError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
 _KEPT_BYTES: Final = 256 << 20
@@ -107,18 +104,6 @@ def digest_of(
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
-def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
-    """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
-    needed, free = _memory(system.estimate(Size.of(circuit.constraint_system), threads)), free_memory()
-    if needed > free:
-        raise ModelError(
-            "model.memory",
-            f"{circuit.constraint_system.constraints:,} constraints take about {needed / 1e9:.1f} GB of"
-            f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network,"
-            " fewer bits or public weights would take; of a dataset, what a smaller shard_size",
-        )
-
-
 def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) -> dict[str, Any]:
     """What a proof about a circuit of this size takes: ``constraints``, bytes of ``memory``, and seconds on
     one processor as ``cost``; by this machine's speed the ``setup_seconds`` of its keys and, the witness once
@@ -127,7 +112,7 @@ def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) ->
     found = system.estimate(size, threads)
     return {
         "constraints": constraints,
-        "memory": _memory(found),
+        "memory": found.memory,
         "cost": round(_SECONDS_PER_ROW * size.rows, 3),
         "setup_seconds": sum(found.setup_seconds.values()),
         "proof_seconds": sum(found.proof_seconds.values()),
@@ -154,7 +139,7 @@ def largest_batch(
     while low < high:
         batch = (low + high + 1) // 2
         size = Size.drawn_out(one, two, batch)
-        if _memory(system.estimate(size, threads)) + min(_KEPT_BYTES, _ENTRY_BYTES * size.nonzeros) <= free:
+        if system.estimate(size, threads).memory + min(_KEPT_BYTES, _ENTRY_BYTES * size.nonzeros) <= free:
             low = batch
         else:
             high = batch - 1
@@ -165,69 +150,3 @@ def largest_batch(
             " register a smaller network, or one with fewer bits",
         )
     return low
-
-
-def free_memory() -> int:
-    """Bytes that new work can have without swapping."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))) << 10
-
-
-def setup(
-    system: ProofSystem,
-    circuit: Circuit,
-    basis: CommitmentKey | None,
-    file: Path,
-    threads: int,
-    progress: Progress,
-) -> KeyFile:
-    """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``. Raises
-    ``StatementError``: ``statement.system`` where the proof system cannot prove such a circuit,
-    ``statement.soundness`` where a proof would convince too easily.
-    """
-    needed = {"challenges": circuit.constraint_system.challenges > 0, "links": len(circuit.commitments) > 0}
-    if lacking := [name for name, asked in needed.items() if asked and name not in system.capabilities]:
-        raise StatementError(
-            "statement.system",
-            f"{system.id} has no {' and no '.join(lacking)}, which this circuit takes: register the model"
-            " with another system",
-            field="system",
-        )
-    bits = system.soundness_bits(circuit.constraint_system.constraints, circuit.program.degree)
-    if bits < LEAST_SOUNDNESS_BITS:
-        raise StatementError(
-            "statement.soundness",
-            f"proofs of {system.id} for this circuit have {bits:.0f} bits of soundness, and"
-            f" {LEAST_SOUNDNESS_BITS} are the least: register a smaller network",
-        )
-    key = system.setup(circuit.constraint_system, file, basis=basis, threads=threads, progress=progress)
-    return key_file(system, key, circuit.describe())
-
-
-def prove(
-    system: ProofSystem,
-    circuit: Circuit,
-    key: Path,
-    witness: Callable[[], FrArray],
-    openings: Mapping[str, Opening],
-    threads: int,
-    progress: Progress,
-) -> bytes:
-    """A proof, linked to the commitments that the circuit names."""
-    progress("load key", 0.0)
-    proving_key = system.load_key(key)
-    progress("witness", 0.0)
-    return system.prove(
-        proving_key,
-        circuit.constraint_system,
-        witness(),
-        openings=[openings[name] for name in circuit.commitments],
-        post_challenge=partial(circuit.program.post_challenge, threads=threads),
-        threads=threads,
-        progress=progress,
-    )
-
-
-def _memory(found: Estimate) -> int:
-    # The formulas hold within a fifth.
-    return max(found.setup_memory, found.proof_memory) * 6 // 5

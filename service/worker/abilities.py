@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from base.memory import free_memory
 from prover import backends
-from service import engine
 from service.settings import QueueName, Settings
 
 _QUERY: Final = (
@@ -43,7 +43,7 @@ class Abilities:
 
     def free_memory(self) -> int:
         """Bytes that a job may take now."""
-        free = engine.free_memory()
+        free = free_memory()
         return free if self.memory is None else min(free, self.memory)
 
     def columns(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import httpx
@@ -97,8 +98,7 @@ def test_without_a_shard_size_the_memory_decides(
     assert api.get_dataset(dataset.id).shard_size == 7
     sizes = []
     system = registry.find(FIRST)
-    monkeypatch.setattr(system, "estimate", lambda size, threads: size.private)
-    monkeypatch.setattr(engine, "_memory", lambda found: found)
+    monkeypatch.setattr(system, "estimate", lambda size, threads: SimpleNamespace(memory=size.private))
     monkeypatch.setattr(engine, "_KEPT_BYTES", 0)
     for free in (1000, 350, 0):  # 39 private variables, and 92 a sample
         monkeypatch.setattr(engine, "free_memory", lambda free=free: free)
@@ -118,7 +118,7 @@ def test_the_estimate_for_a_batch_is_on_the_safe_side() -> None:
     for n, statement in sizes.items():
         drawn_out = Size.drawn_out(sizes[1], sizes[2], n)
         estimates = [
-            engine._memory(registry.find(FIRST).estimate(size, 2)) for size in (drawn_out, Size.of(statement))
+            registry.find(FIRST).estimate(size, 2).memory for size in (drawn_out, Size.of(statement))
         ]
         assert 1.0 <= estimates[0] / estimates[1] < 1.5
 

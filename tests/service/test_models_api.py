@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from circuits import load_onnx
+from circuits.schemes import proving
 from client import ApiError, Client, Model
-from service import engine
 from service.runtime import Runtime
 from service.submissions import sandbox
 from service.submissions.sandbox import CPU_SECONDS
@@ -87,7 +87,7 @@ def test_a_calibration_of_batches_of_one_fits(api: Client) -> None:
 def test_a_model_too_large_for_the_memory_fails_at_once_with_the_estimate(
     api: Client, with_model: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "free_memory", lambda: 1000)
+    monkeypatch.setattr(proving, "free_memory", lambda: 1000)
     model = api.create_model(tiny_onnx(), tiny_calibration())
     work_on(with_model, model.id)
     model = api.get_model(model.id)

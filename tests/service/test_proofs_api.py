@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from circuits.schemes import proving
 from client import ApiError, Client, Model
 from prover.groth16 import VerifyingKey, reference
-from service import engine
 from service.api.routes.dependencies import Preference
 from service.jobs.claims import Claims
 from service.jobs.reaping import Reaping
@@ -255,7 +255,7 @@ def test_a_worker_that_comes_too_late_cannot_publish(
     api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lease is lost between the proving and the writing: the first worker's proof is thrown away."""
-    prove, proofs = engine.prove, []
+    prove, proofs = proving.prove, []
 
     def slow(*arguments: Any) -> bytes:
         proofs.append(prove(*arguments))
@@ -267,7 +267,7 @@ def test_a_worker_that_comes_too_late_cannot_publish(
             work_on(with_model, proof.id)
         return mine
 
-    monkeypatch.setattr(engine, "prove", slow)
+    monkeypatch.setattr(proving, "prove", slow)
     proof = api.create_proof(model.id, INPUT)
     work_on(with_model, proof.id)
     assert len(proofs) == 2

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from circuits import Circuit, QuantGraph
 from circuits.schemes.audit import recompile
+from circuits.schemes.proving import require_memory
 from prover import registry
 from prover.constraint_file import load_description, load_statement, save_statement
 from prover.groth16 import ceremony
@@ -214,7 +215,7 @@ def _started(
 ) -> CeremonyCircuit:
     """The circuit's row but for its place and files, which are written."""
     threads = runtime.settings.threads
-    engine.require_memory(_GROTH16, circuit, threads)
+    require_memory(_GROTH16, circuit, threads)
     basis = bases.load_basis(runtime, _GROTH16) if circuit.commitments else None
     state = ceremony.start(circuit.constraint_system, powers, threads=threads, progress=hold.progress)
     save_statement(statement, circuit.constraint_system, circuit.describe())

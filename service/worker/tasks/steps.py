@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from circuits import Circuit
+from circuits.schemes import proving
 from kernels import FrArray
 from prover import registry
 from prover.size import Size
@@ -67,10 +68,10 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
             raise none_yet()
         if known:
             return _keys(runtime, system, known, hold.backend, fresh=False)
-    engine.require_memory(system, circuit, runtime.settings.threads)
+    proving.require_memory(system, circuit, runtime.settings.threads)
     _expect(runtime, hold, system, circuit, with_setup=True)
     with store.scratch() as scratch:
-        key = engine.setup(system, circuit, basis, scratch, runtime.settings.threads, hold.progress)
+        key = proving.setup(system, circuit, basis, scratch, runtime.settings.threads, hold.progress)
         hold.progress("store", 0.0)
         size = scratch.stat().st_size
         proving_key = store.adopt(scratch)
@@ -97,7 +98,7 @@ def prove(
     elif not keys.fresh:
         _expect(runtime, hold, keys.system, circuit, with_setup=False)
     threads, progress = runtime.settings.threads, hold.progress
-    proof = engine.prove(keys.system, circuit, keys.proving, witness, openings, threads, progress)
+    proof = proving.prove(keys.system, circuit, keys.proving, witness, openings, threads, progress)
     hold.rows += circuit.constraint_system.constraints
     return proof
 

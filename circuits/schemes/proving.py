@@ -1,0 +1,85 @@
+"""Keys and proofs of a circuit, by any proof system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from base.memory import free_memory
+from base.progress import Progress
+from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
+from circuits.schemes.circuit import Circuit
+from kernels import FrArray
+from prover.size import Size
+from prover.system import CommitmentKey, Opening, ProofSystem
+from verifier.documents import KeyFile
+from verifier.keys import key_file
+from zenerrors import ModelError, StatementError
+
+
+def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
+    """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
+    needed, free = system.estimate(Size.of(circuit.constraint_system), threads).memory, free_memory()
+    if needed > free:
+        raise ModelError(
+            "model.memory",
+            f"{circuit.constraint_system.constraints:,} constraints take about {needed / 1e9:.1f} GB of"
+            f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network,"
+            " fewer bits or public weights would take; of a dataset, what a smaller shard_size",
+        )
+
+
+def setup(
+    system: ProofSystem,
+    circuit: Circuit,
+    basis: CommitmentKey | None,
+    file: Path,
+    threads: int,
+    progress: Progress,
+) -> KeyFile:
+    """Make the keys, linked to ``basis`` where commitments are; the proving key goes to ``file``. Raises
+    ``StatementError``: ``statement.system`` where the proof system cannot prove such a circuit,
+    ``statement.soundness`` where a proof would convince too easily.
+    """
+    needed = {"challenges": circuit.constraint_system.challenges > 0, "links": len(circuit.commitments) > 0}
+    if lacking := [name for name, asked in needed.items() if asked and name not in system.capabilities]:
+        raise StatementError(
+            "statement.system",
+            f"{system.id} has no {' and no '.join(lacking)}, which this circuit takes: register the model"
+            " with another system",
+            field="system",
+        )
+    bits = system.soundness_bits(circuit.constraint_system.constraints, circuit.program.degree)
+    if bits < LEAST_SOUNDNESS_BITS:
+        raise StatementError(
+            "statement.soundness",
+            f"proofs of {system.id} for this circuit have {bits:.0f} bits of soundness, and"
+            f" {LEAST_SOUNDNESS_BITS} are the least: register a smaller network",
+        )
+    key = system.setup(circuit.constraint_system, file, basis=basis, threads=threads, progress=progress)
+    return key_file(system, key, circuit.describe())
+
+
+def prove(
+    system: ProofSystem,
+    circuit: Circuit,
+    key: Path,
+    witness: Callable[[], FrArray],
+    openings: Mapping[str, Opening],
+    threads: int,
+    progress: Progress,
+) -> bytes:
+    """A proof, linked to the commitments that the circuit names."""
+    progress("load key", 0.0)
+    proving_key = system.load_key(key)
+    progress("witness", 0.0)
+    return system.prove(
+        proving_key,
+        circuit.constraint_system,
+        witness(),
+        openings=[openings[name] for name in circuit.commitments],
+        post_challenge=partial(circuit.program.post_challenge, threads=threads),
+        threads=threads,
+        progress=progress,
+    )
