@@ -214,7 +214,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "statement.blinding": "a constraint reads a blinding variable",
     "statement.block_shape": "matrices of one block with different numbers of rows",
     "statement.challenge_without_segment": "a challenge without a segment that it is drawn from",
-    "statement.classes": "labels of a network whose outputs are no classes, or too many",
+    "statement.classes": "labels of a network whose output is no class",
     "statement.column": "a constraint reads a variable that is not there",
     "statement.commitment_at_infinity": "a commitment to zeros without a blinding factor",
     "statement.could_wrap": "integers that could exceed what is exact in the field",

@@ -10,6 +10,7 @@ import numpy as np
 
 from circuits.r1cs.linear import LinearCombinations, Picked, evaluate
 from circuits.r1cs.steps import (
+    BeforeFirstMaximum,
     Clip,
     Compare,
     Constant,
@@ -103,9 +104,14 @@ def _(step: Maximum, z: IntArray) -> None:
 
 @_fill.register
 def _(step: FirstMaximum, z: IntArray) -> None:
-    groups, count = step.out.shape
-    first = _integers(step.value, z).reshape(groups, count).argmax(axis=1)
-    z[step.out] = np.arange(count) == first[:, np.newaxis]
+    first = _integers(step.value, z).reshape(len(step.out), -1).argmax(axis=1)
+    z[step.out] = np.arange(step.out.shape[1]) == first[:, np.newaxis]
+
+
+@_fill.register
+def _(step: BeforeFirstMaximum, z: IntArray) -> None:
+    first = _integers(step.value, z).reshape(len(step.out), -1).argmax(axis=1)
+    z[step.out] = np.arange(step.out.shape[1]) < first[:, np.newaxis]
 
 
 @_fill.register

@@ -140,6 +140,13 @@ class FirstMaximum(Step):
 
 
 @dataclass(frozen=True, eq=False)
+class BeforeFirstMaximum(Step):
+    """``z[out[i, j]] = [j < argmax_j value[n i + j]]``, likewise; ``out``: int64[groups, n - 1]."""
+
+    value: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class Lookup:
     """The tuples ``values`` / ``scale``, row by row; ``scale`` divides them."""
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
-from circuits.quantised import MOST_CLASSES, QuantGraph
+from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.program import Program
 from circuits.r1cs.tiles import keep
@@ -211,8 +211,7 @@ def require_classes(qgraph: QuantGraph, field: str, remedy: str) -> None:
     if not qgraph.has_classes:
         raise StatementError(
             "statement.classes",
-            f"a label is one of 2 to {MOST_CLASSES:,} classes, and the network's outputs are"
-            f" {qgraph.classes:,}: {remedy}",
+            f"a label is one of two classes or more, and the network has one output: {remedy}",
             field=field,
         )
 

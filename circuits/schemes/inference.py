@@ -37,6 +37,8 @@ from verifier.schemes import Privacy, Reveal
 from zenerrors import StatementError
 
 _MOST_LABELS: Final = 10
+# Images and embeddings have more values: who has as many classes asks for a label.
+_MOST_LIKELY_CLASSES: Final = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +187,8 @@ def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, 
 
 
 def shown_by_default(qgraph: QuantGraph) -> Reveal:
-    """The label, and the values of a network without classes."""
-    return "label" if qgraph.has_classes else "values"
+    """The label, and the values of a network whose outputs are hardly classes: one, or very many."""
+    return "label" if 2 <= qgraph.classes <= _MOST_LIKELY_CLASSES else "values"
 
 
 def require_outputs(qgraph: QuantGraph, reveal: Reveal) -> None:
@@ -195,12 +197,12 @@ def require_outputs(qgraph: QuantGraph, reveal: Reveal) -> None:
     """
     if reveal in ("label", "logits", "top"):
         require_classes(qgraph, "reveal", "reveal the values")
-    if reveal == "values":
+    if reveal in ("logits", "values"):
         require_few(qgraph, "reveal")
 
 
 def most_labels(qgraph: QuantGraph) -> int:
-    """How many labels a proof can show: the last one is no news, and each costs the square of the classes."""
+    """How many labels a proof can show: the last one is no news, and each costs as much as the first."""
     return min(_MOST_LABELS, qgraph.classes - 1)
 
 

@@ -152,6 +152,16 @@ def test_no_other_count_label_or_verdict_has_a_proof(circuit: Accuracy) -> None:
         assert first_violation(circuit.constraint_system, lie) is not None
 
 
+def test_classes_may_be_very_many() -> None:
+    circuit = compile_accuracy(networks.of_kinds(7, shape=(1, 2, 2), classes=3000), batch=2)
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    samples, _ = batch_of(circuit.qgraph, 2, 3)
+    right = circuit.qgraph.run(samples).argmax(axis=1)
+    z = assigned(circuit, samples, (right + np.array([0, 1])) % 3000)
+    assert z[circuit.layout["correct"]] == 1
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+
+
 def test_no_filling_passes_for_a_sample_and_no_sample_for_filling(circuit: Accuracy) -> None:
     """Else whoever is right about half of a hidden dataset would say that it is half as large."""
     samples, _ = batch_of(circuit.qgraph, 2, 3)

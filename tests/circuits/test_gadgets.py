@@ -302,7 +302,17 @@ def compared(bounds: tuple[int, int], count: int) -> tuple[Builder, IntArray, In
     return builder, values, label
 
 
-def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None:
+def stepped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few values are compared as very many are."""
+    monkeypatch.setitem(argmax.__globals__, "_MOST_SELECTED", 0)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_the_second_of_the_largest_is_no_other_and_not_the_first_again(
+    many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if many:
+        stepped(monkeypatch)
     bounds, count = (-1, 1), 3
     builder = Builder()
     labels = builder.public("labels", 2)
@@ -310,9 +320,10 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None
     argmax(Digits(builder, full=False), "test/argmax", Linear.wires(values), bounds, labels[np.newaxis])
     program, layout = builder.program(), builder.layout
     margins = layout["test/argmax2_margin/bits"]
-    free = np.array(list(itertools.product((0, 1), (0, 1), (0, 1), range(-5, 6), range(-1, 5))))
-    selector, largest, claim = free[:, :3], free[:, 3], free[:, 4]
-    later = selector @ np.tril(np.ones((3, 3), dtype=np.int64), -1)
+    own = [range(-1, 3)] * 2 if many else [(0, 1)] * 3
+    free = np.array(list(itertools.product(*own, range(-5, 6), range(-1, 5))))
+    wires, largest, claim = free[:, :-2], free[:, -2], free[:, -1]
+    before = wires if many else wires[:, ::-1].cumsum(axis=1)[:, -2::-1]
     for logits in itertools.product(range(bounds[0], bounds[1] + 1), repeat=count):
         honest = np.zeros(program.constraint_system.variables, dtype=np.int64)
         honest[0], honest[values] = 1, logits
@@ -322,21 +333,40 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again() -> None
         assert first_violation(program.constraint_system, honest) is None
         z = np.tile(honest, (len(free), 1))
         z[:, labels[1]] = claim
-        z[:, layout["test/argmax2/selector"]] = selector
+        z[:, layout[f"test/argmax2/{'before' if many else 'selector'}"].ravel()] = wires
         z[:, layout["test/argmax2/max"][0]] = largest
-        raised = 3 * honest[layout["test/argmax/selector"]]
-        margin = largest[:, None] - np.array(logits) - later + raised
+        raised = 3 * (np.arange(count) == order[0])
+        margin = largest[:, None] - np.array(logits) - np.pad(before, ((0, 0), (0, 1))) + raised
         z[:, margins] = (margin[:, :, None] >> np.arange(margins.shape[1])) & 1
         accepted = set(claim[satisfied(program.constraint_system, z)].tolist())
         assert accepted == {int(order[1])}
 
 
-@given(st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=6), st.booleans())
+def test_many_values_take_coefficients_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    stepped(monkeypatch)
+
+    def size(count: int) -> tuple[int, int]:
+        builder, _, _ = compared((0, 1), count)
+        system = builder.program().constraint_system
+        entries = sum(len(matrix.columns) for block in system.blocks for matrix in block.matrices())
+        return system.constraints, entries
+
+    (few, less), (many, more) = size(100), size(200)
+    assert (few, many) == (4 * 100 + 1, 4 * 200 + 1)
+    assert more < 2.1 * less
+
+
+@given(st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=6), st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_argmax_passes_honest_values_and_takes_the_first_of_equals(values: list[int], tie: bool) -> None:
+def test_argmax_passes_honest_values_and_takes_the_first_of_equals(
+    values: list[int], tie: bool, many: bool
+) -> None:
     if tie:
         values = [*values, max(values)]
-    builder, wires, label = compared((min(values), max(values)), len(values))
+    with pytest.MonkeyPatch.context() as patch:
+        if many:
+            stepped(patch)
+        builder, wires, label = compared((min(values), max(values)), len(values))
     z = fill(builder, wires, values)
     assert z[label[0]] == int(np.argmax(values))
     assert first_violation(builder.program().constraint_system, z) is None

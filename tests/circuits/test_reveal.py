@@ -110,15 +110,27 @@ def test_outputs_that_are_no_classes_are_shown_as_values_alone() -> None:
         q = networks.inputs(graph, 3, 1)[2]
         assert circuit.values(q) == {"values": slow_execute(graph, q)[1]}
         assert plan_inference(graph).rows == circuit.plan.rows == circuit.constraint_system.constraints
-        shown: tuple[Reveal, ...] = ("label", "logits", "top")
-        for reveal in shown:
-            with refuses("statement.classes", "reveal", match="reveal the values"):
-                compile_inference(graph, reveal=reveal)
-        with refuses("statement.classes", "scheme"):
-            compile_accuracy(graph, batch=2)
+    shown: tuple[Reveal, ...] = ("label", "logits", "top")
+    for reveal in shown:
+        with refuses("statement.classes", "reveal", match="reveal the values"):
+            compile_inference(networks.of_kinds(4, shape=(1, 2, 2), classes=1), reveal=reveal)
+    with refuses("statement.classes", "scheme"):
+        compile_accuracy(networks.of_kinds(4, shape=(1, 2, 2), classes=1), batch=2)
     wide = QuantGraph("x", (100_001,), Affine(1.0, 0, 8), (Reshape("y", ("x",), (100_001,)),), "y")
     with refuses("statement.reveal", "reveal", match="100,000 at most"):
         compile_inference(wide)
+    with refuses("statement.reveal", "reveal", match="100,000 at most"):
+        compile_inference(wide, reveal="logits")
+
+
+def test_classes_may_be_very_many() -> None:
+    graph = networks.of_kinds(4, shape=(1, 2, 2), classes=5000)
+    q = networks.inputs(graph, 3, 1)[2]
+    logits = slow_execute(graph, q)[1]
+    circuit = compile_inference(graph, reveal="top", top=2)
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    assert circuit.values(q) == {"top": sorted(range(5000), key=lambda i: -logits[i])[:2]}
+    assert first_violation(circuit.constraint_system, answered(circuit.program, circuit.assign(q))) is None
 
 
 @pytest.mark.parametrize("level", [0, 2, 5])

@@ -15,6 +15,7 @@ from circuits.lowering.sliding import KernelSums
 from circuits.r1cs import execution
 from circuits.r1cs.linear import Combination, Linear, Picked, Weighted
 from circuits.r1cs.steps import (
+    BeforeFirstMaximum,
     Clip,
     Compare,
     Constant,
@@ -117,6 +118,9 @@ def run(step: Step, z: Z, modulus: int | None = None) -> None:
         case FirstMaximum():
             groups = grouped(read(step.value, -1), rows)
             written = [int(j == group.index(max(group))) for group in groups for j in range(len(group))]
+        case BeforeFirstMaximum():
+            groups = grouped(read(step.value, -1), rows)
+            written = [int(j < group.index(max(group))) for group in groups for j in range(len(group) - 1)]
         case Multiplicities():
             entries = [tuple(row) for row in step.table.columns.tolist()]
             counts = dict.fromkeys(reversed(entries), 0)
@@ -210,6 +214,7 @@ def integer_steps(draw: st.DrawFn) -> Step:
         Compare("c", first, each, "positive"),
         Maximum("m", first, triples),
         FirstMaximum("f", grid, triples),
+        BeforeFirstMaximum("b", grid[:, :2], triples),
         Multiplicities("m", READ + np.arange(6), table, lookups),
         CrossProducts("x", grid[:, :2], *quadruples, 2, np.array([[-1, 0], [1, 0]])),
     ]  # fmt: skip

@@ -126,7 +126,11 @@ def test_so_does_a_registration() -> None:
     assert_unique(program, challenged(program, program.assign({})))
 
 
-def test_so_does_an_argmax_for_all_logits_and_needs_every_row() -> None:
+@pytest.mark.parametrize("selected", [0, 2048])
+def test_so_does_an_argmax_for_all_logits_and_needs_every_row(
+    selected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(argmax.__globals__, "_MOST_SELECTED", selected)
     for level in (2, 5):
         builder = Builder()
         tools = arithmetic(builder, level)

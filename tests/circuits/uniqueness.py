@@ -224,7 +224,10 @@ class _Facts:
     def rule_out(self) -> bool:
         """Whether a variable of two values, which a product waits for, turned out not to have one of them."""
         waiting = [self.reduced(part) for row in self._open() for part in (row.a, row.b)]
-        for v in dict.fromkeys(v for form in waiting if len(form) == 1 for v in form):
+        # A difference waits for what it is of.
+        pairs = [form for form in waiting if sorted(form.values()) == [-1, 1]]
+        singles = [form for form in waiting if len(form) == 1]
+        for v in dict.fromkeys(v for form in singles + pairs for v in form):
             low, high = self.bounds.get(v, (0, R))
             for value, other in ((low, high), (high, low)) if high == low + 1 else ():
                 case = self.copy()
