@@ -91,6 +91,20 @@ def convolve(
     return out
 
 
+def convolve_integers(
+    x: IntArray, weight: IntArray, stride: Sizes, padding: Sizes, groups: int, dilation: Sizes = ()
+) -> IntArray:
+    """The same for integers, int64 and exact, without biases. Sums below 2^53 are made in float64."""
+    terms = math.prod(weight.shape[1:])
+    reach = terms * int(np.abs(x).max(initial=0)) * int(np.abs(weight).max(initial=0))
+    nothing = np.zeros(len(weight), np.int64)
+    around = stride, padding, groups, dilation
+    if reach >= 1 << 53:
+        return convolve(x, weight, nothing, *around)
+    floats = [array.astype(np.float64) for array in (x, weight, nothing)]
+    return convolve(floats[0], floats[1], floats[2], *around).astype(np.int64)
+
+
 class Windows(NamedTuple):
     """What meets what as a kernel slides: for each output position, in row-major order, pairs of indices.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,10 @@ from zenerrors import ModelError
 
 FloatArray = NDArray[np.float64]
 Shape = tuple[int, ...]
+WeightArray = NDArray[np.uint8] | NDArray[np.uint16]
 
-LEAST_BITS, MOST_BITS = 2, 8
+# Of tensors and of weights. A given type may have one bit, as an input of booleans has.
+LEAST_BITS, MOST_BITS = 2, 16
 
 # For each output the least and the largest value, arrays that broadcast to the outputs' shape.
 Bounds = tuple[IntArray, IntArray]
@@ -33,7 +36,7 @@ class Affine:
     bits: int
 
     def __post_init__(self) -> None:
-        require(LEAST_BITS <= self.bits <= MOST_BITS, f"bits must be {LEAST_BITS} to {MOST_BITS}")
+        require(1 <= self.bits <= MOST_BITS, f"bits must be 1 to {MOST_BITS}")
         require(math.isfinite(self.scale) and self.scale > 0, "a scale must be positive")
         require(0 <= self.zero_point <= self.top, f"a zero point must lie in [0, {self.top}]")
 
@@ -83,6 +86,11 @@ class WeightType:
     def top(self) -> int:
         """The largest integer, 2^bits - 1."""
         return (1 << self.bits) - 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What the integers are stored as: the smallest type that holds them."""
+        return np.min_scalar_type(self.top)
 
     @property
     def reach(self) -> IntArray:

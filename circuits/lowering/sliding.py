@@ -40,18 +40,14 @@ class Kernel(NamedTuple):
         return self.batch * self.sliding.pairs
 
     def convolve(self, q: IntArray, weight: IntArray, bias: IntArray) -> IntArray:
-        """The sums for inputs q[batch, *image], weight[outputs, taps], bias[outputs], as rows.
-
-        Exact: at most 2^24 terms of two factors below 2^9 each stay below 2^53, in float64 with a BLAS.
-        """
+        """The sums for inputs q[batch, *image], weight[outputs, taps], bias[outputs], as rows."""
         sliding = self.sliding
-        centred = (q.reshape(self.batch, *sliding.image) - self.zero_point).astype(np.float64)
-        kernel = weight.reshape(self.outputs, -1, *sliding.kernel).astype(np.float64)
-        nothing = np.zeros(self.outputs)
-        acc = planes.convolve(
-            centred, kernel, nothing, sliding.stride, sliding.padding, sliding.groups, sliding.dilation
+        centred = q.reshape(self.batch, *sliding.image) - self.zero_point
+        kernel = weight.reshape(self.outputs, -1, *sliding.kernel)
+        acc = planes.convolve_integers(
+            centred, kernel, sliding.stride, sliding.padding, sliding.groups, sliding.dilation
         )
-        sums = np.swapaxes(acc.astype(np.int64), 0, 1).reshape(self.outputs, -1) + bias[:, np.newaxis]
+        sums = np.swapaxes(acc, 0, 1).reshape(self.outputs, -1) + bias[:, np.newaxis]
         flat: IntArray = sums.reshape(-1)
         return flat
 

@@ -13,6 +13,7 @@ import numpy as np
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp, clamps, values_table
 from circuits.lowering.cost import Cost
+from circuits.r1cs import gadgets
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
@@ -23,6 +24,9 @@ from circuits.r1cs.steps import Maximum, Product, Tabulate
 from circuits.r1cs.table import Table
 from relations.functions import Requantisation, Tabulation
 from relations.integers import IntArray, Interval
+
+# Bits of the arguments of functions that tables are always made for.
+_SMALL = 8
 
 
 class Tables(Arithmetic):
@@ -79,16 +83,20 @@ class Tables(Arithmetic):
         return clamp.cost(count, inline=short), None if short else clamp.interval
 
     def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
-        """Rows: 2, and once the table's.
+        """Rows: 2, and once the table's; or those of ``gadgets.tabulate``.
 
         Sound: (value, out) is a row of the table, which has one for each value.
         """
+        if _is_by_digits(len(value), function):
+            return gadgets.tabulate(self.builder, layer, value, function)
         out = self.chosen(f"{layer}/out", len(value))
         self.builder.fill(Tabulate(f"{layer}/out", out, value, function))
         self.look_up(f"{layer}/table", values_table(function), [Weighted.wires(value), Weighted.wires(out)])
         return out
 
     def tabulate_cost(self, count: int, function: Tabulation) -> Cost:
+        if _is_by_digits(count, function):
+            return Cost(rows=count * gadgets.tabulate_cost(function, None))
         return Cost(rows=2 * count, tables=frozenset({values_table(function)}))
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
@@ -114,3 +122,10 @@ class Tables(Arithmetic):
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:
         return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)
+
+
+def _is_by_digits(count: int, function: Tabulation) -> bool:
+    """Whether few values of a function are cheaper by their digits than by its table. A table of 2^8 rows or
+    less is always looked up: nodes with the same share it."""
+    rows = len(function.values) + 1 + 2 * count
+    return function.bits > _SMALL and count * gadgets.tabulate_cost(function, None) < rows

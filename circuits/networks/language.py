@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node, require_size
-from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.graphs.types import MOST_BITS, Declared, FloatArray, Shape
 from circuits.networks.fusion import fuse
 from circuits.operators.add import Add
 from circuits.operators.average_pool import AveragePool
@@ -144,13 +144,13 @@ class Tensor:
     def quantised(self, scale: float, zero_point: int = 0, bits: int = 8) -> Tensor:
         """Prescribe the type ``real = scale (q - zero_point)``, 0 <= q < 2^bits; others saturate.
 
-        ``scale`` is positive, 0 <= zero_point < 2^bits, and ``bits`` is 2 to 8.
+        ``scale`` is positive, 0 <= zero_point < 2^bits, and ``bits`` is 1 to 16.
         """
-        if not (0 < scale < math.inf and 2 <= bits <= 8 and 0 <= zero_point < 1 << bits):
+        if not (0 < scale < math.inf and 1 <= bits <= MOST_BITS and 0 <= zero_point < 1 << bits):
             raise ModelError(
                 "model.quantisation",
                 f"{self.name[:80]!r} cannot have scale {scale}, zero point {zero_point} and {bits} bits: "
-                "take a positive scale, 2 to 8 bits and a zero point of so many",
+                f"take a positive scale, 1 to {MOST_BITS} bits and a zero point of so many",
             )
         kind = Declared(np.array(scale), np.array(zero_point), bits, signed=False)
         typed = self if self.name == self.network.name else self.clip(*kind.interval)

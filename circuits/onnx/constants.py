@@ -21,6 +21,8 @@ class Element(IntEnum):
     FLOAT = 1
     UINT8 = 2
     INT8 = 3
+    UINT16 = 4
+    INT16 = 5
     INT32 = 6
     INT64 = 7
     BOOL = 9
@@ -35,6 +37,8 @@ FLOATS = (Element.FLOAT, Element.DOUBLE, Element.FLOAT16)
 INTEGERS: dict[int, tuple[int, bool]] = {
     Element.INT8: (8, True),
     Element.UINT8: (8, False),
+    Element.INT16: (16, True),
+    Element.UINT16: (16, False),
     Element.INT4: (4, True),
     Element.UINT4: (4, False),
 }

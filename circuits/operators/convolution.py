@@ -83,7 +83,7 @@ class Conv(Parametric):
 class QuantConv(WeightedSum):
     """Cross-correlation over (channels, *plane). What hangs over the edge is real zero.
 
-    weight: uint8[out, channels / groups, *kernel], the integers q_w; bias: int64[out].
+    weight: uint8 or uint16[out, channels / groups, *kernel], the integers q_w; bias: int64[out].
     """
 
     stride: Sizes = (1, 1)

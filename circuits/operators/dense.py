@@ -55,7 +55,7 @@ class Dense(Parametric):
 
 @dataclass(frozen=True, eq=False)
 class QuantDense(WeightedSum):
-    """A matrix times a vector. weight: uint8[out, in]; bias: int64[out]."""
+    """A matrix times a vector. weight: uint8 or uint16[out, in]; bias: int64[out]."""
 
     def __post_init__(self) -> None:
         self._require(self.weight.ndim == 2, "needs weights in two dimensions")

@@ -49,9 +49,11 @@ _TRUNCATED = "sign(x) * floor(abs(x) + 1e-09)"
 _WHOLE: Final = {
     Element.BOOL: "less(0.0, abs(x))",
     Element.INT8: _TRUNCATED,
+    Element.INT16: _TRUNCATED,
     Element.INT32: _TRUNCATED,
     Element.INT64: _TRUNCATED,
     Element.UINT8: _TRUNCATED,
+    Element.UINT16: _TRUNCATED,
 }
 
 

@@ -76,7 +76,8 @@ def declared_at(step: Step, position: int, kind: int = 0) -> Declared:
     scales = step.weights(position).array
     if kind not in INTEGERS or (scales.size, zero_point.array.size if zero_point else 1) != (1, 1):
         raise step.refuse(
-            "quantisation", "must quantise a computed tensor as a whole, to int8, uint8, int4 or uint4"
+            "quantisation",
+            "must quantise a computed tensor as a whole, to int16, uint16, int8, uint8, int4 or uint4",
         )
     return _type(
         step, scales.reshape(()), zero_point.array.reshape(()) if zero_point else np.zeros((), np.int64), kind
@@ -121,7 +122,7 @@ def bias_of(step: Step, position: int, tensor: str, weight: Constant) -> FloatAr
     if bias.dtype != np.int64 or bias.ndim != 1:
         raise step.refuse("tensor_type", "needs its bias as a vector of int32")
     if weight.declared is None:
-        raise step.refuse("tensor_type", "needs a weight of int8, uint8, int4 or uint4")
+        raise step.refuse("tensor_type", "needs a weight of int16, uint16, int8, uint8, int4 or uint4")
     if weight.declared.scale.size not in (1, bias.size):
         raise step.refuse("quantisation", f"has {bias.size} biases for {weight.declared.scale.size} scales")
     real: FloatArray = bias * weight.declared.scale * step.building.declared[tensor].scale

@@ -122,21 +122,12 @@ class Windowed(Accumulating):
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
         (q,), shape = inputs, inputs[0].shape[1:]
         sliding, weight = self.sliding(shape), self.kernel_weight(shape)
-        # Sums stay below 2^53: at most 2^24 terms (circuits.graphs.node) of two factors below 2^8. So
-        # float64, and with it a BLAS, is exact.
-        centred = (q.reshape(-1, *sliding.image) - types[0].zero_point).astype(np.float64)
-        nothing = np.zeros(len(weight))
-        acc = planes.convolve(
-            centred,
-            weight.astype(np.float64),
-            nothing,
-            sliding.stride,
-            sliding.padding,
-            sliding.groups,
-            sliding.dilation,
+        centred = q.reshape(-1, *sliding.image) - types[0].zero_point
+        acc = planes.convolve_integers(
+            centred, weight, sliding.stride, sliding.padding, sliding.groups, sliding.dilation
         )
         biases = self.biases(len(weight)).reshape(-1, *(1 for _ in sliding.kernel))
-        return (acc.astype(np.int64) + biases).reshape(-1, *self.shape(shape))
+        return (acc + biases).reshape(-1, *self.shape(shape))
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         weight = self.kernel_weight(shapes[0])

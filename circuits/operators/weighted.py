@@ -22,6 +22,7 @@ from circuits.graphs.types import (
     FloatArray,
     Rescale,
     Shape,
+    WeightArray,
     WeightType,
     require_narrow,
 )
@@ -89,7 +90,7 @@ def declared_for_rows(step: Step, weight: Constant) -> Declared | None:
 class Integers:
     """The parameters of a layer as integers: those of a ``WeightedSum``."""
 
-    weight: NDArray[np.uint8]
+    weight: WeightArray
     kind: WeightType
     bias: IntArray
     rescale: Rescale | None
@@ -101,7 +102,7 @@ def integers(node: Parametric, declared: Declared | None, site: Site) -> Integer
     kind, rescale = _scales(node, declared, site)
     along = kind.scale.reshape(-1, *(1 for _ in node.weight.shape[1:]))
     zero = kind.zero_point.reshape(along.shape)
-    weight = np.clip(np.rint(node.weight / along) + zero, 0, kind.top).astype(np.uint8)
+    weight = np.clip(np.rint(node.weight / along) + zero, 0, kind.top).astype(kind.dtype)
     return Integers(weight, kind, _bias(node, kind.scale * incoming.scale), rescale)
 
 
@@ -170,15 +171,17 @@ def _weight_type(kinds: list[Affine]) -> WeightType:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum(Windowed):
-    """Sums of products of weights and inputs. weight: uint8[out, ...], the integers q_w; bias: int64[out]."""
+    """Sums of products of weights and inputs. weight: the integers q_w, uint8[out, ...] or,
+    for more than 8 bits, uint16[out, ...]; bias: int64[out]."""
 
-    weight: NDArray[np.uint8] = field(repr=False)
+    weight: WeightArray = field(repr=False)
     weight_type: WeightType = field(repr=False)
     bias: IntArray = field(repr=False)
 
     def __post_init__(self) -> None:
         outputs = len(self.weight)
         self._require(self.weight.size > 0, "has no weights")
+        self._require(self.weight.dtype == self.weight_type.dtype, f"has weights of {self.weight.dtype}")
         self._require(int(self.weight.max()) <= self.weight_type.top, "has a weight beyond its type")
         self._require(self.bias.shape == (outputs,), "has biases that do not fit its weights")
         for values in (self.weight_type.scale, self.weight_type.zero_point):

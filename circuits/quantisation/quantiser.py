@@ -31,7 +31,7 @@ def quantise(
     method: Method = "min-max",
     per_channel: bool = False,
 ) -> QuantGraph:
-    """Quantise ``graph`` to ``bits`` (2 to 8) per tensor element, and ``weight_bits`` (``bits``) per weight.
+    """Quantise ``graph`` to ``bits`` (2 to 16) per tensor element, and ``weight_bits`` (``bits``) per weight.
 
     ``calibration``: float[n, *input_shape], typical inputs: ``method`` takes the range of each tensor from
     them, the input's always by min-max. ``per_channel``: a scale for each output channel of a layer's

@@ -93,14 +93,14 @@ class _Reader:
         """``value`` as the type ``hint``."""
         if isinstance(hint, UnionType):
             kinds = [kind for kind in get_args(hint) if kind is not NoneType]
-            return None if value is None else self.decode(kinds[0], value)
+            if value is None and len(kinds) < len(get_args(hint)):
+                return None
+            return self.decode(next((kind for kind in kinds if _is_of(kind, value)), kinds[0]), value)
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is tuple:
             return self._tuple(arguments, value)
-        if origin is NDArray:  # an alias of its own since numpy 2.5
-            return self._array(np.dtype(arguments[0]), value)
-        if origin is np.ndarray:
-            return self._array(np.dtype(get_args(arguments[1])[0]), value)
+        if dtype := _element(hint):
+            return self._array(dtype, value)
         if is_dataclass(hint):
             return self._object(hint, value)
         _require(type(value) is hint, f"{str(value)[:40]!r} is no {hint.__name__}")
@@ -141,6 +141,21 @@ class _Reader:
     def finish(self) -> None:
         if self._position != len(self._data):
             raise FileFormatError("file.length", "the file is longer than its header says")
+
+
+def _element(hint: Any) -> np.dtype[Any] | None:
+    """Of a type of arrays that of its elements."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is NDArray:  # an alias of its own since numpy 2.5
+        dtype: np.dtype[Any] = np.dtype(arguments[0])
+        return dtype
+    return np.dtype(get_args(arguments[1])[0]) if origin is np.ndarray else None
+
+
+def _is_of(hint: Any, value: Any) -> bool:
+    """Whether ``value`` is an array of the type ``hint``."""
+    dtype, found = _element(hint), value.get("array") if isinstance(value, dict) else None
+    return bool(dtype and found and found[0] == dtype.newbyteorder("<").str)
 
 
 def _kind(kind: type) -> str:

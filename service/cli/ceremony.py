@@ -91,7 +91,7 @@ def statement(
     weight_privacy: Annotated[
         PublicOrPrivate, typer.Option(help="Whether the key gives the weights away.")
     ] = "public",
-    bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
+    bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
 ) -> Answer:
     """Write what proofs are to prove, for a ceremony. Public weights are in it, for all to read.
 

@@ -54,7 +54,7 @@ def compile_network(
     scheme: Annotated[
         Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")
     ] = "inference",
-    bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
+    bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
     calibration: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
     ] = None,

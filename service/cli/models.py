@@ -50,7 +50,7 @@ def add_model(
     weight_privacy: Annotated[
         PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",
-    bits: Annotated[int, typer.Option(min=2, max=8, help="Precision of the quantised network.")] = 8,
+    bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
     parent_id: Annotated[
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,

@@ -22,7 +22,7 @@ from verifier.schemes import (
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
-Bits = Annotated[int, Field(ge=2, le=8)]
+Bits = Annotated[int, Field(ge=2, le=16)]
 MOST = 1_000_000
 MOST_DAYS = 3650
 Labels = Annotated[

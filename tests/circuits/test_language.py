@@ -100,7 +100,7 @@ def test_shapes_say_themselves() -> None:
         (lambda x: x.flatten().dense([[1.0], [1.0, 2.0]]), "model.bad_tensor"),
         (lambda x: x.quantised(0.0), "model.quantisation"),
         (lambda x: x.quantised(0.5, zero_point=16, bits=4), "model.quantisation"),
-        (lambda x: x.quantised(0.5, bits=9), "model.quantisation"),
+        (lambda x: x.quantised(0.5, bits=17), "model.quantisation"),
     ],
 )
 def test_mistakes_are_noticed_in_their_line(mistake: object, code: str) -> None:

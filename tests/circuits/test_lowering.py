@@ -36,12 +36,20 @@ def compiled(graph: QuantGraph, privacy: tuple[Privacy, Privacy], level: Level) 
 
 @patient
 @given(
-    st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4), st.sampled_from(SETTINGS)
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
+    st.sampled_from(SETTINGS),
+    st.sampled_from([8, 12]),
+    st.sampled_from([None, 1]),
 )
 def test_executor_and_constraints_agree_bit_for_bit(
-    seed: int, kinds: list[str], setting: tuple[tuple[Privacy, Privacy], Level]
+    seed: int,
+    kinds: list[str],
+    setting: tuple[tuple[Privacy, Privacy], Level],
+    most_bits: int,
+    input_bits: int | None,
 ) -> None:
-    graph = networks.of_kinds(seed, *kinds, shape=SMALL)
+    graph = networks.of_kinds(seed, *kinds, most_bits=most_bits, input_bits=input_bits, shape=SMALL)
     circuit = compiled(graph, *setting)
     for q in networks.inputs(graph, 3, seed):
         expected = slow.tensors(graph, q)

@@ -288,7 +288,7 @@ QUANTISE = make_node("QuantizeLinear", ["x", "s", "z"], ["q"])
         (contradiction(QUANTISE, make_node("DequantizeLinear", ["q", "s"], ["h"])), "another scale"),
         (contradiction(QUANTISE, make_node("Relu", ["q"], ["h"])), "DequantizeLinear before"),
         (contradiction(make_node("DequantizeLinear", ["x", "s", "z"], ["h"])), "reads floats"),
-        (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), z=np.int16(1)), "int8"),
+        (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), z=np.int32(1)), "int8"),
         (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), s=np.float32(0)), "not positive"),
         (
             contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), s=np.ones(4, np.float32)),

@@ -177,7 +177,7 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path
     assert "[model.not_onnx]" in complaint(tmp_path / "text.onnx")
     (tmp_path / "c.json").write_text('["a"]')
     assert "[input.not_numeric]" in complaint(network, "--calibration", tmp_path / "c.json")
-    assert "or equal to 8" in complaint(network, "--bits", "9")
+    assert "or equal to 16" in complaint(network, "--bits", "17")
     assert "or equal to 5" in complaint(network, "--level", "6")
     assert "[statement.privacy]" in complaint(network, "--level", "4", "--weight-privacy", "committed")
     assert "--calibration" in complaint(network, "--calibration", tmp_path / "missing.npy")

@@ -161,7 +161,7 @@ REFUSALS = {
     "calibration text": (tiny_onnx(), b"0.1, 0.2", {}, "input.unreadable", "calibration"),
     "calibration words": (tiny_onnx(), b'["a", "b"]', {}, "input.not_numeric", "calibration"),
     "calibration ragged": (tiny_onnx(), b"[[1], [1, 2]]", {}, "input.not_numeric", "calibration"),
-    "bits": (tiny_onnx(), tiny_calibration(), {"bits": "9"}, "request.invalid", "bits"),
+    "bits": (tiny_onnx(), tiny_calibration(), {"bits": "17"}, "request.invalid", "bits"),
     "privacy": (
         tiny_onnx(),
         tiny_calibration(),

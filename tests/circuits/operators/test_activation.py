@@ -260,7 +260,7 @@ def node_of(graph: QuantGraph) -> QuantActivation:
 @patient
 @given(
     st.sampled_from(sorted(f for f in formula.FUNCTIONS if f not in ("max", "min"))),
-    st.floats(-8, 8), st.floats(0.01, 8), st.integers(2, 8),
+    st.floats(-8, 8), st.floats(0.01, 8), st.integers(2, 10),
 )  # fmt: skip
 def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: float, bits: int) -> None:
     """By Python's own floats: of the real number that it stands for, within the output's type."""

@@ -117,7 +117,7 @@ def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
         assert error <= tolerance(step, types, output), (node, error)
 
 
-@given(st.integers(0, 2**32), st.integers(2, 8), st.integers(2, 8), st.sampled_from(METHODS), st.booleans())
+@given(st.integers(0, 2**32), st.integers(2, 16), st.integers(2, 16), st.sampled_from(METHODS), st.booleans())
 @patient
 def test_every_node_does_what_the_float_node_does(
     seed: int, bits: int, weight_bits: int, method: Method, per_channel: bool

@@ -42,13 +42,20 @@ KINDS = (
 
 
 class Maker:
-    """Adds random nodes to a network. ``bits`` of every type are drawn from 2 to ``most_bits``."""
+    """Adds random nodes to a network. ``bits`` of every type are drawn from 2 to ``most_bits``, but
+    where the input's are given."""
 
-    def __init__(self, seed: int, shape: tuple[int, int, int] = (2, 5, 4), most_bits: int = 8) -> None:
+    def __init__(
+        self,
+        seed: int,
+        shape: tuple[int, int, int] = (2, 5, 4),
+        most_bits: int = 8,
+        input_bits: int | None = None,
+    ) -> None:
         self.rng = np.random.default_rng(seed)
         self.most_bits = most_bits
         self.shape: tuple[int, ...] = shape
-        self.input = self.affine()
+        self.input = self.affine(input_bits)
         self.input_shape = shape
         self.nodes: list[QuantNode] = []
         self.kind = self.input
@@ -77,8 +84,9 @@ class Maker:
         bits = int(self.rng.integers(2, self.most_bits + 1))
         count = shape[0] if self.rng.random() < 0.5 else 1
         scale, zero = self.rng.uniform(0.01, 1, count), self.rng.integers(0, 1 << bits, count)
-        weight = self.rng.integers(0, 1 << bits, shape, dtype=np.uint8)
-        return weight, WeightType(scale, zero, bits), self.rng.integers(-300, 300, shape[0])
+        kind = WeightType(scale, zero, bits)
+        weight = self.rng.integers(0, 1 << bits, shape, dtype=kind.dtype)
+        return weight, kind, self.rng.integers(-300, 300, shape[0])
 
     def add(self, node: QuantNode) -> None:
         self.nodes.append(node)
@@ -134,12 +142,12 @@ class Maker:
     def residual(self) -> None:
         before, kind = self.last, self.kind
         branch = self.branch()
-        rescale = self.rescale(7 * (kind.top + 255), self.shape[0])
+        rescale = self.rescale(7 * (kind.top + (1 << self.most_bits) - 1), self.shape[0])
         factors = (int(self.rng.integers(1, 8)), int(self.rng.integers(1, 8)))
         self.add(QuantAdd(self.name("add"), (before, branch), factors, rescale=rescale))
 
     def product(self) -> None:
-        before, reach = self.last, self.kind.top * 255
+        before, reach = self.last, self.kind.top * ((1 << self.most_bits) - 1)
         self.add(QuantMul(self.name("product"), (before, self.branch()), rescale=self.rescale(reach, 1)))
 
     def requantise(self) -> None:
@@ -177,11 +185,12 @@ def of_kinds(
     seed: int,
     *kinds: str,
     most_bits: int = 8,
+    input_bits: int | None = None,
     shape: tuple[int, int, int] = (2, 5, 4),
     classes: int = 3,
 ) -> QuantGraph:
     """A network with nodes of these ``KINDS`` in order, then a dense layer with so many classes."""
-    maker = Maker(seed, shape, most_bits)
+    maker = Maker(seed, shape, most_bits, input_bits)
     steps = {"add": maker.residual} | {kind: getattr(maker, kind) for kind in KINDS if kind != "add"}
     for kind in kinds:
         steps[kind]()

@@ -19,9 +19,16 @@ from zenerrors import ModelError
 
 
 @patient
-@given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
-def test_executes_as_the_semantics_say(seed: int, kinds: list[str]) -> None:
-    graph = networks.of_kinds(seed, *kinds)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
+    st.sampled_from([8, 16]),
+    st.sampled_from([None, 1]),
+)
+def test_executes_as_the_semantics_say(
+    seed: int, kinds: list[str], most_bits: int, input_bits: int | None
+) -> None:
+    graph = networks.of_kinds(seed, *kinds, most_bits=most_bits, input_bits=input_bits)
     batch = networks.inputs(graph, 3, seed)
     fast = dict(graph.tensors(batch))
     for index, q in enumerate(batch):
@@ -129,8 +136,8 @@ def test_refuses_integers_beyond_62_bits(bias: int, multiplier: int, shift: int,
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Affine(1.0, 0, 1),
-        lambda: Affine(1.0, 0, 9),
+        lambda: Affine(1.0, 0, 0),
+        lambda: Affine(1.0, 0, 17),
         lambda: Affine(0.0, 0, 8),
         lambda: Affine(float("nan"), 0, 8),
         lambda: Affine(1.0, 256, 8),

@@ -24,9 +24,9 @@ _BODY = PREAMBLE_BYTES + 32
 
 
 @patient
-@given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), max_size=4))
-def test_round_trip(seed: int, kinds: list[str]) -> None:
-    graph = networks.of_kinds(seed, *kinds)
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), max_size=4), st.sampled_from([8, 16]))
+def test_round_trip(seed: int, kinds: list[str], most_bits: int) -> None:
+    graph = networks.of_kinds(seed, *kinds, most_bits=most_bits)
     data = graph.to_bytes()
     again = QuantGraph.from_bytes(data)
     assert again.to_bytes() == data

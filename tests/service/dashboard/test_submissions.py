@@ -34,7 +34,7 @@ def test_a_model_is_registered_with_the_apis_checks(asking: Site) -> None:
     fields = {"token": token(page), "name": "", "weight_privacy": "public", "bits": "8"}
     files = {"model": ("mine.onnx", tiny_onnx()), "calibration": ("a.npy", tiny_calibration())}
     for change, field in (
-        ({"bits": "9"}, "bits"),
+        ({"bits": "17"}, "bits"),
         ({"weight_privacy": "secret"}, "weight_privacy"),
         ({"name": "a\nb"}, "name"),
     ):
