@@ -80,6 +80,14 @@ class Product(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class MatrixProduct(_Relation):
+    """``out = left right`` for left[batch, groups, m, k] and right[batch, groups, k, n], group by group."""
+
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, eq=False)
 class WindowSum(_Relation):
     """The sum of ``x - zero_point`` over each window of each channel; nothing beyond the edges."""
 
@@ -190,7 +198,7 @@ class AtLeast(_Relation):
 
 
 Weighted = MatMul | Convolution
-Accumulation = Linear | Product | WindowSum | MatMul | Convolution
+Accumulation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
 Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
 

@@ -94,6 +94,13 @@ class Plain:
         return "a row for each product"
 
 
+class Challenged:
+    """No slots: wires for the sums, which are checked at a challenge."""
+
+    def __str__(self) -> str:
+        return "checked at a challenge"
+
+
 class Encoding(ABC):
     """Products that share slots."""
 

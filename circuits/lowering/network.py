@@ -20,7 +20,8 @@ from circuits.lowering.argmax import argmax
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
-from circuits.lowering.encodings import Encoding, Hidden, Wires, layer_of
+from circuits.lowering.encodings import Challenged, Encoding, Hidden, Plain, Wires, layer_of
+from circuits.lowering.matrices import Matrices, multiplied
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
 from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
@@ -42,6 +43,7 @@ from relations.relation import (
     Linear,
     Lookup,
     MatMul,
+    MatrixProduct,
     Maximum,
     Move,
     Product,
@@ -95,7 +97,7 @@ class Lowering:
         """Add the constraints of all relations. What is given is held."""
         for relation in self.relations.relations:
             match relation:
-                case Linear() | Product() | WindowSum() | MatMul() | Convolution():
+                case Linear() | Product() | MatrixProduct() | WindowSum() | MatMul() | Convolution():
                     self._accumulate(relation)
                 case Lookup():
                     self._look_up(relation)
@@ -131,6 +133,8 @@ class Lowering:
             sums: LinearCombinations | Hidden = self._add(relation)
         elif isinstance(relation, Product):
             sums = self._multiply(relation)
+        elif isinstance(relation, MatrixProduct):
+            sums, short = self._multiply_matrices(relation)
         elif isinstance(relation, WindowSum):
             sums = self._window_sum(relation)
         elif relation.weight.privacy == "public":
@@ -156,6 +160,15 @@ class Lowering:
         self._builder.multiply(f"{name}/product", left.whole(), right.whole(), linear.Linear.wires(out))
         self._builder.fill(steps.Product(f"{name}/product", out, left, right))
         return Weighted.wires(out)
+
+    def _multiply_matrices(self, relation: MatrixProduct) -> tuple[LinearCombinations, bool]:
+        """The entries, and whether they are short."""
+        way = self._plan.ways[relation.name].encoding
+        assert isinstance(way, Plain | Challenged)  # noqa: S101  the plan has no other
+        left, right = self._term(relation.left).whole(), self._term(relation.right).whole()
+        name, shape = f"{relation.out.name}/product", Matrices.of(relation)
+        sums = multiplied(self._tools, name, left, right, shape, way)
+        return sums, isinstance(way, Challenged) or is_short(relation)
 
     def _term(self, term: Term) -> LinearCombinations:
         held = self.wires.get(term.tensor)
@@ -334,6 +347,6 @@ def _order(relation: Accumulation) -> IntArray:
     (``circuits.lowering.sliding``)."""
     batch, *shape = relation.out.shape
     index: IntArray = np.arange(batch * int(np.prod(shape)))
-    if not isinstance(relation, Linear | Product):
+    if not isinstance(relation, Linear | Product | MatrixProduct):
         index = index.reshape(shape[0], batch, -1).swapaxes(0, 1)
     return index.reshape(batch, *shape)

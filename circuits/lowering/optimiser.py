@@ -16,7 +16,17 @@ from typing import NamedTuple
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
 from circuits.lowering.cost import Cost
-from circuits.lowering.encodings import Checked, Encoding, Layer, Packed, Plain, Stranded, layer_of
+from circuits.lowering.encodings import (
+    Challenged,
+    Checked,
+    Encoding,
+    Layer,
+    Packed,
+    Plain,
+    Stranded,
+    layer_of,
+)
+from circuits.lowering.matrices import matrix_cost
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
 from circuits.lowering.sliding import kernel_of
@@ -29,6 +39,7 @@ from relations.relation import (
     Linear,
     Lookup,
     MatMul,
+    MatrixProduct,
     Maximum,
     Move,
     Product,
@@ -49,11 +60,11 @@ _ROUNDS = 8
 class Way:
     """How a node's sums are proven and rescaled.
 
-    ``encoding``: of products of private weights, None where there are none. ``scaled``: slots hold T, else
-    sums, which then stand on wires of their own. ``clamp``: at level 5.
+    ``encoding``: of products of private weights or of two matrices, None where there are none. ``scaled``:
+    slots hold T, else sums, which then stand on wires of their own. ``clamp``: at level 5.
     """
 
-    encoding: Encoding | Plain | None = None
+    encoding: Encoding | Plain | Challenged | None = None
     scaled: bool = False
     clamp: Clamp | None = None
 
@@ -151,8 +162,10 @@ class Optimiser:
         rows = Cost(rows=math.prod(relation.out.shape)) if isinstance(relation, Product) else Cost()
         if isinstance(relation, MatMul | Convolution) and relation.weight.privacy != "public":
             yield from self._private(relation, lookup)
-        elif lookup is None:
-            yield Option(Way(), rows)
+        elif isinstance(relation, MatrixProduct):
+            for encoding in (Plain(), Challenged()) if self._level >= 5 else (Plain(),):
+                short = isinstance(encoding, Challenged) or is_short(relation)
+                yield from self._rescaled(lookup, short, Way(encoding), matrix_cost(relation, encoding))
         else:
             yield from self._rescaled(lookup, is_short(relation), Way(), rows)
 
@@ -160,10 +173,7 @@ class Optimiser:
         sums = layer_of(relation, None, self._capacity)
         assert sums is not None  # noqa: S101  without multipliers there is one
         plain = Cost(rows=sums.kernel.outputs * sums.kernel.pairs)
-        if lookup is None:
-            yield Option(Way(Plain()), plain)
-        else:
-            yield from self._rescaled(lookup, is_short(relation), Way(Plain()), plain)
+        yield from self._rescaled(lookup, is_short(relation), Way(Plain()), plain)
         for encoding in self._encodings(relation):
             yield from self._held_as_sums(sums, lookup, encoding)
             rescaled = None if lookup is None else layer_of(relation, lookup, self._capacity)
@@ -176,9 +186,6 @@ class Optimiser:
         if not encoding.fits(layer, other):
             return
         cost = encoding.cost(layer, other) + Cost.range_checks(bits, layer.rows)
-        if lookup is None:
-            yield Option(Way(encoding), cost)
-            return
         yield from self._rescaled(lookup, True, Way(encoding), cost)
 
     def _held_scaled(self, layer: Layer, lookup: Lookup, encoding: Encoding) -> Iterator[Option]:
@@ -191,8 +198,11 @@ class Optimiser:
             if encoding.fits(layer, other):
                 yield Option(Way(encoding, scaled=True, clamp=clamp), cost + encoding.cost(layer, other))
 
-    def _rescaled(self, lookup: Lookup, short: bool, way: Way, sums: Cost) -> Iterator[Option]:
-        """``way``, and a rescaling of sums of wires."""
+    def _rescaled(self, lookup: Lookup | None, short: bool, way: Way, sums: Cost) -> Iterator[Option]:
+        """``way``, and a rescaling of sums of wires, if any."""
+        if lookup is None:
+            yield Option(way, sums)
+            return
         function, count = lookup.function, math.prod(lookup.out.shape)
         scaled = function.scaled(lookup.value.bound)
         for clamp, rest in self._clamps(lookup, scaled):
@@ -270,6 +280,8 @@ def is_short(relation: Accumulation) -> bool:
     match relation:
         case Linear() | Product():
             return True
+        case MatrixProduct():
+            return relation.left.tensor.shape[-1] <= _SHORT
         case WindowSum():
             return math.prod(relation.sliding.kernel) <= _SHORT
         case MatMul() | Convolution():

@@ -76,7 +76,8 @@ class QuantDense(WeightedSum):
         return [MatMul(self.name, sums, terms[0], *self.parameters(privacy))]
 
 
-def _gemm(step: Step) -> Value:
+def gemm(step: Step) -> Value:
+    """A computed matrix by one of weights, and a bias."""
     bias = np.zeros(1)
     if step.has(2):
         bias = step.times(step.weights(2).array, step.attributes.get("beta", 1.0))
@@ -106,12 +107,8 @@ def _affine(step: Step, position: int, weight: Constant, bias: FloatArray) -> Da
     return _multiplied(step, position, _turned(weight, array) if turned else _with(weight, array), bias)
 
 
-def _matmul(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(1):
-        raise step.refuse(
-            "unsupported_operator",
-            "multiplies two computed tensors; one of them must be a constant in the file",
-        )
+def by_weights(step: Step) -> Data:
+    """A computed tensor by a matrix of weights, on either side."""
     if step.is_data(0):
         step.floats(0)
         weight = step.weights(1)
@@ -171,14 +168,12 @@ def _with(weight: Constant, array: FloatArray) -> Constant:
     return Constant(array, weight.kind, weight.declared, weight.axis)
 
 
-_GEMM = {"alpha": "f", "beta": "f", "transA": "i", "transB": "i"}
+GEMM = {"alpha": "f", "beta": "f", "transA": "i", "transB": "i"}
 
 ENTRY = Entry(
     onnx={
-        "Gemm": Operator(_gemm, _GEMM, 2, 3),
-        "MatMul": Operator(_matmul, {}, 2, 2),
         "QLinearMatMul": Operator(_linear_matmul, {}, 8, 8),
     },
-    microsoft={"QGemm": Operator(_linear_gemm, _GEMM, 6, 9)},
+    microsoft={"QGemm": Operator(_linear_gemm, GEMM, 6, 9)},
     integers=(QuantDense,),
 )

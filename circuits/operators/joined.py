@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators import convolution, dense
+from circuits.operators import convolution, matmul
 from circuits.operators.activation import Activation
 from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
@@ -39,7 +39,7 @@ ENTRY = Entry(
     microsoft={
         "FusedConv": _with_activation(convolution.ENTRY.onnx["Conv"], activation_params="floats"),
         "FusedGemm": _with_activation(
-            dense.ENTRY.onnx["Gemm"], activation_alpha="f", activation_beta="f", activation_gamma="f"
+            matmul.ENTRY.onnx["Gemm"], activation_alpha="f", activation_beta="f", activation_gamma="f"
         ),
     }
 )

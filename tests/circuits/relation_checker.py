@@ -22,6 +22,7 @@ from relations.relation import (
     Linear,
     Lookup,
     MatMul,
+    MatrixProduct,
     Maximum,
     Move,
     Parameter,
@@ -90,6 +91,12 @@ def _linear(check: _Check, relation: Linear) -> Integers:
 
 def _product(check: _Check, relation: Product) -> Integers:
     return check.term(relation.left) * check.term(relation.right)
+
+
+def _matrix_product(check: _Check, relation: MatrixProduct) -> Integers:
+    left, right = check.term(relation.left), check.term(relation.right)
+    made: Integers = (left[..., np.newaxis] * right[:, :, np.newaxis]).sum(axis=3)
+    return made
 
 
 def _matmul(check: _Check, relation: MatMul) -> Integers:
@@ -198,6 +205,7 @@ _MAKES: dict[type, Any] = {
     Linear: _linear,
     Product: _product,
     MatMul: _matmul,
+    MatrixProduct: _matrix_product,
     Convolution: _convolution,
     WindowSum: _window_sum,
     Lookup: _lookup,

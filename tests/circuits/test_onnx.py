@@ -327,7 +327,7 @@ REFUSED = {
     "weights on the left of a vector": (
         one(make_node("MatMul", ["w", "x"], ["y"])),
         "model.shape",
-        "on its left",
+        "multiplies",
     ),
     "a tensor written twice": (
         one(make_node("Relu", ["x"], ["x"])),

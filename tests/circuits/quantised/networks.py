@@ -16,6 +16,7 @@ from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.leaky_relu import PiecewiseLinear
+from circuits.operators.matmul import QuantMatMul
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
@@ -37,6 +38,7 @@ KINDS = (
         "bent",
         "tabulated",
         "product",
+        "matrices",
     ),
 )
 
@@ -149,6 +151,16 @@ class Maker:
     def product(self) -> None:
         before, reach = self.last, self.kind.top * ((1 << self.most_bits) - 1)
         self.add(QuantMul(self.name("product"), (before, self.branch()), rescale=self.rescale(reach, 1)))
+
+    def matrices(self) -> None:
+        """A tensor by itself, turned."""
+        turned = Transpose(self.name("turned"), (self.last,), (0, 2, 1))
+        self.nodes.append(turned)
+        reach = self.shape[2] * self.kind.top**2
+        rescale = self.rescale(reach, 1)
+        made = QuantMatMul(self.name("matrices"), (*turned.inputs, turned.name), rescale=rescale)
+        self.nodes.append(made)
+        self.shape, self.kind = made.shape(self.shape, turned.shape(self.shape)), rescale.output
 
     def requantise(self) -> None:
         self.add(Requantise(self.name("requantise"), (self.last,), rescale=self.rescale(self.kind.top, 1)))

@@ -17,6 +17,7 @@ from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.gather import Gather
 from circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
+from circuits.operators.matmul import QuantMatMul
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
@@ -70,6 +71,11 @@ def _sum(
     if isinstance(node, QuantMul):
         assert types[1]
         return int((x[index] - zero) * (inputs[1][index] - types[1].zero_point))
+    if isinstance(node, QuantMatMul):
+        assert types[1]
+        (group, row, column), (left, right) = index, inputs
+        pairs = zip(left[group, row], right[group, :, column], strict=True)
+        return sum(int((a - zero) * (b - types[1].zero_point)) for a, b in pairs)
     if isinstance(node, PiecewiseLinear):
         return int((x[index] - zero) * node.slopes[x[index] > zero])
     if isinstance(node, QuantPRelu):
