@@ -73,7 +73,7 @@ def main() -> None:
 
 def _onnxruntime(graph: Graph, images: FloatArray, labels: NDArray[np.int64]) -> float:
     session = onnxruntime.InferenceSession(to_onnx(graph))
-    (logits,) = session.run(None, {graph.input_name: images.astype(np.float32)})
+    (logits,) = session.run(None, {graph.input.name: images.astype(np.float32)})
     return float(np.mean(logits.argmax(axis=1) == labels))
 
 

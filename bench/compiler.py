@@ -65,12 +65,12 @@ def convolution(outputs: int, inputs: int) -> QuantGraph:
         WindowSum("average", ("conv",), (24, 24), (1, 1)),
         Reshape("logits", ("average",), (outputs,)),
     )
-    return QuantGraph("x", (inputs, 28, 28), kind, nodes, "logits")
+    return QuantGraph.of("x", (inputs, 28, 28), kind, nodes, "logits")
 
 
 def some_input(qgraph: QuantGraph) -> IntArray:
-    top = qgraph.input_type.top
-    return np.random.default_rng(1).integers(0, top + 1, qgraph.input_shape)
+    top = qgraph.input.type.top
+    return np.random.default_rng(1).integers(0, top + 1, qgraph.input.shape)
 
 
 def compute_circuit(qgraph: QuantGraph, q: IntArray) -> int:

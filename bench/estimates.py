@@ -70,7 +70,7 @@ def _made(circuit: Circuit, basis: CommitmentKey | None, report: Progress) -> Pr
 
 def _proven(circuit: Inference, key: ProvingKey, report: Progress) -> None:
     report("witness", 0.0)
-    witness = circuit.witness(np.zeros(circuit.qgraph.input_shape, dtype=np.int64))
+    witness = circuit.witness(np.zeros(circuit.qgraph.input.shape, dtype=np.int64))
     groth16.prove(
         key,
         circuit.constraint_system,

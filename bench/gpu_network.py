@@ -39,7 +39,7 @@ def measure_network(bench: Roofline, net: str) -> Iterator[Row]:
     opening = basis.commit(fr.from_int64(weights), threads=threads)
     loaded = load_key(bench, f"{net}_load_key", rows, key, circuit.constraint_system)
     yield loaded
-    image = graph.input_type.quantise(calibration[:1])[0]
+    image = graph.input.type.quantise(calibration[:1])[0]
     yield Row(f"{net}_witness", rows, seconds(lambda: circuit.witness(image)))
     z, public = circuit.witness(image), circuit.public_inputs(image)
 

@@ -49,7 +49,7 @@ def documents() -> dict[str, Files]:
     world = World()
     assessor = world.assessor
     q = networks.inputs(world.graph, SHARDS * BATCH, 7)
-    data = LabelledData.of(world.graph.input_type.real(q), world.graph.run(q).argmax(axis=1))
+    data = LabelledData.of(world.graph.input.type.real(q), world.graph.run(q).argmax(axis=1))
     parts = assessor.parts(data)
     total = sum(part.count for part in parts)
     accuracy = assessor.prove(assessor.state(assessor.dataset(parts, data.sha256), total), parts)

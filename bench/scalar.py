@@ -124,9 +124,9 @@ def build(qgraph: QuantGraph, q: IntArray) -> tuple[ScalarCircuit, int]:
     """The circuit with its witness for the input ``q``, and the label, the value of variable 1."""
     circuit = ScalarCircuit()
     label = circuit.wire(0)
-    tensors = {qgraph.input_name: _objects([circuit.wire(int(value)) for value in q.ravel()], q.shape)}
-    for gate in tensors[qgraph.input_name].ravel():
-        circuit.range_check(gate, qgraph.input_type.bits)
+    tensors = {qgraph.input.name: _objects([circuit.wire(int(value)) for value in q.ravel()], q.shape)}
+    for gate in tensors[qgraph.input.name].ravel():
+        circuit.range_check(gate, qgraph.input.type.bits)
     for node in qgraph.nodes:
         inputs = [tensors[name] for name in node.inputs]
         tensors[node.name] = _lower(circuit, qgraph, node, inputs)

@@ -253,7 +253,7 @@ class Bench:
 
     def task(self, scheme: str) -> Task:
         used = {"accuracy": BATCHES.get(self.net, 0), "recognition": 2}.get(scheme, 1)
-        integers = self.network.input_type.quantise(self.images.inputs[:used])
+        integers = self.network.input.type.quantise(self.images.inputs[:used])
         labels = self.images.labels[:used]
         return Task(scheme, self.network.to_bytes(), integers, labels, self.repetitions, self.folder)
 

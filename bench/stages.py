@@ -103,15 +103,15 @@ def _stages(network: Path) -> Iterator[Findings]:
         given, source = inputs(network)
     except ValueError as error:
         raise FailedError(str(error), "its input") from error
-    own = given[graph.input_name]
+    own = given[graph.input.name]
     samples = _varied(own)
-    qgraph = quantise(graph, samples.reshape(-1, *graph.input_shape))
+    qgraph = quantise(graph, samples.reshape(-1, *graph.input.shape))
     weights = _weight_privacy(qgraph)
     circuit = compile_inference(qgraph, weight_privacy=weights, reveal="values")
     yield {"input": source, "weights": weights, "constraints": circuit.constraint_system.constraints}
-    q = qgraph.quantise_input(own.reshape(graph.input_shape))
+    q = qgraph.quantise_input(own.reshape(graph.input.shape))
     _require_shown(circuit, q)
-    fed = [given | {graph.input_name: sample.astype(own.dtype)} for sample in samples]
+    fed = [given | {graph.input.name: sample.astype(own.dtype)} for sample in samples]
     _require_near(graph, qgraph, q, _outputs(network, fed))
     yield {}
     yield _prove(circuit, q)
@@ -181,7 +181,7 @@ def _require_within(ours: NDArray[Any], theirs: NDArray[Any], most: float, whose
 def _reference(graph: Graph, qgraph: QuantGraph, q: IntArray) -> FloatArray:
     """The float network for ``q``, its weights those of ``qgraph``, and each tensor rounded to its type."""
     made = {node.name: node for node in qgraph.nodes}
-    values = {graph.input_name: qgraph.input_type.real(q[np.newaxis])}
+    values = {graph.input.name: qgraph.input.type.real(q[np.newaxis])}
     for step in plan(graph):
         node = _with_weights(
             step.node, made[step.name], [qgraph.types[name] for name in made[step.name].inputs]

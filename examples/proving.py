@@ -184,11 +184,11 @@ def measure(
 
 
 def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentKey) -> list[Part]:
-    kind = InputType(shape=list(circuit.qgraph.input_shape), **vars(circuit.qgraph.input_type))
+    kind = InputType(shape=list(circuit.qgraph.input.shape), **vars(circuit.qgraph.input.type))
     parts = []
     for numbers in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
         values = np.array(numbers, dtype=np.int64)
-        samples = values[len(kind.limbs) : -circuit.batch].reshape(circuit.batch, *circuit.qgraph.input_shape)
+        samples = values[len(kind.limbs) : -circuit.batch].reshape(circuit.batch, *circuit.qgraph.input.shape)
         labels = values[-circuit.batch :]
         count = circuit.count(samples, labels)
         # Anyone who has the dataset can compute its commitment: it hides nothing. The count's does.

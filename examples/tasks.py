@@ -81,4 +81,4 @@ def _calibration() -> FloatArray:
 
 def _without_last_layer(graph: Graph) -> Graph:
     last = max(index for index, node in enumerate(graph.nodes) if isinstance(node, Clip))
-    return replace(graph, nodes=graph.nodes[: last + 1], output=graph.nodes[last].name)
+    return replace(graph, nodes=graph.nodes[: last + 1], outputs={"embedding": graph.nodes[last].name})

@@ -207,17 +207,23 @@ Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | Equal |
 class Relations:
     """What is to hold, in an order in which each relation follows those that make what it reads.
 
-    ``given``: tensors from outside, the input first; a relation whose output is among them says what it must
-    be. Where the proof of a bound is a range check, it belongs to what is to hold. ``output``: the network's.
+    ``given``: tensors from outside, inputs first; a relation whose output is among them says what it must be.
+    Where the proof of a bound is a range check, it belongs to what is to hold. ``outputs``: the network's.
     """
 
     given: tuple[Tensor, ...]
     relations: tuple[Relation, ...]
-    output: Tensor
+    outputs: tuple[Tensor, ...]
 
     @property
     def input(self) -> Tensor:
+        """The first input, of one the only one."""
         return self.given[0]
+
+    @property
+    def output(self) -> Tensor:
+        """The first output, of one the only one."""
+        return self.outputs[0]
 
     @property
     def accumulations(self) -> list[Accumulation]:
@@ -236,7 +242,7 @@ class Relations:
     def functions(self) -> dict[Tensor, Tabulated]:
         """For rescaled sums that only a function reads, the function."""
         readers = Counter(tensor for relation in self.relations for tensor in relation.reads)
-        rescaled = {lookup.out for lookup in self.lookups.values()} - {self.output, *self.given}
+        rescaled = {lookup.out for lookup in self.lookups.values()} - {*self.outputs, *self.given}
         return {
             relation.value: relation
             for relation in self.relations
@@ -245,4 +251,4 @@ class Relations:
 
     def extended(self, given: Iterable[Tensor], relations: Iterable[Relation]) -> Relations:
         """These and more."""
-        return Relations((*self.given, *given), (*self.relations, *relations), self.output)
+        return Relations((*self.given, *given), (*self.relations, *relations), self.outputs)

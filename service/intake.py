@@ -46,7 +46,7 @@ def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes) -> b
     ``ModelError``, ``TensorError``, ``StatementError`` for labels of a network without classes.
     """
     graph = circuits.load_onnx(onnx)
-    samples = _fitted(read_numbers(calibration, "calibration"), graph.input_shape, leading=1)
+    samples = _fitted(read_numbers(calibration, "calibration"), graph.input.shape, leading=1)
     qgraph = circuits.quantise(graph, samples, bits=int(bits))
     found = json.dumps(_report(graph, qgraph, samples, labels), allow_nan=False)
     return found.encode() + b"\n" + qgraph.to_bytes()
@@ -146,7 +146,7 @@ def committed_input(quantised: bytes, values: Integers) -> Integers:
     (``conflict.commitment``) where there is none: earlier versions committed to bare integers.
     """
     graph = _graph(quantised)
-    q = values.ravel()[-math.prod(graph.input_shape) :].reshape(graph.input_shape)
+    q = values.ravel()[-math.prod(graph.input.shape) :].reshape(graph.input.shape)
     if not np.array_equal(circuits.input_values(graph, q), values.ravel()):
         raise ConflictError(
             "conflict.commitment",
@@ -159,7 +159,7 @@ def committed_input(quantised: bytes, values: Integers) -> Integers:
 def samples_in(quantised: bytes, values: int) -> int:
     """How many samples, each with its label, a commitment to so many values can be to."""
     graph = _graph(quantised)
-    return max(0, values - len(circuits.input_values(graph))) // (math.prod(graph.input_shape) + 1)
+    return max(0, values - len(circuits.input_values(graph))) // (math.prod(graph.input.shape) + 1)
 
 
 def class_count(quantised: bytes) -> int:
@@ -220,7 +220,7 @@ def architecture(quantised: bytes) -> bytes:
 
 def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None = None) -> Integers:
     try:
-        return graph.quantise_input(_fitted(values, graph.input_shape))
+        return graph.quantise_input(_fitted(values, graph.input.shape))
     except TensorError as error:
         place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)

@@ -1,48 +1,92 @@
 """The float network: typed nodes in topological order, what an ONNX file becomes before quantisation.
 
-Tensors are named: the input is one, and every node makes one that is named like the node. An image is
+Tensors are named: each input is one, and every node makes one that is named like the node. An image is
 (channels, height, width). A network built by hand is checked like one that was imported: ``ModelError`` with
 
     model.graph       names that are not unique, or a node that reads what no earlier node makes
     model.shape       shapes that do not fit together
     model.not_finite  NaN or infinity in a weight
     model.too_large   a tensor of more than ``MOST_ELEMENTS``
+    model.inputs      several inputs or none where one is asked for; model.outputs of outputs
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal, TypeVar
 
 from circuits.graphs.node import Node, require_size
+from circuits.graphs.tensors import by_name
 from circuits.graphs.types import Declared, FloatArray, Shape
 from zenerrors import ModelError
+
+Only = TypeVar("Only")
+Values = Literal["real", "integer", "boolean"]
+# Of one input an array; of several, one for each by its name.
+Tensors = FloatArray | Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a network reads. ``values``: integers and booleans, which are 0 and 1, are exact."""
+
+    name: str
+    shape: Shape
+    values: Values = "real"
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Nodes in topological order; the label is the argmax of the tensor ``output``.
+    """Nodes in topological order over ``inputs``. ``outputs``: by their names the tensors that are asked for.
 
     ``declared`` maps names of tensors to the quantisation that the file prescribes for them, if any.
     """
 
-    input_name: str
-    input_shape: Shape
+    inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
-    output: str
+    outputs: Mapping[str, str]
     declared: Mapping[str, Declared] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        shape: Shape,
+        nodes: tuple[Node, ...],
+        output: str,
+        declared: Mapping[str, Declared] | None = None,
+    ) -> Graph:
+        """A network of one input of real numbers, and one output, the tensor ``output``."""
+        return cls((Input(name, shape),), nodes, {output: output}, declared or {})
+
     def __post_init__(self) -> None:
-        missing = {self.output, *self.declared} - set(self.shapes)
+        missing = {*self.outputs.values(), *self.declared} - set(self.shapes)
         if missing:
             raise ModelError("model.graph", f"no node makes the tensor {min(missing)[:80]!r}")
+
+    @property
+    def input(self) -> Input:
+        """The only input. Raises ``ModelError`` (``model.inputs``) where there are others."""
+        return only_input(self.inputs)
+
+    @property
+    def output(self) -> str:
+        """The tensor that is the only output. Raises ``ModelError`` (``model.outputs``) where there are
+        others."""
+        return only_output(self.outputs)
 
     @cached_property
     def shapes(self) -> dict[str, Shape]:
         """The shape of every tensor."""
-        shapes = {self.input_name: self.input_shape}
-        require_size(self.input_name, self.input_shape)
+        shapes: dict[str, Shape] = {}
+        for entry in self.inputs:
+            if entry.name in shapes:
+                raise ModelError("model.graph", f"two inputs have the name {entry.name[:80]!r}")
+            require_size(entry.name, entry.shape)
+            shapes[entry.name] = entry.shape
         for node in self.nodes:
             arity = len(node.inputs) if node.arity is None else node.arity
             if len(node.inputs) != arity or arity < 1 or node.name in shapes:
@@ -59,18 +103,53 @@ class Graph:
             require_size(node.name, shapes[node.name])
         return shapes
 
-    def run(self, x: FloatArray) -> FloatArray:
-        """The tensor ``output`` [n, *shape] for inputs [n, *input_shape]."""
-        return next(value for name, value in self.tensors(x) if name == self.output)
+    @property
+    def entries(self) -> dict[str, Shape]:
+        """The shapes of the inputs by their names."""
+        return {entry.name: entry.shape for entry in self.inputs}
 
-    def tensors(self, x: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-        """Name and value of every tensor in order, the input first; each is let go after its last reader."""
+    @property
+    def readers(self) -> Counter[str]:
+        """How often each tensor is read: by a node, or as an output."""
+        read = [name for node in self.nodes for name in node.inputs]
+        return Counter([*read, *set(self.outputs.values())])
+
+    def named(self, x: Tensors) -> dict[str, FloatArray]:
+        """The inputs [n, *shape] by their names, of one input from the array alone. Raises ``TensorError``
+        (``input.names``)."""
+        return by_name(x, self.entries, field="input")
+
+    def run(self, x: Tensors) -> FloatArray:
+        """The only output [n, *shape] for inputs [n, *input shape]."""
+        (value,) = self.run_all(x, {self.output}).values()
+        return value
+
+    def run_all(self, x: Tensors, names: Collection[str]) -> dict[str, FloatArray]:
+        """The tensors of these names for inputs [n, *input shape]."""
+        return {name: value for name, value in self.tensors(x) if name in names}
+
+    def tensors(self, x: Tensors) -> Iterator[tuple[str, FloatArray]]:
+        """Name and value of every tensor in order, the inputs first; each is let go after its last reader."""
         last_reader = {name: node.name for node in self.nodes for name in node.inputs}
-        values = {self.input_name: x}
-        yield self.input_name, x
+        values = self.named(x)
+        yield from [*values.items()]
         for node in self.nodes:
             values[node.name] = node.run(*(values[name] for name in node.inputs))
             for name in set(node.inputs):
                 if last_reader[name] == node.name:
                     del values[name]
             yield node.name, values[node.name]
+
+
+def only_input(inputs: Sequence[Only]) -> Only:
+    """Raises ``ModelError`` (``model.inputs``)."""
+    if len(inputs) != 1:
+        raise ModelError("model.inputs", f"this takes a network of one input, and it has {len(inputs)}")
+    return inputs[0]
+
+
+def only_output(outputs: Mapping[str, str]) -> str:
+    """The tensor. Raises ``ModelError`` (``model.outputs``)."""
+    if len(outputs) != 1:
+        raise ModelError("model.outputs", f"this takes a network of one output, and it has {len(outputs)}")
+    return next(iter(outputs.values()))

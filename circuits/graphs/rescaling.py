@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuits.graphs.calibration import Interval
-from circuits.graphs.types import Affine, FloatArray, Rescale
+from circuits.graphs.types import MOST_BITS, Affine, FloatArray, Rescale
 from relations.integers import JSON_LIMIT, IntArray
 from zenerrors import ModelError
 
@@ -50,6 +50,18 @@ def affine(span: Interval, bits: int, what: str) -> Affine:
     scale = (span.high - span.low) / ((1 << bits) - 1)
     usable(scale, what)
     return Affine(scale, round(-span.low / scale), bits)
+
+
+def exact(span: Interval, what: str) -> Affine:
+    """The type of the integers in ``span``: of scale 1 and as few bits as hold them."""
+    low, high = int(span.low), int(span.high)
+    bits = max(1, (high - low).bit_length())
+    if bits > MOST_BITS:
+        raise ModelError(
+            "model.quantised",
+            f"{what[:80]!r} takes integers of {bits} bits; tensors have {MOST_BITS} at most",
+        )
+    return Affine(1.0, -low, bits)
 
 
 def usable(scale: float, what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,21 +10,20 @@ from circuits.graphs.node import Node
 
 
 def without_dead_nodes(graph: Graph) -> Graph:
-    """Drop what the output does not depend on."""
-    alive, nodes = {graph.output}, []
+    """Drop what no output depends on."""
+    alive, nodes = set(graph.outputs.values()), []
     for node in reversed(graph.nodes):
         if node.name in alive:
             alive.update(node.inputs)
             nodes.append(node)
-    alive.add(graph.input_name)
+    alive.update(entry.name for entry in graph.inputs)
     declared = {name: kind for name, kind in graph.declared.items() if name in alive}
     return replace(graph, nodes=tuple(reversed(nodes)), declared=declared)
 
 
 def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Graph:
     """Replace each node and its only input, if nothing else reads that, by what ``join`` makes of the two."""
-    readers = Counter(name for node in graph.nodes for name in node.inputs)
-    readers[graph.output] += 1
+    readers = graph.readers
     made: dict[str, Node] = {}
     renamed: dict[str, str] = {}
     for node in graph.nodes:
@@ -45,9 +43,8 @@ def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Grap
             renamed[node.name] = joined.name
             readers[joined.name] = readers[node.name]
     declared = {renamed.get(name, name): kind for name, kind in graph.declared.items()}
-    return replace(
-        graph, nodes=tuple(made.values()), output=renamed.get(graph.output, graph.output), declared=declared
-    )
+    outputs = {name: renamed.get(tensor, tensor) for name, tensor in graph.outputs.items()}
+    return replace(graph, nodes=tuple(made.values()), outputs=outputs, declared=declared)
 
 
 def fresh(name: str, taken: set[str]) -> str:

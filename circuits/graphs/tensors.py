@@ -5,6 +5,9 @@ Messages name indices, never values: those may be secret.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -40,6 +43,40 @@ def as_finite_tensor(values: ArrayLike, shape: tuple[int | None, ...], *, field:
             "input.not_finite", f"{field}{list(bad)} is {tensor[bad]}; it must be finite", field=field
         )
     return tensor
+
+
+def as_samples(
+    values: ArrayLike | Mapping[str, ArrayLike], shapes: Mapping[str, tuple[int, ...]], *, field: str
+) -> dict[str, FloatArray]:
+    """Samples of every input by its name, float64[n, *shape]; of an only input also the array alone.
+
+    Raises ``TensorError``: as ``as_finite_tensor``, ``input.names``, and ``input.shape`` for more samples of
+    one input than of another.
+    """
+    given = by_name(values, shapes, field=field)
+    alone = len(shapes) == 1
+    samples = {
+        name: as_finite_tensor(each, (None, *shapes[name]), field=field if alone else f"{field}.{name}")
+        for name, each in given.items()
+    }
+    if len({len(each) for each in samples.values()}) > 1:
+        raise TensorError(
+            "input.shape", f"{field} has more samples of one input than of another", field=field
+        )
+    return samples
+
+
+def by_name(values: Any, names: Collection[str], *, field: str) -> dict[str, Any]:
+    """What belongs to each of ``names``, in their order: of only one also the value alone. Raises
+    ``TensorError`` (``input.names``)."""
+    given = values if isinstance(values, Mapping) else dict.fromkeys(names, values)
+    if set(given) != set(names) or (len(names) > 1 and given is not values):
+        raise TensorError(
+            "input.names",
+            f"{field} must be an array for each of {', '.join(names)}, by its name",
+            field=field,
+        )
+    return {name: given[name] for name in names}
 
 
 def first_index(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, ...] | None:

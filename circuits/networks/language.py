@@ -44,7 +44,7 @@ from zenerrors import ModelError
 def tensor(name: str, *shape: int) -> Tensor:
     """The input of a new network: an image is (channels, height, width)."""
     network = _Network(name, shape)
-    return Tensor(network, name, Graph(name, shape, (), name).shapes[name])
+    return Tensor(network, name, Graph.of(name, shape, (), name).shapes[name])
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -161,7 +161,7 @@ class Tensor:
         """The network whose output this tensor is, fused."""
         network = self.network
         nodes, declared = tuple(network.nodes), dict(network.declared)
-        return fuse(Graph(network.name, network.shape, nodes, self.name, declared))
+        return fuse(Graph.of(network.name, network.shape, nodes, self.name, declared))
 
     def _pool(
         self, kind: type[Node], kernel: int | Pair, stride: int | Pair | None, padding: int | Sizes

@@ -9,7 +9,7 @@ loaded from a path. What is not understood exactly is refused with a ``ModelErro
     model.external_data           tensors in other files that are missing, out of reach, or not allowed
     model.unsupported_operator    a node whose operator has no circuit
     model.unsupported_attribute   an operator used in a way that has no circuit
-    model.inputs / model.outputs  not exactly one input or output
+    model.outputs                 no output that an input changes
     model.order                   a node reads what only a later node makes: a cycle, or not sorted
     model.dynamic_shape           a dimension other than the batch is not fixed
     model.shape                   shapes that do not fit together

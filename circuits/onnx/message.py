@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.defs import onnx_opset_version
 
+from circuits.graphs.graph import Values
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
@@ -27,6 +28,11 @@ _FIELDS = {
     AttributeProto.INTS: "ints",
     AttributeProto.FLOATS: "floats",
 }
+# The types of whole numbers that inputs may have.
+_WHOLE = (
+    TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
+    TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64,
+)  # fmt: skip
 
 
 def decode(data: bytes) -> ModelProto:
@@ -72,13 +78,10 @@ def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:
 
 
 def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of the network's input for one input: a first dimension that varies is the batch, which is 1.
+    """The shape of an input for one sample: a first dimension that varies is the batch, which is 1.
     ``sizes``: of dimensions that the file only names.
     """
-    tensor = entry.type.tensor_type
-    if tensor.elem_type not in FLOATS:
-        raise ModelError("model.tensor_type", f"the input {quote(entry.name)} must be a tensor of floats")
-    dimensions = list(tensor.shape.dim)
+    dimensions = list(entry.type.tensor_type.shape.dim)
     if len(dimensions) > MOST_DIMENSIONS:
         raise ModelError(
             "model.shape",
@@ -98,3 +101,16 @@ def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
             )
         shape.append(int(size))
     return tuple(shape)
+
+
+def input_values(entry: ValueInfoProto) -> Values:
+    """What numbers an input of the network is of."""
+    kind = entry.type.tensor_type.elem_type
+    if kind in FLOATS:
+        return "real"
+    if kind not in _WHOLE:
+        raise ModelError(
+            "model.tensor_type",
+            f"the input {quote(entry.name)} must be a tensor of floats, integers or booleans",
+        )
+    return "boolean" if kind == TensorProto.BOOL else "integer"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-from circuits.graphs.graph import Graph
+from circuits.graphs.graph import Graph, Input
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
-from circuits.onnx.message import attributes, decode, input_shape
+from circuits.onnx.message import attributes, decode, input_shape, input_values
 from circuits.onnx.naming import quote, where
 from circuits.onnx.step import Building, Data, Operator, Step, Value, typed_shape
-from zencodes import Code
 from zenerrors import ModelError
 
 # By domain and ``op_type``.
@@ -32,19 +30,18 @@ def read(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[
     graph = decode(source if isinstance(source, bytes) else Path(source).read_bytes()).graph
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
-    output = _only("output", graph.output)
-    nodes = _needed(graph, output.name)
+    nodes, entries = _needed(graph)
     missing = [node for node in nodes if _key(node) not in operators]
     if missing:
         raise unsupported(missing)
-    reader = _Reader(graph, path.parent if path else None, sizes)
+    reader = _Reader(graph, entries, path.parent if path else None, sizes)
     for node in nodes:
         reader.read(node, operators[_key(node)])
-    return reader.finish(output)
+    return reader.finish()
 
 
-def _needed(graph: GraphProto, output: str) -> list[NodeProto]:
-    """The nodes that the output is computed from, in the file's order."""
+def _needed(graph: GraphProto) -> tuple[list[NodeProto], list[ValueInfoProto]]:
+    """The nodes and the inputs that the outputs are computed from, in the file's order."""
     nodes = list(graph.node)
     given = {each.name for each in (*graph.initializer, *graph.input)}
     writers: dict[str, int] = {}
@@ -52,26 +49,38 @@ def _needed(graph: GraphProto, output: str) -> list[NodeProto]:
         for name in filter(None, node.output):
             if name in given or writers.setdefault(name, index) != index:
                 raise ModelError("model.duplicate_name", f"{where(node)} must write a new tensor")
-    wanted, needed = [output], set[int]()
+    wanted, seen = [each.name for each in graph.output], set[str]()
+    if len(set(wanted)) < len(wanted):
+        raise ModelError("model.duplicate_name", "two outputs have one name")
     while wanted:
         name = wanted.pop()
-        if name in writers and writers[name] not in needed:
-            needed.add(writers[name])
-            wanted += nodes[writers[name]].input
-    return [nodes[index] for index in sorted(needed)]
+        if name not in seen:
+            wanted += nodes[writers[name]].input if name in writers else []
+        seen.add(name)
+    stored = {each.name for each in graph.initializer}
+    entries = [each for each in graph.input if each.name in seen - stored]
+    return [nodes[at] for at in sorted({writers[name] for name in seen & set(writers)})], entries
 
 
 class _Reader:
     """What is known of each ONNX tensor: still in the file, constant, or computed; and who will write it."""
 
-    def __init__(self, graph: GraphProto, folder: Path | None, sizes: Mapping[str, int]) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        graph: GraphProto,
+        entries: Sequence[ValueInfoProto],
+        folder: Path | None,
+        sizes: Mapping[str, int],
+    ) -> None:
+        self._folder, self._outputs = folder, [each.name for each in graph.output]
         self._allowance = Allowance()
         self._file = _by_name(graph.initializer)
-        entry = _only("input", [value for value in graph.input if value.name not in self._file])
-        shape = input_shape(entry, sizes)
-        self._building = Building(entry.name, typed_shape(shape))
-        self._values: dict[str, Value] = {entry.name: Data(entry.name, shape=shape)}
+        shapes = {entry.name: input_shape(entry, sizes) for entry in entries}
+        if len(shapes) < len(entries):
+            raise ModelError("model.duplicate_name", "two inputs have one name")
+        inputs = [Input(each.name, typed_shape(shapes[each.name]), input_values(each)) for each in entries]
+        self._building = Building(inputs)
+        self._values: dict[str, Value] = {name: Data(name, shape=shape) for name, shape in shapes.items()}
         self._writers = {name: node for node in graph.node for name in node.output}
 
     def read(self, node: NodeProto, operator: Operator) -> None:
@@ -103,21 +112,15 @@ class _Reader:
             shape = next(each for each in shapes if each is not None)
         return replace(value, shape=shape)
 
-    def finish(self, output: ValueInfoProto) -> Graph:
-        value, building = self._values.get(output.name), self._building
-        if not isinstance(value, Data) or value.tensor == building.input_name:
-            raise ModelError(
-                "model.outputs", f"no node computes the output {quote(output.name)} from the network's input"
-            )
-        if not building.nodes:
-            raise ModelError("model.outputs", "the output is the input: there is nothing to prove")
-        return Graph(
-            building.input_name,
-            building.shapes[building.input_name],
-            tuple(building.nodes),
-            value.tensor,
-            building.declared,
-        )
+    def finish(self) -> Graph:
+        """Outputs that no input changes are left out."""
+        building, values = self._building, {name: self._values.get(name) for name in self._outputs}
+        outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
+        missing = [name for name, value in values.items() if value is None and name not in self._file]
+        if missing or not outputs:
+            name = quote(next(iter(missing or values), ""))
+            raise ModelError("model.outputs", f"no node computes the output {name} from the network's input")
+        return Graph(building.inputs, tuple(building.nodes), outputs, building.declared)
 
     def _lookup(self, node: NodeProto, name: str) -> Value:
         if name in self._values:
@@ -148,13 +151,3 @@ def _by_name(tensors: Iterable[TensorProto]) -> dict[str, TensorProto]:
             raise ModelError("model.duplicate_name", f"two weights have the name {quote(tensor.name)}")
         named[tensor.name] = tensor
     return named
-
-
-_CODES: Final[Mapping[str, Code]] = {"input": "model.inputs", "output": "model.outputs"}
-
-
-def _only(what: Literal["input", "output"], values: Iterable[ValueInfoProto]) -> ValueInfoProto:
-    values = list(values)
-    if len(values) != 1:
-        raise ModelError(_CODES[what], f"the network has {len(values)} {what}s; exactly one is supported")
-    return values[0]

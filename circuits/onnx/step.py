@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.graphs.graph import Input
 from circuits.graphs.node import Node, require_size
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
@@ -78,13 +79,14 @@ class Operator:
 class Building:
     """The typed graph so far."""
 
-    def __init__(self, input_name: str, input_shape: Shape) -> None:
-        require_size(input_name, input_shape)
-        self.input_name = input_name
-        self.shapes = {input_name: input_shape}
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        for entry in inputs:
+            require_size(entry.name, entry.shape)
+        self.inputs = tuple(inputs)
+        self.shapes = {entry.name: entry.shape for entry in inputs}
         self.nodes: list[Node] = []
         self.declared: dict[str, Declared] = {}
-        self._taken: Counter[str] = Counter([input_name])
+        self._taken: Counter[str] = Counter(self.shapes.keys())
 
     def add(self, node: Node) -> str:
         shape = node.shape(*(self.shapes[name] for name in node.inputs))

@@ -17,7 +17,8 @@ _OPSET, _IR = 19, 9
 def to_onnx(graph: Graph) -> bytes:
     """``graph`` with float32 weights and a free batch dimension.
 
-    Raises ``ModelError`` (``model.unsupported_operator``) for declared types and nodes that fusion removes.
+    Raises ``ModelError`` (``model.unsupported_operator``) for declared types and nodes that fusion removes,
+    ``model.inputs`` and ``model.outputs`` for networks of several.
     """
     if graph.declared:
         raise ModelError(
@@ -27,7 +28,7 @@ def to_onnx(graph: Graph) -> bytes:
     nodes = [_written(node, tensors) for node in graph.nodes]
     entry, end = (
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *graph.shapes[name]])]
-        for name in (graph.input_name, graph.output)
+        for name in (graph.input.name, graph.output)
     )
     made = helper.make_graph(nodes, "zenserve", entry, end, tensors)
     opsets = [helper.make_opsetid("", _OPSET)]

@@ -9,7 +9,6 @@ says what they are nearest to.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -173,7 +172,7 @@ def tabulate(graph: Graph) -> Graph:
     """Whatever elementwise nodes make of one tensor is one Activation, unless they all have integer nodes of
     their own. Types that a file declares stay where they are, unless they are of a factor of its own
     argument, as in ``x * sigmoid(x)``."""
-    readers = Counter(name for node in graph.nodes for name in node.inputs)
+    readers, entries = graph.readers, {entry.name for entry in graph.inputs}
     parts: dict[str, _Part] = {}
     for node in graph.nodes:
         fresh = [_Part(name, "x", False) for name in node.inputs]
@@ -182,14 +181,14 @@ def tabulate(graph: Graph) -> Graph:
             one if one.entry in graph.declared else part for one, part in zip(fresh, through, strict=True)
         ]
         before = sources[0]
-        if node.clamp and before in fresh and before.entry != graph.input_name and readers[before.entry] == 1:
+        if node.clamp and before in fresh and before.entry not in entries and readers[before.entry] == 1:
             continue  # a clamp of sums is part of these, and leaves finer integers
         # Anew where formulas get too long.
         part = _joined(node, sources) or _joined(node, fresh) or _joined(node, through)
         if part:
             parts[node.name] = part
     read = {name for node in graph.nodes if node.name not in parts for name in node.inputs}
-    wanted = {graph.output, *graph.declared, *read, *(part.entry for part in parts.values())}
+    wanted = {*graph.outputs.values(), *graph.declared, *read, *(part.entry for part in parts.values())}
     nodes = []
     for node in graph.nodes:
         part = parts.get(node.name)

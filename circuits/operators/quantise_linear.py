@@ -47,7 +47,7 @@ def typed(step: Step, tensor: str, declared: Declared) -> Data:
     """The integers of ``tensor`` as this type."""
     building = step.building
     known = building.declared.get(tensor)
-    if tensor == building.input_name and known is None:
+    if any(tensor == entry.name for entry in building.inputs) and known is None:
         building.declared[tensor] = declared
     elif known is None or not known.matches(declared):
         tensor = step.emit(Clip, (tensor,), *declared.interval)

@@ -187,7 +187,7 @@ def _networks(name: str) -> tuple[Graph, FloatArray]:
         graph = image.conv(weights("conv", (outputs, inputs, 5, 5))).relu().global_average_pool().graph()
     else:
         graph = tensor("image", inputs).dense(weights("dense", (outputs, inputs))).relu().graph()
-    samples = np.random.Generator(np.random.Philox(0)).random((8, *graph.input_shape))
+    samples = np.random.Generator(np.random.Philox(0)).random((8, *graph.input.shape))
     return graph, samples
 
 

@@ -8,21 +8,35 @@ from circuits.quantisation.plan import Step
 
 
 class Groups:
-    """The tensors of ``graph``, grouped. A group has at most one declared type."""
+    """The tensors of ``graph``, grouped. A group has at most one declared type. ``apart``: tensors that are
+    joined of whole numbers and real ones, whose type is their own."""
 
     def __init__(self, graph: Graph, steps: list[Step]) -> None:
         self._parent = {name: name for name in graph.shapes}
         self._declared = dict(graph.declared)
+        self._exact = {entry.name for entry in graph.inputs if entry.values != "real"}
+        self.apart: set[str] = set()
         for step in steps:
-            if step.keeps_type:
+            exact = {self.exact(name) for name in step.node.inputs}
+            if step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
                 for name in step.node.inputs:
                     self._join(name, step.tensor)
+            elif step.keeps_type:
+                self.apart.add(step.tensor)
 
     def of(self, tensor: str) -> str:
         """The name that stands for the tensor's group."""
         while self._parent[tensor] != tensor:
             tensor = self._parent[tensor]
         return tensor
+
+    def exact(self, tensor: str) -> bool:
+        """Whether the tensor is of whole numbers that stay what they are: of integers of inputs alone."""
+        return self.of(tensor) in self._exact
+
+    def keeps(self, step: Step) -> bool:
+        """Whether the tensor has the type of those that the node reads."""
+        return step.keeps_type and step.tensor not in self.apart
 
     def declared(self, tensor: str) -> Declared | None:
         """The type that the file prescribes for the tensor's group."""
@@ -34,6 +48,7 @@ class Groups:
         if first == second or (kinds[0] and kinds[1] and not kinds[0].matches(kinds[1])):
             return
         self._parent[second] = first
+        self._exact |= {first} if second in self._exact else set()
         kind = kinds[0] or kinds[1]
         if kind:
             self._declared[first] = kind

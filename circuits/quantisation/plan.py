@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node
 from circuits.graphs.rescaling import Clamp
+from circuits.quantised.graph import OUTPUT
 from zenerrors import ModelError
 
 INPUT = "x"
+# Of names of inputs and outputs; numbers may follow.
+_LONGEST = 48
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,7 @@ class Step:
 
 def plan(graph: Graph) -> list[Step]:
     """The steps in order. Raises ``ModelError`` (``model.unsupported_operator``) for other nodes."""
-    readers = Counter(name for node in graph.nodes for name in node.inputs)
-    readers[graph.output] += 1
+    readers = graph.readers
     clips = {node.inputs[0]: node for node in graph.nodes if node.clamp}
     taken: Counter[str] = Counter()
     steps: list[Step] = []
@@ -58,16 +62,42 @@ def plan(graph: Graph) -> list[Step]:
     return steps
 
 
-def unscaled(graph: Graph, steps: list[Step]) -> str | None:
-    """The tensor whose sums only the argmax reads, through reshapes and transpositions; None if none is."""
-    readers = Counter(name for node in graph.nodes for name in node.inputs)
+def unscaled(graph: Graph, steps: list[Step]) -> set[str]:
+    """The tensors whose sums an output alone reads, through reshapes and transpositions."""
+    readers = graph.readers
     made = {step.tensor: step for step in steps}
-    tensor = graph.output
-    while tensor in made and tensor not in graph.declared:
-        step = made[tensor]
-        if step.node.permutes and readers[step.node.inputs[0]] == 1:
+    found = set()
+    for tensor in graph.outputs.values():
+        while readers[tensor] == 1 and tensor in made and tensor not in graph.declared:
+            step = made[tensor]
+            if not step.node.permutes:
+                found |= {tensor} if step.node.adds and step.clip is None else set()
+                break
             tensor = step.node.inputs[0]
-            continue
-        summed = step.node.adds and step.clip is None
-        return tensor if summed and readers[tensor] == (tensor != graph.output) else None
-    return None
+    return found
+
+
+def input_names(graph: Graph) -> dict[str, str]:
+    """What the inputs are called in the network of integers, by their names here: one is ``INPUT``."""
+    if len(graph.inputs) == 1:
+        return {graph.input.name: INPUT}
+    return _plain([entry.name for entry in graph.inputs], {step.name for step in plan(graph)})
+
+
+def output_names(graph: Graph) -> dict[str, str]:
+    """The same of the outputs: one is ``OUTPUT``."""
+    return dict.fromkeys(graph.outputs, OUTPUT) if len(graph.outputs) == 1 else _plain(graph.outputs, set())
+
+
+def _plain(names: Iterable[str], taken: set[str]) -> dict[str, str]:
+    """Names of letters, digits and ``_.-`` alone, as like these as can be, and all different."""
+    found = dict[str, str]()
+    for name in names:
+        base = made = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:_LONGEST] or "_"
+        number = 1
+        while made in taken:
+            number += 1
+            made = f"{base}.{number}"
+        taken.add(made)
+        found[name] = made
+    return found

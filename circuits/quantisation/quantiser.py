@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,29 +14,33 @@ from circuits.graphs.graph import Graph
 from circuits.graphs.node import QuantNode
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Settings, Site
-from circuits.graphs.tensors import as_finite_tensor
+from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
 from circuits.quantisation.groups import Groups
-from circuits.quantisation.plan import INPUT, Step, plan, unscaled
-from circuits.quantised import QuantGraph
-from zenerrors import ModelError
+from circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
+from circuits.quantised import QuantGraph, QuantInput
+from zenerrors import ModelError, TensorError
 
 
 def quantise(
     graph: Graph,
-    calibration: ArrayLike,
+    calibration: ArrayLike | Mapping[str, ArrayLike],
     bits: int = 8,
     *,
     weight_bits: int | None = None,
     method: Method = "min-max",
     per_channel: bool = False,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
 ) -> QuantGraph:
     """Quantise ``graph`` to ``bits`` (2 to 16) per tensor element, and ``weight_bits`` (``bits``) per weight.
 
-    ``calibration``: float[n, *input_shape], typical inputs: ``method`` takes the range of each tensor from
-    them, the input's always by min-max. ``per_channel``: a scale for each output channel of a layer's
-    weights, the last layer's aside. What the file declares quantised keeps its scales and zero points.
+    ``calibration``: float[n, *input shape], typical inputs, of several inputs by name: ``method`` takes the
+    range of each tensor from them, an input's always by min-max. Integers and booleans are exact, of as many
+    bits as their range takes: ``ranges`` has the least and the largest integer of an input, of token ids 0
+    and the last, where that is more than calibration shows. ``per_channel``: a scale for each output channel
+    of a layer's weights, the last layer's aside. What the file declares quantised keeps its scales and zero
+    points.
 
     Raises ``TensorError`` (``input.*``) for calibration data that do not fit the network, and ``ModelError``
     (``model.*``) for a network that has no exact integer form.
@@ -45,17 +50,46 @@ def quantise(
             raise ModelError("model.quantised", f"{field} must be {LEAST_BITS} to {MOST_BITS}", field=field)
     if method not in METHODS:
         raise ModelError("model.quantised", f"method must be one of {', '.join(METHODS)}", field="method")
-    x = as_finite_tensor(calibration, (None, *graph.input_shape), field="calibration")
-    return _Quantiser(graph, x, Settings(bits, weight_bits or bits, method, per_channel)).run()
+    x = as_samples(calibration, graph.entries, field="calibration")
+    return _Quantiser(
+        graph, x, _whole(graph, x, ranges or {}), Settings(bits, weight_bits or bits, method, per_channel)
+    ).run()
+
+
+def _whole(
+    graph: Graph, x: Mapping[str, FloatArray], ranges: Mapping[str, tuple[int, int]]
+) -> dict[str, Interval]:
+    """The intervals that inputs of whole numbers have at least."""
+    given = {entry.name: Interval(*ranges[entry.name]) for entry in graph.inputs if entry.name in ranges}
+    for entry in (entry for entry in graph.inputs if entry.values != "real"):
+        if (x[entry.name] != np.rint(x[entry.name])).any():
+            raise TensorError("input.not_integer", f"{entry.name} takes whole numbers", field=entry.name)
+        if entry.values == "boolean":
+            given[entry.name] = Interval(0, 1)
+    unknown = set(ranges) - {entry.name for entry in graph.inputs if entry.values == "integer"}
+    if unknown:
+        raise TensorError(
+            "input.names",
+            f"there is no input of integers {min(unknown)[:80]!r} to have a range",
+            field="ranges",
+        )
+    return given
 
 
 class _Quantiser:
-    def __init__(self, graph: Graph, x: FloatArray, settings: Settings) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        x: Mapping[str, FloatArray],
+        ranges: Mapping[str, Interval],
+        settings: Settings,
+    ) -> None:
         self.graph, self.settings = graph, settings
         self.steps = plan(graph)
+        self.entries = {entry.name for entry in graph.inputs}
         self.groups = Groups(graph, self.steps)
-        self.last = unscaled(graph, self.steps)
-        self.spans = self._spans(x)
+        self.sums = unscaled(graph, self.steps)
+        self.spans = self._spans(x, ranges)
         self.fixed = self._fixed()
         self.nodes: list[QuantNode] = []
         # For every float tensor so far the integer one, and its type.
@@ -63,17 +97,23 @@ class _Quantiser:
         self.types: dict[str, Affine | None] = {}
 
     def run(self) -> QuantGraph:
-        kind = self.fixed[self.groups.of(self.graph.input_name)]
-        self.names[self.graph.input_name], self.types[self.graph.input_name] = INPUT, kind
+        names, inputs = input_names(self.graph), list[QuantInput]()
+        for entry in self.graph.inputs:
+            name, kind = names[entry.name], self.fixed[self.groups.of(entry.name)]
+            self.names[entry.name], self.types[entry.name] = name, kind
+            inputs.append(QuantInput(name, entry.shape, kind))
         for step in self.steps:
             self._add(step)
-        nodes = tuple(self.nodes)
-        return QuantGraph(INPUT, self.graph.input_shape, kind, nodes, self.names[self.graph.output])
+        called = output_names(self.graph)
+        outputs = {called[name]: self.names[tensor] for name, tensor in self.graph.outputs.items()}
+        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs)
 
-    def _spans(self, x: FloatArray) -> dict[str, Interval]:
+    def _spans(self, x: Mapping[str, FloatArray], ranges: Mapping[str, Interval]) -> dict[str, Interval]:
         """The interval of every group that is calibrated: of all tensors in it that are computed."""
-        computed = {self.graph.input_name, *(step.tensor for step in self.steps if not step.keeps_type)}
-        spans: dict[str, Interval] = {}
+        computed = {*self.entries, *(step.tensor for step in self.steps if not self.groups.keeps(step))}
+        spans = {
+            self.groups.of(name): Interval(min(0, low), max(0, high)) for name, (low, high) in ranges.items()
+        }
         for name, values in self.graph.tensors(x):
             group = self.groups.of(name)
             if self.groups.declared(name) or name not in computed:
@@ -81,32 +121,35 @@ class _Quantiser:
             if not np.isfinite(values).all():
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
             # Inputs are refused where they would saturate, so their type spans all of them.
-            method: Method = "min-max" if name == self.graph.input_name else self.settings.method
+            method: Method = "min-max" if name in self.entries else self.settings.method
             span = interval(values, self.settings.bits, method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         return self._needed(spans)
 
     def _needed(self, spans: dict[str, Interval]) -> dict[str, Interval]:
-        """What matters of the intervals to the nodes that read them. Of the input and the output all does."""
-        ends = {self.groups.of(name) for name in (self.graph.input_name, self.graph.output)}
+        """What matters of the intervals to the nodes that read them. Of inputs and outputs all does."""
+        ends = {self.groups.of(name) for name in (*self.entries, *self.graph.outputs.values())}
         needed: dict[str, Interval] = {}
-        for step in (step for step in self.steps if not step.keeps_type):
+        for step in (step for step in self.steps if not self.groups.keeps(step)):
             for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
                 part = step.node.needed(spans[group], self.settings.bits)
                 needed[group] = part.joined(needed[group]) if group in needed else part
         return spans | needed
 
     def _fixed(self) -> dict[str, Affine]:
-        """The types that no multiplier may bend: declared ones, the input's, and those of several tensors."""
-        computed = Counter(self.groups.of(step.tensor) for step in self.steps if not step.keeps_type)
-        first = self.groups.of(self.graph.input_name)
+        """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors."""
+        computed = Counter(self.groups.of(step.tensor) for step in self.steps if not self.groups.keeps(step))
+        entries = {self.groups.of(name) for name in self.entries}
+        apart = {self.groups.of(name) for name in self.groups.apart}
         fixed = {}
         for group in {self.groups.of(name) for name in self.graph.shapes}:
             declared = self.groups.declared(group)
             if declared:
                 fixed[group] = declared.affine
-            elif group == first or computed[group] > 1:
-                what = "the input" if group == first else f"the tensor {group[:80]!r}"
+            elif self.groups.exact(group):
+                fixed[group] = rescaling.exact(self.spans[group], group)
+            elif group in entries | apart or computed[group] > 1:
+                what = "the input" if group in entries else f"the tensor {group[:80]!r}"
                 fixed[group] = rescaling.affine(self.spans[group], self.settings.bits, what)
         return fixed
 
@@ -123,7 +166,7 @@ class _Quantiser:
             tuple(self.graph.shapes[name] for name in node.inputs),
             self.graph.shapes[node.name],
             step.clamp,
-            step.tensor == self.last,
+            step.tensor in self.sums,
             self.fixed.get(group),
             self.spans.get(group),
             self.settings,

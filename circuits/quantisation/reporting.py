@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from circuits import svg
 from circuits.graphs.graph import Graph
-from circuits.graphs.tensors import as_finite_tensor
+from circuits.graphs.tensors import as_finite_tensor, as_samples
 from circuits.graphs.types import Affine, FloatArray
-from circuits.quantisation.plan import INPUT, plan
+from circuits.quantisation.plan import input_names, plan
 from circuits.quantised import QuantGraph
 from zenerrors import TensorError
 
@@ -148,11 +149,12 @@ class _Tally:
 
 
 def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLike) -> Report:
-    """Run both networks, ``qgraph`` being ``quantise(graph, ..)``, on inputs[n, *input_shape].
+    """Run both networks of one input and one output, ``qgraph`` being ``quantise(graph, ..)``, on
+    inputs[n, *input shape].
 
     ``labels``: int[n]. Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
     """
-    x = as_finite_tensor(inputs, (None, *graph.input_shape), field="inputs")
+    x = as_finite_tensor(inputs, (None, *graph.input.shape), field="inputs")
     expected = np.asarray(labels)
     if expected.shape != (len(x),) or expected.dtype.kind not in "iu":
         raise TensorError(
@@ -163,8 +165,8 @@ def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLik
     right = right_float = same = 0
     for start in range(0, len(x), _AT_ONCE):
         part, wanted = x[start : start + _AT_ONCE], expected[start : start + _AT_ONCE]
-        floats = _kept(graph, part, {sources[name] for name in costs} | {graph.output})
-        q = qgraph.input_type.quantise(part)
+        floats = graph.run_all(part, {sources[name] for name in costs} | {graph.output})
+        q = qgraph.input.type.quantise(part)
         for name, values in qgraph.tensors(q):
             if name in costs:
                 costs[name].see(floats[sources[name]])
@@ -180,13 +182,16 @@ def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLik
     return Report(len(x), right_float / len(x), right / len(x), same / len(x), tensors)
 
 
-def ranges(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike) -> tuple[TensorRange, ...]:
-    """How far the tensors reach, by the float network alone; parameters and errors as for ``report``."""
-    x = as_finite_tensor(inputs, (None, *graph.input_shape), field="inputs")
+def ranges(
+    graph: Graph, qgraph: QuantGraph, inputs: ArrayLike | Mapping[str, ArrayLike]
+) -> tuple[TensorRange, ...]:
+    """How far the tensors reach, by the float network alone, on inputs as for ``quantise``."""
+    x = as_samples(inputs, graph.entries, field="inputs")
     sources, operators = _sources(graph), _operators(qgraph)
     costs = _tallies(qgraph, sources)
-    for start in range(0, len(x), _AT_ONCE):
-        floats = _kept(graph, x[start : start + _AT_ONCE], {sources[name] for name in costs})
+    for start in range(0, len(next(iter(x.values()))), _AT_ONCE):
+        part = {name: values[start : start + _AT_ONCE] for name, values in x.items()}
+        floats = graph.run_all(part, {sources[name] for name in costs})
         for name, cost in costs.items():
             cost.see(floats[sources[name]])
     return tuple(cost.range(name, operators[name]) for name, cost in costs.items())
@@ -194,7 +199,8 @@ def ranges(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike) -> tuple[TensorR
 
 def _sources(graph: Graph) -> dict[str, str]:
     """The float tensor that each node of integers stands for."""
-    return {step.name: step.tensor for step in plan(graph)} | {INPUT: graph.input_name}
+    inputs = {called: name for name, called in input_names(graph).items()}
+    return {step.name: step.tensor for step in plan(graph)} | inputs
 
 
 def _tallies(qgraph: QuantGraph, sources: dict[str, str]) -> dict[str, _Tally]:
@@ -209,9 +215,4 @@ def _tallies(qgraph: QuantGraph, sources: dict[str, str]) -> dict[str, _Tally]:
 
 
 def _operators(qgraph: QuantGraph) -> dict[str, str]:
-    return {node.name: node.operator() for node in qgraph.nodes} | {INPUT: "input"}
-
-
-def _kept(graph: Graph, x: FloatArray, names: set[str]) -> dict[str, FloatArray]:
-    """These tensors of the float network."""
-    return {name: values for name, values in graph.tensors(x) if name in names}
+    return {node.name: node.operator() for node in qgraph.nodes} | dict.fromkeys(qgraph.entries, "input")

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -43,10 +44,12 @@ def write(network: Any) -> bytes:
     return preamble(KIND) + hashlib.sha256(body).digest() + body
 
 
-def read(kind: type[T], data: bytes) -> T:
-    """The ``kind`` that ``write`` was given. Raises ``FileFormatError``: ``file.magic``, ``file.version``,
-    ``file.kind``, ``file.length``, ``file.hash``, ``file.header``; and ``ModelError`` where the parts make no
-    sense."""
+def read(kinds: Sequence[type[T]], data: bytes) -> T:
+    """What ``write`` was given, one of ``kinds``.
+
+    Raises ``FileFormatError``: ``file.magic``, ``file.version``, ``file.kind``, ``file.length``,
+    ``file.hash``, ``file.header``; and ``ModelError`` where the parts make no sense.
+    """
     check_preamble(data, KIND)
     if len(data) < _PREFIX:
         raise FileFormatError("file.length", f"a network of {len(data)} bytes is cut short")
@@ -59,7 +62,8 @@ def read(kind: type[T], data: bytes) -> T:
     except ValueError as error:
         raise FileFormatError("file.header", "the header is no JSON") from error
     reader = _Reader(data, _PREFIX + length)
-    network: T = reader.decode(kind, header)
+    found = header.get("kind") if isinstance(header, dict) else None
+    network: T = reader.decode(next((kind for kind in kinds if _kind(kind) == found), kinds[0]), header)
     reader.finish()
     if json.dumps(_encode(network, [])).encode() != text:
         raise FileFormatError("file.header", "the header has fields or spellings that no writer produces")
@@ -159,7 +163,7 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _kind(kind: type) -> str:
-    return kind.operator() if issubclass(kind, QuantNode) else kind.__name__
+    return kind.operator() if issubclass(kind, QuantNode) else kind.__name__.removeprefix("Stored")
 
 
 def _require(condition: bool, message: str) -> None:

@@ -10,21 +10,27 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from circuits.graphs.graph import only_input, only_output
 from circuits.graphs.node import MOST_ELEMENTS, QuantNode
-from circuits.graphs.tensors import as_finite_tensor, first_index
+from circuits.graphs.tensors import as_finite_tensor, by_name, first_index
 from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
 from circuits.quantised import file
 from relations.integers import IntArray
 from zenerrors import FileFormatError, ModelError, TensorError
 
+# What statements call an input.
+INPUT = "input"
+# What the output of a network of one is called.
+OUTPUT = "output"
 # Names of nodes are the first part of the names of wires and blocks.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -37,32 +43,84 @@ class Output:
     logits: IntArray = field(repr=False)
 
 
+# Of one input an array; of several, one for each by its name.
+Integers = IntArray | Mapping[str, IntArray]
+
+
+@dataclass(frozen=True)
+class QuantInput:
+    """What a network of integers reads: a tensor of this type."""
+
+    name: str
+    shape: Shape
+    type: Affine
+
+    def quantise(self, x: ArrayLike, field: str = "input") -> IntArray:
+        """The integers of the real numbers ``x``, int64[*shape].
+
+        Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
+        ``input.out_of_range`` for a value outside the type's range by more than rounding.
+        """
+        tensor = as_finite_tensor(x, self.shape, field=field)
+        low, high = self.type.interval
+        bad = first_index((tensor < low) | (tensor > high))
+        if bad is not None:
+            raise TensorError(
+                "input.out_of_range",
+                f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
+                field=field,
+            )
+        return self.type.quantise(tensor)
+
+
 @dataclass(frozen=True, eq=False)
 class QuantGraph:
-    """Nodes in topological order over an input of type ``input_type``, and what they make of it, ``output``.
+    """Nodes in topological order over ``inputs``. ``outputs``: by their names the tensors that are asked for.
 
-    Sums that no ``rescale`` brings into a type may only be reshaped and transposed on their way to the
+    Sums that no ``rescale`` brings into a type may only be reshaped and transposed on their way to an
     output. Raises ``ModelError`` (``model.quantised``, ``model.range_too_wide``) where the parts do not make
     an exact, overflow-free integer network.
     """
 
-    input_name: str
-    input_shape: Shape
-    input_type: Affine
+    inputs: tuple[QuantInput, ...]
     nodes: tuple[QuantNode, ...]
-    output: str
+    outputs: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, name: str, shape: Shape, kind: Affine, nodes: tuple[QuantNode, ...], output: str
+    ) -> QuantGraph:
+        """A network of one input, and one output, the tensor ``output``."""
+        return cls((QuantInput(name, shape, kind),), nodes, {OUTPUT: output})
 
     def __post_init__(self) -> None:
-        require(all(size > 0 for size in self.input_shape), "the input shape must be positive")
-        require(self.output in self.types, f"no node makes the output {self.output[:80]!r}")
+        for name in [*(entry.name for entry in self.inputs), *self.outputs]:
+            require(_NAME.fullmatch(name) is not None, f"{name[:80]!r} is no plain name")
+        for entry in self.inputs:
+            require(all(size > 0 for size in entry.shape), "the input shape must be positive")
+        require(len({entry.name for entry in self.inputs}) == len(self.inputs) > 0, "inputs need names")
+        require(len(self.outputs) > 0, "there is no output")
+        for tensor in self.outputs.values():
+            require(tensor in self.types, f"no node makes the output {tensor[:80]!r}")
         for node in self.nodes:
             if not node.permutes:
                 node.check(self.types_of(node), self.shapes_of(node))
 
+    @property
+    def input(self) -> QuantInput:
+        """The only input. Raises ``ModelError`` (``model.inputs``) where there are others."""
+        return only_input(self.inputs)
+
+    @property
+    def output(self) -> str:
+        """The tensor that is the only output. Raises ``ModelError`` (``model.outputs``) where there are
+        others."""
+        return only_output(self.outputs)
+
     @cached_property
     def shapes(self) -> dict[str, Shape]:
         """The shape of every tensor."""
-        shapes = {self.input_name: self.input_shape}
+        shapes = {entry.name: entry.shape for entry in self.inputs}
         for node in self.nodes:
             require(_NAME.fullmatch(node.name) is not None, f"node {node.name[:80]!r} needs a plain name")
             known = all(name in shapes for name in node.inputs) and node.name not in shapes
@@ -80,20 +138,24 @@ class QuantGraph:
     def types(self) -> dict[str, Affine | None]:
         """The type of every tensor, None for sums without one."""
         types: dict[str, Affine | None] = dict.fromkeys(self.shapes)
-        types[self.input_name] = self.input_type
+        types |= {entry.name: entry.type for entry in self.inputs}
         for node in self.nodes:
             types[node.name] = node.output_type([types[name] for name in node.inputs])
         return types
 
     @property
     def output_scale(self) -> tuple[float, int] | None:
-        """What the outputs stand for: ``real = scale (q - zero_point)``. None where they are sums that have
-        no one scale.
+        """``scale_of`` the only output."""
+        return self.scale_of(self.output)
+
+    def scale_of(self, tensor: str) -> tuple[float, int] | None:
+        """What the integers of an output stand for: ``real = scale (q - zero_point)``. None where they are
+        sums that have no one scale.
         """
-        if kind := self.types[self.output]:
+        if kind := self.types[tensor]:
             return kind.scale, kind.zero_point
         nodes = {node.name: node for node in self.nodes}
-        node = nodes[self.output]
+        node = nodes[tensor]
         while not isinstance(node, Accumulating):  # what moves integers leaves them as they are
             node = nodes[node.inputs[0]]
         step = node.step(self.types_of(node))
@@ -134,50 +196,66 @@ class QuantGraph:
         return math.prod(self.shapes[self.output])
 
     def quantise_input(self, x: ArrayLike) -> IntArray:
-        """The integers of the float input ``x``, int64[*input_shape].
+        """``QuantInput.quantise`` of the only input."""
+        return self.input.quantise(x)
 
-        Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
-        ``input.out_of_range`` for a value outside the calibrated range by more than rounding.
-        """
-        tensor = as_finite_tensor(x, self.input_shape, field="input")
-        low, high = self.input_type.interval
-        bad = first_index((tensor < low) | (tensor > high))
-        if bad is not None:
-            raise TensorError(
-                "input.out_of_range",
-                f"input{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
-                field="input",
-            )
-        return self.input_type.quantise(tensor)
+    @property
+    def entries(self) -> dict[str, QuantInput]:
+        """The inputs by their names."""
+        return {entry.name: entry for entry in self.inputs}
 
-    def execute(self, q: IntArray) -> Output:
-        """Run on one input ``q``, int64[*input_shape] with values in [0, 2^bits). Exact."""
-        logits = self.run(q[np.newaxis])[0]
+    def group(self, name: str) -> str:
+        """What statements call an input: ``input``, of several ``input/NAME``."""
+        return INPUT if len(self.inputs) == 1 else f"{INPUT}/{name}"
+
+    def named(self, q: Integers) -> dict[str, IntArray]:
+        """The inputs by their names, of one input from the array alone. Raises ``TensorError``
+        (``input.names``)."""
+        return by_name(q, self.entries, field="input")
+
+    def execute(self, q: Integers) -> Output:
+        """The only output for one input ``q``, int64[*input shape] with values in [0, 2^bits). Exact."""
+        logits = self.run({name: value[np.newaxis] for name, value in self.named(q).items()})[0]
         return Output(int(np.argmax(logits)), logits)
 
-    def run(self, q: IntArray) -> IntArray:
-        """The logits int64[n, classes] of inputs int64[n, *input_shape]."""
-        value = next(value for name, value in self.tensors(q) if name == self.output)
-        return value.reshape(len(q), -1)
+    def run(self, q: Integers) -> IntArray:
+        """The only output, int64[n, classes], of inputs int64[n, *input shape]."""
+        (value,) = self.run_all(q, {self.output}).values()
+        return value.reshape(len(value), -1)
+
+    def run_all(self, q: Integers, names: Collection[str]) -> dict[str, IntArray]:
+        """The tensors of these names, int64[n, *shape], of inputs int64[n, *input shape]."""
+        return {name: value for name, value in self.tensors(q) if name in names}
 
     def to_bytes(self) -> bytes:
         """The network in the format of ``circuits.quantised.file``. Holds the weights."""
-        return file.write(self)
+        return file.write(self._stored)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> QuantGraph:
         """Raises ``FileFormatError``: the codes of ``file.read``, and ``file.value`` for parts that make no
         exact integer network."""
         try:
-            return file.read(cls, data)
+            stored: _Stored = file.read(_STORED, data)
+            network = stored.network
         except ModelError as error:
             raise FileFormatError("file.value", error.message) from error
+        if type(network._stored) is not type(stored):
+            raise FileFormatError("file.header", "one input and one output have a form of their own")
+        return network
 
-    def tensors(self, q: IntArray) -> Iterator[tuple[str, IntArray]]:
-        """Name and value of every tensor in order, the input first; each is let go after its last reader."""
+    @property
+    def _stored(self) -> _Stored:
+        if len(self.inputs) == 1 and [*self.outputs] == [OUTPUT]:
+            (entry,), output = self.inputs, self.outputs[OUTPUT]
+            return StoredQuantGraph(entry.name, entry.shape, entry.type, self.nodes, output)
+        return StoredQuantNetwork(self.inputs, self.nodes, tuple(self.outputs.items()))
+
+    def tensors(self, q: Integers) -> Iterator[tuple[str, IntArray]]:
+        """Name and value of every tensor in order, the inputs first; each is let go after its last reader."""
         last_reader = {name: node.name for node in self.nodes for name in node.inputs}
-        values = {self.input_name: q}
-        yield self.input_name, q
+        values = self.named(q)
+        yield from [*values.items()]
         for node in self.nodes:
             values[node.name] = node.execute(
                 [values[name] for name in node.inputs], [self.types[name] for name in node.inputs]
@@ -186,3 +264,37 @@ class QuantGraph:
                 if last_reader[name] == node.name:
                     del values[name]
             yield node.name, values[node.name]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredQuantGraph:
+    """How a file has a network of one input and one output."""
+
+    input_name: str
+    input_shape: Shape
+    input_type: Affine
+    nodes: tuple[QuantNode, ...]
+    output: str
+
+    @property
+    def network(self) -> QuantGraph:
+        return QuantGraph.of(self.input_name, self.input_shape, self.input_type, self.nodes, self.output)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredQuantNetwork:
+    """How a file has all others. ``outputs``: names, and the tensors that they are of."""
+
+    inputs: tuple[QuantInput, ...]
+    nodes: tuple[QuantNode, ...]
+    outputs: tuple[tuple[str, str], ...]
+
+    @property
+    def network(self) -> QuantGraph:
+        outputs = dict(self.outputs)
+        require(len(outputs) == len(self.outputs), "two outputs have one name")
+        return QuantGraph(self.inputs, self.nodes, outputs)
+
+
+_Stored = StoredQuantGraph | StoredQuantNetwork
+_STORED: Final[tuple[type[_Stored], ...]] = (StoredQuantGraph, StoredQuantNetwork)

@@ -6,6 +6,7 @@ these types alone to choose constraints: it never has to guess from single gates
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,18 +47,25 @@ class TensorType:
 
 @dataclass(frozen=True, eq=False)
 class TypedGraph:
-    """A network with the privacy of its input and of its weights, over ``batch`` inputs. ``print`` shows it.
+    """A network with the privacy of its inputs and of its weights, over ``batch`` inputs. ``print`` shows it.
 
     Types are those of one input's tensors. Raises ``StatementError`` (``statement.no_weights``) where weights
-    are committed and there are none.
+    are committed and there are none, and ``statement.privacy`` where an input has none.
+    ``input_privacy``: of all inputs, or by their names.
     """
 
     qgraph: QuantGraph
-    input_privacy: Privacy
+    input_privacy: Privacy | Mapping[str, Privacy]
     weight_privacy: Privacy
     batch: int = 1
 
     def __post_init__(self) -> None:
+        if set(self.privacies) != set(self.qgraph.entries):
+            raise StatementError(
+                "statement.privacy",
+                f"give the privacy of each input: {', '.join(self.qgraph.entries)}",
+                field="input_privacy",
+            )
         if self.weight_privacy == "committed" and not self.relations.layers:
             raise StatementError(
                 "statement.no_weights",
@@ -66,18 +74,46 @@ class TypedGraph:
             )
 
     @cached_property
+    def privacies(self) -> dict[str, Privacy]:
+        """Of each input by its name."""
+        if isinstance(self.input_privacy, str):
+            return dict.fromkeys(self.qgraph.entries, self.input_privacy)
+        return dict(self.input_privacy)
+
+    @property
+    def privacy(self) -> Privacy:
+        """Of the only input. Raises ``ModelError`` (``model.inputs``)."""
+        return self.privacies[self.qgraph.input.name]
+
+    @cached_property
     def relations(self) -> Relations:
         """What must hold between the tensors, whoever proves it, in the order of the nodes."""
-        tensors, relations = self._related
-        return Relations((tensors[self.qgraph.input_name],), relations, tensors[self.qgraph.output])
+        outputs = dict.fromkeys(self.outputs.values())
+        return Relations((*self.inputs.values(),), self._related[1], (*outputs,))
+
+    @property
+    def inputs(self) -> dict[str, Tensor]:
+        """The tensors that are given, by the names of the inputs."""
+        return {name: self._related[0][name] for name in self.qgraph.entries}
+
+    @property
+    def outputs(self) -> dict[str, Tensor]:
+        """The tensors that are asked for, by the names of the outputs."""
+        return {name: self._related[0][tensor] for name, tensor in self.qgraph.outputs.items()}
 
     @cached_property
     def _related(self) -> tuple[dict[str, Tensor], tuple[Relation, ...]]:
         """The tensors by the names that they have in the network, and the relations between them."""
-        graph = self.qgraph
-        shape, kind = (self.batch, *graph.input_shape), graph.input_type
-        first = Tensor("input", shape, Bound.of(0, kind.top, "range"), kind.bits)
-        tensors, relations = {graph.input_name: first}, list[Relation]()
+        graph, relations = self.qgraph, list[Relation]()
+        tensors = {
+            entry.name: Tensor(
+                graph.group(entry.name),
+                (self.batch, *entry.shape),
+                Bound.of(0, entry.type.top, "range"),
+                entry.type.bits,
+            )
+            for entry in graph.inputs
+        }
         for node in graph.nodes:
             types = [graph.types[name] for name in node.inputs]
             made = node.relate([tensors[name] for name in node.inputs], types, self.weight_privacy)
@@ -87,10 +123,10 @@ class TypedGraph:
 
     @cached_property
     def tensors(self) -> dict[str, TensorType]:
-        """The type of every tensor between the nodes, the input's first."""
+        """The type of every tensor between the nodes, the inputs' first."""
         graph, types = self.qgraph, {}
         for name, tensor in self._related[0].items():
-            privacy = self.input_privacy if name == graph.input_name else "private"
+            privacy = self.privacies.get(name, "private")
             ends = tensor.bound.interval
             types[name] = TensorType(graph.shapes[name], *ends, privacy, graph.types[name])
         return types
@@ -109,7 +145,7 @@ class TypedGraph:
         return TensorType(parameter.shape, *parameter.bound.interval, self.weight_privacy)
 
     def __str__(self) -> str:
-        lines = [f"{self.qgraph.input_name}: {self.tensors[self.qgraph.input_name]}"]
+        lines = [f"{name}: {self.tensors[name]}" for name in self.qgraph.entries]
         for node in self.qgraph.nodes:
             reads = ", ".join(node.inputs)
             lines.append(f"{node.name} = {node.operator()}({reads}): {self.tensors[node.name]}")

@@ -25,6 +25,7 @@ from circuits.schemes.circuit import (
     public_group,
     require_classes,
     require_known,
+    require_one,
 )
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
 from kernels import FrArray
@@ -80,9 +81,9 @@ class Accuracy(Circuit):
     def _checked(
         self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]
     ) -> tuple[IntArray, IntArray]:
-        shape = (self.batch, *self.qgraph.input_shape)
+        shape = (self.batch, *self.qgraph.input.shape)
         return (
-            checked_integers(samples, shape, self.qgraph.input_type.top, "samples"),
+            checked_integers(samples, shape, self.qgraph.input.type.top, "samples"),
             checked_integers(labels, (self.batch,), self.qgraph.classes, "labels"),
         )
 
@@ -125,7 +126,7 @@ def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy 
     lowering.hold(network.input, builder.committed(DATASET, "samples", math.prod(network.input.shape)))
     lowering.hold(labels, builder.committed(DATASET, "labels", batch))
     lowering.hold(correct, builder.committed(CORRECT, "correct", 1))
-    tools.ranged("input/value", lowering.values(network.input), qgraph.input_type.bits)
+    tools.ranged("input/value", lowering.values(network.input), qgraph.input.type.bits)
     for name, lowest in _label_ranges(qgraph.classes):
         tools.ranged(name, lowering.values(labels), qgraph.classes.bit_length(), lowest)
     lowering.lower()
@@ -165,6 +166,7 @@ def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGrap
     require_known(_LEVEL, weight_privacy=weight_privacy)
     if batch < 1:
         raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
+    require_one(qgraph, "an accuracy")
     require_classes(qgraph, "scheme", "an accuracy is of labels")
     return TypedGraph(qgraph, "committed", weight_privacy, batch)
 

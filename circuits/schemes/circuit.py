@@ -101,7 +101,7 @@ class Circuit(ABC):
 
     @property
     def privacy(self) -> dict[str, Privacy]:
-        return {"input": self.typed.input_privacy, "weights": self.typed.weight_privacy}
+        return {"input": self.typed.privacy, "weights": self.typed.weight_privacy}
 
     @property
     @abstractmethod
@@ -145,7 +145,7 @@ class Circuit(ABC):
     @property
     def meaning(self) -> str:
         """What a proof says, in words."""
-        return self._says_network + _SAYS_INPUT[self.typed.input_privacy]
+        return self._says_network + _SAYS_INPUT[self.typed.privacy]
 
     @property
     def _says_network(self) -> str:
@@ -161,22 +161,22 @@ class Circuit(ABC):
 
         Raises ``TensorError``: ``input.shape``, ``input.not_integer``, ``input.out_of_range``.
         """
-        return checked_integers(q, self.qgraph.input_shape, self.qgraph.input_type.top, "input")
+        return checked_integers(q, self.qgraph.input.shape, self.qgraph.input.type.top, "input")
 
     def _layout(self, *groups: dict[str, Any]) -> list[dict[str, Any]]:
         """``public_layout``, ``groups`` being what follows the statement and the input."""
         graph = self.qgraph
         first: list[dict[str, Any]] = [{"name": "statement", "count": 1, "shape": []}]
-        if self.typed.input_privacy == "public":
-            kind = graph.input_type
-            first.append(public_group("input", graph.input_shape, 0, kind.top, asdict(kind)))
+        if self.typed.privacy == "public":
+            kind = graph.input.type
+            first.append(public_group("input", graph.input.shape, 0, kind.top, asdict(kind)))
         layout = [*first, *groups]
         for group in layout:
             group["first"] = int(self.layout[group["name"]].flat[0]) - 1
         return layout
 
     def _shown_input(self, q: IntArray) -> Values:
-        return {"input": q.ravel().tolist()} if self.typed.input_privacy == "public" else {}
+        return {"input": q.ravel().tolist()} if self.typed.privacy == "public" else {}
 
     def _listed(self, values: Values, statement: int) -> list[int]:
         """The public inputs in order, canonical."""
@@ -204,6 +204,17 @@ def public_group(
         "maximum": maximum,
         **(more or {}),
     }
+
+
+def require_one(qgraph: QuantGraph, scheme: str) -> None:
+    """Raises ``StatementError`` (``statement.several``) for networks of several inputs or outputs."""
+    if len(qgraph.inputs) != 1 or len(qgraph.outputs) != 1:
+        raise StatementError(
+            "statement.several",
+            f"{scheme} is of a network of one input and one output, and this one has "
+            f"{len(qgraph.inputs)} and {len(qgraph.outputs)}: export it with one each, or prove inferences",
+            field="scheme",
+        )
 
 
 def require_classes(qgraph: QuantGraph, field: str, remedy: str) -> None:

@@ -25,7 +25,7 @@ INPUT = "input"
 
 def described_type(qgraph: QuantGraph) -> dict[str, Any]:
     """Shape, scale, zero point and bits of the network's input, JSON-able."""
-    return {"shape": list(qgraph.input_shape), **asdict(qgraph.input_type)}
+    return {"shape": list(qgraph.input.shape), **asdict(qgraph.input.type)}
 
 
 def input_values(qgraph: QuantGraph, *parts: IntArray) -> IntArray:
@@ -57,14 +57,14 @@ def input_wires(tools: Arithmetic, typed: TypedGraph) -> IntArray:
     means, and no verifier can forget the check.
     """
     graph = typed.qgraph
-    count = math.prod(graph.input_shape)
-    if typed.input_privacy == "committed":
+    count = math.prod(graph.input.shape)
+    if typed.privacy == "committed":
         committed_type(tools.builder, INPUT, graph)
         wires = tools.builder.committed(INPUT, INPUT, count)
     else:
-        wires = given(tools, INPUT, typed.input_privacy, count)
-    tools.ranged("input/value", Weighted.wires(wires), graph.input_type.bits)
-    return wires.reshape(1, *graph.input_shape)
+        wires = given(tools, INPUT, typed.privacy, count)
+    tools.ranged("input/value", Weighted.wires(wires), graph.input.type.bits)
+    return wires.reshape(1, *graph.input.shape)
 
 
 def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArray:
@@ -80,6 +80,6 @@ def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArra
 
 def inputs_cost(typed: TypedGraph) -> Cost:
     """Of ``begin``, of the type of committed inputs, and of the range checks of all."""
-    size = typed.batch * math.prod(typed.qgraph.input_shape)
-    digests = [typed.weight_privacy, typed.input_privacy].count("committed")
-    return Cost(rows=DIGEST_LIMBS * digests) + Cost.range_checks(typed.qgraph.input_type.bits, size)
+    size = typed.batch * math.prod(typed.qgraph.input.shape)
+    digests = [typed.weight_privacy, typed.privacy].count("committed")
+    return Cost(rows=DIGEST_LIMBS * digests) + Cost.range_checks(typed.qgraph.input.type.bits, size)

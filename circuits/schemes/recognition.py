@@ -26,6 +26,7 @@ from circuits.schemes.circuit import (
     public_group,
     require_few,
     require_known,
+    require_one,
 )
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
 from kernels import FrArray
@@ -141,6 +142,7 @@ def compile_recognition(
     require_known(
         level, input_privacy=input_privacy, weight_privacy=weight_privacy, reference_privacy=reference_privacy
     )
+    require_one(qgraph, "a recognition")
     kind = embedding_type(qgraph)
     require_few(qgraph, "scheme")
     typed, width = TypedGraph(qgraph, input_privacy, weight_privacy), qgraph.classes

@@ -91,7 +91,7 @@ def lower_registration(builder: Builder, qgraph: QuantGraph) -> tuple[TypedGraph
     typed = _typed(qgraph)
     network = typed.relations
     registered = [(_to_prove(layer.weight), _to_prove(layer.bias)) for layer in network.layers]
-    relations = Relations(tuple(itertools.chain(*registered)), (), network.output)
+    relations = Relations(tuple(itertools.chain(*registered)), (), network.outputs)
     begin(builder, typed)
     tools = Tables(builder)
     lowering = Lowering(tools, relations, 5, Plan({}, 0, {}))

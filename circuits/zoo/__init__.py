@@ -82,7 +82,7 @@ def calibration(name: str) -> FloatArray:
     Smooth noise, a little like images; the same on every machine.
     """
     full = resolve(name)
-    shape = network(full).input_shape
+    shape = network(full).input.shape
     noise = _uniform(f"calibration of {full}", (_SAMPLES, *shape))
     for axis in (2, 3):
         noise = (noise + np.roll(noise, 1, axis) + np.roll(noise, 2, axis)) / 3

@@ -63,7 +63,7 @@ def main(folder: Path = FOLDER) -> int:
 
     with scene("Cheating"):
         correct, everything = int(document.statement.values["correct"]), range(len(proofs))  # type: ignore[arg-type]
-        found = network.run(network.input_type.quantise(task.images[:500])).argmax(axis=1)
+        found = network.run(network.input.type.quantise(task.images[:500])).argmax(axis=1)
         easy = np.flatnonzero(found == task.labels[:500])[:SIZE]
         flattering = LabelledData.of(task.images[easy], task.labels[easy])
         flattered = measure(scheme, model, flattering, basis, challenge)

@@ -66,13 +66,13 @@ def main() -> None:
     graph = load_onnx(model)
     qgraph = quantise(graph, calibration)
     float_labels = graph.run(held_out.astype(np.float64)).argmax(axis=1)
-    pixels = qgraph.input_type.quantise(held_out.astype(np.float64))
+    pixels = qgraph.input.type.quantise(held_out.astype(np.float64))
     quantised_labels = np.array([qgraph.execute(image).label for image in pixels])
     report = {
         "held_out_images": len(labels),
         "float_accuracy": round(float(np.mean(float_labels == labels)), 4),
         "quantised_accuracy": round(float(np.mean(quantised_labels == labels)), 4),
-        "bits": qgraph.input_type.bits,
+        "bits": qgraph.input.type.bits,
     }
 
     (HERE / "digits.onnx").write_bytes(model)

@@ -37,7 +37,7 @@ def main(folder: Path = FOLDER) -> int:
         scheme = Scheme.of(circuit, basis)
 
     with scene(f"Enrolment: a commitment to the mean of {len(task.enrolled)} embeddings"):
-        reference = mean_embedding(network.run(network.input_type.quantise(task.enrolled)))
+        reference = mean_embedding(network.run(network.input.type.quantise(task.enrolled)))
         enrolled = commit(basis, reference)
         openings = {"model": model, "reference": enrolled}
 

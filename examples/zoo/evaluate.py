@@ -36,7 +36,7 @@ def quantised(name: str, split: Split) -> QuantGraph:
 
 def classification(name: str, split: Split) -> dict[str, float]:
     graph, qgraph, held_out = zoo.network(name), quantised(name, split), split.held_out
-    integers = qgraph.input_type.quantise(reals(held_out))
+    integers = qgraph.input.type.quantise(reals(held_out))
     return {
         "train_images": len(split.seen.labels),
         "test_images": len(held_out.labels),
@@ -50,7 +50,7 @@ def classification(name: str, split: Split) -> dict[str, float]:
 def recognition(split: Split) -> dict[str, float]:
     """The threshold is where training faces are told apart best: most accepted right plus refused right."""
     qgraph = quantised(zoo.EMBEDDING, split)
-    seen, held_out = (qgraph.run(qgraph.input_type.quantise(reals(images))) for images in split)
+    seen, held_out = (qgraph.run(qgraph.input.type.quantise(reals(images))) for images in split)
     people = np.unique(split.seen.labels)
     references = np.array([seen[split.seen.labels == person].mean(axis=0).round() for person in people])
     references = references.astype(np.int64)

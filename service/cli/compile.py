@@ -145,7 +145,7 @@ def _samples(network: str, graph: Graph, calibration: Path | None) -> tuple[Floa
         return intake.read_numbers(calibration.read_bytes(), "calibration"), "file"
     if not Path(network).is_file():
         return zoo.calibration(network), "zoo"
-    return np.random.default_rng(0).random((SAMPLES, *graph.input_shape)), "random"
+    return np.random.default_rng(0).random((SAMPLES, *graph.input.shape)), "random"
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:

@@ -126,7 +126,7 @@ def random_graph(rng: np.random.Generator, sizes: Sequence[int], relu_last: bool
         last = index == len(sizes) - 1
         if (last and relu_last) or (not last and index % 3):
             nodes.append(Clip(f"relu{index}", (nodes[-1].name,)))
-    return Graph("x", (sizes[0],), tuple(nodes), nodes[-1].name)
+    return Graph.of("x", (sizes[0],), tuple(nodes), nodes[-1].name)
 
 
 def random_network(
@@ -140,7 +140,7 @@ def random_network(
 
 def extremes(qgraph: QuantGraph, rng: np.random.Generator) -> list[IntArray]:
     """Inputs that drive the tensors to the ends of their ranges, and a random one."""
-    shape, top = qgraph.input_shape, qgraph.input_type.top
+    shape, top = qgraph.input.shape, qgraph.input.type.top
     first = dense_layers(qgraph)[0].centred_weight
     return [
         np.zeros(shape, np.int64),

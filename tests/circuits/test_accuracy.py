@@ -34,7 +34,7 @@ PRIVATE: tuple[Privacy, ...] = ("public", "committed")
 def batch_of(graph: QuantGraph, size: int, seed: int = 0) -> tuple[IntArray, IntArray]:
     """Samples, and labels of which some are right."""
     rng = np.random.default_rng(seed)
-    samples = rng.integers(0, graph.input_type.top + 1, (size, *graph.input_shape))
+    samples = rng.integers(0, graph.input.type.top + 1, (size, *graph.input.shape))
     right = graph.run(samples).argmax(axis=1)
     return samples, np.where(rng.random(size) < 0.5, right, rng.integers(0, graph.classes + 1, size))
 
@@ -113,7 +113,7 @@ def layered(kind: str) -> QuantGraph:
         )
         first, flat, size = Reshape("first", ("x",), shape), Reshape("flat", ("layer",), (12,)), 12
     logits = QuantDense("logits", (flat.name,), *weights(3, size))
-    return QuantGraph("x", shape, of_input, (first, layer, flat, logits), "logits")
+    return QuantGraph.of("x", shape, of_input, (first, layer, flat, logits), "logits")
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def test_every_wire_that_moves_is_noticed(circuit: Accuracy) -> None:
 
 def test_a_sample_beyond_its_type_is_refused(circuit: Accuracy) -> None:
     samples, labels = batch_of(circuit.qgraph, 2)
-    top = circuit.qgraph.input_type.top
+    top = circuit.qgraph.input.type.top
     for wire in circuit.layout["samples"].tolist():
         for value in (-1, top + 1, top + (1 << 20)):
             lie = forged(circuit, samples, labels, {wire: value})
@@ -247,7 +247,7 @@ def test_a_label_beyond_the_classes_is_refused(classes: int) -> None:
     last = QuantDense(
         "logits", ("flat",), weight, WeightType(np.ones(1), np.array([1]), 2), np.arange(classes)
     )
-    graph = QuantGraph("x", (1, 2, 2), kind, (Reshape("flat", ("x",), (4,)), last), "logits")
+    graph = QuantGraph.of("x", (1, 2, 2), kind, (Reshape("flat", ("x",), (4,)), last), "logits")
     circuit = compile_accuracy(graph, batch=2)
     samples, _ = batch_of(graph, 2)
     honest = [np.array([label, classes - label]) for label in range(classes + 1)]
@@ -262,7 +262,7 @@ def test_a_label_beyond_the_classes_is_refused(classes: int) -> None:
 
 def test_bad_samples_and_labels_are_named(circuit: Accuracy) -> None:
     samples, labels = batch_of(circuit.qgraph, 2)
-    top, classes = circuit.qgraph.input_type.top, circuit.qgraph.classes
+    top, classes = circuit.qgraph.input.type.top, circuit.qgraph.classes
     for bad, field in (
         ((samples[:1], labels), "samples"),
         ((samples, labels[:1]), "labels"),
@@ -337,7 +337,7 @@ def test_with_committed_weights_the_architecture_is_all_that_the_circuit_depends
             replace(node, inputs=("y", *node.inputs[1:])) if index == 0 else node
             for index, node in enumerate(graph.nodes)
         ),
-        input_name="y",
+        inputs=(replace(graph.input, name="y"),),
     )
     third = compile_accuracy(renamed, batch=2, weight_privacy="committed")
     assert third.constraint_system.digest != first.constraint_system.digest

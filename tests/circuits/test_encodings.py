@@ -71,13 +71,13 @@ def network(kind: str) -> QuantGraph:
         shape = (3,)
     size = 10 if kind == "conv" else 5
     nodes.append(QuantDense("logits", (nodes[-1].name,), *weights_of(5, 3, size)))
-    return QuantGraph("x", shape, of_input, tuple(nodes), "logits")
+    return QuantGraph.of("x", shape, of_input, tuple(nodes), "logits")
 
 
 def inputs(graph: QuantGraph) -> list[IntArray]:
-    rng, top = np.random.default_rng(7), graph.input_type.top
-    q = rng.integers(0, top + 1, graph.input_shape)
-    return [q, np.zeros(graph.input_shape, np.int64), np.full(graph.input_shape, top)]
+    rng, top = np.random.default_rng(7), graph.input.type.top
+    q = rng.integers(0, top + 1, graph.input.shape)
+    return [q, np.zeros(graph.input.shape, np.int64), np.full(graph.input.shape, top)]
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
         builder = Builder()
         tools = Tables(builder)
         shapes = {
-            "x": graph.input_shape,
+            "x": graph.input.shape,
             "weight": (layer.kernel.outputs, layer.taps),
             "bias": (layer.kernel.outputs,),
             "claim": (layer.rows,),
@@ -403,7 +403,7 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
     kind = WeightType(np.ones(outputs), zeros, bits)
     dense = QuantDense(NODE, ("x",), weight, kind, bias, rescale=rescale)
     following = QuantDense("y", (NODE,), *weights_of(1, 2, outputs))
-    typed = TypedGraph(QuantGraph("x", (taps,), x, (dense, following), "y"), "private", "private")
+    typed = TypedGraph(QuantGraph.of("x", (taps,), x, (dense, following), "y"), "private", "private")
     related = typed.relations
     first = related.layers[0]
     for scale in (None, related.lookups[first.out]):
@@ -447,7 +447,7 @@ def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
 def of_one_weight(node: QuantNode, size: int, kind: Affine, *before: QuantNode) -> QuantGraph:
     nodes = (*before, node, Reshape("flat", (node.name,), (size,)))
     last = QuantDense("last", ("flat",), *weights_of(1, 2, size))
-    return QuantGraph("x", (size,), kind, (*nodes, last), "last")
+    return QuantGraph.of("x", (size,), kind, (*nodes, last), "last")
 
 
 def test_any_number_of_tables_may_be_in_use() -> None:
@@ -478,7 +478,7 @@ def test_strands_that_do_not_fit_are_not_chosen(level: Level, groups: int) -> No
         flat = Reshape("flat", (NODE,), (channels,))
         last = QuantDense("last", ("flat",), *weights_of(1, 2, channels))
         try:
-            graph = QuantGraph("x", (25 * channels,), kind, (image, conv, flat, last), "last")
+            graph = QuantGraph.of("x", (25 * channels,), kind, (image, conv, flat, last), "last")
         except ModelError:
             continue
         circuit = compile_inference(graph, weight_privacy="private", level=level)
@@ -505,7 +505,7 @@ def test_the_smallest_network_can_be_committed_to() -> None:
     weight, bias = np.ones((2, 1), np.uint8), np.array([0, 1])
     of_weight = WeightType(np.ones(1), np.zeros(1, np.int64), 2)
     dense = QuantDense("dense", ("x",), weight, of_weight, bias)
-    graph = QuantGraph("x", (1,), Affine(1.0, 1, 2), (dense,), "dense")
+    graph = QuantGraph.of("x", (1,), Affine(1.0, 1, 2), (dense,), "dense")
     circuit = compile_inference(graph, weight_privacy="committed")
     z = completed(circuit, circuit.assign(np.array([3])))
     assert first_violation(circuit.constraint_system, z) is None

@@ -37,7 +37,7 @@ def scale(name: str, read: str, channels: int, shift: bool = True) -> Scale:
 
 
 def graph(*nodes: Node, shape: tuple[int, ...] = (4, 7, 6), output: str = "", **declared: Declared) -> Graph:
-    return Graph("x", shape, nodes, output or nodes[-1].name, declared)
+    return Graph.of("x", shape, nodes, output or nodes[-1].name, declared)
 
 
 INT8 = Declared(np.array(0.5), np.array(3), 8, True)
@@ -153,7 +153,7 @@ def test_a_pass_keeps_the_function_and_changes_the_nodes_it_should(name: str) ->
     rewrite, before, kinds = CASES[name]
     after = rewrite(before)
     assert [type(node) for node in after.nodes] == kinds
-    x = RNG.normal(size=(3, *before.input_shape))
+    x = RNG.normal(size=(3, *before.input.shape))
     np.testing.assert_allclose(after.run(x), before.run(x), atol=1e-12)
     assert set(after.declared) <= set(after.shapes)
 

@@ -26,8 +26,11 @@ from tests.refusals import refuses
 RNG = np.random.default_rng(23)
 
 
+CYCLE = (Clip("a", ("b",)), Clip("b", ("a",)))
+
+
 def one(node: Node, *shape: int) -> Graph:
-    return Graph("x", shape, (node,), node.name)
+    return Graph.of("x", shape, (node,), node.name)
 
 
 def test_a_convolution_is_what_its_definition_says() -> None:
@@ -76,7 +79,7 @@ def test_pools_leave_the_padding_out_unless_told() -> None:
 
 
 def test_a_branching_graph_has_every_shape_and_value() -> None:
-    graph = Graph(
+    graph = Graph.of(
         "x",
         (2, 3, 3),
         (
@@ -109,8 +112,8 @@ ONES = np.ones((2, 2))
     [
         (lambda: one(Clip("x", ("x",)), 2), "graph", "new name"),
         (lambda: one(Clip("r", ("ghost",)), 2), "graph", "'ghost'"),
-        (lambda: Graph("x", (2,), (Clip("a", ("b",)), Clip("b", ("a",))), "b"), "graph", "no earlier node"),
-        (lambda: Graph("x", (2,), (), "y"), "graph", "'y'"),
+        (lambda: Graph.of("x", (2,), CYCLE, "b"), "graph", "no earlier node"),
+        (lambda: Graph.of("x", (2,), (), "y"), "graph", "'y'"),
         (lambda: one(Add("a", ("x",)), 2), "graph", "1 inputs"),
         (lambda: one(Concat("c", ()), 2), "graph", "0 inputs"),
         (lambda: one(Dense("d", ("x",), ONES, np.ones(3)), 2), "shape", "3 biases for 2"),

@@ -83,7 +83,7 @@ def test_every_network_that_is_admitted_compiles_and_proves(
     try:
         first = QuantDense("dense1", ("x",), weight, weights, bias, rescale=rescale)
         last = replace(dense_layers(random_network(1, (2, 2), bits))[0], name="dense2", inputs=("dense1",))
-        network = QuantGraph("x", (inputs,), kind, (first, last), "dense2")
+        network = QuantGraph.of("x", (inputs,), kind, (first, last), "dense2")
     except ModelError:
         return
     circuit = compile_inference(network, input_privacy=privacy[0], weight_privacy=privacy[1], level=2)

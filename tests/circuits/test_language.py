@@ -33,7 +33,7 @@ def test_a_network_is_what_was_written() -> None:
     assert [type(node) for node in graph.nodes] == [
         Conv, Clip, AveragePool, Conv, Clip, Add, MaxPool, Concat, Transpose, Reshape, Dense,
     ]  # fmt: skip
-    assert (graph.input_name, graph.input_shape) == ("image", (3, 8, 8))
+    assert (graph.input.name, graph.input.shape) == ("image", (3, 8, 8))
     assert graph.shapes[graph.output] == (5,)
     assert graph.run(RNG.normal(size=(2, 3, 8, 8))).shape == (2, 5)
 

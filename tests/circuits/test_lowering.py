@@ -183,7 +183,7 @@ def test_values_beyond_their_types_are_refused_even_when_all_else_follows(
     q = networks.inputs(graph, 3)[2]
     (conv,) = (node for node in graph.nodes if node.name.startswith("conv"))
     kinds = TypedGraph(graph, *privacy)
-    ranges = {"input": (0, graph.input_type.top)}
+    ranges = {"input": (0, graph.input.type.top)}
     if privacy[1] == "private":
         zeros = int(conv.weight_type.zero_point[0])  # type: ignore[attr-defined]
         ranges[f"{conv.name}/weight"] = (-zeros, kinds.weights[conv.name].high)
@@ -206,7 +206,7 @@ def test_a_maximum_that_is_no_input_is_refused() -> None:
     z = circuit.assign(q)
     for name in [name for name in circuit.layout if name.endswith("/chosen")]:
         for wire in wires(circuit, name):
-            for value in set(range(graph.input_type.top + 1)) - {int(z[wire])}:
+            for value in set(range(graph.input.type.top + 1)) - {int(z[wire])}:
                 assert (
                     first_violation(circuit.constraint_system, forge(circuit, q, {wire: value})) is not None
                 )
@@ -238,7 +238,7 @@ def test_levels_cost_what_they_add() -> None:
     conv = next(node for node in graph.nodes if node.name.startswith("conv"))
     by_gadget = compiled(graph, ("private", "private"), 0).describe()["constraints"]["by_gadget"]
     products = by_gadget[f"{conv.name}/product"]
-    assert by_gadget[f"{conv.name}/term_sign_bits"] == products * (graph.input_type.bits + 1) or (
+    assert by_gadget[f"{conv.name}/term_sign_bits"] == products * (graph.input.type.bits + 1) or (
         by_gadget[f"{conv.name}/term_sign_bits"] == products * 254
     )
 
@@ -268,7 +268,7 @@ def test_totals_and_comparisons_hold_wherever_their_bounds_lie(limit: int, level
     parts = Total("total", total, x, -1, 20), AtLeast("reached", reached, total, least)
     builder = Builder()
     tools = arithmetic(builder, level)
-    lowering = Lowering(tools, Relations((x, least, reached), parts, reached), level, Plan({}, 0, {}))
+    lowering = Lowering(tools, Relations((x, least, reached), parts, (reached,)), level, Plan({}, 0, {}))
     for tensor in lowering.relations.given:
         lowering.hold(tensor, tools.chosen(tensor.name, *tensor.shape))
     lowering.lower()

@@ -121,7 +121,7 @@ ACCEPTED = {
 def test_the_float_network_agrees_with_onnxruntime(name: str) -> None:
     session = onnxruntime.InferenceSession(ACCEPTED[name])
     graph = load_onnx(ACCEPTED[name])
-    x = floats(1, *graph.input_shape)
+    x = floats(1, *graph.input.shape)
     np.testing.assert_allclose(graph.run(x.astype(np.float64)), session.run(None, {"x": x})[0], atol=1e-5)
 
 
@@ -182,10 +182,9 @@ def edited(name: str, **changes: object) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def several(kind: str) -> bytes:
+def several(field: str, name: str) -> bytes:
     model = ModelProto.FromString(ACCEPTED["gemm"])
-    value = helper.make_tensor_value_info("extra", TensorProto.FLOAT, ["batch", 4])
-    (model.graph.input if kind == "inputs" else model.graph.output).append(value)
+    getattr(model.graph, field).append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]))
     return bytes(model.SerializeToString())
 
 
@@ -246,13 +245,13 @@ REFUSED = {
     "no rows": (one(GEMM, shape=(4,)), "model.shape", "Flatten"),
     "a missing weight": (make_model([GEMM], {"b": B}), "model.missing_initialiser", "'w'"),
     "a missing tensor": (one(make_node("Relu", ["ghost"], ["y"])), "model.missing_initialiser", "'ghost'"),
-    "two inputs": (several("inputs"), "model.inputs", "2 inputs"),
-    "two outputs": (several("outputs"), "model.outputs", "2 outputs"),
+    "two inputs": (several("input", "x"), "model.duplicate_name", "two inputs"),
+    "two outputs": (several("output", "y"), "model.duplicate_name", "two outputs"),
+    "no such output": (several("output", "extra"), "model.outputs", "'extra'"),
     "a wrong width": (one(GEMM, w=floats(5, 3)), "model.shape", "5 inputs but reads 4"),
     "a weight vector": (one(GEMM, w=floats(4)), "model.shape", "weight matrix"),
     "a wrong bias": (one(GEMM, b=floats(4)), "model.shape", "bias of shape"),
     "a tensor into gemm": (one(GEMM, shape=("batch", 2, 2)), "model.shape", "Flatten"),
-    "no layer": (one(make_node("Identity", ["x"], ["y"])), "model.outputs", "from the network's input"),
     "a bad reshape": (
         one(make_node("Reshape", ["x", "s"], ["y"]), s=np.array([0, 5])),
         "model.shape",
@@ -359,9 +358,14 @@ def test_a_network_may_end_in_any_number_of_outputs(outputs: int) -> None:
     assert (quantised.classes, quantised.has_classes) == (outputs, outputs > 1)
 
 
-def test_an_integer_input_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("element", "values"), [("INT64", "integer"), ("UINT8", "integer"), ("BOOL", "boolean")]
+)
+def test_inputs_are_of_reals_integers_or_booleans(element: str, values: str) -> None:
     model = ModelProto.FromString(ACCEPTED["gemm"])
-    model.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    model.graph.input[0].type.tensor_type.elem_type = getattr(TensorProto, element)
+    assert load_onnx(model.SerializeToString()).input.values == values
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.STRING
     with refuses("model.tensor_type"):
         load_onnx(model.SerializeToString())
 

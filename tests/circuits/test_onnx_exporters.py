@@ -49,7 +49,7 @@ def centred(outputs: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("path", sorted(FILES.glob("*.onnx")), ids=lambda path: path.stem)
 def test_what_pytorch_exports_is_read(path: Path) -> None:
     graph = load_onnx(path)
-    x = np.random.default_rng(0).normal(size=(3, *graph.input_shape))
+    x = np.random.default_rng(0).normal(size=(3, *graph.input.shape))
     np.testing.assert_allclose(centred(graph.run(x)), run(path, x), atol=1e-5)
     assert not any(isinstance(node, Scale) for node in graph.nodes)
 
@@ -143,7 +143,7 @@ def quantised(
     quantize_static(
         source,
         path,
-        Samples(load_onnx(source).input_shape),
+        Samples(load_onnx(source).input.shape),
         quant_format=QuantFormat[style],
         activation_type=QuantType[activations],
         weight_type=QuantType.QInt8,
@@ -154,7 +154,7 @@ def quantised(
 
 def rounded(graph: Graph, x: FloatArray) -> FloatArray:
     """The typed graph with every declared tensor rounded, as onnxruntime does it in float32."""
-    values = {graph.input_name: x}
+    values = {graph.input.name: x}
 
     def settle(name: str) -> None:
         declared = graph.declared.get(name)
@@ -162,7 +162,7 @@ def rounded(graph: Graph, x: FloatArray) -> FloatArray:
             q = np.rint(values[name].astype(np.float32) / np.float32(declared.scale)) + declared.zero_point
             values[name] = declared.scale * (np.clip(q, *declared.integers) - declared.zero_point)
 
-    settle(graph.input_name)
+    settle(graph.input.name)
     for node in graph.nodes:
         values[node.name] = node.run(*(values[read] for read in node.inputs))
         settle(node.name)
@@ -188,7 +188,7 @@ def test_what_onnxruntime_quantises_is_read_with_its_scales(
 ) -> None:
     path = quantised(name, tmp_path, style, activations, per_channel)
     graph = load_onnx(path)
-    x = np.random.default_rng(1).normal(size=(4, *graph.input_shape))
+    x = np.random.default_rng(1).normal(size=(4, *graph.input.shape))
     # Without its optimisations onnxruntime computes on rounded floats, and QOperators of int8 exactly.
     expected = run(path, x, plainly=True)
     step = float(graph.declared[graph.output].scale)
@@ -196,7 +196,7 @@ def test_what_onnxruntime_quantises_is_read_with_its_scales(
     assert np.abs(centred(rounded(graph, x)) - expected).max() < (2.5 if "lenet" in name else 0.5) * step
 
     # onnxruntime leaves the Sub that the odd one starts with in floats.
-    assert graph.input_name in graph.declared or name.startswith("odd")
+    assert graph.input.name in graph.declared or name.startswith("odd")
     for node in graph.nodes:
         if isinstance(node, Conv | Dense) and node.declared_weight:
             whole = _integers(node.weight, node.declared_weight)
@@ -247,7 +247,7 @@ def test_quantised_functions_are_read_with_their_scales(tmp_path: Path, style: s
     expected, step = run(path, x, plainly=True), float(graph.declared[graph.output].scale)
     assert np.abs(centred(rounded(graph, x)) - expected).max() < 2.5 * step
     qgraph = quantise(graph, x)
-    made = qgraph.run(qgraph.input_type.quantise(x))
+    made = qgraph.run(qgraph.input.type.quantise(x))
     kind = qgraph.types[qgraph.output]
     assert kind is not None
     assert np.abs(centred(kind.real(made)) - expected).max() < 3.5 * step

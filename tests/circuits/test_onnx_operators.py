@@ -42,7 +42,7 @@ def agree(data: bytes, rng: Rng, atol: float = 2e-4) -> Graph:
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(data, options)
     graph = load_onnx(data)
-    x = floats(rng, 1, *graph.input_shape) * 2
+    x = floats(rng, 1, *graph.input.shape) * 2
     expected = session.run(None, {session.get_inputs()[0].name: x})[0]
     np.testing.assert_allclose(graph.run(x.astype(np.float64)), expected, atol=atol, rtol=1e-4)
     assert not any(isinstance(node, Scale) for node in graph.nodes)

@@ -41,9 +41,9 @@ def weight(*shape: int) -> np.ndarray:
 
 
 def require_same(graph: Graph) -> None:
-    data, x = to_onnx(graph), RNG.normal(size=(3, *graph.input_shape))
+    data, x = to_onnx(graph), RNG.normal(size=(3, *graph.input.shape))
     expected = graph.run(x)
-    (found,) = onnxruntime.InferenceSession(data).run(None, {graph.input_name: x.astype(np.float32)})
+    (found,) = onnxruntime.InferenceSession(data).run(None, {graph.input.name: x.astype(np.float32)})
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(load_onnx(data).run(x), expected, atol=1e-5)
 
@@ -65,7 +65,7 @@ def test_an_average_may_count_its_padding() -> None:
 
 
 def test_what_onnx_files_of_floats_cannot_say_is_refused() -> None:
-    scale = Graph("x", (2,), (Scale("scaled", ("x",), np.ones(2), np.ones(2)),), "scaled")
+    scale = Graph.of("x", (2,), (Scale("scaled", ("x",), np.ones(2), np.ones(2)),), "scaled")
     for graph in (scale, tensor("x", 2).quantised(0.5).relu().graph()):
         with refuses("model.unsupported_operator"):
             to_onnx(graph)

@@ -35,7 +35,7 @@ def test_the_executor_agrees_with_python_integers(bits: int, relu_last: bool) ->
     rng = np.random.default_rng(bits)
     for seed, sizes in enumerate([(6, 5, 4), (3, 2), (4, 6, 5, 7, 3)]):
         network = random_network(seed, sizes, bits, relu_last, offset=float(seed))
-        for q in [*extremes(network, rng), *(rng.integers(0, network.input_type.top + 1, (10, sizes[0])))]:
+        for q in [*extremes(network, rng), *(rng.integers(0, network.input.type.top + 1, (10, sizes[0])))]:
             output = network.execute(q)
             assert (output.label, output.logits.tolist()) == slow_execute(network, q)
 
@@ -45,7 +45,7 @@ def test_eight_bits_follow_the_float_network_closely() -> None:
     graph = random_graph(rng, (10, 16, 16, 12, 5))
     inputs = rng.normal(size=(300, 10))
     network = quantise(graph, inputs)
-    q = network.input_type.quantise(inputs)
+    q = network.input.type.quantise(inputs)
     agree = np.array([network.execute(row).label for row in q]) == graph.run(inputs).argmax(axis=1)
     assert agree.mean() > 0.9
     third = dense_layers(network)[2].rescale
@@ -66,13 +66,13 @@ def test_the_multiplier_is_the_designs_and_exact() -> None:
     layer = dense_layers(network)[0]
     rescale = layer.rescale
     assert rescale is not None
-    exact = 2**rescale.shift * layer.weight_type.scale * network.input_type.scale / rescale.output.scale
+    exact = 2**rescale.shift * layer.weight_type.scale * network.input.type.scale / rescale.output.scale
     assert exact == pytest.approx(rescale.multiplier, rel=1e-12)
     assert rescale.output.zero_point == 0
 
 
 def test_degenerate_tensors_quantise() -> None:
-    zeros = Graph(
+    zeros = Graph.of(
         "x",
         (2,),
         (
@@ -85,7 +85,7 @@ def test_degenerate_tensors_quantise() -> None:
     )
     network = quantise(zeros, np.zeros((4, 2)))
     assert network.execute(np.zeros(2, np.int64)).label == 0
-    dead = Graph(
+    dead = Graph.of(
         "x",
         (2,),
         (
@@ -101,7 +101,7 @@ def test_degenerate_tensors_quantise() -> None:
 
 def dense(weight: float, bias: float, *more: Node) -> Graph:
     nodes = (Dense("a", ("x",), np.full((2, 2), weight), np.full(2, bias)), *more)
-    return Graph("x", (2,), nodes, nodes[-1].name)
+    return Graph.of("x", (2,), nodes, nodes[-1].name)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,9 @@ def test_calibration_data_that_do_not_fit_are_refused(calibration: Any, code: st
 
 @pytest.fixture(scope="module")
 def circuit() -> Inference:
-    graph = Graph("x", (2, 2), (Reshape("f", ("x",), (4,)), Dense("a", ("f",), np.eye(4), np.zeros(4))), "a")
+    graph = Graph.of(
+        "x", (2, 2), (Reshape("f", ("x",), (4,)), Dense("a", ("f",), np.eye(4), np.zeros(4))), "a"
+    )
     return compile_inference(quantise(graph, np.array([[[-1.0, 0.0], [0.5, 2.0]]])))
 
 
@@ -169,7 +171,7 @@ def test_inputs_are_checked_at_the_door(circuit: Inference, x: Any, code: str, w
 
 
 def test_the_ends_of_the_calibrated_range_are_taken(circuit: Inference) -> None:
-    half = circuit.qgraph.input_type.scale * 0.49
+    half = circuit.qgraph.input.type.scale * 0.49
     assert circuit.quantise_input([[-1 - half, 0], [2, 2 + half]]).tolist() == [[0, 85], [255, 255]]
 
 

@@ -106,8 +106,9 @@ def quantised(name: str) -> tuple[QuantGraph, IntArray]:
         else node
         for node in graph.nodes
     )
-    graph = replace(graph, input_type=_rounded(graph.input_type), nodes=nodes)
-    return graph, graph.input_type.quantise(samples[:2])
+    entry = replace(graph.input, type=_rounded(graph.input.type))
+    graph = replace(graph, inputs=(entry,), nodes=nodes)
+    return graph, graph.input.type.quantise(samples[:2])
 
 
 def _rounded(kind: Affine) -> Affine:

@@ -112,7 +112,7 @@ def test_the_registration_depends_on_types_alone(network: QuantGraph) -> None:
 
 
 def test_a_network_without_weights_is_refused() -> None:
-    network = QuantGraph("x", (2,), Affine(1.0, 0, 8), (Reshape("flat", ("x",), (2, 1)),), "flat")
+    network = QuantGraph.of("x", (2,), Affine(1.0, 0, 8), (Reshape("flat", ("x",), (2, 1)),), "flat")
     for refused in (parameters, compile_registration):
         with refuses("statement.no_weights"):
             refused(network)

@@ -116,7 +116,7 @@ def test_outputs_that_are_no_classes_are_shown_as_values_alone() -> None:
             compile_inference(networks.of_kinds(4, shape=(1, 2, 2), classes=1), reveal=reveal)
     with refuses("statement.classes", "scheme"):
         compile_accuracy(networks.of_kinds(4, shape=(1, 2, 2), classes=1), batch=2)
-    wide = QuantGraph("x", (100_001,), Affine(1.0, 0, 8), (Reshape("y", ("x",), (100_001,)),), "y")
+    wide = QuantGraph.of("x", (100_001,), Affine(1.0, 0, 8), (Reshape("y", ("x",), (100_001,)),), "y")
     with refuses("statement.reveal", "reveal", match="100,000 at most"):
         compile_inference(wide)
     with refuses("statement.reveal", "reveal", match="100,000 at most"):
@@ -147,7 +147,7 @@ def test_values_have_the_scale_of_their_type_or_of_the_exact_sums(level: Level) 
 
 
 def test_a_network_without_weights_shows_its_values_and_has_nothing_to_commit_to() -> None:
-    flat = QuantGraph("x", (2, 2), Affine(0.5, 3, 4), (Reshape("flat", ("x",), (4,)),), "flat")
+    flat = QuantGraph.of("x", (2, 2), Affine(0.5, 3, 4), (Reshape("flat", ("x",), (4,)),), "flat")
     for level in (0, 2, 5):
         circuit = compile_inference(flat, reveal="values", level=level)
         q = np.array([[0, 15], [7, 3]])

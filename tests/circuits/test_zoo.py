@@ -89,7 +89,7 @@ def test_weights_are_the_same_everywhere() -> None:
 @pytest.mark.parametrize("name", [*zoo.NAMES, zoo.EMBEDDING])
 def test_a_name_stands_for_its_file(name: str) -> None:
     data, graph, x = zoo.onnx(name), zoo.network(name), zoo.calibration(name)
-    assert x.shape == (8, *graph.input_shape)
+    assert x.shape == (8, *graph.input.shape)
     assert 0 <= x.min() < x.max() < 1
     (expected,) = onnxruntime.InferenceSession(data).run(None, {"image": x.astype(np.float32)})
     exact = graph.run(x)
@@ -99,7 +99,7 @@ def test_a_name_stands_for_its_file(name: str) -> None:
     assert [type(node) for node in again.nodes] == [type(node) for node in graph.nodes]
     np.testing.assert_allclose(again.run(x) / scale, exact / scale, atol=1e-4)
     qgraph = quantise(graph, x)
-    labels = qgraph.run(qgraph.input_type.quantise(x)).argmax(axis=1)
+    labels = qgraph.run(qgraph.input.type.quantise(x)).argmax(axis=1)
     assert np.mean(labels == exact.reshape(8, -1).argmax(axis=1)) > 0.7
 
 
@@ -134,7 +134,7 @@ def test_faces_are_recognised_by_their_embeddings() -> None:
     assert found["accepted_of_same"] >= 0.9
     assert found["refused_of_others"] > 0.95
     circuit = compile_recognition(evaluate.quantised(zoo.EMBEDDING, split))
-    q = circuit.qgraph.input_type.quantise(evaluate.reals(split.seen)[[0, 1, 9]])
+    q = circuit.qgraph.input.type.quantise(evaluate.reals(split.seen)[[0, 1, 9]])
     reference, *others = circuit.qgraph.run(q)
     near, far = (int(((other - reference) ** 2).sum()) for other in others)
     assert near < far

@@ -81,7 +81,7 @@ def data(graph: QuantGraph) -> LabelledData:
     q = networks.inputs(graph, 8, 7)
     labels = graph.run(q).argmax(axis=1)
     labels[2] = (labels[2] + 1) % graph.classes
-    return LabelledData.of(graph.input_type.real(q), labels)
+    return LabelledData.of(graph.input.type.real(q), labels)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration, compile_accuracy, parameters
+from circuits.graphs.types import Affine
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
@@ -127,7 +128,7 @@ class AccuracyMaker:
         self.model = model
 
     def parts(self, data: LabelledData, *, hiding: bool = False) -> list[Part]:
-        circuit, shape = self.circuit, self.circuit.qgraph.input_shape
+        circuit, shape = self.circuit, self.circuit.qgraph.input.shape
         kind = InputType.model_validate(self.maker.key_file.circuit["quantisation"]["input"])
         parts = []
         for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
@@ -204,6 +205,11 @@ class AccuracyMaker:
         parts = self.parts(data, hiding=not public)
         dataset = self.dataset(parts, data.sha256 if public else None)
         return self.prove(self.state(dataset, sum(part.count for part in parts), **more), parts)
+
+
+def with_type(graph: QuantGraph, kind: Affine) -> QuantGraph:
+    """``graph`` with an input of another type."""
+    return replace(graph, inputs=(replace(graph.input, type=kind),))
 
 
 def model_opening(graph: QuantGraph, basis: CommitmentKey) -> Opening:

@@ -28,6 +28,7 @@ from tests.client.makers import (
     recognition,
     registration,
     rehashed,
+    with_type,
 )
 from tests.prover.statements import commitment_basis
 from verifier import documents
@@ -275,7 +276,7 @@ def test_a_registration_that_is_none_of_the_model(
     wrong_proof = registered.model_copy(update={"proofs": inferred.proofs})
     other = model_opening(other_network(graph), registrar.basis)
     theirs = Maker(compile_registration(other_network(graph)), registrar.proving_key, registrar.basis)
-    wider = compile_registration(replace(graph, input_type=replace(graph.input_type, scale=9.0)))
+    wider = compile_registration(with_type(graph, replace(graph.input.type, scale=9.0)))
     elsewhere = Maker.of(wider, registrar.basis)
     unrelated = Maker.of(registrar.circuit, commitment_basis(300, tau=12345))
     cases = [
@@ -304,18 +305,17 @@ def test_an_input_that_another_network_reads_otherwise(
     graph: QuantGraph, basis: CommitmentKey, inputs: IntArray, held_input: Opening, change: str
 ) -> None:
     """The integers that were committed to, as another image: brighter, or of other rows."""
-    kind = graph.input_type
+    kind = graph.input.type
     if change == "shape":
-        flat = Reshape("again", ("image",), graph.input_shape)
+        flat = Reshape("again", ("image",), graph.input.shape)
         first = replace(graph.nodes[0], inputs=("again",))
-        other = replace(
-            graph, input_name="image", input_shape=(9, 1, 1), nodes=(flat, first, *graph.nodes[1:])
-        )
+        entry = replace(graph.input, name="image", shape=(9, 1, 1))
+        other = replace(graph, inputs=(entry,), nodes=(flat, first, *graph.nodes[1:]))
     else:
         types = {"scale": replace(kind, scale=2 * kind.scale), "zero_point": replace(kind, zero_point=3)}
-        other = replace(graph, input_type=types[change])
+        other = with_type(graph, types[change])
     maker, q = Maker.of(compile_inference(other, input_privacy="committed"), basis), inputs[0]
-    q = q.reshape(other.input_shape)
+    q = q.reshape(other.input.shape)
     assert reason(inference(maker, q, {"input": held_input}), maker.key_file) == "input_mismatch"
     own = maker.commit(input_values(other, q))
     assert judge(inference(maker, q, {"input": own}), maker.key_file).valid

@@ -86,7 +86,7 @@ def test_an_opened_input(
     revealed = inferrer.basis.reveal(held_input, fr.from_int64(values)).to_json()
     part = checked(OpeningPart, {"commitment": held_input.commitment.hex(), "opening": revealed})
     files.write(here, opening=OpeningFile(**named(SYSTEMS[FIRST]), kind="input", parts=[part]))
-    real = inferrer.circuit.qgraph.input_type.real(q)
+    real = inferrer.circuit.qgraph.input.type.real(q)
     np.save("input.npy", real)
     Path("other.json").write_text(json.dumps(real[:, ::-1].tolist()))
     proof = ("proof.json", "--key", "key.json", "--opening", "opening.json", "--input")

@@ -19,7 +19,7 @@ def test_logits_are_those_of_the_float_network_up_to_what_quantisation_costs(emb
     quantised = circuits.quantise(graph, samples)
     circuit = circuits.compile_inference(quantised, reveal="logits")
     for sample in samples[:4]:
-        logits = circuit.values(quantised.input_type.quantise(sample))["logits"]
+        logits = circuit.values(quantised.input.type.quantise(sample))["logits"]
         assert isinstance(logits, list)
         exact = graph.run(sample[None]).ravel()
         assert real_logits(circuit.describe(), logits) == pytest.approx(exact, abs=0.05)

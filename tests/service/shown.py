@@ -48,7 +48,7 @@ def _images() -> Any:
 
 def statement(form: str, image: int, key_id: str, challenge: str | None) -> dict[str, Any]:
     """Of one of the images that the network was not trained with."""
-    q = network().input_type.quantise(_images()[image].astype(np.float64))
+    q = network().input.type.quantise(_images()[image].astype(np.float64))
     # Its key is not looked at: words need no more of it than the name.
     key = KeyFile(**named(SYSTEMS[FIRST]), id=key_id, setup="development", key={}, circuit=described(form))
     made = make_statement(

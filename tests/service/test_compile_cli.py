@@ -149,7 +149,7 @@ def test_levels_and_privacy_show(report: Any, network: Path) -> None:
     assert [segment["name"] for segment in tables["segments"]] == ["auxiliary"]
     assert tables["key"]["proving"] > 0
     public = report(network, "--input-privacy", "public")
-    assert public["public_inputs"] == 2 + int(np.prod(circuits.load_onnx(tiny_onnx()).input_shape))
+    assert public["public_inputs"] == 2 + int(np.prod(circuits.load_onnx(tiny_onnx()).input.shape))
 
 
 def test_the_choice_for_each_layer_is_explained(run: Any, report: Any, network: Path) -> None:

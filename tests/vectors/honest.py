@@ -11,7 +11,7 @@ import numpy as np
 
 from circuits import compile_registration
 from circuits.operators.dense import QuantDense
-from tests.client.makers import Maker, inference, model_opening, registration, rehashed
+from tests.client.makers import Maker, inference, model_opening, registration, rehashed, with_type
 from tests.prover.statements import commitment_basis
 from tests.vectors.world import CHALLENGE, World, another_of, dumped, renamed, without
 from tests.vectors.writing import Vectors
@@ -142,7 +142,7 @@ def _registrations(vectors: Vectors, world: World) -> None:
     weight[0, 0] ^= 1
     retrained = replace(w.graph, nodes=(*w.graph.nodes[:-1], replace(last, weight=weight)))
     theirs = Maker(compile_registration(retrained), w.registrar.proving_key, w.basis)
-    wider = compile_registration(replace(w.graph, input_type=replace(w.graph.input_type, scale=9.0)))
+    wider = compile_registration(with_type(w.graph, replace(w.graph.input.type, scale=9.0)))
     elsewhere = Maker.of(wider, w.basis)
     own = w.registrar.key_file
     basis = commitment_basis(300, tau=12345)

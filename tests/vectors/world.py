@@ -61,7 +61,7 @@ class World:
         q = networks.inputs(self.graph, 8, 7)
         labels = self.graph.run(q).argmax(axis=1)
         labels[2] = (labels[2] + 1) % self.graph.classes
-        return LabelledData.of(self.graph.input_type.real(q), labels)
+        return LabelledData.of(self.graph.input.type.real(q), labels)
 
     @cached_property
     def model(self) -> Opening:
@@ -129,7 +129,7 @@ class World:
         return input_values(self.graph, self.inputs[index])
 
     def real(self, index: int) -> Json:
-        return self.graph.input_type.real(self.inputs[index]).tolist()
+        return self.graph.input.type.real(self.inputs[index]).tolist()
 
     def lie(self, **changes: Any) -> ProofDocument:
         """The committed inference, its proof made for a statement with these changes."""

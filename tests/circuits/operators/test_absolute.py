@@ -44,7 +44,7 @@ def test_every_integer_becomes_its_distance_from_zero() -> None:
     made, kind = dict(graph.tensors(q))["abs1"], graph.types["abs1"]
     assert kind
     assert kind.zero_point == 0
-    exact = np.abs(graph.input_type.real(q))
+    exact = np.abs(graph.input.type.real(q))
     assert np.abs(kind.real(made) - exact).max() <= 0.75 * kind.scale
 
 

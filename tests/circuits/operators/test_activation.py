@@ -282,7 +282,7 @@ def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: f
     if name in ("acos", "acosh", "asin", "atanh", "log", "sqrt"):
         text = f"{name}(1.0 + softplus(x))" if name == "acosh" else f"{name}(sigmoid(x))"
     graph = tabulated(text, low, low + width, bits)
-    node, kind = node_of(graph), graph.input_type
+    node, kind = node_of(graph), graph.input.type
     exact = formula.evaluate(text, kind.real(np.arange(kind.top + 1)))
     ends = node.output.real(np.array([0, node.output.top]))
     error = np.abs(node.output.real(node.values) - np.clip(exact, *ends)) / node.output.scale
@@ -334,14 +334,14 @@ def test_integers_of_sums_tell_apart_what_matters(function: str) -> None:
     graph = tensor("x", 1).dense(np.ones((1, 1))).then(Activation, function).dense(weight(3, 1)).graph()
     x = np.linspace(-20, 20, 256)[:, np.newaxis]
     qgraph = quantise(graph, x)
-    q = qgraph.input_type.quantise(x)
+    q = qgraph.input.type.quantise(x)
     node, read = node_of(qgraph), qgraph.types["dense1"]
     made = node.output.real(dict(qgraph.tensors(q))[node.name])
-    exact = formula.evaluate(function, qgraph.input_type.real(q))
+    exact = formula.evaluate(function, qgraph.input.type.real(q))
     assert read is not None
     # No slope is above 1.13.
     assert np.abs(made - exact).max() <= 0.75 * node.output.scale + 1.13 * 0.75 * read.scale
-    assert read.scale < 0.6 * qgraph.input_type.scale
+    assert read.scale < 0.6 * qgraph.input.type.scale
 
 
 def test_a_clamp_behind_it_is_a_part_of_it() -> None:
@@ -530,7 +530,7 @@ def test_a_pair_of_another_table_of_the_circuit_is_refused(level: Level, first: 
     """Two tables of the same arguments and the same values, one of them the other's reverse, whatever the
     prover makes of multiplicities; then all that was moved and joined behind them has one value."""
     graph = tabulated("x", bits=3)
-    (node, last), kind = graph.nodes, graph.input_type
+    (node, last), kind = graph.nodes, graph.input.type
     assert isinstance(node, QuantActivation)
     one = replace(node, name="one", values=np.arange(8), output=kind)
     two = replace(node, name="two", inputs=("one",), values=np.arange(8)[::-1].copy())

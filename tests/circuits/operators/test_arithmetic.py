@@ -199,10 +199,10 @@ def same_everywhere(made: Case, rng: Rng, *, most: float = 0.03) -> None:
         graph.run(x.astype(np.float64)).reshape(64, -1), expected, atol=1e-4, rtol=1e-4
     )
     network = quantise(graph, x.astype(np.float64))
-    got = real(network, network.input_type.quantise(x.astype(np.float64)))
+    got = real(network, network.input.type.quantise(x.astype(np.float64)))
     error = np.abs(got - expected) / max(1e-9, np.ptp(expected))
     assert np.quantile(error, 0.95) < most
-    q = network.input_type.quantise(x[0].astype(np.float64))
+    q = network.input.type.quantise(x[0].astype(np.float64))
     assert network.run(q[None])[0].tolist() == slow.tensors(network, q)[network.output].ravel().tolist()
     assert QuantGraph.from_bytes(network.to_bytes()).digest == network.digest
 

@@ -96,7 +96,7 @@ def test_every_channel_has_its_slope() -> None:
     q = np.broadcast_to(np.arange(256)[:, np.newaxis, np.newaxis], (256, 3, 2))
     bent, kind = dict(graph.tensors(q))["prelu1"], graph.types["prelu1"]
     assert kind
-    real = graph.input_type.real(q)
+    real = graph.input.type.real(q)
     exact = np.where(real < 0, np.array([0.25, 0.0, -3.0])[:, np.newaxis] * real, real)
     assert (
         np.abs(kind.real(bent) - np.clip(exact, *kind.real(np.array([0, kind.top])))).max()
@@ -177,7 +177,7 @@ def test_every_integer_is_bent_to_the_nearest_but_a_quarter_step(
     q = np.stack([np.arange(256)] * 2, axis=1)
     bent, kind = dict(graph.tensors(q))["leaky1"], graph.types["leaky1"]
     assert kind
-    real = graph.input_type.real(q)
+    real = graph.input.type.real(q)
     exact = np.clip(np.where(real < 0, alpha * real, real), *kind.real(np.array([0, kind.top])))
     assert np.abs(kind.real(bent) - exact).max() <= 0.75 * kind.scale
     for sample in (0, 1, 100, 255):
@@ -238,7 +238,7 @@ def test_where_values_lie_on_one_side_of_zero_it_is_straight(
 ) -> None:
     kind = Affine(1.0, zero_point, 2)
     cut = Requantise("cut", ("x",), rescale=Rescale(np.array([1]), 0, kind, low, high))
-    graph = QuantGraph("x", (2,), kind, (cut, PiecewiseLinear("bent", ("cut",), (-2, 3))), "bent")
+    graph = QuantGraph.of("x", (2,), kind, (cut, PiecewiseLinear("bent", ("cut",), (-2, 3))), "bent")
     circuit = compile_inference(graph, reveal="logits", level=level)
     for q in np.stack(np.divmod(np.arange(16), 4), axis=1):
         z = circuit.assign(q)

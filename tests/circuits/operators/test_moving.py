@@ -278,8 +278,8 @@ def test_dimensions_that_have_a_name_take_a_size() -> None:
     data = make_model(nodes, {}, ("batch", "tokens", 4))
     with refuses("model.dynamic_shape", match="--shape tokens="):
         load_onnx(data)
-    assert load_onnx(data, {"tokens": 3}).input_shape == (3, 4)
-    assert load_onnx(data, {"tokens": 3, "batch": 2}).input_shape == (2, 3, 4)
+    assert load_onnx(data, {"tokens": 3}).input.shape == (3, 4)
+    assert load_onnx(data, {"tokens": 3, "batch": 2}).input.shape == (2, 3, 4)
 
 
 @pytest.mark.parametrize("wanted", [[0, 1], [1, 0], [0, 1, 2, 3, 0], [2]])

@@ -250,12 +250,12 @@ def test_they_agree_with_onnxruntime_and_are_proven() -> None:
             continue
         x = drawn.x.astype(np.float64)
         np.testing.assert_allclose(graph.run(x).ravel(), expected.ravel(), atol=1e-3, rtol=1e-3)
-        samples = drawn.rng.normal(size=(16, *graph.input_shape))
+        samples = drawn.rng.normal(size=(16, *graph.input.shape))
         network = quantise(graph, samples)
         level, weights = LEVELS[index % 6], WEIGHTS[index // 6 % 2]
         circuit = compile_inference(network, weight_privacy=weights, level=level)
         assert circuit.constraint_system.constraints == circuit.plan.rows
-        for q in network.input_type.quantise(samples[:2]):
+        for q in network.input.type.quantise(samples[:2]):
             z = circuit.assign(q)
             assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
             if circuit.reveal == "label":

@@ -55,7 +55,7 @@ def samples(count: int = 64, shape: tuple[int, ...] = SHAPE) -> FloatArray:
 
 def agreement(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> float:
     labels = graph.run(x).argmax(axis=1)
-    return float(np.mean(qgraph.run(qgraph.input_type.quantise(x)).argmax(axis=1) == labels))
+    return float(np.mean(qgraph.run(qgraph.input.type.quantise(x)).argmax(axis=1) == labels))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -75,7 +75,7 @@ def test_eight_bits_stay_near_the_float_network(seed: int, per_channel: bool, me
 def test_bits_are_the_bits_that_were_asked_for(bits: int, weight_bits: int) -> None:
     graph = everything(Weights(0))
     qgraph = quantise(graph, samples(), bits, weight_bits=weight_bits, method="mse", per_channel=True)
-    for name, values in qgraph.tensors(qgraph.input_type.quantise(samples())):
+    for name, values in qgraph.tensors(qgraph.input.type.quantise(samples())):
         kind = qgraph.types[name]
         if kind is not None:
             assert kind.bits == bits
@@ -105,14 +105,14 @@ def test_channels_of_their_own_scale_serve_weights_of_several_sizes() -> None:
         qgraph = quantise(graph, samples(), 8, weight_bits=4, per_channel=per_channel)
         (conv,) = (node for node in qgraph.nodes if isinstance(node, QuantConv))
         assert len(conv.weight_type.scale) == (6 if per_channel else 1)
-        values = dict(qgraph.tensors(qgraph.input_type.quantise(samples())))[conv.name]
+        values = dict(qgraph.tensors(qgraph.input.type.quantise(samples())))[conv.name]
         exact = np.maximum(dict(graph.tensors(samples()))["conv1"], 0) if "conv1" in graph.shapes else None
         exact = exact if exact is not None else dict(graph.tensors(samples()))["clip1"]
         assert conv.rescale is not None
         error = conv.rescale.output.real(values) - exact
         worst[per_channel] = float(np.sqrt((error[:, 2:5] ** 2).mean()))
         if per_channel:
-            exactly = conv.weight_type.scale * qgraph.input_type.scale / conv.rescale.output.scale
+            exactly = conv.weight_type.scale * qgraph.input.type.scale / conv.rescale.output.scale
             ratio = conv.rescale.multiplier.ravel() / 2.0**conv.rescale.shift
             np.testing.assert_allclose(ratio, exactly, rtol=1e-12)
     assert worst[True] < worst[False] / 2
@@ -139,7 +139,7 @@ def test_averages_keep_their_type_and_divide_exactly() -> None:
     (node,) = nodes_of(qgraph, WindowSum)
     assert node.rescale.multiplier.shape == (1, 8, 8)
     assert len(np.unique(node.rescale.multiplier)) == 3
-    assert node.rescale.output == qgraph.input_type
+    assert node.rescale.output == qgraph.input.type
     found = report(graph, qgraph, samples(), np.zeros(64, int))
     assert max(tensor.worst for tensor in found.tensors) < 1.2
 
@@ -188,7 +188,7 @@ def test_types_prescribed_by_hand_are_taken_as_they_are() -> None:
     x = image.quantised(0.05, 128).conv(w(3, 2, 3, 3)).relu().quantised(0.02, 3, bits=6)
     x = x.max_pool(2).quantised(0.03, 1, bits=5)
     qgraph = quantise(head(x, w), samples())
-    assert qgraph.input_type == Affine(0.05, 128, 8)
+    assert qgraph.input.type == Affine(0.05, 128, 8)
     (conv,), (pool,) = nodes_of(qgraph, QuantConv), nodes_of(qgraph, MaxPool)
     assert conv.rescale.output == Affine(0.02, 3, 6)
     assert conv.rescale.low == 3
@@ -212,7 +212,7 @@ def test_int8_models_keep_their_scales_and_their_answers(
 ) -> None:
     path = quantised(name, tmp_path, style, activations, per_channel)
     graph = load_onnx(path)
-    x = np.random.default_rng(1).normal(size=(16, *graph.input_shape))
+    x = np.random.default_rng(1).normal(size=(16, *graph.input.shape))
     qgraph = quantise(graph, x)
     declared = graph.declared[graph.output]
     kind = qgraph.types[qgraph.output]
@@ -220,7 +220,7 @@ def test_int8_models_keep_their_scales_and_their_answers(
     lift = 128 if declared.signed else 0
     assert (kind.scale, kind.zero_point) == (float(declared.scale), int(declared.zero_point) + lift)
     expected = run(path, x, plainly=True)
-    found = kind.real(qgraph.run(qgraph.input_type.quantise(x)))
+    found = kind.real(qgraph.run(qgraph.input.type.quantise(x)))
     found, expected = (values - values.mean(axis=1, keepdims=True) for values in (found, expected))
     # The file rounds to even where integers round up, and its float32 sums may fall on either side.
     assert np.abs(found - expected).mean() < 1.0 * kind.scale

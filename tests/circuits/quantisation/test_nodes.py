@@ -99,7 +99,7 @@ def real_layer(layer: Conv | Dense, node: WeightedSum, read: Affine) -> Conv | D
 
 def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
     steps = {step.name: step for step in plan(graph)}
-    values = dict(qgraph.tensors(qgraph.input_type.quantise(x)))
+    values = dict(qgraph.tensors(qgraph.input.type.quantise(x)))
     for node in qgraph.nodes:
         output, step = qgraph.types[node.name], steps.get(node.name)
         if output is None or step is None:
@@ -124,7 +124,7 @@ def test_every_node_does_what_the_float_node_does(
 ) -> None:
     rng = np.random.default_rng(seed)
     graph = random_graph(rng)
-    x = rng.normal(size=(8, *graph.input_shape))
+    x = rng.normal(size=(8, *graph.input.shape))
     try:
         qgraph = quantise(graph, x, bits, weight_bits=weight_bits, method=method, per_channel=per_channel)
     except ModelError as error:
@@ -151,10 +151,10 @@ def test_min_max_cuts_no_weight_off(seed: int, per_channel: bool) -> None:
 @pytest.mark.parametrize(("low", "high"), [(2.0, 5.0), (-1.0, 3.0)])
 def test_a_clip_of_a_clip_does_both(low: float, high: float) -> None:
     nodes = (Clip("a", ("x",), 0.0, 6.0), Clip("b", ("a",), low, high), Reshape("c", ("b",), (3,)))
-    graph = Graph("x", (3,), nodes, "c")
+    graph = Graph.of("x", (3,), nodes, "c")
     x = np.random.default_rng(0).normal(size=(64, 3)) * 4
     qgraph = quantise(graph, x)
     kind = qgraph.types[qgraph.output]
     assert kind is not None
-    found = kind.real(qgraph.run(qgraph.input_type.quantise(x)))
-    np.testing.assert_allclose(found, graph.run(x), atol=2 * qgraph.input_type.scale)
+    found = kind.real(qgraph.run(qgraph.input.type.quantise(x)))
+    np.testing.assert_allclose(found, graph.run(x), atol=2 * qgraph.input.type.scale)

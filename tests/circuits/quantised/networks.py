@@ -190,7 +190,7 @@ class Maker:
         self.add(Reshape(self.name("flat"), (self.last,), (flat,)))
         weight, kind, bias = self.weights(classes, flat)
         self.nodes.append(QuantDense("logits", (self.last,), weight, kind, bias))
-        return QuantGraph("x", self.input_shape, self.input, tuple(self.nodes), "logits")
+        return QuantGraph.of("x", self.input_shape, self.input, tuple(self.nodes), "logits")
 
 
 def of_kinds(
@@ -221,6 +221,6 @@ def embedding(seed: int) -> QuantGraph:
 def inputs(graph: QuantGraph, count: int, seed: int = 0) -> IntArray:
     """Inputs at both ends of their range, and random ones: int64[count, *input_shape]."""
     rng = np.random.default_rng(seed)
-    q = rng.integers(0, graph.input_type.top + 1, (count, *graph.input_shape))
-    q[0], q[1 % count] = 0, graph.input_type.top
+    q = rng.integers(0, graph.input.type.top + 1, (count, *graph.input.shape))
+    q[0], q[1 % count] = 0, graph.input.type.top
     return q

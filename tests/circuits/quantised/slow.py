@@ -32,7 +32,7 @@ Objects = NDArray[np.object_]
 
 def tensors(graph: QuantGraph, q: IntArray) -> dict[str, Objects]:
     """Every tensor for the input q[*input_shape], as arrays of Python integers."""
-    values: dict[str, Objects] = {graph.input_name: np.array(q.tolist(), dtype=object)}
+    values: dict[str, Objects] = {graph.input.name: np.array(q.tolist(), dtype=object)}
     for node in graph.nodes:
         inputs = [values[name] for name in node.inputs]
         if isinstance(node, Accumulating):

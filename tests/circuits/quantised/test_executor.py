@@ -91,7 +91,7 @@ def dense(name: str, read: str, rescale: Rescale | None = None, bias: int = 0) -
 
 
 def graph(*nodes: QuantDense, output: str = "b") -> QuantGraph:
-    return QuantGraph("x", (2,), Affine(1.0, 0, 8), nodes, output)
+    return QuantGraph.of("x", (2,), Affine(1.0, 0, 8), nodes, output)
 
 
 def test_refuses_networks_without_a_meaning() -> None:

@@ -80,7 +80,7 @@ def first(header: dict[str, Any]) -> dict[str, Any]:
         (lambda h: h.update(input_shape=[2, 5, 4.0]), "file.header"),
         (lambda h: h["input_type"].update(bits=99), "file.value"),
         (lambda h: h["input_type"].update(scale="1"), "file.header"),
-        (lambda h: h.update(nodes=[]), "file.value"),
+        (lambda h: h.update(nodes=[]), "file.length"),
         (lambda h: h.update(nodes={}), "file.header"),
         (lambda h: first(h).update(kind="Affine"), "file.header"),
         (lambda h: first(h).update(kind="QuantGraph"), "file.header"),
