@@ -73,7 +73,7 @@ def test_narrow_ones_are_looked_up_as_they_were() -> None:
 def test_a_function_of_16_bits_is_within_half_a_step() -> None:
     (node,) = (node for node in functions(2, 16).nodes if isinstance(node, QuantActivation))
     graph = functions(2, 16)
-    exact = np.sin(graph.input_type.real(np.arange(1 << 16)))
+    exact = np.sin(graph.input.type.real(np.arange(1 << 16)))
     error = np.abs(node.output.real(node.values) - np.clip(exact, *node.output.real(np.array([0, 65535]))))
     assert error.max() <= 0.5001 * node.output.scale
 
@@ -111,11 +111,11 @@ def test_files_that_are_quantised_to_16_bits_keep_their_types() -> None:
     arrays = {name: np.asarray(value) for name, value in weights.items()}
     model = make_model(nodes, arrays, ("batch", 4), opset=21)
     graph = quantise(load_onnx(model), np.zeros((1, 4)))
-    assert graph.input_type == Affine(2**-13, 32768, 16)
+    assert graph.input.type == Affine(2**-13, 32768, 16)
     x = rng.uniform(-3.9, 3.9, (8, 4))
     (expected,) = onnxruntime.InferenceSession(model).run(None, {"x": x.astype(np.float32)})
     assert graph.output_scale == (2**-28, 0)
-    found = graph.run(graph.input_type.quantise(x)) * 2.0**-28
+    found = graph.run(graph.input.type.quantise(x)) * 2.0**-28
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
