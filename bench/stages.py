@@ -9,8 +9,8 @@
     proven      a development setup, the registration of committed weights, a proof, and zenserve-verify's
                 verdict on the files
 
-The variations multiply each value of the input by 0.9 to 1.1, so that no range is a point, and signs and
-zeros stay. The outputs' range is that of onnxruntime's on all of these.
+The variations are those of ``zenserve.networks.varied``. The outputs' range is that of onnxruntime's on all
+of these.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from verifier import command
 from verifier.documents import KeyFile, ProofDocument
 from verifier.schemes import Privacy
 from zenerrors import StatementError, ZenError, in_words
+from zenserve.networks import varied
 
 STAGES: Final = ("loaded", "compiled", "executed", "proven")
 THREADS: Final = usable_cores()
-_VARIATIONS, _VARIED = 15, 0.1
 _SHARE, _OF_RANGE, _STEPS = 0.95, 0.02, 2.0
 # Steps in the range of outputs that have no type: as many as 8 bits have.
 _UNTYPED: Final = 255
@@ -104,7 +104,7 @@ def _stages(network: Path) -> Iterator[Findings]:
     except ValueError as error:
         raise FailedError(str(error), "its input") from error
     own = given[graph.input.name]
-    samples = _varied(own)
+    samples = varied(own)
     qgraph = quantise(graph, samples.reshape(-1, *graph.input.shape))
     weights = _weight_privacy(qgraph)
     circuit = compile_inference(qgraph, weight_privacy=weights, reveal="values")
@@ -115,13 +115,6 @@ def _stages(network: Path) -> Iterator[Findings]:
     _require_near(graph, qgraph, q, _outputs(network, fed))
     yield {}
     yield _prove(circuit, q)
-
-
-def _varied(own: NDArray[Any]) -> FloatArray:
-    """[1 + variations, *shape], the first one being the input itself."""
-    factors = np.random.default_rng(0).uniform(1 - _VARIED, 1 + _VARIED, (_VARIATIONS, *own.shape))
-    varied: FloatArray = np.concatenate([np.ones((1, *own.shape)), factors]) * own
-    return varied
 
 
 def _weight_privacy(qgraph: QuantGraph) -> Privacy:

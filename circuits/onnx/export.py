@@ -1,18 +1,24 @@
-"""PyTorch's exporter, called so that what it writes is what the importer reads. PyTorch is optional."""
+"""PyTorch's exporters, called so that what they write is what the importer reads. PyTorch is optional."""
 
 from __future__ import annotations
 
 import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 from zenerrors import ModelError
 
 
-def export_torch(module: Any, example: Any) -> bytes:
-    """A ``torch.nn.Module`` as the bytes of an ONNX file with all weights inside.
+def export_torch(module: Any, *examples: Any) -> bytes:
+    """A ``torch.nn.Module`` as the bytes of an ONNX file with all weights inside, for inputs of the
+    ``examples``' shapes.
 
-    ``example``: a tensor [1, ...] that the module takes. The module is exported as in ``eval()`` and left in
-    the mode it was in. Raises ``ModelError`` (``model.no_pytorch``) when PyTorch is not installed.
+    ``examples``: what the module takes, one input each, tensors or arrays. The module is exported as in
+    ``eval()`` and left in the mode it was in: by torch.export, or, where that fails, as TorchScript. Raises
+    ``ModelError``: ``model.no_pytorch`` when PyTorch is not installed, ``model.export`` where ``module`` is
+    none of its modules, or neither exporter takes it.
     """
     try:
         import torch
@@ -21,15 +27,58 @@ def export_torch(module: Any, example: Any) -> bytes:
             "model.no_pytorch",
             "PyTorch is not installed: pip install 'zenserve[torch]', or export the file elsewhere",
         ) from None
-    training, file = module.training, io.BytesIO()
+    if not isinstance(module, torch.nn.Module):
+        raise ModelError("model.export", f"a {type(module).__name__} is no torch.nn.Module and no ONNX file")
+    tensors = tuple(torch.as_tensor(example) for example in examples)
+    refusals = []
+    with _evaluated(module), _silenced():
+        for exporter in (_exported, _traced):
+            try:
+                return exporter(module, tensors)
+            except Exception as refusal:  # whatever a module and an exporter may raise
+                refusals.append(f"{exporter.__doc__}: {_reason(refusal)}")
+    raise ModelError("model.export", f"PyTorch does not export the module; {'; '.join(refusals)}")
+
+
+def _exported(module: Any, examples: tuple[Any, ...]) -> bytes:
+    """torch.export"""
+    import torch
+
+    file = io.BytesIO()
+    program = torch.onnx.export(module, examples, dynamo=True, verbose=False)
+    program.save(file, external_data=False)
+    return file.getvalue()
+
+
+def _traced(module: Any, examples: tuple[Any, ...]) -> bytes:
+    """TorchScript"""
+    import torch
+
+    file = io.BytesIO()
+    torch.onnx.export(module, examples, file, dynamo=False)
+    return file.getvalue()
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what led to it: exporters wrap what they meet."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+@contextmanager
+def _evaluated(module: Any) -> Iterator[None]:
+    training = module.training
     module.eval()
     try:
-        names = {"input_names": ["input"], "output_names": ["output"]}
-        shapes = ({0: torch.export.Dim("batch")},)
-        program = torch.onnx.export(
-            module, (example,), dynamo=True, dynamic_shapes=shapes, verbose=False, **names
-        )
-        program.save(file, external_data=False)
+        yield
     finally:
         module.train(training)
-    return file.getvalue()
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Exporters warn of themselves, and print what they fail at."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield

@@ -32,7 +32,7 @@ LAYERS: Final = {
 
 _CODE = re.compile(r"`([^`\n]+)`")
 _DOTTED = re.compile(rf"(?:{'|'.join((*PACKAGES, 'bench', 'tests', 'groth16'))})(?:\.\w+)+")
-_NO_MODULE = re.compile(r"\.(md|py|json|so)$")
+_NO_MODULE = re.compile(r"\.(md|py|json|so|sqlite)$")
 _FILE = re.compile(r"(?<![\w/.])((?:[\w-]+/)+[\w.-]+\.(?:py|json|md|svg|toml|hpp|cpp|yml))\b")
 _LINK = re.compile(r"\]\((?!\w+://)([^)#\s]+)\)")
 

@@ -188,6 +188,7 @@ def test_a_log_tells_what_an_error_came_of_and_not_what_it_says() -> None:
                 "verifier",
                 "kernels",
                 "client",
+                "zenserve",
                 "migrations",
             ],
         ),

@@ -1,0 +1,156 @@
+"""``zenserve.prove``: from a file or a module to documents that ``zenserve-verify`` takes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import zenserve
+from tests.refusals import refuses
+from verifier import command
+
+ROOT = Path(__file__).parents[2]
+DIGITS = ROOT / "examples" / "digits"
+WEIGHT = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+X = np.array([0.5, -0.25, 1.0, 0.75])
+
+
+def network(shape: list[str | int], *, weights: bool = True) -> onnx.ModelProto:
+    """X W by rows, or the sigmoid of X."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"])
+        if weights
+        else helper.make_node("Sigmoid", ["x"], ["y"])
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(WEIGHT, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+def test_a_file_becomes_documents_that_the_verifiers_command_takes(tmp_path: Path) -> None:
+    calibration, x = np.load(DIGITS / "calibration.npy"), np.load(DIGITS / "held_out.npz")["images"][0]
+    stages: list[str] = []
+    proof = zenserve.prove(
+        str(DIGITS / "digits.onnx"),
+        x,
+        calibration=calibration,
+        challenge="for Ada",
+        progress=lambda stage, _: stages.append(stage),
+    )
+    assert proof.shown == {"label": 1}
+    assert set(proof.statement.commitments) == {"model"}
+    assert list(dict.fromkeys(stages))[:4] == ["read", "quantise", "compile", "basis"]
+    assert stages[-1] == "verify"
+    proof.save(tmp_path / "made" / "here")
+    files = {file.stem: str(file) for file in (tmp_path / "made" / "here").iterdir()}
+    options = [files["proof"], "--key", files["key"], "--challenge", "for Ada"]
+    registration = ["--registration", files["registration"], "--registration-key", files["registration_key"]]
+    assert command.main([*options, *registration]) == 0
+    assert zenserve.verify(tmp_path / "made" / "here") == zenserve.verify(proof)
+    assert zenserve.verify(proof, challenge="for Bob").reason == "challenge_mismatch"
+    assert zenserve.verify(proof, key="0" * 64).reason == "key_mismatch"
+
+
+def test_public_weights_and_inputs_and_the_outputs_are_shown_as_real_numbers(tmp_path: Path) -> None:
+    proof = zenserve.prove(
+        network([1, 4]).SerializeToString(),
+        X[np.newaxis],
+        input_privacy="public",
+        weight_privacy="public",
+        reveal="logits",
+    )
+    assert proof.registration is None
+    assert np.asarray(proof.shown["input"]) == pytest.approx(X, abs=0.01)
+    assert np.asarray(proof.shown["logits"]) == pytest.approx(X @ WEIGHT, abs=0.02)
+    proof.save(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["key.json", "proof.json"]
+
+
+def test_a_registration_that_is_missing_is_said_to_be() -> None:
+    proof = zenserve.prove(network([1, 4]), X)
+    bare = zenserve.Proof(proof.document, proof.key)
+    assert zenserve.verify(bare).valid
+    assert any("registration is valid" in said for said in zenserve.verify(bare).not_verified)
+    assert not any("registration is valid" in said for said in zenserve.verify(proof).not_verified)
+
+
+def test_named_dimensions_are_as_long_as_the_inputs() -> None:
+    x = np.stack([X, -X])[np.newaxis]
+    proof = zenserve.prove(network(["batch", "tokens", 4]), x, reveal="values")
+    assert np.asarray(proof.shown["values"]) == pytest.approx(x[0] @ WEIGHT, abs=0.03)
+
+
+def test_a_network_without_weights_commits_to_none() -> None:
+    proof = zenserve.prove(network([1, 4], weights=False), X, reveal="values")
+    assert proof.statement.commitments == {}
+    assert np.asarray(proof.shown["values"]) == pytest.approx(1 / (1 + np.exp(-X)), abs=0.01)
+    with refuses("statement.no_weights"):
+        zenserve.prove(network([1, 4], weights=False), X, weight_privacy="committed")
+
+
+def test_labels_make_a_report() -> None:
+    calibration = np.random.default_rng(0).uniform(-2, 2, (20, 1, 4))
+    labels = (calibration[:, 0] @ WEIGHT).argmax(axis=1)
+    proof = zenserve.prove(network([1, 4]), X, calibration=calibration, labels=labels, bits=6)
+    assert proof.report is not None
+    assert (proof.report.images, proof.report.float_accuracy) == (20, 1.0)
+    assert proof.report.tensors[0].bits == 6
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "code"),
+    [
+        (np.ones(5), {}, "input.shape"),
+        (np.ones((2, 4)), {}, "input.shape"),
+        (["a"] * 4, {}, "input.not_numeric"),
+        (np.full(4, np.nan), {}, "input.not_finite"),
+        (X, {"calibration": np.ones(4)}, "input.shape"),
+        (X, {"calibration": np.full((2, 4), 0.01)}, "input.out_of_range"),
+        (X, {"bits": 1}, "model.quantised"),
+        (X, {"reveal": "all"}, "statement.reveal"),
+        (X, {"system": "none"}, "statement.system"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_code(x: Any, options: dict[str, Any], code: str) -> None:
+    with refuses(code):
+        zenserve.prove(network([1, 4]), x, **options)
+
+
+def test_files_that_are_no_networks_are_refused(tmp_path: Path) -> None:
+    with refuses("model.not_onnx"):
+        zenserve.prove(b"\x00", X)
+    (tmp_path / "proof.json").write_text("{}")
+    (tmp_path / "key.json").write_text("{}")
+    with refuses("file.json", match="statement: Field required"):
+        zenserve.verify(tmp_path)
+
+
+def test_onnx_files_take_no_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert "label" in zenserve.prove(network([1, 4]), X).shown
+    with refuses("model.no_pytorch"):
+        zenserve.prove(object(), X)
+
+
+def test_the_module_of_the_page_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'zenserve[torch]'")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'zenserve[torch]'")
+    page = (ROOT / "docs" / "python.md").read_text()
+    (example,) = re.findall(r"^```python untyped\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)  # noqa: S102  our own page
+    assert "The network's outputs are" in capsys.readouterr().out
+    with refuses("model.export", match=r"no torch\.nn\.Module"):
+        zenserve.prove(object(), X)

@@ -1,0 +1,14 @@
+"""A proof of what a network computes, in one call and without a service.
+
+proof = zenserve.prove(module, x)     # a torch.nn.Module, or an ONNX file
+proof.save("proof")
+assert zenserve.verify("proof").valid
+
+PyTorch is optional: of modules it is asked to export them, ONNX files need numpy and onnx alone.
+"""
+
+from zenerrors import ZenError
+from zenserve.proof import Proof, verify
+from zenserve.proving import prove
+
+__all__ = ["Proof", "ZenError", "prove", "verify"]

@@ -1,0 +1,136 @@
+"""From a network and an input to a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from base.processors import usable_cores
+from base.progress import Progress, silent
+from circuits import Circuit, QuantGraph, compile_inference, compile_registration, parameters, quantise
+from circuits.quantisation import report
+from circuits.schemes import proving
+from kernels import FrArray, fr
+from prover import registry
+from prover.system import CommitmentKey, Opening, ProofSystem
+from relations.integers import IntArray
+from verifier.documents import ProofDocument, Values, timestamp
+from verifier.registry import FIRST
+from verifier.schemes import Privacy, PublicOrPrivate, Reveal
+from verifier.words import make_statement
+from zenerrors import StatementError
+from zenserve import networks
+from zenserve.proof import Keyed, Proof, verify
+
+THREADS = usable_cores()
+
+
+def prove(
+    network: Any,
+    x: Any,
+    *,
+    calibration: Any = None,
+    labels: Any = None,
+    bits: int = 8,
+    input_privacy: PublicOrPrivate = "private",
+    weight_privacy: Privacy | None = None,
+    reveal: Reveal | None = None,
+    top: int = 1,
+    challenge: str | None = None,
+    system: str = FIRST,
+    progress: Progress = silent,
+) -> Proof:
+    """A proof of what ``network`` makes of ``x``, verified, under keys of a development setup.
+
+    ``network``: a ``torch.nn.Module``, the path or the bytes of an ONNX file, or an ONNX model. ``x``: one
+    input, an array or a tensor, with a batch of one around it or without. ``calibration``: [n, …], typical
+    inputs, whose ranges become scales that everybody sees; without any they are from ``x`` and variations
+    of it, and so tell how far it reaches. ``labels``: int[n], of these, for the proof's ``report``.
+
+    ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
+    none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
+    labels. ``challenge``: a text of whoever asked, against old proofs. ``progress``: stages "read",
+    "quantise", "compile", those of the proof system, and "verify".
+
+    Raises ``ModelError`` for a network that cannot be proven, ``TensorError`` for numbers that do not fit it,
+    ``StatementError`` for what cannot be shown of it.
+    """
+    progress("read", 0.0)
+    graph = networks.read(network, x)
+    own = networks.one(x, graph.input_shape)
+    given = calibration is not None
+    samples = networks.typical(calibration, graph.input_shape) if given else networks.varied(own)
+    progress("quantise", 0.0)
+    qgraph = quantise(graph, samples, bits)
+    q = qgraph.quantise_input(own)
+    made = None if labels is None else report(graph, qgraph, samples, networks.array(labels))
+    progress("compile", 0.0)
+    weights = _weights(qgraph) if weight_privacy in (None, "committed") else None
+    circuit = compile_inference(
+        qgraph,
+        input_privacy=input_privacy,
+        weight_privacy=weight_privacy or ("public" if weights is None else "committed"),
+        reveal=reveal,
+        top=top,
+    )
+    with TemporaryDirectory() as folder:
+        party, registration = _Party(registry.find(system), Path(folder), progress), None
+        if weights is not None:
+            party.commit(weights)
+            registrar = compile_registration(qgraph)
+            registration = party.prove(registrar, {}, registrar.witness)
+        judged = party.prove(circuit, circuit.values(q), partial(circuit.witness, q), challenge)
+    progress("verify", 0.0)
+    proof = Proof(judged.document, judged.key, registration, made)
+    if not (verdict := verify(proof)).valid:
+        raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
+    return proof
+
+
+def _weights(qgraph: QuantGraph) -> IntArray | None:
+    """What a commitment is to; None of a network without weights."""
+    try:
+        return parameters(qgraph)
+    except StatementError:
+        return None
+
+
+@dataclass
+class _Party:
+    """Whoever proves, with a folder for keys and the openings of what was committed to."""
+
+    system: ProofSystem
+    folder: Path
+    progress: Progress
+    basis: CommitmentKey | None = None
+    openings: dict[str, Opening] = field(default_factory=dict)
+
+    def commit(self, weights: IntArray) -> None:
+        """To the model, over a basis of its own."""
+        file, scheme = self.folder / "basis", self.system.commitments
+        scheme.make_key(file, weights.size, THREADS, self.progress)
+        self.basis = scheme.load_key(file)
+        self.openings["model"] = self.basis.commit(fr.from_int64(weights), threads=THREADS)
+
+    def prove(
+        self, circuit: Circuit, values: Values, witness: Callable[..., FrArray], challenge: str | None = None
+    ) -> Keyed:
+        """``witness``: of the circuit, given the ``statement``'s hash."""
+        proving.require_memory(self.system, circuit, THREADS)
+        file, basis = self.folder / circuit.scheme, self.basis if circuit.commitments else None
+        key = proving.setup(self.system, circuit, basis, file, THREADS, self.progress)
+        statement = make_statement(
+            key,
+            values=values,
+            commitments={name: self.openings[name].commitment.hex() for name in circuit.commitments},
+            made_at=timestamp(datetime.now(UTC)),
+            challenge=challenge,
+        )
+        assigned = partial(witness, statement=statement.scalar)
+        made = proving.prove(self.system, circuit, file, assigned, self.openings, THREADS, self.progress)
+        return Keyed(ProofDocument.of(statement, [made]), key)
