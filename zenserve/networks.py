@@ -64,8 +64,8 @@ def typical(values: Any, shape: Shape) -> FloatArray:
 
 
 def varied(x: FloatArray) -> FloatArray:
-    """``x`` and variations of it, float64[1 + VARIATIONS, *shape]: each value times 0.9 to 1.1, so that
-    no range is a point, and signs and zeros stay."""
+    """``x`` and variations of it, [1 + VARIATIONS, *shape]: each value times 0.9 to 1.1, so that no range is
+    a point, and signs and zeros stay."""
     factors = np.random.default_rng(0).uniform(1 - VARIED, 1 + VARIED, (VARIATIONS, *x.shape))
     made: FloatArray = np.concatenate([np.ones((1, *x.shape)), factors]) * x
     return made

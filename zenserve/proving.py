@@ -62,9 +62,9 @@ def prove(
     """
     progress("read", 0.0)
     graph = networks.read(network, x)
-    own = networks.one(x, graph.input_shape)
+    own = networks.one(x, graph.input.shape)
     given = calibration is not None
-    samples = networks.typical(calibration, graph.input_shape) if given else networks.varied(own)
+    samples = networks.typical(calibration, graph.input.shape) if given else networks.varied(own)
     progress("quantise", 0.0)
     qgraph = quantise(graph, samples, bits)
     q = qgraph.quantise_input(own)
