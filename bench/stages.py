@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,8 @@ from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.types import Affine, FloatArray
 from circuits.operators import ONNX
 from circuits.operators.weighted import Parametric, WeightedSum
-from circuits.quantisation.plan import plan
+from circuits.quantisation.plan import input_names, output_names, plan
+from circuits.quantised import Integers
 from examples.proving import Scheme, commit, infer, register
 from kernels import fr
 from prover import groth16
@@ -57,7 +58,7 @@ from verifier import command
 from verifier.documents import KeyFile, ProofDocument
 from verifier.schemes import Privacy
 from zenerrors import StatementError, ZenError, in_words
-from zenserve.networks import varied
+from zenserve.networks import VARIATIONS, varied
 
 STAGES: Final = ("loaded", "compiled", "executed", "proven")
 THREADS: Final = usable_cores()
@@ -103,16 +104,25 @@ def _stages(network: Path) -> Iterator[Findings]:
         given, source = inputs(network)
     except ValueError as error:
         raise FailedError(str(error), "its input") from error
-    own = given[graph.input.name]
-    samples = varied(own)
-    qgraph = quantise(graph, samples.reshape(-1, *graph.input.shape))
+    samples = {
+        entry.name: varied(given[entry.name].reshape(entry.shape), entry.values) for entry in graph.inputs
+    }
+    qgraph = quantise(graph, samples)
     weights = _weight_privacy(qgraph)
     circuit = compile_inference(qgraph, weight_privacy=weights, reveal="values")
     yield {"input": source, "weights": weights, "constraints": circuit.constraint_system.constraints}
-    q = qgraph.quantise_input(own.reshape(graph.input.shape))
+    names = input_names(graph)
+    q = qgraph.quantise_inputs({names[name]: each[0] for name, each in samples.items()})
     _require_shown(circuit, q)
-    fed = [given | {graph.input.name: sample.astype(own.dtype)} for sample in samples]
-    _require_near(graph, qgraph, q, _outputs(network, fed))
+    fed = [
+        given
+        | {
+            name: each[at].reshape(given[name].shape).astype(given[name].dtype)
+            for name, each in samples.items()
+        }
+        for at in range(1 + VARIATIONS)
+    ]
+    _require_near(graph, qgraph, q, _outputs(network, fed, list(graph.outputs)))
     yield {}
     yield _prove(circuit, q)
 
@@ -125,7 +135,7 @@ def _weight_privacy(qgraph: QuantGraph) -> Privacy:
     return "committed"
 
 
-def _require_shown(circuit: Inference, q: IntArray) -> None:
+def _require_shown(circuit: Inference, q: Integers) -> None:
     """``StatementError`` unless the witness satisfies all rows, ``FailedError`` unless it shows what the
     executor has."""
     z = circuit.witness(q)
@@ -134,33 +144,44 @@ def _require_shown(circuit: Inference, q: IntArray) -> None:
         raise FailedError("the witness shows other outputs than the executor", "soundness")
 
 
-def _outputs(network: Path, fed: Sequence[Arrays]) -> FloatArray:
-    """onnxruntime's, [inputs, values]."""
+def _outputs(network: Path, fed: Sequence[Arrays], names: list[str]) -> dict[str, FloatArray]:
+    """onnxruntime's, of each name [inputs, values]."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(network, options)
-    made = [np.concatenate([each.ravel() for each in session.run(None, one)]) for one in fed]
-    return np.array(made, dtype=np.float64)
+    made = [session.run(names, one) for one in fed]
+    return {
+        name: np.array([each.ravel() for each in values], dtype=np.float64)
+        for name, values in zip(names, zip(*made, strict=True), strict=True)
+    }
 
 
-def _require_near(graph: Graph, qgraph: QuantGraph, q: IntArray, expected: FloatArray) -> None:
-    """``FailedError`` unless the outputs for ``q`` are near onnxruntime's, of which ``expected`` has those
+def _require_near(
+    graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray], expected: Mapping[str, FloatArray]
+) -> None:
+    """``FailedError`` unless each output for ``q`` is near onnxruntime's, of which ``expected`` has those
     first, and near the reference in floats."""
-    if qgraph.output_scale is None:
-        raise FailedError("the outputs have no one scale", "output scale")
-    if expected.shape[1:] != (qgraph.classes,):
-        raise FailedError(
-            f"onnxruntime has {expected.shape[1]} outputs, the circuit {qgraph.classes}", "other outputs"
-        )
-    if not np.isfinite(expected).all():
-        raise FailedError("onnxruntime's outputs are not finite", "its input")
-    span = float(np.ptp(expected)) or float(np.abs(expected).max())
-    scale, zero = qgraph.output_scale
-    ours = scale * (qgraph.execute(q).logits - zero)
-    _require_within(ours, expected[0], _OF_RANGE * span, "onnxruntime's")
-    step = scale if qgraph.types[qgraph.output] else max(scale, span / _UNTYPED)
-    _require_within(ours, _reference(graph, qgraph, q), _STEPS * step, "the reference's")
+    made = qgraph.run_all({name: each[np.newaxis] for name, each in q.items()}, {*qgraph.outputs.values()})
+    reference = _reference(graph, qgraph, q)
+    for name, called in output_names(graph).items():
+        tensor, theirs = qgraph.outputs[called], expected[name]
+        scales = qgraph.scale_of(tensor)
+        if scales is None:
+            raise FailedError("the outputs have no one scale", "output scale")
+        if theirs.shape[1:] != (qgraph.size(called),):
+            raise FailedError(
+                f"onnxruntime has {theirs.shape[1]} outputs, the circuit {qgraph.size(called)}",
+                "other outputs",
+            )
+        if not np.isfinite(theirs).all():
+            raise FailedError("onnxruntime's outputs are not finite", "its input")
+        span = float(np.ptp(theirs)) or float(np.abs(theirs).max())
+        scale, zero = scales
+        ours = scale * (made[tensor] - zero)
+        _require_within(ours, theirs[0], _OF_RANGE * span, "onnxruntime's")
+        step = scale if qgraph.types[tensor] else max(scale, span / _UNTYPED)
+        _require_within(ours, reference[graph.outputs[name]], _STEPS * step, "the reference's")
 
 
 def _require_within(ours: NDArray[Any], theirs: NDArray[Any], most: float, whose: str) -> None:
@@ -171,10 +192,14 @@ def _require_within(ours: NDArray[Any], theirs: NDArray[Any], most: float, whose
         )
 
 
-def _reference(graph: Graph, qgraph: QuantGraph, q: IntArray) -> FloatArray:
-    """The float network for ``q``, its weights those of ``qgraph``, and each tensor rounded to its type."""
+def _reference(graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray]) -> dict[str, FloatArray]:
+    """The float network's tensors for ``q``, its weights those of ``qgraph``, and each rounded to its
+    type."""
     made = {node.name: node for node in qgraph.nodes}
-    values = {graph.input.name: qgraph.input.type.real(q[np.newaxis])}
+    values = {
+        name: qgraph.entries[called].type.real(q[called][np.newaxis])
+        for name, called in input_names(graph).items()
+    }
     for step in plan(graph):
         node = _with_weights(
             step.node, made[step.name], [qgraph.types[name] for name in made[step.name].inputs]
@@ -184,7 +209,7 @@ def _reference(graph: Graph, qgraph: QuantGraph, q: IntArray) -> FloatArray:
             value = step.clip.run(value)
         kind = qgraph.types[step.name]
         values[step.tensor] = kind.real(kind.quantise(value)) if kind else value
-    return values[graph.output]
+    return values
 
 
 def _with_weights(node: Node, made: QuantNode, types: Sequence[Affine | None]) -> Node:
@@ -196,7 +221,7 @@ def _with_weights(node: Node, made: QuantNode, types: Sequence[Affine | None]) -
     return replace(node, weight=along * made.centred_weight, bias=made.bias * scale * types[0].scale)
 
 
-def _prove(circuit: Inference, q: IntArray) -> Findings:
+def _prove(circuit: Inference, q: Integers) -> Findings:
     """``FailedError`` unless zenserve-verify takes the proof."""
     qgraph, committed = circuit.qgraph, bool(circuit.commitments)
     with TemporaryDirectory() as name:

@@ -17,6 +17,7 @@ import numpy as np
 
 from base.processors import usable_cores
 from circuits import Accuracy, Inference, Recognition, Registration
+from circuits.quantised import Integers
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
@@ -113,7 +114,7 @@ def register(scheme: Scheme[Registration], model: Opening) -> ProofDocument:
 
 
 def infer(
-    scheme: Scheme[Inference], q: IntArray, openings: Mapping[str, Opening], challenge: str | None = None
+    scheme: Scheme[Inference], q: Integers, openings: Mapping[str, Opening], challenge: str | None = None
 ) -> ProofDocument:
     statement = scheme.state(scheme.circuit.values(q), openings, challenge=challenge)
     witness = scheme.circuit.witness(q, statement=statement.scalar)

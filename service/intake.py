@@ -58,7 +58,7 @@ def _report(graph: Graph, qgraph: QuantGraph, samples: Floats, labels: bytes) ->
         tensors = [asdict(each) for each in ranges(graph, qgraph, samples)]
         unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
         return {"images": len(samples), **unknown, "tensors": tensors}
-    require_classes(qgraph, "calibration_labels", "leave them out")
+    require_classes(qgraph.classes, "calibration_labels", "leave them out")
     classes = _labels(labels, qgraph.classes, "calibration_labels")
     if len(classes) != len(samples):
         reason = f"there are {len(classes)} calibration_labels, and {len(samples)} samples: one for each"
@@ -74,7 +74,7 @@ def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
     ``StatementError`` for a network without classes.
     """
     graph = QuantGraph.from_bytes(quantised)
-    require_classes(graph, "model_id", "datasets are for accuracies, and those are of labels")
+    require_classes(graph.classes, "model_id", "datasets are for accuracies, and those are of labels")
     images, classes = read_numbers(samples, "samples"), _labels(labels, graph.classes, "labels")
     if images.shape[:1] != classes.shape:
         raise TensorError(
@@ -201,14 +201,14 @@ def revealed(quantised: bytes, asked: Reveal | None) -> Reveal:
     what this network's proofs cannot show.
     """
     graph = _graph(quantised)
-    reveal = asked or shown_by_default(graph)
-    require_outputs(graph, reveal)
+    reveal = asked or shown_by_default(graph.classes)
+    require_outputs(graph.classes, reveal)
     return reveal
 
 
 def check_top(quantised: bytes, top: int) -> None:
     """Raises ``TensorError`` for more labels than a proof can show."""
-    most = most_labels(_graph(quantised))
+    most = most_labels(_graph(quantised).classes)
     if not 1 <= top <= most:
         raise TensorError("input.out_of_range", f"top must be from 1 to {most}", field="top")
 

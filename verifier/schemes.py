@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection
+from typing import Any, Final, Literal
 
 Scheme = Literal["inference", "recognition", "accuracy"]
 """What a proof that somebody asks for claims."""
@@ -19,3 +20,10 @@ Reveal = Literal["label", "logits", "top", "values"]
 """What an inference shows of its output: the label, beside it all logits, a few labels in order, or all
 values, which need not be of classes.
 """
+INPUT: Final = "input"
+"""What statements call an input: of several, each has its name behind it (``called``)."""
+
+
+def called(kind: str, name: str, among: Collection[Any]) -> str:
+    """What a statement calls an input, or what it shows of an output: ``kind``, of several ``kind/name``."""
+    return kind if len(among) == 1 else f"{kind}/{name}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 from circuits import Graph, export_torch, load_onnx
+from circuits.graphs.graph import Values
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.message import decode
 from verifier.datasets import numbers, one_input
@@ -63,9 +64,10 @@ def typical(values: Any, shape: Shape) -> FloatArray:
     return x.reshape(-1, *shape) if x.ndim and one_input(x.shape[1:], shape) else x
 
 
-def varied(x: FloatArray) -> FloatArray:
+def varied(x: NDArray[Any], values: Values = "real") -> FloatArray:
     """``x`` and variations of it, [1 + VARIATIONS, *shape]: each value times 0.9 to 1.1, so that no range is
-    a point, and signs and zeros stay."""
-    factors = np.random.default_rng(0).uniform(1 - VARIED, 1 + VARIED, (VARIATIONS, *x.shape))
+    a point, and signs and zeros stay. Integers stay such, and booleans what they are."""
+    most = 0.0 if values == "boolean" else VARIED
+    factors = np.random.default_rng(0).uniform(1 - most, 1 + most, (VARIATIONS, *x.shape))
     made: FloatArray = np.concatenate([np.ones((1, *x.shape)), factors]) * x
-    return made
+    return made if values == "real" else np.rint(made)

@@ -30,7 +30,7 @@ from circuits.r1cs.linear import Linear, LinearCombinations
 from circuits.r1cs.tiles import Products
 from circuits.schemes.accuracy import plan_accuracy
 from circuits.schemes.cost import layer_of
-from circuits.schemes.inference import lower_inference
+from circuits.schemes.inference import all_shown, lower_inference
 from circuits.schemes.registration import lower_registration
 from relations.integers import IntArray
 from verifier.schemes import Privacy
@@ -161,7 +161,9 @@ def count_graph(qgraph: QuantGraph, circuit: Circuit) -> Count:
     if circuit.registration:
         lower_registration(ledger, qgraph)
     else:
-        lower_inference(ledger, TypedGraph(qgraph, "private", circuit.weights), circuit.level)
+        lower_inference(
+            ledger, TypedGraph(qgraph, "private", circuit.weights), circuit.level, all_shown(qgraph, "label")
+        )
     return Count(ledger.close(), {node.name: node.operator() for node in qgraph.nodes})
 
 

@@ -13,10 +13,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from circuits.graphs.graph import only_input, only_output
 from circuits.graphs.node import MOST_ELEMENTS, QuantNode
@@ -25,10 +25,9 @@ from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
 from circuits.quantised import file
 from relations.integers import IntArray
+from verifier.schemes import INPUT, called
 from zenerrors import FileFormatError, ModelError, TensorError
 
-# What statements call an input.
-INPUT = "input"
 # What the output of a network of one is called.
 OUTPUT = "output"
 # Names of nodes are the first part of the names of wires and blocks.
@@ -44,7 +43,7 @@ class Output:
 
 
 # Of one input an array; of several, one for each by its name.
-Integers = IntArray | Mapping[str, IntArray]
+Integers = NDArray[np.integer[Any]] | Mapping[str, NDArray[np.integer[Any]]]
 
 
 @dataclass(frozen=True)
@@ -199,14 +198,23 @@ class QuantGraph:
         """``QuantInput.quantise`` of the only input."""
         return self.input.quantise(x)
 
+    def quantise_inputs(self, x: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, IntArray]:
+        """``QuantInput.quantise`` of each input by its name, of an only one also from the array alone. Raises
+        ``TensorError`` (``input.names``), too."""
+        given = by_name(x, self.entries, field="input")
+        return {
+            name: entry.quantise(given[name], called(INPUT, name, self.inputs))
+            for name, entry in self.entries.items()
+        }
+
     @property
     def entries(self) -> dict[str, QuantInput]:
         """The inputs by their names."""
         return {entry.name: entry for entry in self.inputs}
 
-    def group(self, name: str) -> str:
-        """What statements call an input: ``input``, of several ``input/NAME``."""
-        return INPUT if len(self.inputs) == 1 else f"{INPUT}/{name}"
+    def size(self, output: str) -> int:
+        """How many numbers the output of this name has."""
+        return math.prod(self.shapes[self.outputs[output]])
 
     def named(self, q: Integers) -> dict[str, IntArray]:
         """The inputs by their names, of one input from the array alone. Raises ``TensorError``

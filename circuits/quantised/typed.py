@@ -15,7 +15,7 @@ from circuits.graphs.types import Affine, Shape
 from circuits.quantised.graph import QuantGraph
 from relations.bounds import Bound
 from relations.relation import Parameter, Relation, Relations, Tensor
-from verifier.schemes import Privacy
+from verifier.schemes import INPUT, Privacy, called
 from zenerrors import StatementError
 
 
@@ -60,7 +60,7 @@ class TypedGraph:
     batch: int = 1
 
     def __post_init__(self) -> None:
-        if set(self.privacies) != set(self.qgraph.entries):
+        if not isinstance(self.input_privacy, str) and set(self.input_privacy) != set(self.qgraph.entries):
             raise StatementError(
                 "statement.privacy",
                 f"give the privacy of each input: {', '.join(self.qgraph.entries)}",
@@ -78,12 +78,7 @@ class TypedGraph:
         """Of each input by its name."""
         if isinstance(self.input_privacy, str):
             return dict.fromkeys(self.qgraph.entries, self.input_privacy)
-        return dict(self.input_privacy)
-
-    @property
-    def privacy(self) -> Privacy:
-        """Of the only input. Raises ``ModelError`` (``model.inputs``)."""
-        return self.privacies[self.qgraph.input.name]
+        return {name: self.input_privacy[name] for name in self.qgraph.entries}
 
     @cached_property
     def relations(self) -> Relations:
@@ -107,7 +102,7 @@ class TypedGraph:
         graph, relations = self.qgraph, list[Relation]()
         tensors = {
             entry.name: Tensor(
-                graph.group(entry.name),
+                called(INPUT, entry.name, graph.inputs),
                 (self.batch, *entry.shape),
                 Bound.of(0, entry.type.top, "range"),
                 entry.type.bits,

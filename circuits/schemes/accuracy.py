@@ -167,7 +167,7 @@ def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGrap
     if batch < 1:
         raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
     require_one(qgraph, "an accuracy")
-    require_classes(qgraph, "scheme", "an accuracy is of labels")
+    require_classes(qgraph.classes, "scheme", "an accuracy is of labels")
     return TypedGraph(qgraph, "committed", weight_privacy, batch)
 
 

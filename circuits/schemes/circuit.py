@@ -15,16 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
-from circuits.quantised import QuantGraph
+from circuits.quantised import Integers, QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.program import Program
 from circuits.r1cs.tiles import keep
-from circuits.schemes.inputs import described_type
+from circuits.schemes.inputs import described_types
 from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
 from relations.relation import Relations, Tensor
-from verifier.schemes import Privacy
+from verifier.schemes import INPUT, Privacy, called
 from zenerrors import StatementError, TensorError
 
 # Each takes 100 bytes of a key's file, and a fifth of a millisecond of whoever reads it.
@@ -44,9 +44,9 @@ _BINDING = {
     "committed": " That its weights are of their types is for the proof of its registration to say.",
 }
 _SAYS_INPUT = {
-    "public": " The input is the one among the public inputs.",
+    "public": " The {input} is the one among the public inputs.",
     "private": "",
-    "committed": " The input is the one that the commitment is to.",
+    "committed": " The {input} is the one that the commitment is to.",
 }
 
 
@@ -101,7 +101,10 @@ class Circuit(ABC):
 
     @property
     def privacy(self) -> dict[str, Privacy]:
-        return {"input": self.typed.privacy, "weights": self.typed.weight_privacy}
+        inputs = {
+            called(INPUT, name, self.qgraph.inputs): each for name, each in self.typed.privacies.items()
+        }
+        return {**inputs, "weights": self.typed.weight_privacy}
 
     @property
     @abstractmethod
@@ -111,6 +114,10 @@ class Circuit(ABC):
     def quantise_input(self, x: ArrayLike) -> IntArray:
         """``QuantGraph.quantise_input``."""
         return self.qgraph.quantise_input(x)
+
+    def quantise_inputs(self, x: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, IntArray]:
+        """``QuantGraph.quantise_inputs``."""
+        return self.qgraph.quantise_inputs(x)
 
     def describe(self) -> dict[str, Any]:
         """Architecture, quantisation, privacy, meaning and cost of the circuit, JSON-able. No weights."""
@@ -129,7 +136,7 @@ class Circuit(ABC):
             "privacy": self.privacy,
             "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
-                "input": described_type(graph),
+                **described_types(graph),
                 "layers": [scales for node in graph.nodes if (scales := node.scales()) is not None],
             },
             "public_inputs": self.public_layout,
@@ -145,7 +152,11 @@ class Circuit(ABC):
     @property
     def meaning(self) -> str:
         """What a proof says, in words."""
-        return self._says_network + _SAYS_INPUT[self.typed.privacy]
+        said = [
+            _SAYS_INPUT[privacy].format(input=called(INPUT, name, self.qgraph.inputs).replace("/", " "))
+            for name, privacy in self.typed.privacies.items()
+        ]
+        return self._says_network + "".join(said)
 
     @property
     def _says_network(self) -> str:
@@ -156,27 +167,35 @@ class Circuit(ABC):
         """Keep constraints that would be made anew for every proof, as far as ``most_bytes`` go."""
         keep(self.constraint_system.blocks, most_bytes)
 
-    def checked(self, q: NDArray[np.integer[Any]]) -> IntArray:
-        """``q`` as an input of the network: integers [*input_shape] in [0, 2^bits), int64.
+    def checked(self, q: Integers) -> dict[str, IntArray]:
+        """``q`` as inputs of the network by what statements call them (``verifier.schemes.called``): integers
+        [*shape] in [0, 2^bits), int64.
 
-        Raises ``TensorError``: ``input.shape``, ``input.not_integer``, ``input.out_of_range``.
+        Raises ``TensorError``: ``input.names``, ``input.shape``, ``input.not_integer``,
+        ``input.out_of_range``.
         """
-        return checked_integers(q, self.qgraph.input.shape, self.qgraph.input.type.top, "input")
+        graph, checked = self.qgraph, {}
+        for name, values in graph.named(q).items():
+            entry, group = graph.entries[name], called(INPUT, name, graph.inputs)
+            checked[group] = checked_integers(values, entry.shape, entry.type.top, group)
+        return checked
 
     def _layout(self, *groups: dict[str, Any]) -> list[dict[str, Any]]:
         """``public_layout``, ``groups`` being what follows the statement and the input."""
         graph = self.qgraph
         first: list[dict[str, Any]] = [{"name": "statement", "count": 1, "shape": []}]
-        if self.typed.privacy == "public":
-            kind = graph.input.type
-            first.append(public_group("input", graph.input.shape, 0, kind.top, asdict(kind)))
+        for entry in graph.inputs:
+            if self.typed.privacies[entry.name] == "public":
+                name = called(INPUT, entry.name, graph.inputs)
+                first.append(public_group(name, entry.shape, 0, entry.type.top, asdict(entry.type)))
         layout = [*first, *groups]
         for group in layout:
             group["first"] = int(self.layout[group["name"]].flat[0]) - 1
         return layout
 
-    def _shown_input(self, q: IntArray) -> Values:
-        return {"input": q.ravel().tolist()} if self.typed.privacy == "public" else {}
+    def _shown_inputs(self, checked: Mapping[str, IntArray]) -> Values:
+        shown = zip(checked.items(), self.typed.privacies.values(), strict=True)
+        return {group: q.ravel().tolist() for (group, q), privacy in shown if privacy == "public"}
 
     def _listed(self, values: Values, statement: int) -> list[int]:
         """The public inputs in order, canonical."""
@@ -217,9 +236,9 @@ def require_one(qgraph: QuantGraph, scheme: str) -> None:
         )
 
 
-def require_classes(qgraph: QuantGraph, field: str, remedy: str) -> None:
-    """That a label can be said of the network. Raises ``StatementError`` (``statement.classes``)."""
-    if not qgraph.has_classes:
+def require_classes(outputs: int, field: str, remedy: str) -> None:
+    """That a label can be said of so many outputs. Raises ``StatementError`` (``statement.classes``)."""
+    if outputs < 2:
         raise StatementError(
             "statement.classes",
             f"a label is one of two classes or more, and the network has one output: {remedy}",
@@ -227,14 +246,12 @@ def require_classes(qgraph: QuantGraph, field: str, remedy: str) -> None:
         )
 
 
-def require_few(qgraph: QuantGraph, field: str) -> None:
-    """That as many public inputs as the network has outputs can be. Raises ``StatementError``
-    (``statement.reveal``).
-    """
-    if qgraph.classes > _MOST_SHOWN:
+def require_few(outputs: int, field: str) -> None:
+    """That so many outputs can be public inputs. Raises ``StatementError`` (``statement.reveal``)."""
+    if outputs > _MOST_SHOWN:
         raise StatementError(
             "statement.reveal",
-            f"the network's outputs are {qgraph.classes:,}, and a proof shows {_MOST_SHOWN:,} at most:"
+            f"the network's outputs are {outputs:,}, and a proof shows {_MOST_SHOWN:,} at most:"
             " each is a point of the verification key, and all are read for every proof",
             field=field,
         )

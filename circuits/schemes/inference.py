@@ -9,15 +9,14 @@ others into one.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from circuits.graphs.types import Shape
 from circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmetic, best_plan
-from circuits.quantised import Output, QuantGraph
+from circuits.quantised import Integers, Output, QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import (
@@ -33,7 +32,8 @@ from kernels import FrArray
 from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
 from relations.relation import Argmax, Linear, Relation, Relations, Tensor, Term
-from verifier.schemes import Privacy, Reveal
+from verifier.documents import MOST_NAMES
+from verifier.schemes import Privacy, Reveal, called
 from zenerrors import StatementError
 
 _MOST_LABELS: Final = 10
@@ -43,74 +43,105 @@ _MOST_LIKELY_CLASSES: Final = 2048
 
 @dataclass(frozen=True, eq=False)
 class Inference(Circuit):
-    """The circuit of one inference. ``top``: how many labels it shows if it shows several."""
+    """The circuit of one inference. ``reveal``: what it shows of each output, by its name; ``top``: how many
+    labels where it shows several."""
 
-    reveal: Reveal = "label"
+    reveal: Mapping[str, Reveal]
     top: int = 1
     scheme = "inference"
 
     @property
     def claim(self) -> str:
-        says = "The prover knows an input of this type that {network} maps to "
-        return (
-            says
-            + {
-                "label": "the label.",
-                "logits": "the label and to these logits, integers at the scale of its last layer.",
-                "top": f"these {self.top} labels, the most likely first.",
-                "values": "these outputs: all of them are among the values, as integers.",
-            }[self.reveal]
-        )
+        several, outputs = len(self.qgraph.inputs) > 1, self.qgraph.outputs
+        says = f"The prover knows {'inputs of these types' if several else 'an input of this type'} that "
+        if len(outputs) == 1:
+            return f"{says}{{network}} maps to {self._says(*self.reveal.values())}."
+        shown = [f"of the output {name}, to {self._says(reveal)}" for name, reveal in self.reveal.items()]
+        hidden = [
+            f"of the output {name}, to what is not shown" for name in outputs if name not in self.reveal
+        ]
+        return f"{says}{{network}} maps to this: {'; '.join([*shown, *hidden])}."
+
+    def _says(self, reveal: Reveal) -> str:
+        return {
+            "label": "the label",
+            "logits": "the label and to these logits, integers at the scale of its last layer",
+            "top": f"these {self.top} labels, the most likely first",
+            "values": "these outputs: all of them are among the values, as integers",
+        }[reveal]
 
     @property
     def public_layout(self) -> list[dict[str, Any]]:
-        most = self.qgraph.classes - 1
-        label = public_group("label", (), 0, most)
-        match self.reveal:
-            case "label":
-                return self._layout(label)
-            case "logits":
-                return self._layout(label, self._outputs("logits", (most + 1,)))
-            case "top":
-                return self._layout(public_group("top", (self.top,), 0, most))
-            case "values":
-                return self._layout(self._outputs("values", self.qgraph.shapes[self.qgraph.output] or (1,)))
+        return self._layout(*(group for name in self.reveal for group in self._groups(name)))
 
-    def _outputs(self, name: str, shape: Shape) -> dict[str, Any]:
-        kind = self.typed.tensors[self.qgraph.output]
-        scale = dict(zip(("scale", "zero_point"), self.qgraph.output_scale or (), strict=False))
-        return public_group(name, shape, kind.low, kind.high, scale)
+    def _groups(self, name: str) -> list[dict[str, Any]]:
+        """What is shown of an output."""
+        graph, most = self.qgraph, self.qgraph.size(name) - 1
+        tensor = graph.outputs[name]
+        kind, shape = self.typed.tensors[tensor], graph.shapes[tensor] or (1,)
+        label = public_group(self._called("label", name), (), 0, most)
+        reveal = self.reveal[name]
+        group = self._called(reveal, name)
+        if reveal == "label":
+            return [label]
+        if reveal == "top":
+            return [public_group(group, (self.top,), 0, most)]
+        scale = dict(zip(("scale", "zero_point"), graph.scale_of(tensor) or (), strict=False))
+        if reveal == "values":
+            return [public_group(group, shape, kind.low, kind.high, scale)]
+        return [label, public_group(group, (most + 1,), kind.low, kind.high, scale)]
+
+    def _called(self, kind: str, output: str) -> str:
+        return called(kind, output, self.qgraph.outputs)
 
     def describe(self) -> dict[str, Any]:
-        return super().describe() | {"reveal": self.reveal, "top": self.top}
+        """Of several outputs also which tensors they are."""
+        outputs = self.qgraph.outputs
+        if len(outputs) == 1:
+            (reveal,) = self.reveal.values()
+            return super().describe() | {"reveal": reveal, "top": self.top}
+        shown = {"outputs": dict(outputs), "reveal": dict(self.reveal), "top": self.top}
+        return super().describe() | shown
 
-    def execute(self, q: NDArray[np.integer[Any]]) -> Output:
-        """The network's exact output for the integers ``q``. Raises ``TensorError`` as ``checked``."""
-        return self.qgraph.execute(self.checked(q))
+    def execute(self, q: Integers) -> Output:
+        """The network's only output, exact, for the integers ``q``. Raises ``TensorError`` as ``checked``."""
+        self.checked(q)
+        return self.qgraph.execute(q)
 
-    def values(self, q: NDArray[np.integer[Any]]) -> Values:
-        """What a proof for ``q`` shows, by the names of ``public_layout``."""
-        output, shown = self.execute(q), self._shown_input(self.checked(q))
-        if self.reveal == "top":
-            order = np.argsort(-output.logits, kind="stable")
-            return shown | {"top": order[: self.top].tolist()}
-        if self.reveal == "values":
-            return shown | {"values": output.logits.tolist()}
-        logits: Values = {"logits": output.logits.tolist()} if self.reveal == "logits" else {}
-        return shown | {"label": output.label} | logits
+    def values(self, q: Integers) -> Values:
+        """What a proof for ``q`` shows, by the names of ``public_layout``. Raises ``TensorError`` as
+        ``checked``."""
+        shown, graph = self._shown_inputs(self.checked(q)), self.qgraph
+        single = {name: np.asarray(value)[np.newaxis] for name, value in graph.named(q).items()}
+        tensors = graph.run_all(single, set(graph.outputs.values()))
+        for name in self.reveal:
+            shown |= self._values(name, tensors[graph.outputs[name]].ravel())
+        return shown
 
-    def witness(self, q: NDArray[np.integer[Any]], *, statement: int = 0) -> FrArray:
-        """The satisfying assignment for the input ``q``: uint64[variables, 4], Montgomery.
+    def _values(self, name: str, logits: IntArray) -> Values:
+        reveal = self.reveal[name]
+        group = self._called(reveal, name)
+        order = np.argsort(-logits, kind="stable")[: self.top].tolist()
+        if reveal == "top":
+            return {group: order}
+        label: Values = {} if reveal == "values" else {self._called("label", name): order[0]}
+        return label | ({} if reveal == "label" else {group: logits.tolist()})
 
-        It holds the input and, where they are private, the weights. Raises ``TensorError`` as ``checked``.
+    def witness(self, q: Integers, *, statement: int = 0) -> FrArray:
+        """The satisfying assignment for the inputs ``q``: uint64[variables, 4], Montgomery.
+
+        It holds the inputs and, where they are private, the weights. Raises ``TensorError`` as ``checked``.
         """
-        return self._witness({"input": self.checked(q).ravel()}, statement)
+        return self._witness(self._given(q), statement)
 
-    def assign(self, q: NDArray[np.integer[Any]]) -> IntArray:
+    def assign(self, q: Integers) -> IntArray:
         """``witness`` as plain integers, int64[variables], 0 for what does not fit (``Program.assign``)."""
-        return self.program.assign({"input": self.checked(q).ravel()})
+        return self.program.assign(self._given(q))
 
-    def public_inputs(self, q: NDArray[np.integer[Any]], *, statement: int = 0) -> list[int]:
+    def _given(self, q: Integers) -> dict[str, IntArray]:
+        return {group: values.ravel() for group, values in self.checked(q).items()}
+
+    def public_inputs(self, q: Integers, *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
         return self._listed(self.values(q), statement)
 
@@ -118,48 +149,55 @@ class Inference(Circuit):
 def compile_inference(
     qgraph: QuantGraph,
     *,
-    input_privacy: Privacy = "private",
+    input_privacy: Privacy | Mapping[str, Privacy] = "private",
     weight_privacy: Privacy = "public",
-    reveal: Reveal | None = None,
+    reveal: Reveal | Mapping[str, Reveal] | None = None,
     top: int = 1,
     level: Level = 5,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
-    ``reveal``: as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where several
-    are to be revealed. Linked segments: "model" and "input", where they are committed. Raises
-    ``StatementError``: ``statement.could_wrap`` where the integers leave their bounds, ``statement.classes``
-    for labels of a network without classes, ``statement.no_weights`` for committed weights where there are
-    none, and ``statement.privacy``, ``statement.level`` and ``statement.reveal`` for what it does not know.
+    ``input_privacy``: of all inputs, or of each by its name. ``reveal``: of all outputs, or by the names of
+    those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
+    several are to be revealed. Linked segments: "model" and "input", where they are committed, of several
+    inputs "input/NAME" each. Raises ``StatementError``: ``statement.could_wrap`` where the integers leave
+    their bounds, ``statement.classes`` for labels of a network without classes, ``statement.no_weights`` for
+    committed weights where there are none, and ``statement.privacy``, ``statement.level`` and
+    ``statement.reveal`` for what it does not know.
     """
-    typed, reveal = _typed(qgraph, input_privacy, weight_privacy, level), reveal or shown_by_default(qgraph)
-    _require_shown(typed, reveal, top)
+    typed = _typed(qgraph, input_privacy, weight_privacy, level)
+    shown = all_shown(qgraph, reveal)
+    _require_shown(typed, shown, top)
     builder = Builder()
-    plan, lowering = lower_inference(builder, typed, level, reveal, top)
+    plan, lowering = lower_inference(builder, typed, level, shown, top)
     proven = plan, lowering.relations, lowering.wires
-    return Inference(typed, level, builder.program(), *proven, reveal, top)
+    return Inference(typed, level, builder.program(), *proven, shown, top)
 
 
 def lower_inference(
-    builder: Builder, typed: TypedGraph, level: Level, reveal: Reveal = "label", top: int = 1
+    builder: Builder, typed: TypedGraph, level: Level, reveal: Mapping[str, Reveal], top: int = 1
 ) -> tuple[Plan, Lowering]:
     """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
-    network, classes = typed.relations, typed.qgraph.classes
+    network = typed.relations
     plan = _plan(typed, network, level, reveal, top)
     shown: dict[str, Tensor] = {}
     relations: list[Relation] = []
-    if reveal != "values":
-        name = "top" if reveal == "top" else "label"
-        shown[name] = Tensor(name, (1, top), Bound.of(0, classes - 1))
-        relations.append(Argmax("output/argmax", shown[name], network.output))
-    if reveal in ("logits", "values"):
-        shown[reveal] = Tensor(f"output/{reveal}", network.output.shape, network.output.bound)
-        relations.append(Linear(f"output/{reveal}", shown[reveal], (Term(network.output),)))
+    for output, kind in reveal.items():
+        tensor, size = typed.outputs[output], typed.qgraph.size(output)
+        if kind != "values":
+            name = called("top" if kind == "top" else "label", output, typed.outputs)
+            shown[name] = Tensor(name, (1, top if kind == "top" else 1), Bound.of(0, size - 1))
+            relations.append(Argmax(called("output/argmax", output, typed.outputs), shown[name], tensor))
+        if kind in ("logits", "values"):
+            name = called(kind, output, typed.outputs)
+            shown[name] = Tensor(f"output/{name}", tensor.shape, tensor.bound)
+            relations.append(Linear(f"output/{name}", shown[name], (Term(tensor),)))
     extended = network.extended([*shown.values()], relations)
     begin(builder, typed)
     tools = arithmetic(builder, level)
     lowering = Lowering(tools, extended, level, plan)
-    lowering.hold(network.input, input_wires(tools, typed))
+    for name, tensor in typed.inputs.items():
+        lowering.hold(tensor, input_wires(tools, typed, name))
     for name, tensor in shown.items():
         lowering.hold(tensor, builder.public(name, math.prod(tensor.shape)))
     lowering.lower()
@@ -169,7 +207,7 @@ def lower_inference(
 def plan_inference(
     qgraph: QuantGraph,
     *,
-    input_privacy: Privacy = "private",
+    input_privacy: Privacy | Mapping[str, Privacy] = "private",
     weight_privacy: Privacy = "public",
     level: Level = 5,
 ) -> Plan:
@@ -178,59 +216,98 @@ def plan_inference(
     Raises as ``compile_inference``.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
-    return _plan(typed, typed.relations, level, shown_by_default(qgraph), 1)
+    return _plan(typed, typed.relations, level, all_shown(qgraph, None), 1)
 
 
-def _typed(qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, level: Level) -> TypedGraph:
-    require_known(level, input_privacy=input_privacy, weight_privacy=weight_privacy)
+def _typed(
+    qgraph: QuantGraph,
+    input_privacy: Privacy | Mapping[str, Privacy],
+    weight_privacy: Privacy,
+    level: Level,
+) -> TypedGraph:
+    given = {input_privacy} if isinstance(input_privacy, str) else {*input_privacy.values()}
+    for privacy in given:
+        require_known(level, input_privacy=privacy)
+    require_known(level, weight_privacy=weight_privacy)
     return TypedGraph(qgraph, input_privacy, weight_privacy)
 
 
-def shown_by_default(qgraph: QuantGraph) -> Reveal:
-    """The label, and the values of a network whose outputs are hardly classes: one, or very many."""
-    return "label" if 2 <= qgraph.classes <= _MOST_LIKELY_CLASSES else "values"
+def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) -> dict[str, Reveal]:
+    """What is shown of each output that is, by its name, in the network's order. Raises ``StatementError``
+    (``statement.reveal``) for names that no output has, and where nothing is shown.
+    """
+    outputs = qgraph.outputs
+    if reveal is None:
+        return {name: shown_by_default(qgraph.size(name)) for name in outputs}
+    given = dict.fromkeys(outputs, reveal) if isinstance(reveal, str) else reveal
+    if not given or not set(given) <= set(outputs):
+        raise StatementError(
+            "statement.reveal", f"reveal one of the outputs {', '.join(outputs)}, or more", field="reveal"
+        )
+    return {name: given[name] for name in outputs if name in given}
 
 
-def require_outputs(qgraph: QuantGraph, reveal: Reveal) -> None:
-    """That the network's outputs are such as can be shown so. Raises ``StatementError``:
-    ``statement.classes``, ``statement.reveal``.
+def shown_by_default(outputs: int) -> Reveal:
+    """The label, and the values of so many outputs that are hardly classes: of one, or of very many."""
+    return "label" if 2 <= outputs <= _MOST_LIKELY_CLASSES else "values"
+
+
+def require_outputs(outputs: int, reveal: Reveal) -> None:
+    """That so many outputs can be shown so. Raises ``StatementError``: ``statement.classes``,
+    ``statement.reveal``.
     """
     if reveal in ("label", "logits", "top"):
-        require_classes(qgraph, "reveal", "reveal the values")
+        require_classes(outputs, "reveal", "reveal the values")
     if reveal in ("logits", "values"):
-        require_few(qgraph, "reveal")
+        require_few(outputs, "reveal")
 
 
-def most_labels(qgraph: QuantGraph) -> int:
+def most_labels(outputs: int) -> int:
     """How many labels a proof can show: the last one is no news, and each costs as much as the first."""
-    return min(_MOST_LABELS, qgraph.classes - 1)
+    return min(_MOST_LABELS, outputs - 1)
 
 
-def _require_shown(typed: TypedGraph, reveal: Reveal, top: int) -> None:
-    qgraph, output = typed.qgraph, typed.tensors[typed.qgraph.output]
-    require_outputs(qgraph, reveal)
-    if reveal in ("logits", "values") and max(-output.low, output.high) >= JSON_LIMIT:
+def _require_shown(typed: TypedGraph, shown: Mapping[str, Reveal], top: int) -> None:
+    for name, reveal in shown.items():
+        _require_output(typed, name, reveal, top)
+    if "top" not in shown.values() and top != 1:
+        raise StatementError("statement.reveal", "leave top out: nothing shows several labels", field="top")
+    public = [name for name, privacy in typed.privacies.items() if privacy == "public"]
+    if len(typed.privacies) >= MOST_NAMES or len(public) + 2 * len(shown) > MOST_NAMES:
+        raise StatementError(
+            "statement.reveal",
+            f"a statement has fewer than {MOST_NAMES} inputs, and at most as many values, two of outputs with"
+            " logits: show fewer outputs",
+            field="reveal",
+        )
+
+
+def _require_output(typed: TypedGraph, name: str, reveal: Reveal, top: int) -> None:
+    tensor, size = typed.tensors[typed.qgraph.outputs[name]], typed.qgraph.size(name)
+    require_outputs(size, reveal)
+    if reveal in ("logits", "values") and max(-tensor.low, tensor.high) >= JSON_LIMIT:
         raise StatementError(
             "statement.reveal",
             "the outputs can reach more than 53 bits, which no statement holds: reveal the label",
             field="reveal",
         )
-    most = most_labels(qgraph) if reveal == "top" else 1
     known = reveal in get_args(Reveal)
-    if not known or not 1 <= top <= most:
+    if not known or (reveal == "top" and not 1 <= top <= most_labels(size)):
         raise StatementError(
             "statement.reveal",
-            f"a proof shows the label, the logits, the values, or the top 1 to {most_labels(qgraph)} labels",
+            f"a proof shows the label, the logits, the values, or the top 1 to {most_labels(size)} labels",
             field="top" if known else "reveal",
         )
 
 
-def _plan(typed: TypedGraph, network: Relations, level: Level, reveal: Reveal, top: int) -> Plan:
-    tools, graph = arithmetic(Builder(), level), typed.qgraph
-    bounds = network.output.bound.interval
-    others = inputs_cost(typed)
-    if reveal != "values":
-        others += argmax_cost(tools, 1, graph.classes, top, bounds)
-    if reveal in ("logits", "values"):
-        others += Cost(rows=graph.classes)
+def _plan(
+    typed: TypedGraph, network: Relations, level: Level, reveal: Mapping[str, Reveal], top: int
+) -> Plan:
+    tools, others = arithmetic(Builder(), level), inputs_cost(typed)
+    for name, kind in reveal.items():
+        size, wanted = typed.qgraph.size(name), top if kind == "top" else 1
+        if kind != "values":
+            others += argmax_cost(tools, 1, size, wanted, typed.outputs[name].bound.interval)
+        if kind in ("logits", "values"):
+            others += Cost(rows=size)
     return best_plan(tools, network, level, others)

@@ -18,28 +18,42 @@ from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Weighted
 from relations.integers import IntArray
-from verifier.schemes import Privacy
-
-INPUT = "input"
-
-
-def described_type(qgraph: QuantGraph) -> dict[str, Any]:
-    """Shape, scale, zero point and bits of the network's input, JSON-able."""
-    return {"shape": list(qgraph.input.shape), **asdict(qgraph.input.type)}
+from verifier.schemes import INPUT, Privacy, called
+from zenerrors import TensorError
 
 
-def input_values(qgraph: QuantGraph, *parts: IntArray) -> IntArray:
+def described_types(qgraph: QuantGraph) -> dict[str, Any]:
+    """Shape, scale, zero point and bits of the network's input, or of each of several with its name,
+    JSON-able."""
+    types = [{"shape": list(entry.shape), **asdict(entry.type)} for entry in qgraph.inputs]
+    if len(types) == 1:
+        return {"input": types[0]}
+    return {"inputs": [{"name": name} | kind for name, kind in zip(qgraph.entries, types, strict=True)]}
+
+
+def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) -> IntArray:
     """What a commitment to an input of the network is to, or one to samples and their labels: the digest of
     the input's type in limbs, then the integers ``parts``, int64, row-major. int64[DIGEST_LIMBS + n].
+
+    ``name``: of the input, where there are several; their digests cover it. Raises ``TensorError``
+    (``input.names``).
     """
-    digest = hashlib.sha256(rfc8785.dumps(described_type(qgraph))).digest()
+    types = described_types(qgraph)
+    described = types.get(
+        "input", next((each for each in types.get("inputs", []) if each["name"] == name), None)
+    )
+    if described is None:
+        raise TensorError("input.names", f"name one of the inputs {', '.join(qgraph.entries)}", field="name")
+    digest = hashlib.sha256(rfc8785.dumps(described)).digest()
     return np.concatenate([digest_limbs(digest), *(part.ravel() for part in parts)])
 
 
-def committed_type(builder: Builder, segment: str, qgraph: QuantGraph) -> None:
+def committed_type(
+    builder: Builder, segment: str, qgraph: QuantGraph, wires: str = "type", name: str | None = None
+) -> None:
     """Begin a linked segment of inputs with their type: other shapes or scales would read the same integers
     as another input."""
-    committed_constants(builder, segment, "type", input_values(qgraph))
+    committed_constants(builder, segment, wires, input_values(qgraph, name=name))
 
 
 def begin(builder: Builder, typed: TypedGraph) -> None:
@@ -50,21 +64,22 @@ def begin(builder: Builder, typed: TypedGraph) -> None:
         committed_constants(builder, MODEL, "architecture", limbs)
 
 
-def input_wires(tools: Arithmetic, typed: TypedGraph) -> IntArray:
-    """Wires for one input, int64[1, *input_shape], proven to be of its type.
+def input_wires(tools: Arithmetic, typed: TypedGraph, name: str) -> IntArray:
+    """Wires for one sample of the input ``name``, int64[1, *shape], proven to be of its type.
 
     Its range is proven in the circuit even where it is public: the verifying key alone then says what a proof
     means, and no verifier can forget the check.
     """
-    graph = typed.qgraph
-    count = math.prod(graph.input.shape)
-    if typed.privacy == "committed":
-        committed_type(tools.builder, INPUT, graph)
-        wires = tools.builder.committed(INPUT, INPUT, count)
+    graph, privacy = typed.qgraph, typed.privacies[name]
+    entry, group = graph.entries[name], called(INPUT, name, graph.inputs)
+    count = math.prod(entry.shape)
+    if privacy == "committed":
+        committed_type(tools.builder, group, graph, called("type", name, graph.inputs), name)
+        wires = tools.builder.committed(group, group, count)
     else:
-        wires = given(tools, INPUT, typed.privacy, count)
-    tools.ranged("input/value", Weighted.wires(wires), graph.input.type.bits)
-    return wires.reshape(1, *graph.input.shape)
+        wires = given(tools, group, privacy, count)
+    tools.ranged(f"{group}/value", Weighted.wires(wires), entry.type.bits)
+    return wires.reshape(1, *entry.shape)
 
 
 def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArray:
@@ -79,7 +94,10 @@ def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArra
 
 
 def inputs_cost(typed: TypedGraph) -> Cost:
-    """Of ``begin``, of the type of committed inputs, and of the range checks of all."""
-    size = typed.batch * math.prod(typed.qgraph.input.shape)
-    digests = [typed.weight_privacy, typed.privacy].count("committed")
-    return Cost(rows=DIGEST_LIMBS * digests) + Cost.range_checks(typed.qgraph.input.type.bits, size)
+    """Of ``begin``, of the types of committed inputs, and of the range checks of all."""
+    digests = [typed.weight_privacy, *typed.privacies.values()].count("committed")
+    checks = [
+        Cost.range_checks(entry.type.bits, typed.batch * math.prod(entry.shape))
+        for entry in typed.qgraph.inputs
+    ]
+    return Cost.sum([Cost(rows=DIGEST_LIMBS * digests), *checks])

@@ -85,7 +85,7 @@ class Recognition(Circuit):
 
     def embed(self, q: NDArray[np.integer[Any]]) -> IntArray:
         """The embedding of one input, int64[n]: what a reference is made of."""
-        return self.qgraph.execute(self.checked(q)).logits
+        return self.qgraph.execute(self.checked(q)["input"]).logits
 
     def matches(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> bool:
         """Whether the squared distance is at most the threshold."""
@@ -94,7 +94,7 @@ class Recognition(Circuit):
     def values(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> Values:
         """What a proof shows, by the names of ``public_layout``. Raises ``TensorError``."""
         given = self._given(q, reference, threshold)
-        shown = self._shown_input(given["input"])
+        shown = self._shown_inputs(self.checked(q))
         if self.reference_privacy == "public":
             shown |= {"reference": given["reference"].tolist()}
         return shown | {"threshold": threshold, "match": int(self.matches(q, reference, threshold))}
@@ -118,7 +118,7 @@ class Recognition(Circuit):
     def _given(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> dict[str, IntArray]:
         shape = (self.qgraph.classes,)
         return {
-            "input": self.checked(q).ravel(),
+            "input": self.checked(q)["input"].ravel(),
             "reference": checked_integers(reference, shape, self.embedding.top, "reference"),
             "threshold": checked_integers(np.array([threshold]), (1,), self.most, "threshold"),
         }
@@ -144,7 +144,7 @@ def compile_recognition(
     )
     require_one(qgraph, "a recognition")
     kind = embedding_type(qgraph)
-    require_few(qgraph, "scheme")
+    require_few(qgraph.classes, "scheme")
     typed, width = TypedGraph(qgraph, input_privacy, weight_privacy), qgraph.classes
     most = width * kind.top**2
     require_fit("output/distance", (0, 2 * most))
@@ -162,7 +162,7 @@ def compile_recognition(
     lowering = Lowering(tools, relations, level, plan)
     begin(builder, typed)
     _, reference, threshold, match = relations.given
-    lowering.hold(network.input, input_wires(tools, typed))
+    lowering.hold(network.input, input_wires(tools, typed, qgraph.input.name))
     lowering.hold(reference, given(tools, "reference", reference_privacy, width))
     lowering.hold(threshold, builder.public("threshold", 1))
     lowering.hold(match, builder.public("match", 1))

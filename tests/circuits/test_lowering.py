@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
 from circuits.lowering import Level, Lowering, Plan, arithmetic
+from circuits.quantised import Integers
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from prover.groth16.reference import check
 from relations.bounds import Bound
-from relations.integers import IntArray
 from relations.relation import AtLeast, Relations, Tensor, Total
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
@@ -114,7 +114,7 @@ def test_every_wire_that_lies_is_refused_at_other_levels(level: Level) -> None:
     refuse_all_lies(compiled(graph, ("private", "private"), level), networks.inputs(graph, 3, 5)[2])
 
 
-def refuse_all_lies(circuit: Inference, q: IntArray) -> None:
+def refuse_all_lies(circuit: Inference, q: Integers) -> None:
     z = completed(circuit, circuit.assign(q))
     assert check(circuit.constraint_system, z) is None
     wires = [

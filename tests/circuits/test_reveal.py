@@ -106,7 +106,7 @@ def test_outputs_that_are_no_classes_are_shown_as_values_alone() -> None:
     for classes in (1, 2049):
         graph = networks.of_kinds(4, shape=(1, 2, 2), classes=classes)
         circuit = compile_inference(graph)
-        assert (circuit.reveal, circuit.constraint_system.public) == ("values", 1 + classes)
+        assert (circuit.reveal, circuit.constraint_system.public) == ({"output": "values"}, 1 + classes)
         q = networks.inputs(graph, 3, 1)[2]
         assert circuit.values(q) == {"values": slow_execute(graph, q)[1]}
         assert plan_inference(graph).rows == circuit.plan.rows == circuit.constraint_system.constraints

@@ -43,10 +43,16 @@ GIVEN = ("statement", "input", "samples", "labels", "reference", "threshold")
 IDLE = ("/slack", "output/right/inverse", "output/filling/inverse")
 
 
+def is_given(name: str) -> bool:
+    """Of several inputs each is ``input/NAME``."""
+    one_of_several = name.startswith("input/") and name.count("/") == 1
+    return name in GIVEN or one_of_several or name.endswith(("/weight", "/bias"))
+
+
 def judged(program: Program, z: Sequence[int], without: int | None = None) -> Uniqueness:
     """For the values that ``z`` has of what is given, less one row."""
     layout = program.constraint_system.layout
-    wires = [group for name, group in layout.items() if name in GIVEN or name.endswith(("/weight", "/bias"))]
+    wires = [group for name, group in layout.items() if is_given(name)]
     values = {v: z[v] for group in wires for v in group.ravel().tolist()}
     rows = rows_of(program.constraint_system)
     return Uniqueness(program.constraint_system, values, [row for i, row in enumerate(rows) if i != without])
