@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# One more than there are processors: tests of services wait for a fifth of their time.
+PROCESSES = $(shell expr $$(nproc) + 1)
+
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -14,11 +17,11 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.digits.demo
 
 test: $(VENV)/.installed-dev web/node_modules/.installed check
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # Those too that take too long or too much memory for every change: the large networks of the zoo.
 test-all: $(VENV)/.installed-dev web/node_modules/.installed check
-	$(BIN)/python -m pytest -m '' --numprocesses logical --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m '' --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ Several processes of tests share the cores, where the threads of a BLAS would sp
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,17 @@ os.environ.setdefault("ZENSERVE_BACKEND", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 pytest_plugins = ["tests.programs", "tests.browsers", "tests.servers"]
+
+
+_LONGEST = ("documentation", "web", "faults", "service")
+"""Folders whose files take longest: at the end every process has something short left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folders = {item: item.path.relative_to(Path(__file__).parent).parts[0] for item in items}
+    items.sort(
+        key=lambda item: _LONGEST.index(found) if (found := folders[item]) in _LONGEST else len(_LONGEST)
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

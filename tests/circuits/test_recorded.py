@@ -51,7 +51,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 _MOST_ROWS = 1 << 24
 # What ``make test`` compiles: a large network takes seconds to quantise alone.
 _SAMPLED = ("shallownet-mnist", "lenet-small-cifar", zoo.EMBEDDING)
-_SAMPLED_ROWS = 1 << 18
+_SAMPLED_ROWS = 1 << 17
 # In place of the hash of a document.
 _STATEMENT = 21
 _THREADS = usable_cores()

@@ -46,6 +46,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dist"
 
 
+@pytest.mark.large
 def test_the_same_tree_makes_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     elsewhere = {"TZ": "Pacific/Chatham", "LC_ALL": "tr_TR.UTF-8", "PYTHONHASHSEED": "7"}
     again = build(tmp_path / "another" / "folder", 0o077, elsewhere)

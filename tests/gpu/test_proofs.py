@@ -221,8 +221,9 @@ def test_backends_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch
     assert backends.chosen().name == "cpu"
 
 
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.large)])
 def test_keys_make_do_with_the_memory_there_is(
-    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+    few: bool, use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few multiples, none, the points streamed in pieces, and a clear error without room for the rows."""
     case, device = network(), gpu.backend(0).device
@@ -234,15 +235,17 @@ def test_keys_make_do_with_the_memory_there_is(
     others = parts.wanted_bytes - parts.table_bytes
     monkeypatch.setattr(resident, "_PIECE", 32)
     allocated = []
-    for tables in (parts.table_bytes, (points + parts.table_bytes) // 2, points, 0):
+    for tables in (
+        (parts.table_bytes, 0) if few else (parts.table_bytes, (points + parts.table_bytes) // 2, points, 0)
+    ):
         free = others + tables
         use("gpu")
         keys().keys.clear()
         monkeypatch.setattr(device, "free_bytes", lambda free=free: free)
         assert case.prove(key).to_bytes() == expected
         allocated.append(sum(part.table_bytes for part in keys().keys[key].sums))
-    assert allocated == sorted(allocated, reverse=True)
-    assert allocated[0] > allocated[1] > allocated[2] > allocated[3] == 0
+    assert allocated == sorted(set(allocated), reverse=True)
+    assert allocated[-1] == 0
     keys().keys.clear()
     monkeypatch.setattr(device, "free_bytes", lambda: 1000)
     with refuses("resource.gpu_memory", match="GPU memory"):

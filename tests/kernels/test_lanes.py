@@ -17,7 +17,13 @@ FLAGS = {
 }
 
 
-@pytest.mark.parametrize("target", FLAGS)
+# Emulation is for hosts without the instructions.
+_REAL = "x86_ifma" in kernels.available_targets()
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param("emulated", marks=pytest.mark.large if _REAL else ()), "x86_ifma"]
+)
 def test_lanes_agree_with_scalars(target: str, tmp_path: Path) -> None:
     if target != "emulated" and target not in kernels.available_targets():
         pytest.skip("this processor has no AVX-512 IFMA")

@@ -89,7 +89,7 @@ def alone(work: object, *arguments: object) -> tuple[int, int]:
         return taken
 
 
-@pytest.mark.parametrize("segment", [False, True])
+@pytest.mark.parametrize("segment", [pytest.param(False, marks=pytest.mark.large), True])
 def test_memory_is_what_the_formulas_say(segment: bool, tmp_path: Path) -> None:
     if segment:
         CommitmentKey.generate(ROWS, threads=THREADS).save(tmp_path / "basis")

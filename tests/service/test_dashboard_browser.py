@@ -188,7 +188,7 @@ def complaints_of(page: Any) -> list[str]:
     return complaints
 
 
-@pytest.fixture(params=WIDTHS)
+@pytest.fixture(params=[pytest.param("desk", marks=pytest.mark.large), "phone"])
 def page(request: pytest.FixtureRequest, browser: Any, site: Site) -> Iterator[Any]:
     """Logged in. Whatever the browser complains about fails."""
     width = WIDTHS[request.param]

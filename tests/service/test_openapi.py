@@ -28,7 +28,7 @@ from service.runtime import Runtime
 from tests.service.accounts import add_key, asking_for_keys, bearer, calling
 from tests.service.support import heart
 
-EXAMPLES = 5
+EXAMPLES = 3
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -434,8 +434,15 @@ def test_it_is_proven_and_every_wire_that_lies_is_refused(level: Level, weights:
     agree_on(circuit, networks.inputs(graph, 3, 1))
 
 
-@pytest.mark.parametrize("clamped", [False, True])
-@pytest.mark.parametrize("weights", ["public", "private"])
+@pytest.mark.parametrize(
+    ("weights", "clamped"),
+    [
+        ("public", False),
+        pytest.param("public", True, marks=pytest.mark.large),
+        pytest.param("private", False, marks=pytest.mark.large),
+        pytest.param("private", True, marks=pytest.mark.large),
+    ],
+)
 def test_sums_that_it_alone_reads_are_looked_up_with_it_or_before(weights: Privacy, clamped: bool) -> None:
     """Every way is sound and costs what the plan says; of many values a lookup of both costs least."""
     sums = tensor("x", 2).dense(weight(3, 2))

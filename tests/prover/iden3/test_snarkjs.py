@@ -97,6 +97,7 @@ def test_a_wrong_witness_is_wrong_there_too(
         snarkjs("wtns", "check", "our.r1cs", "wrong.wtns")
 
 
+@pytest.mark.large
 def test_their_powers_here(snarkjs: Snarkjs, tmp_path: Path) -> None:
     """Two people and a beacon; then the same file with a contribution that nobody made."""
     snarkjs("powersoftau", "new", "bls12381", "8", "0.ptau")
