@@ -46,7 +46,7 @@ def windows(
         or len(dilation) not in (0, rank)
     ):
         return None
-    if min(padding) < 0 or min(sizes) < 1:
+    if min(padding) < 0 or not 1 <= min(sizes) <= max(sizes) < 1 << 63:
         return None
     sides = zip(plane, reach(kernel, dilation), stride, padding[:rank], padding[rank:], strict=True)
     fitting = tuple((size + before + after - far) // by + 1 for size, far, by, before, after in sides)

@@ -27,6 +27,8 @@ from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 MOST_ELEMENTS = 1 << 24
+# Of all windows of a kernel that slides over a tensor.
+MOST_UNROLLED = 1 << 28
 
 Number = TypeVar("Number", np.float64, np.int64)
 # (name, values) -> the name in the file of a constant that belongs to a node.
@@ -220,6 +222,12 @@ def windows(
         )
     around = zip(shape[1:], padding[: len(kernel)], padding[len(kernel) :], strict=True)
     require_size(node.name, (shape[0], *map(sum, around)))
+    if shape[0] * math.prod(fitting) * math.prod(kernel) > MOST_UNROLLED:
+        raise ModelError(
+            "model.too_large",
+            f"node {node.name[:80]!r} ({node.operator()}) slides {kernel} over {shape[1:]}: its windows have"
+            f" more than {MOST_UNROLLED} entries in all",
+        )
     return fitting
 
 

@@ -85,7 +85,9 @@ def free(step: float, span: Interval, bits: int, clamp: Clamp, what: str) -> Res
     capped = clamp.high <= span.high or -math.inf < clamp.low < 0
     multiplier, shift = fixed_point(step / wanted, 1 + 1 / (4 * top) if capped else COARSER)
     scale = math.ldexp(step / multiplier, shift)
-    zero = 0 if clamp.low >= 0 else min(round(-span.low / scale), top)
+    # Where sums are coarser than the type, integers are left over: rounded up, one is below zero.
+    below = math.ceil(-span.low / scale) if wanted == step else round(-span.low / scale)
+    zero = 0 if clamp.low >= 0 else min(below, top)
     output = Affine(scale, zero, bits)
     low, high = clamp.within(output)
     return Rescale(np.array([multiplier]), shift, output, low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from circuits.graphs.types import FloatArray, Rescale, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
+from circuits.operators.reshape import shaped
 from circuits.operators.sums import Windowed
 from circuits.operators.windows import POOL, Pool, pool
 from relations import planes, relation
@@ -87,7 +89,8 @@ class WindowSum(Windowed):
     dilation: Sizes = ()
 
     def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0][0], *windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
+        fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
+        return shapes[0][0], *fitting
 
     def sliding(self, shape: Shape) -> Sliding:
         return Sliding(shape, self.kernel, self.stride, self.padding, shape[0], self.dilation)
@@ -114,7 +117,10 @@ def _averaged(step: Step, tensor: str) -> str:
 
 
 def _global_average_pool(step: Step) -> Value:
-    return Data(averaged_whole(step, step.floats()))
+    whole, tensor = step.whole(), step.floats()
+    # Channels of several samples are as many channels of one.
+    image = shaped(step, Data(tensor), (1, math.prod(whole[:2]), *whole[2:]))
+    return shaped(step, Data(averaged_whole(step, image.tensor)), (*whole[:2], *(1 for _ in whole[2:])))
 
 
 def _linear_global_average_pool(step: Step) -> Value:

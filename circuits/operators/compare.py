@@ -88,17 +88,23 @@ def _where(step: Step) -> Value:
     if not step.is_data(0):
         return _chosen(step)
     condition, one, other = _with_numbers(step).inputs
-    if _is_zero(other):
+    if _is_zero(other, step):
         return multiply(replace(step, inputs=[condition, one]))
-    if _is_zero(one):
+    if _is_zero(one, step):
         return multiply(replace(step, inputs=[_not(step), other]))
     difference = subtract(replace(step, inputs=[one, other]))
     product = multiply(replace(step, inputs=[condition, difference]))
     return add(replace(step, inputs=[product, other]))
 
 
-def _is_zero(value: Value | None) -> bool:
-    return isinstance(value, Constant) and value.array.size == 1 and not value.array.any()
+def _is_zero(value: Value | None, step: Step) -> bool:
+    """Whether it is 0, and of no more axes than the condition, to which it would add some."""
+    return (
+        isinstance(value, Constant)
+        and value.array.size == 1
+        and value.array.ndim <= len(step.whole(0))
+        and not value.array.any()
+    )
 
 
 def _chosen(step: Step) -> Value:

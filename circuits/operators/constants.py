@@ -33,7 +33,11 @@ def folded(step: Step, function: Callable[[NDArray[Any], NDArray[Any]], NDArray[
 
 
 def quotient(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    quotient: NDArray[Any] = left / right if left.dtype == np.float64 else left // right
+    """Of integers towards zero."""
+    if left.dtype == np.float64:
+        quotient: NDArray[Any] = left / right
+    else:
+        quotient = np.sign(left) * np.sign(right) * (np.abs(left) // np.abs(right))
     return quotient
 
 

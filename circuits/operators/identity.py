@@ -32,6 +32,8 @@ def _cast(step: Step) -> Value:
                 "tensor_type", "casts a constant to a type that is neither float, int32 nor int64"
             )
         array = step.plain(0).array
+        if kind == Element.BOOL:
+            return step.folded(array != 0, kind)
         if kind not in FLOATS and not (np.abs(array) <= 2.0**62).all():
             raise step.refuse("tensor_type", "casts a constant to integers that it exceeds")
         return step.folded(array, kind)

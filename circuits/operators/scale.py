@@ -128,13 +128,15 @@ def _batch_normalization(step: Step) -> Value:
             "is in training mode or not per channel; export the model after module.eval()",
         )
     gamma, beta, mean, variance = (step.weights(position).array for position in range(1, 5))
-    if not gamma.shape == beta.shape == mean.shape == variance.shape == step.shape()[:1]:
-        raise step.refuse("shape", f"needs four vectors of {step.shape()[0]} numbers, one for each channel")
+    whole = step.whole()
+    channels = whole[1:2] or (1,)
+    if not gamma.shape == beta.shape == mean.shape == variance.shape == channels:
+        raise step.refuse("shape", f"needs four vectors of {channels[0]} numbers, one for each channel")
     with np.errstate(all="ignore"):
         factor = gamma / np.sqrt(variance + step.attributes.get("epsilon", 1e-5))
         shift = beta - mean * factor
-    channels = (-1,) + (1,) * (len(step.shape()) - 1)
-    return Data(scale(step, step.floats(), factor.reshape(channels), shift.reshape(channels)))
+    along = (-1,) + (1,) * (len(whole) - 2)
+    return affine(step, 0, factor.reshape(along), shift.reshape(along))
 
 
 def affine(step: Step, position: int, factor: FloatArray | float, shift: FloatArray | float) -> Data:

@@ -33,9 +33,11 @@ def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> 
     if not computed:
         arrays = [step.plain(position).array for position in positions]
         try:
-            return step.folded(reduce(function, arrays), step.plain(0).kind)
+            shape = np.broadcast_shapes(*(array.shape for array in arrays))
         except ValueError:
             raise step.refuse("shape", "combines constants whose shapes do not fit") from None
+        step.spend(math.prod(shape))
+        return step.folded(reduce(function, arrays), step.plain(0).kind)
     data, shape = aligned(
         step, [Data(step.floats(position), shape=step.whole(position)) for position in computed]
     )

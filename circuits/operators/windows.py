@@ -62,6 +62,11 @@ def pool(step: Step, tensor: str, kind: type[Pool], *rest: Any) -> str:
     PyTorch's adaptive pools often have them. ``rest``: further fields of the node."""
     kernel = tuple(step.attributes.get("kernel_shape", ()))
     stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel)
+    if dilation and step.attributes.get("auto_pad", b"").startswith(b"SAME"):
+        raise step.refuse(
+            "unsupported_attribute",
+            "has dilations and auto_pad, of which runtimes make different pads; give pads",
+        )
     if {*kernel, *stride} == {1} and not any(padding):
         return tensor
     return step.emit(kind, (tensor,), kernel, stride, padding, dilation, *rest)

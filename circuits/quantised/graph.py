@@ -25,6 +25,7 @@ from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
 from circuits.quantised import file
 from relations.integers import IntArray
+from verifier.documents import MOST_SCALE
 from verifier.schemes import INPUT, called
 from zenerrors import FileFormatError, ModelError, TensorError
 
@@ -149,16 +150,20 @@ class QuantGraph:
 
     def scale_of(self, tensor: str) -> tuple[float, int] | None:
         """What the integers of an output stand for: ``real = scale (q - zero_point)``. None where they are
-        sums that have no one scale.
+        sums that have no one scale, or one that no statement holds.
         """
+        scale, zero_point = self._scale_of(tensor)
+        return (scale, zero_point) if 0 < scale <= MOST_SCALE else None
+
+    def _scale_of(self, tensor: str) -> tuple[float, int]:
+        """0 where there is none."""
         if kind := self.types[tensor]:
             return kind.scale, kind.zero_point
         nodes = {node.name: node for node in self.nodes}
         node = nodes[tensor]
         while not isinstance(node, Accumulating):  # what moves integers leaves them as they are
             node = nodes[node.inputs[0]]
-        step = node.step(self.types_of(node))
-        return None if step is None else (step, 0)
+        return node.step(self.types_of(node)) or 0.0, 0
 
     def types_of(self, node: QuantNode) -> list[Affine]:
         """The types of what ``node`` reads. Raises ``ModelError`` where it reads sums without a type."""

@@ -321,6 +321,22 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "too_large",
         "weights",
     ),
+    "the largest of an outer product": (
+        lambda: constants(
+            make_node("Max", ["a", "b"], ["c"]),
+            a=np.ones((1 << 16, 1), np.float32),
+            b=np.ones((1, 1 << 16), np.float32),
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a pool of huge windows": (
+        lambda: make_model(
+            [make_node("MaxPool", ["x"], ["y"], kernel_shape=[999, 999])], {}, ("batch", 1, 2000, 2000)
+        ),
+        "too_large",
+        "windows",
+    ),
     "a huge gather": (
         lambda: constants(
             make_node("Gather", ["a", "i"], ["c"]),

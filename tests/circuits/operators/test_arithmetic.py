@@ -207,6 +207,46 @@ def same_everywhere(made: Case, rng: Rng, *, most: float = 0.03) -> None:
     assert QuantGraph.from_bytes(network.to_bytes()).digest == network.digest
 
 
+# By the rows that the ONNX shapes leave, a second axis of two or three.
+SHAPED: Mapping[str, Case] = {
+    "a number is true unless it is 0": (
+        [make_node("Cast", ["w"], ["c"], to=9), make_node("Not", ["c"], ["n"]), *chain("Where n x w -> r")],
+        {"w": np.array([0.5, 0, -3], np.float32)},
+        (2, 3),
+    ),
+    "integers are divided towards 0": (
+        [*chain("Div a b -> s", "Slice x s e t -> r")],
+        {"a": np.array([-7]), "b": np.array([4]), "e": np.array([9]), "t": np.array([2])},
+        (2, 3),
+    ),
+    "zeros of more axes": (
+        chain("Less x w -> c", "Where c x z -> r"),
+        {"w": floats(np.random.default_rng(1), 3), "z": np.zeros((1, 1, 1, 1), np.float32)},
+        (2, 3),
+    ),
+    "channels of two samples": (
+        chain("Mul x w -> a", "BatchNormalization a v v v p -> b", "GlobalAveragePool b -> r"),
+        {
+            "w": floats(np.random.default_rng(1), 2, 1, 1),
+            "v": np.array([1, -2], np.float32),
+            "p": np.array([1, 3], np.float32),
+        },
+        (2, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_its_axes_are_those_of_onnxruntime(name: str) -> None:
+    nodes, constants, shape = SHAPED[name]
+    x = floats(np.random.default_rng(7), 1, *shape)
+    nodes = [*nodes, make_node("ReduceSum", ["r", "axis"], ["h"])]
+    data = model((nodes, {**constants, "axis": np.array([1])}, shape))
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    made = load_onnx(data).run(x.astype(np.float64))
+    np.testing.assert_allclose(made.ravel(), expected.ravel(), atol=1e-5)
+
+
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_older_files_have_axes_as_an_attribute(name: str) -> None:
     data = model(([make_node(name, ["x"], ["h"], axes=[-1], keepdims=0)], {}, (3, 4)), opset=11)
@@ -236,6 +276,11 @@ def test_without_axes_all_or_none_are_reduced() -> None:
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(-4)}, "shape"),
         ([make_node("GlobalLpPool", ["x"], ["h"], p=0)], {}, "unsupported_attribute"),
         ([make_node("LpPool", ["x"], ["h"], kernel_shape=[2, 2])], {}, "shape"),
+        (
+            [make_node("MaxPool", ["x"], ["h"], kernel_shape=[2], dilations=[2], auto_pad="SAME_UPPER")],
+            {},
+            "unsupported_attribute",
+        ),
         (
             [make_node("ReduceMax", ["c"], ["d"]), make_node("Add", ["x", "d"], ["h"])],
             {"c": np.ones(0)},
@@ -305,3 +350,13 @@ def test_a_divisor_of_both_signs_is_refused() -> None:
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
     with refuses("model.shape", match="combines the shapes"):
         load_onnx(model(lines((3, 2), "Slice x b e a -> c", "Mul x c -> h", b=[0], e=[2], a=[1])))
+
+
+def test_comparisons_of_coarse_sums_have_two_sides() -> None:
+    rng = np.random.default_rng(7)
+    nodes = [*chain("Less x w -> c"), make_node("Cast", ["c"], ["h"], to=1)]
+    graph = load_onnx(model((nodes, {"w": floats(rng, 4)}, (3, 4))))
+    x = rng.normal(size=(64, 3, 4))
+    network = quantise(graph, x, weight_bits=3)
+    wrong = real(network, network.input_type.quantise(x)) != graph.run(x).reshape(64, -1)
+    assert wrong.mean() < 0.02

@@ -130,7 +130,8 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
         entries = node.values.tolist()
         return np.array([entries[value] for value in x.ravel()], dtype=object).reshape(x.shape)
     if isinstance(node, Gather):
-        return np.array([x[place] for place in node.places.ravel().tolist()]).reshape(node.places.shape)
+        entries = [x[place] for place in node.places.ravel().tolist()]
+        return np.array(entries, dtype=object).reshape(node.places.shape)
     if isinstance(node, Concat):
         return np.concatenate(inputs, axis=node.axis)
     if isinstance(node, Pad):

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from circuits.graphs.types import Affine
+from circuits.operators.max_pool import MaxPool
 from circuits.quantised import QuantGraph
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.prover.statements import patient
+from tests.refusals import refuses
 from verifier.preamble import PREAMBLE_BYTES
 from zenerrors import FileFormatError
 
@@ -129,6 +132,14 @@ def test_slopes_that_no_integers_have_are_refused(slopes: list[Any], zero_point:
         first(header)["rescale"].update(shift=45)
 
     assert code(resealed(networks.of_kinds(1, "bent").to_bytes(), edit)) == expected
+
+
+def test_windows_that_no_axes_have_are_refused() -> None:
+    data = networks.of_kinds(1, "sum").to_bytes()
+    assert code(resealed(data, lambda header: header.update(input_shape=[]))) == "file.value"
+    pool = MaxPool("pool", ("x",), (1, 1), (1 << 70, 1))
+    with refuses("model.quantised"):
+        _ = QuantGraph("x", (1, 1, 1), Affine(1.0, 0, 2), (pool,), "pool").shapes
 
 
 def test_nothing_may_follow_or_lack() -> None:
