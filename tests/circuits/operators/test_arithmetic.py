@@ -358,5 +358,5 @@ def test_comparisons_of_coarse_sums_have_two_sides() -> None:
     graph = load_onnx(model((nodes, {"w": floats(rng, 4)}, (3, 4))))
     x = rng.normal(size=(64, 3, 4))
     network = quantise(graph, x, weight_bits=3)
-    wrong = real(network, network.input_type.quantise(x)) != graph.run(x).reshape(64, -1)
+    wrong = real(network, network.input.type.quantise(x)) != graph.run(x).reshape(64, -1)
     assert wrong.mean() < 0.02

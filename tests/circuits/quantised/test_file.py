@@ -139,7 +139,7 @@ def test_windows_that_no_axes_have_are_refused() -> None:
     assert code(resealed(data, lambda header: header.update(input_shape=[]))) == "file.value"
     pool = MaxPool("pool", ("x",), (1, 1), (1 << 70, 1))
     with refuses("model.quantised"):
-        _ = QuantGraph("x", (1, 1, 1), Affine(1.0, 0, 2), (pool,), "pool").shapes
+        _ = QuantGraph.of("x", (1, 1, 1), Affine(1.0, 0, 2), (pool,), "pool").shapes
 
 
 def test_nothing_may_follow_or_lack() -> None:
