@@ -143,7 +143,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "input.out_of_range": "a value beyond its range: the detail says where",
     "input.repeated": "two shards of a public dataset are equal",
     "input.shape": "not the shape that the network takes",
-    "input.unreadable": "neither a .npy file nor JSON of numbers",
+    "input.unreadable": "a file that no numbers can be read from: docs/inputs.md has those that can",
     "internal": "an accident: the operator's log knows more",
     "model.bad_tensor": "a tensor's data does not fit its type and shape",
     "model.duplicate_name": "two tensors have one name",

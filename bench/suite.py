@@ -7,9 +7,7 @@ each input of the network; an ``input.npy``, or an ``input.npz`` by the inputs' 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import GraphProto, ModelProto, ValueInfoProto, load
 from onnx.helper import tensor_dtype_to_np_dtype
+
+from circuits import samples
 
 LISTS: Final = Path(__file__).parent / "suites"
 # What makes of a tensor's shape what is known from the file alone.
@@ -50,11 +50,11 @@ def _network(folder: Path) -> Path | None:
 
 def inputs(network: Path) -> tuple[Arrays, str]:
     """What the network is to be run on, by the names of its inputs, and the file that it is from. Raises
-    ``ValueError`` where the file has another number of values than the network takes."""
+    ``TensorError``, and ``ValueError`` where the file has another number of values than the network takes."""
     wanted = entries(load(network, load_external_data=False).graph)
     for name in ("input.json", "input.npz", "input.npy"):
         if (file := network.parent / name).exists():
-            given = _given(file, list(wanted))
+            given = samples.read(file, {each: _shape(entry) for each, entry in wanted.items()}, name).inputs
             return {each: _as(entry, given[each]) for each, entry in wanted.items()}, name
     rng = np.random.default_rng(0)
     return {name: _random(entry, rng) for name, entry in wanted.items()}, "random"
@@ -77,18 +77,6 @@ def is_constant(model: ModelProto) -> bool:
         if name in writers and writers[name].op_type not in _OF_SHAPES:
             wanted |= set(writers[name].input) - seen
     return not seen & given
-
-
-def _given(file: Path, names: list[str]) -> Mapping[str, Any]:
-    if file.suffix == ".npz":
-        with np.load(file) as arrays:
-            given = dict(arrays)
-    else:
-        lists = json.loads(file.read_text())["input_data"] if file.suffix == ".json" else [np.load(file)]
-        given = dict(zip(names, lists, strict=False))  # some files have more than their networks take
-    if missing := [name for name in names if name not in given]:
-        raise ValueError(f"{file.name} has nothing for the input {missing[0]!r}")
-    return given
 
 
 def _as(entry: ValueInfoProto, values: Any) -> NDArray[Any]:

@@ -56,6 +56,16 @@ def model_parts(path: Path) -> Iterator[bytes]:
                     yield hashlib.file_digest(content, "sha256").digest()
 
 
+def data_parts(path: Path) -> Iterator[bytes]:
+    """A file's content; of a folder the names and contents of all files in it."""
+    if path.is_file():
+        yield path.read_bytes()
+        return
+    for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        yield str(file.relative_to(path)).encode()
+        yield file.read_bytes()
+
+
 def key_of(*parts: bytes) -> str:
     """The key of what follows from ``parts``: their SHA-256 in hex, lengths included."""
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest()

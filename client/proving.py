@@ -37,8 +37,8 @@ class Proving(Calls):
         require_ceremony: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
-        """Register a network. ``calibration`` is a ``.npy`` file or a JSON array of typical inputs;
-        with ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
+        """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
+        ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
         the model that this is a new version of. ``system``: the proof system, the service's own choice where
         none is named. ``labels``: what to find it by in lists.
         ``require_ceremony``: use keys of a ceremony alone.
@@ -163,7 +163,7 @@ class Proving(Calls):
         self,
         model_id: str,
         samples: bytes,
-        labels: bytes,
+        labels: bytes | None = None,
         *,
         privacy: PublicOrPrivate,
         name: str = "unnamed",
@@ -171,9 +171,10 @@ class Proving(Calls):
         job_labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Dataset]:
-        """Add labelled samples for a model: ``.npy`` files or JSON arrays. ``shard_size``: samples in one
-        proof, by default as many as fit the service's memory. ``job_labels``: what to find it by in lists,
-        as the ``labels`` of models and proofs; here ``labels`` are the samples' classes.
+        """Add labelled samples for a model: files as docs/inputs.md has them. ``labels``: the samples'
+        classes, unless their file has them. ``shard_size``: samples in one proof, by default as many as fit
+        the service's memory. ``job_labels``: what to find it by in lists, as the ``labels`` of models and
+        proofs.
         """
         fields = {
             "model_id": model_id,
@@ -182,7 +183,9 @@ class Proving(Calls):
             "shard_size": shard_size,
             "label": pairs(job_labels),
         }
-        files = {"samples": samples, "labels": labels}
+        files = {"samples": samples}
+        if labels is not None:
+            files["labels"] = labels
         return self._submit_files(Dataset, "datasets", files, fields, idempotency_key)
 
     @endpoint

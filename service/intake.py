@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import circuits
-from circuits import QuantGraph
+from circuits import QuantGraph, samples
 from circuits.graphs.graph import Graph
 from circuits.quantisation import ranges, report
 from circuits.schemes.circuit import require_classes
 from circuits.schemes.inference import most_labels, require_outputs, shown_by_default
 from circuits.schemes.recognition import embedding_type
 from service.encryption import Integers, Secret, pack
-from verifier.datasets import NPY, LabelledData, one_input, read_npy
-from verifier.document import parse_json
+from verifier.datasets import LabelledData, one_input
 from verifier.schemes import Reveal
 from zenerrors import ConflictError, TensorError
 
@@ -36,46 +35,52 @@ _KEPT_BYTES: Final = 1 << 20
 def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
     """The quantised network, in its own byte format. Raises ``ModelError``, ``TensorError``."""
     graph = circuits.load_onnx(onnx)
-    return circuits.quantise(graph, read_numbers(calibration, "calibration"), bits=int(bits)).to_bytes()
+    given = samples.parse(calibration, graph.entries, "calibration")
+    return circuits.quantise(graph, given.inputs, bits=int(bits)).to_bytes()
 
 
 def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes) -> bytes:
     """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
 
-    ``labels``: of the calibration's samples, or nothing: the report then has ranges alone. Raises
-    ``ModelError``, ``TensorError``, ``StatementError`` for labels of a network without classes.
+    ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
+    the samples; without any the report has ranges alone. Raises ``ModelError``, ``TensorError``,
+    ``StatementError`` for labels of a network without classes.
     """
     graph = circuits.load_onnx(onnx)
-    samples = _fitted(read_numbers(calibration, "calibration"), graph.input.shape, leading=1)
-    qgraph = circuits.quantise(graph, samples, bits=int(bits))
-    found = json.dumps(_report(graph, qgraph, samples, labels), allow_nan=False)
+    given = samples.parse(calibration, graph.entries, "calibration")
+    inputs = given.inputs[graph.input.name]
+    classes = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
+    qgraph = circuits.quantise(graph, inputs, bits=int(bits))
+    found = json.dumps(_report(graph, qgraph, inputs, classes), allow_nan=False)
     return found.encode() + b"\n" + qgraph.to_bytes()
 
 
-def _report(graph: Graph, qgraph: QuantGraph, samples: Floats, labels: bytes) -> dict[str, Any]:
+def _report(graph: Graph, qgraph: QuantGraph, inputs: Floats, labels: NDArray[Any] | None) -> dict[str, Any]:
     """How far the tensors reach; with labels, what quantisation costs, too."""
-    if not labels:
-        tensors = [asdict(each) for each in ranges(graph, qgraph, samples)]
+    if labels is None:
+        tensors = [asdict(each) for each in ranges(graph, qgraph, inputs)]
         unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
-        return {"images": len(samples), **unknown, "tensors": tensors}
+        return {"images": len(inputs), **unknown, "tensors": tensors}
     require_classes(qgraph.classes, "calibration_labels", "leave them out")
-    classes = _labels(labels, qgraph.classes, "calibration_labels")
-    if len(classes) != len(samples):
-        reason = f"there are {len(classes)} calibration_labels, and {len(samples)} samples: one for each"
+    classes = _classes(labels, qgraph.classes, "calibration_labels")
+    if len(classes) != len(inputs):
+        reason = f"there are {len(classes)} calibration_labels, and {len(inputs)} samples: one for each"
         raise TensorError("input.shape", reason, field="calibration_labels")
-    return report(graph, qgraph, samples, classes).to_json()
+    return report(graph, qgraph, inputs, classes).to_json()
 
 
-def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
+def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:
     """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
-    packed.
+    packed. ``labels``: a file of them, or nothing: then ``content`` has them.
 
-    Raises ``TensorError``: what is no ``.npy`` file and no JSON, other shapes, labels that are no class; and
+    Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
     ``StatementError`` for a network without classes.
     """
     graph = QuantGraph.from_bytes(quantised)
     require_classes(graph.classes, "model_id", "datasets are for accuracies, and those are of labels")
-    images, classes = read_numbers(samples, "samples"), _labels(labels, graph.classes, "labels")
+    given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
+    images = given.inputs[graph.input.name].astype(np.float64)
+    classes = _classes(_labels(given, labels), graph.classes, "labels")
     if images.shape[:1] != classes.shape:
         raise TensorError(
             "input.shape",
@@ -87,9 +92,24 @@ def read_dataset(quantised: bytes, samples: bytes, labels: bytes) -> bytes:
     return LabelledData.of(images, classes).sha256 + pack(secrets)
 
 
-def as_json(data: bytes, field: bytes) -> bytes:
-    """A file's numbers as JSON. Raises ``TensorError``."""
-    return json.dumps(read_numbers(data, field.decode()).tolist()).encode()
+def _labels(given: samples.Samples, labels: bytes) -> NDArray[Any]:
+    if labels:
+        return samples.parse_labels(labels, "labels")
+    if given.labels is None:
+        raise TensorError(
+            "input.unreadable",
+            "labels: the samples' file has none; give them in a file of their own, as a column `label` of a "
+            ".csv file or as the array `labels` of a .npz file",
+            field="labels",
+        )
+    return given.labels
+
+
+def as_json(quantised: bytes, data: bytes, field: bytes) -> bytes:
+    """The input in a file as JSON, as requests have it. Raises ``TensorError``."""
+    graph = _graph(quantised)
+    given = samples.parse(data, {name: entry.shape for name, entry in graph.entries.items()}, field.decode())
+    return json.dumps(given.as_json()).encode()
 
 
 UNTRUSTED: dict[str, Callable[..., bytes]] = {
@@ -97,20 +117,6 @@ UNTRUSTED: dict[str, Callable[..., bytes]] = {
     "read_dataset": read_dataset,
     "as_json": as_json,
 }
-
-
-def read_numbers(data: bytes, field: str) -> Floats:
-    """float64[n, ...] from ``.npy`` bytes (never a pickle) or a JSON array. Raises ``TensorError``."""
-    try:
-        if data.startswith(NPY):
-            return numbers(read_npy(data), field)
-        return numbers(parse_json(data), field)
-    except (ValueError, RecursionError, EOFError) as error:
-        raise TensorError(
-            "input.unreadable",
-            f"{field}: neither a .npy file of numbers nor a JSON array of numbers",
-            field=field,
-        ) from error
 
 
 def numbers(value: Any, field: str) -> Floats:
@@ -227,17 +233,16 @@ def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None 
         raise TensorError(error.code, message, field=field) from None
 
 
-def _fitted(values: Floats, shape: Sequence[int], *, leading: int = 0) -> Floats:
-    """``values`` in ``shape`` after ``leading`` axes, where a batch of one is all that differs."""
-    given = values.shape[leading:]
-    return values.reshape(*values.shape[:leading], *shape) if one_input(given, shape) else values
+def _fitted(values: Floats, shape: Sequence[int]) -> Floats:
+    """``values`` in ``shape``, where a batch of one is all that differs."""
+    return values.reshape(shape) if one_input(values.shape, shape) else values
 
 
-def _labels(data: bytes, classes: int, field: str) -> Integers:
-    values = read_numbers(data, field)
-    labels = values.astype(np.int64)
+def _classes(values: NDArray[Any], classes: int, field: str) -> Integers:
     if values.ndim != 1 or len(values) == 0:
         raise TensorError("input.shape", f"{field} must be a flat list, one for each sample", field=field)
+    with np.errstate(invalid="ignore"):  # what is no integer is refused below
+        labels = values.astype(np.int64)
     wrong = np.flatnonzero((labels != values) | (labels < 0) | (labels >= classes))
     if len(wrong):
         raise TensorError(

@@ -26,6 +26,10 @@ from zenerrors import TensorError
 
 NPY: Final = b"\x93NUMPY"
 """What a ``.npy`` file begins with."""
+NPZ: Final = b"PK"
+"""What a ``.npz`` file begins with."""
+UNREADABLE: Final = (ValueError, RecursionError, EOFError, BadZipFile, NotImplementedError, zlib.error)
+"""What reading bytes of either, or JSON, may raise."""
 _PLAIN: Final = (ZIP_STORED, ZIP_DEFLATED)
 _TAG: Final = b"zenserve dataset 1\n"
 
@@ -129,12 +133,12 @@ def load_array(file: Path) -> NDArray[Any]:
 def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
     data = file.read_bytes()
     try:
-        if data.startswith(b"PK"):
-            return _read_npz(data)
+        if data.startswith(NPZ):
+            return read_npz(data)
         if data.startswith(NPY):
             return read_npy(data)
         return np.asarray(parse_json(data))
-    except (ValueError, RecursionError, EOFError, BadZipFile, NotImplementedError, zlib.error) as error:
+    except UNREADABLE as error:
         raise TensorError(
             "input.unreadable",
             f"{file} is neither a .npy or .npz file nor a JSON array: {error}",
@@ -142,7 +146,8 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
         ) from None
 
 
-def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:
+def read_npz(data: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays in the bytes of a ``.npz`` file by name. Raises ``UNREADABLE``."""
     with ZipFile(BytesIO(data)) as archive:
         # What numpy writes. Others are encrypted, or a million times as large as the file.
         if any(each.flag_bits & 1 or each.compress_type not in _PLAIN for each in archive.infolist()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from base.processors import usable_cores
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
+from service.cli.samples import FILES, LabelColumn, Mean, Reading, Std
 from verifier.schemes import Privacy, PublicOrPrivate
 from zenerrors import RequestError, naming
 
@@ -55,9 +56,10 @@ def compile_network(
         Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")
     ] = "inference",
     bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
-    calibration: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
-    ] = None,
+    calibration: Annotated[Path | None, typer.Option(exists=True, help=f"Typical inputs: {FILES}")] = None,
+    label_column: LabelColumn = None,
+    mean: Mean = None,
+    std: Std = None,
     shape: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,6 +73,7 @@ def compile_network(
     """Compile a network and show what its keys and proofs take."""
     start = time.perf_counter()
     path = Path(network)
+    reading = Reading(label_column, mean, std)
     options = {
         "scheme": scheme,
         "level": level,
@@ -83,12 +86,13 @@ def compile_network(
         _host(),
         json.dumps(options).encode(),
         *(cache.model_parts(path) if path.is_file() else [network.encode()]),
-        b"" if calibration is None else calibration.read_bytes(),
+        repr(reading).encode(),
+        *(cache.data_parts(calibration) if calibration else ()),
     )
     document = cache.load(key)
     if document is None:
         with terminal.show_stages(err, "compiling") as progress:
-            document = options | _compile(network, options, calibration, progress)
+            document = options | _compile(network, options, calibration, reading, progress)
         document["compiled"] = {"seconds": time.perf_counter() - start, "peak_memory": _peak_memory()}
         cache.save(key, document)
     document = {"network": network} | document
@@ -96,7 +100,7 @@ def compile_network(
 
 
 def _compile(
-    network: str, options: dict[str, Any], calibration: Path | None, progress: Progress
+    network: str, options: dict[str, Any], calibration: Path | None, reading: Reading, progress: Progress
 ) -> dict[str, Any]:
     from circuits import quantise
     from circuits.schemes import cost
@@ -105,9 +109,9 @@ def _compile(
 
     progress("read", 0.0)
     graph = _graph(network, options["sizes"])
-    samples, origin = _samples(network, graph, calibration)
+    inputs, origin = _samples(network, graph, calibration, reading)
     progress("quantise", 0.1)
-    qgraph = quantise(graph, samples, bits=options["bits"])
+    qgraph = quantise(graph, inputs, bits=options["bits"])
     progress("compile", 0.3)
     circuit = _circuit(qgraph, options)
     progress("count", 0.6)
@@ -134,15 +138,16 @@ def _graph(network: str, sizes: dict[str, int]) -> Graph:
         return load_onnx(Path(network), sizes) if Path(network).is_file() else zoo.network(network)
 
 
-def _samples(network: str, graph: Graph, calibration: Path | None) -> tuple[FloatArray, str]:
+def _samples(
+    network: str, graph: Graph, calibration: Path | None, reading: Reading
+) -> tuple[FloatArray | Mapping[str, Any], str]:
     """Inputs to calibrate with, and where they come from."""
     import numpy as np
 
     from circuits import zoo
-    from service import intake
 
     if calibration is not None:
-        return intake.read_numbers(calibration.read_bytes(), "calibration"), "file"
+        return reading.samples(calibration, "calibration", graph.entries).inputs, "file"
     if not Path(network).is_file():
         return zoo.calibration(network), "zoo"
     return np.random.default_rng(0).random((SAMPLES, *graph.input.shape)), "random"

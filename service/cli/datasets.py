@@ -10,6 +10,7 @@ import typer
 
 from client.resources import Dataset
 from service.cli.answers import Answer, written
+from service.cli.samples import FILES, LabelColumn, Mean, Reading, Std, shapes_of
 from service.cli.shared import (
     Labels,
     Limit,
@@ -38,13 +39,18 @@ DatasetId = Annotated[str, typer.Argument(metavar="DATASET", help="The dataset's
 def add_dataset(
     service: Client,
     model_id: ModelId,
-    samples: Annotated[
-        Path, typer.Argument(metavar="SAMPLES", exists=True, dir_okay=False, help=".npy, or a JSON array.")
-    ],
+    samples: Annotated[Path, typer.Argument(metavar="SAMPLES", exists=True, help=FILES)],
     labels: Annotated[
-        Path, typer.Argument(metavar="LABELS", exists=True, dir_okay=False, help="One class for each.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="LABELS", exists=True, dir_okay=False, help="One class for each, where SAMPLES has none."
+        ),
+    ] = None,
+    *,
     privacy: Annotated[PublicOrPrivate, typer.Option(help="Whether proofs name it by its content's hash.")],
+    label_column: LabelColumn = None,
+    mean: Mean = None,
+    std: Std = None,
     name: Name = None,
     shard_size: Annotated[
         int | None,
@@ -54,10 +60,11 @@ def add_dataset(
     wait: Annotated[bool, typer.Option(help="Wait until it is committed.")] = True,
 ) -> Dataset:
     """Add labelled samples for MODEL, which has to be registered first."""
+    reading = Reading(label_column, mean, std)
     dataset = service.create_dataset(
         model_id,
-        samples.read_bytes(),
-        labels.read_bytes(),
+        reading.sent(samples, "samples", shapes_of(service, model_id)),
+        labels.read_bytes() if labels else None,
         privacy=privacy,
         name=name or samples.stem,
         shard_size=shard_size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from client.resources import Model
 from service.cli.answers import Answer, written
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std
 from service.cli.shared import (
     Labels,
     Limit,
@@ -26,6 +28,7 @@ from service.submissions import labels
 from verifier.schemes import PublicOrCommitted
 
 if TYPE_CHECKING:
+    from circuits.samples import Shapes
     from client import Client
 
 app = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
@@ -36,13 +39,11 @@ app = typer.Typer(help="Register networks and look at them.", no_args_is_help=Tr
 def add_model(
     service: Client,
     model: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)],
-    calibration: Annotated[
-        Path, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
-    ],
-    calibration_labels: Annotated[
-        Path | None,
-        typer.Option("--labels", exists=True, dir_okay=False, help="One class for each: shows accuracies."),
-    ] = None,
+    calibration: Annotated[Path, typer.Option(exists=True, help=f"Typical inputs: {FILES}")],
+    calibration_labels: LabelFile = None,
+    label_column: LabelColumn = None,
+    mean: Mean = None,
+    std: Std = None,
     name: Name = None,
     system: Annotated[
         str | None, typer.Option(help="The proof system; groth16-bls12-381 by default.")
@@ -61,9 +62,10 @@ def add_model(
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
+    reading = Reading(label_column, mean, std)
     made = service.create_model(
         model.read_bytes(),
-        calibration.read_bytes(),
+        reading.sent(calibration, "calibration", partial(_shapes, model)),
         calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
         name=name or model.stem,
         system=system,
@@ -151,3 +153,10 @@ def get_architecture(
 ) -> Any:
     """Fetch what a model's circuits are compiled from, for zenserve audit: committed weights are blanked."""
     return written(service.get_architecture(model_id), output)
+
+
+def _shapes(model: Path) -> Shapes:
+    """Of the inputs of the network in an ONNX file."""
+    from circuits import load_onnx
+
+    return load_onnx(model).entries

@@ -11,8 +11,8 @@ import typer
 from client.errors import ClientError
 from client.resources import Commitment, DryRun, Proof, ProofFields
 from service.cli.answers import Answer, written
+from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, shapes_of
 from service.cli.shared import (
-    InputFile,
     Labels,
     Limit,
     ModelId,
@@ -23,7 +23,6 @@ from service.cli.shared import (
     asking,
     deleted,
     finished,
-    numbers,
 )
 from service.submissions import labels
 from verifier.schemes import CommitmentKind, PublicOrPrivate, Reveal, Scheme
@@ -47,9 +46,12 @@ def commit(
     opening: Annotated[
         Path | None, typer.Option(help="Write to this file what opens it. As secret as the values.")
     ] = None,
+    mean: Mean = None,
+    std: Std = None,
 ) -> Commitment:
     """Commit to an input of MODEL, or to a reference: what it makes of an image."""
-    commitment = service.create_commitment(model_id, kind, numbers(values))
+    given = Reading(mean=mean, std=std).one(values, "values", shapes_of(service, model_id))
+    commitment = service.create_commitment(model_id, kind, given)
     if opening:
         written(service.get_commitment_opening(commitment.id), opening)
     return commitment
@@ -59,10 +61,7 @@ def commit(
 def prove(
     service: Client,
     model_id: ModelId,
-    input_: Annotated[
-        Path | None,
-        typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON."),
-    ] = None,
+    input_: MaybeInputFile = None,
     scheme: Annotated[Scheme, typer.Option(help="What to prove.")] = "inference",
     input_id: Annotated[str | None, typer.Option("--input", help="A committed input, cmt_…")] = None,
     input_privacy: Annotated[
@@ -76,6 +75,8 @@ def prove(
         str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
     ] = None,
     challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
+    mean: Mean = None,
+    std: Std = None,
     label: Labels = None,
     priority: Annotated[
         int | None, typer.Option(min=-10, max=10, help="Among your own jobs; more is sooner.")
@@ -99,14 +100,16 @@ def prove(
             "--no-wait leaves nothing to write: zenserve proofs get and zenserve proofs key fetch both later",
         )
     committed = reference is not None and reference.startswith("cmt_")
-    values = numbers(input_) if input_ else None
+    reading, shapes = Reading(mean=mean, std=std), shapes_of(service, model_id)
+    values = reading.one(input_, "input", shapes) if input_ else None
+    image = Path(reference) if reference and not committed else None
     asked: ProofFields = {
         "scheme": scheme,
         "input_id": input_id,
         "input_privacy": input_privacy,
         "reveal": reveal,
         "top": top,
-        "reference": numbers(Path(reference)) if reference and not committed else None,
+        "reference": reading.one(image, "reference", shapes) if image else None,
         "reference_id": reference if committed else None,
         "threshold": threshold,
         "dataset_id": dataset_id,

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 import typer
 
 import client
-from client.errors import ClientError
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, with_options
-from verifier.document import parse_json
 
 if TYPE_CHECKING:
     from client import Client
@@ -35,9 +33,6 @@ ApiKey = Annotated[
     ),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
-InputFile = Annotated[
-    Path, typer.Argument(metavar="INPUT", exists=True, dir_okay=False, help="One input: .npy or JSON.")
-]
 Name = Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")]
 ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
 OfState = Annotated[
@@ -64,18 +59,6 @@ def asking(command: Callable[Concatenate[Client, P], Any]) -> Callable[..., None
             return command(service, **given)  # type: ignore[call-arg]
 
     return answering(with_options(run, command, {"url": (Url, HERE), "api_key": (ApiKey, None)}, given=1))
-
-
-def numbers(file: Path) -> Any:
-    """The nested lists in a file. Raises ``ClientError``."""
-    try:
-        if file.suffix == ".npy":
-            from verifier.datasets import read_npy
-
-            return read_npy(file.read_bytes()).tolist()
-        return parse_json(file.read_bytes())
-    except ValueError:
-        raise ClientError(f"{file} is neither a .npy file nor JSON") from None
 
 
 def complain(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from prover import registry
@@ -26,12 +27,14 @@ def add(
     runtime: Runtime,
     caller: Principal,
     row: Dataset,
-    handed: tuple[Handed, Handed],
+    handed: Sequence[Handed],
     labels: dict[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> str:
     """Read and quantise the samples and their classes, and queue the commitment to ``row``. The dataset's id,
     or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
+
+    ``handed``: the samples and, unless their file has them, their labels.
     """
     options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in handed))
     terms = jobs.terms(runtime, caller, b"dataset", options, labels, idempotency_key)
@@ -41,8 +44,8 @@ def add(
         model = Models(session, caller.tenant_id).ready(row.model_id)
     quantised = encryption.open_network(runtime, model)
     _check_shard_size(runtime, registry.find(model.system), quantised, row.shard_size)
-    contents = [file.read(runtime, caller.tenant_id) for file in handed]
-    read = sandbox.run(caller.tenant_id, "read_dataset", quantised, *contents)
+    content, *labelled = (file.read(runtime, caller.tenant_id) for file in handed)
+    read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(labelled))
     row.id = new_id("dst")
     row.picked_for = model.commitment
     row.sha256 = read[:_HASH_BYTES].hex()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import circuits
-from service.intake import read_numbers
+from circuits.samples import parse
 from tests.service.support import tiny_calibration, tiny_onnx
 from verifier.scales import real_logits
 
@@ -15,7 +15,7 @@ from verifier.scales import real_logits
 @pytest.mark.parametrize("embeds", [False, True], ids=["ends with sums", "ends with a type"])
 def test_logits_are_those_of_the_float_network_up_to_what_quantisation_costs(embeds: bool) -> None:
     graph = circuits.load_onnx(tiny_onnx(hidden=16, embeds=embeds))
-    samples = read_numbers(tiny_calibration(), "samples")
+    samples = parse(tiny_calibration(), {"x": (4,)}, "samples").inputs["x"]
     quantised = circuits.quantise(graph, samples)
     circuit = circuits.compile_inference(quantised, reveal="logits")
     for sample in samples[:4]:

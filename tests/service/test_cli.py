@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper, save
+from PIL import Image
 
 from client import Client, Model, Proof
 from service.runtime import Runtime
@@ -65,6 +67,38 @@ def test_models(run: Any, tmp_path: Path, model: Model) -> None:
     assert "single party" in out
     code, out, _ = run("models", "show", model.id, "--json")
     assert json.loads(out)["id"] == model.id
+
+
+def test_pictures_and_columns_become_arrays_before_they_are_sent(
+    run: Any, tmp_path: Path, model: Model
+) -> None:
+    image = Image.fromarray(np.array([[0, 255], [51, 102]], np.uint8))
+    for place in ("0", "2"):
+        (tmp_path / "pictures" / place).mkdir(parents=True)
+        image.save(tmp_path / "pictures" / place / "it.png")
+    nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("Gemm", ["flat", "w"], ["y"])]
+    entry = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 2, 2])
+    classes = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 3])
+    weights = numpy_helper.from_array(np.arange(12, dtype=np.float32).reshape(4, 3), "w")
+    graph = helper.make_graph(nodes, "square", [entry], [classes], [weights])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    given = ("models", "add", tmp_path / "m.onnx", "--no-wait", "--json", "--calibration")
+    code, out, err = run(*given, tmp_path / "pictures", "--mean", "0.5", "--std", "0.5")
+    assert code == 0, err
+    report = json.loads(out)["report"]
+    assert (report["images"], report["tensors"][0]["low"], report["tensors"][0]["high"]) == (2, -1, 1)
+    assert report["accuracy"] is not None
+    (tmp_path / "c.csv").write_text("a,b,c,d,kind\n0,1,0.5,0.25,1\n1,0,0,0,2\n")
+    made = json.loads(run(*given, tmp_path / "c.csv", "--label-column", "kind")[1])
+    assert made["report"]["accuracy"] is not None
+    code, _, err = run(*given, tmp_path / "c.csv", "--label-column", "class")
+    assert (code, "c.csv (--calibration): " in err, "'kind'" in err) == (2, True, True)
+    assert "--mean: " in run(*given, tmp_path / "pictures", "--mean", "half")[2]
+    (tmp_path / "input.csv").write_text("0.1,0.2,0.3,0.4")
+    assert run("prove", model.id, tmp_path / "input.csv", "--no-wait")[0] == 0
+    dataset = ("datasets", "add", model.id, tmp_path / "d.csv", "--privacy", "public", "--no-wait", "--json")
+    (tmp_path / "d.csv").write_text("a,b,c,d,label\n0.1,0.9,0.5,0.25,1\n0.2,0.3,0.4,0.5,2\n")
+    assert json.loads(run(*dataset)[1])["size"] == 2
 
 
 def test_labels(run: Any, tmp_path: Path, model: Model) -> None:

@@ -146,10 +146,22 @@ def test_json_does_as_well(api: Client, with_model: Runtime, model: Model) -> No
     assert dataset.sha256 == LabelledData.of(load(SAMPLES), load(LABELS)).sha256.hex()
 
 
+def test_one_file_has_samples_and_labels(api: Client, with_model: Runtime, model: Model) -> None:
+    samples, labels = load(SAMPLES), load(LABELS)
+    rows = [",".join(map(repr, [*map(float, x), int(y)])) for x, y in zip(samples, labels, strict=True)]
+    table = "\n".join(["a,b,c,d,label", *rows]).encode()
+    archive = io.BytesIO()
+    np.savez(archive, samples=samples, labels=labels)
+    for content in (table, archive.getvalue()):
+        dataset = api.create_dataset(model.id, content, privacy="public")
+        assert dataset.sha256 == LabelledData.of(samples, labels).sha256.hex()
+
+
 REFUSALS: dict[str, tuple[bytes, bytes, str, str]] = {
     "not numbers": (b"hello", LABELS, "input.unreadable", "samples"),
     "a pickle": (npy(np.array([{}]), allow_pickle=True), LABELS, "input.unreadable", "samples"),
     "no labels": (SAMPLES, b"", "input.unreadable", "labels"),
+    "a word in a table": (b"a,b,c,d\n1,2,3,four", LABELS, "input.not_numeric", "samples"),
     "shape": (npy(np.zeros((7, 3))), LABELS, "input.shape", "samples"),
     "a single sample": (npy(np.zeros(4)), LABELS, "input.shape", "samples"),
     "a number": (b"1", LABELS, "input.shape", "samples"),

@@ -257,9 +257,9 @@ export interface components {
        * @enum {string}
        */
       privacy: "public" | "private";
-      /** @description Samples `[n, *input shape]`: .npy, or a JSON array. */
+      /** @description Samples `[n, *input shape]`: .npy, .npz, JSON or CSV. */
       samples?: Blob | Uint8Array<ArrayBuffer> | null;
-      /** @description Their classes `[n]`: .npy, or a JSON array. */
+      /** @description Their classes `[n]`, unless the samples' file has them. */
       labels?: Blob | Uint8Array<ArrayBuffer> | null;
       /** @description SHA-256 of an upload, in the file's place. */
       samples_sha256?: string | null;
@@ -278,9 +278,9 @@ export interface components {
     createModelForm: {
       /** @description An ONNX file. */
       model?: Blob | Uint8Array<ArrayBuffer> | null;
-      /** @description Typical inputs `[n, *input shape]`: .npy, or a JSON array. */
+      /** @description Typical inputs `[n, *input shape]`: .npy, .npz, JSON or CSV. */
       calibration?: Blob | Uint8Array<ArrayBuffer> | null;
-      /** @description One class for each, for a report with accuracies: .npy or JSON. */
+      /** @description One class for each, unless that file has them: shows accuracies. */
       calibration_labels?: Blob | Uint8Array<ArrayBuffer> | null;
       /** @description SHA-256 of an upload, in the file's place. */
       model_sha256?: string | null;

@@ -83,10 +83,10 @@ async def create_dataset(
     ],
     privacy: Annotated[PublicOrPrivate, Form(description="Whether proofs say which dataset it is.")],
     samples: Annotated[
-        UploadFile | None, File(description="Samples `[n, *input shape]`: .npy, or a JSON array.")
+        UploadFile | None, File(description="Samples `[n, *input shape]`: .npy, .npz, JSON or CSV.")
     ] = None,
     labels: Annotated[
-        UploadFile | None, File(description="Their classes `[n]`: .npy, or a JSON array.")
+        UploadFile | None, File(description="Their classes `[n]`, unless the samples' file has them.")
     ] = None,
     samples_sha256: Hash = None,
     labels_sha256: Hash = None,
@@ -108,7 +108,9 @@ async def create_dataset(
     One proof is about `shard_size` of them; as many as fit the memory, unless given. Each file is sent along,
     or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256.
     """
-    files = handed("samples", samples, samples_sha256), handed("labels", labels, labels_sha256)
+    files = [handed("samples", samples, samples_sha256)]
+    if labels is not None or labels_sha256 is not None:
+        files.append(handed("labels", labels, labels_sha256))
     row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
     dataset_id = await run_in_threadpool(
         datasets.add, runtime, principal, row, files, job_labels, idempotency_key

@@ -83,10 +83,11 @@ async def create_model(
     labels: JobLabels,
     model: Annotated[UploadFile | None, File(description="An ONNX file.")] = None,
     calibration: Annotated[
-        UploadFile | None, File(description="Typical inputs `[n, *input shape]`: .npy, or a JSON array.")
+        UploadFile | None, File(description="Typical inputs `[n, *input shape]`: .npy, .npz, JSON or CSV.")
     ] = None,
     calibration_labels: Annotated[
-        UploadFile | None, File(description="One class for each, for a report with accuracies: .npy or JSON.")
+        UploadFile | None,
+        File(description="One class for each, unless that file has them: shows accuracies."),
     ] = None,
     model_sha256: Hash = None,
     calibration_sha256: Hash = None,

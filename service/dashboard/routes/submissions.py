@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Form, Request, Response, UploadFile
 from pydantic import BaseModel, ValidationError
 
+from service import encryption
 from service.api import problems
 from service.api.routes.dependencies import Id, RuntimeDep
 from service.api.uploads import handed
@@ -106,7 +107,7 @@ def ask_for_proof(
         fields: dict[str, Any] = {name: value for name, value in given.items() if _asked(name, given)}
         for name, file in (("input", input_file), ("reference", reference_file)):
             if name in orders.TAKES.get(scheme, ()):
-                fields |= _numbers(visitor.principal.tenant_id, name, file, given[name])
+                fields |= _numbers(runtime, visitor, model_id, name, file, given[name])
         body = _checked(ProofRequest, fields | {"model_id": model_id})
         made = proofs.ask(runtime, visitor.principal, body)
     except ZenError as error:
@@ -121,19 +122,28 @@ def _asked(name: str, given: Given) -> bool:
     return name in ("scheme", "challenge", *orders.TAKES.get(given["scheme"], ()))
 
 
-def _numbers(tenant_id: str, field: str, file: UploadFile | None, text: str) -> dict[str, Any]:
+def _numbers(
+    runtime: Runtime, visitor: Visitor, model_id: str, field: str, file: UploadFile | None, text: str
+) -> dict[str, Any]:
     """A file's, or those that were typed."""
-    content = file.file.read() if file is not None and file.filename else text.encode()
+    content = text.encode()
+    if file is not None and file.filename:
+        content = file.file.read()
+        if not content.lstrip().startswith(b"["):
+            content = _as_json(runtime, visitor.principal.tenant_id, model_id, field, content)
     if not content.strip():
         return {}
-    if content.startswith(b"\x93NUMPY"):
-        content = sandbox.run(tenant_id, "as_json", content, field.encode())
     try:
         return {field: parse_json(content)}
     except ValueError as error:
-        raise RequestError(
-            "request.invalid", f"{field}: neither a .npy file nor JSON: {error}", field=field
-        ) from None
+        raise RequestError("request.invalid", f"{field}: no JSON: {error}", field=field) from None
+
+
+def _as_json(runtime: Runtime, tenant_id: str, model_id: str, field: str, content: bytes) -> bytes:
+    with runtime.database.read() as session:
+        model = Models(session, tenant_id).ready(model_id)
+    quantised = encryption.open_network(runtime, model)
+    return sandbox.run(tenant_id, "as_json", quantised, content, field.encode())
 
 
 def _chosen(field: str, file: UploadFile | None) -> UploadFile:

@@ -99,6 +99,7 @@ def test_a_proof_is_asked_for_as_over_the_api(asking: Site, model: ClientModel) 
     for files in (
         {"input_file": ("a.npy", npy([0.1, 0.2, 0.3, 0.4]))},
         {"input_file": ("a.json", b"[0.1, 0.2, 0.3, 0.4]")},
+        {"input_file": ("a.csv", b"0.1, 0.2, 0.3, 0.4")},
     ):
         answer = client.post(str(form.url), data=said, files=files)
         assert answer.status_code == 303, answer.text
