@@ -1,8 +1,8 @@
 """Suites of networks: folders of folders, each with an ONNX file and, where there are any, its own inputs.
 
-``bench/suites/NAME.txt`` lists what belongs to a folder NAME, a line each; of a folder without a list all
-that has an ONNX file does. Inputs are an ``input.json`` of EZKL's, {"input_data": [[…], …]}, a flat list for
-each input of the network; an ``input.npy``, or an ``input.npz`` by the inputs' names; else random numbers.
+``bench/suites/NAME.txt`` lists what belongs to a folder NAME, or NAME-OF-SOME-KIND, a line each; of a folder
+without a list all that has an ONNX file does. Inputs are an ``input.json`` of EZKL's, a flat list for each,
+{"input_data": [[…], …]}; an ``input.npy``, or an ``input.npz`` by the inputs' names; else random numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Arrays = dict[str, NDArray[Any]]
 def members(suite: Path) -> list[Path]:
     """The networks' files. Raises ``FileNotFoundError`` for one that is listed and not there, and where
     there are none."""
-    listed = LISTS / f"{suite.name}.txt"
+    listed = LISTS / f"{suite.name.partition('-')[0]}.txt"
     if not listed.exists():
         found = [path for folder in sorted(suite.glob("*/")) if (path := _network(folder))]
         if not found:

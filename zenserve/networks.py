@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +13,11 @@ from onnx import ModelProto
 
 from circuits import Graph, export_torch, load_onnx
 from circuits.graphs.graph import Values
+from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.message import decode
 from verifier.datasets import numbers, one_input
+from zenerrors import TensorError
 
 VARIATIONS: Final = 15
 VARIED: Final = 0.1
@@ -22,28 +25,39 @@ VARIED: Final = 0.1
 
 def read(network: Any, x: Any) -> Graph:
     """The network that takes ``x``: a ``torch.nn.Module``, the path or the bytes of an ONNX file, or an ONNX
-    model. Dimensions that a file only names are as long as those of ``x``. Raises ``ModelError``.
+    model. Dimensions that a file only names are as long as those of ``x``. Raises ``ModelError``, and
+    ``TensorError`` (``input.names``) for a module's inputs by names.
     """
     if isinstance(network, ModelProto):
         network = network.SerializeToString()
     elif isinstance(network, str):
         network = Path(network)
     elif not isinstance(network, bytes | os.PathLike):
-        network = export_torch(network, x)
-    return load_onnx(network, _sizes(network, array(x).shape))
+        if isinstance(x, Mapping):
+            raise TensorError(
+                "input.names", "a module takes its inputs in order: give a tuple", field="input"
+            )
+        network = export_torch(network, *(x if isinstance(x, tuple) else (x,)))
+    return load_onnx(network, _sizes(network, x))
 
 
-def _sizes(file: bytes | os.PathLike[str], shape: Shape) -> dict[str, int]:
-    """How long an input of this shape has the dimensions that the file names; the batch is not one."""
+def _sizes(file: bytes | os.PathLike[str], x: Any) -> dict[str, int]:
+    """How long the inputs have the dimensions that the file names; the batch is not one."""
     graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
     held = {each.name for each in graph.initializer}
-    entries = [entry.type.tensor_type.shape.dim for entry in graph.input if entry.name not in held]
+    entries = {entry.name: entry for entry in graph.input if entry.name not in held}
     sizes: dict[str, int] = {}
-    for dimensions in entries:
+    for name, given in by_name(_named(x, entries), entries, field="input").items():
+        dimensions, shape = entries[name].type.tensor_type.shape.dim, array(given).shape
         if len(dimensions) == len(shape):
             named = zip(dimensions[1:], shape[1:], strict=True)
             sizes |= {dimension.dim_param: size for dimension, size in named if dimension.dim_param}
     return sizes
+
+
+def _named(values: Any, names: Iterable[str]) -> Any:
+    """A tuple's by these names, in their order; others as they are."""
+    return dict(zip(names, values, strict=False)) if isinstance(values, tuple) else values
 
 
 def array(values: Any) -> NDArray[Any]:
@@ -51,17 +65,24 @@ def array(values: Any) -> NDArray[Any]:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def one(values: Any, shape: Shape) -> FloatArray:
-    """An input, float64[*shape], where it is one, with a batch of one around it or without. Raises
-    ``TensorError``."""
-    x = numbers(array(values), "input")
-    return x.reshape(shape) if one_input(x.shape, shape) else x
+def inputs(graph: Graph, x: Any) -> dict[str, FloatArray]:
+    """One of each input by its name, float64[*shape], from the only one, a tuple or a mapping, each with a
+    batch of one around it or without. Raises ``TensorError``."""
+    given = by_name(_named(x, graph.entries), graph.entries, field="input")
+    return {name: _fitted(given[name], shape, 0, "input") for name, shape in graph.entries.items()}
 
 
-def typical(values: Any, shape: Shape) -> FloatArray:
-    """Inputs to calibrate with, float64[n, *shape]. Raises ``TensorError``."""
-    x = numbers(array(values), "calibration")
-    return x.reshape(-1, *shape) if x.ndim and one_input(x.shape[1:], shape) else x
+def samples(graph: Graph, calibration: Any) -> dict[str, FloatArray]:
+    """Those of each input by its name, float64[n, *shape]; as ``inputs``."""
+    given = by_name(_named(calibration, graph.entries), graph.entries, field="calibration")
+    return {name: _fitted(given[name], shape, 1, "calibration") for name, shape in graph.entries.items()}
+
+
+def _fitted(values: Any, shape: Shape, leading: int, field: str) -> FloatArray:
+    """In this shape after ``leading`` axes, where a batch of one is all that differs."""
+    x = array(values)
+    x = numbers(x.astype(np.int64) if x.dtype == np.bool_ else x, field)
+    return x.reshape(*x.shape[:leading], *shape) if one_input(x.shape[leading:], shape) else x
 
 
 def varied(x: NDArray[Any], values: Values = "real") -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from base.processors import usable_cores
 from base.progress import Progress, silent
 from circuits import Circuit, QuantGraph, compile_inference, compile_registration, parameters, quantise
 from circuits.quantisation import report
+from circuits.quantisation.plan import input_names
 from circuits.schemes import proving
 from kernels import FrArray, fr
 from prover import registry
@@ -37,9 +38,9 @@ def prove(
     calibration: Any = None,
     labels: Any = None,
     bits: int = 8,
-    input_privacy: PublicOrPrivate = "private",
+    input_privacy: PublicOrPrivate | Mapping[str, PublicOrPrivate] = "private",
     weight_privacy: Privacy | None = None,
-    reveal: Reveal | None = None,
+    reveal: Reveal | Mapping[str, Reveal] | None = None,
     top: int = 1,
     challenge: str | None = None,
     system: str = FIRST,
@@ -48,9 +49,10 @@ def prove(
     """A proof of what ``network`` makes of ``x``, verified, under keys of a development setup.
 
     ``network``: a ``torch.nn.Module``, the path or the bytes of an ONNX file, or an ONNX model. ``x``: one
-    input, an array or a tensor, with a batch of one around it or without. ``calibration``: [n, …], typical
-    inputs, whose ranges become scales that everybody sees; without any they are from ``x`` and variations
-    of it, and so tell how far it reaches. ``labels``: int[n], of these, for the proof's ``report``.
+    input, an array or a tensor, with a batch of one around it or without; of several inputs a tuple, or of a
+    file's a mapping from their names. ``calibration``: typical inputs, [n, …] each, whose ranges become
+    scales that everybody sees; without any they are from ``x`` and variations of it, and so tell how far it
+    reaches. ``labels``: int[n], of these, for the proof's ``report``.
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
@@ -62,13 +64,18 @@ def prove(
     """
     progress("read", 0.0)
     graph = networks.read(network, x)
-    own = networks.one(x, graph.input.shape)
-    given = calibration is not None
-    samples = networks.typical(calibration, graph.input.shape) if given else networks.varied(own)
+    own = networks.inputs(graph, x)
+    if calibration is None:
+        samples = {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
+    else:
+        samples = networks.samples(graph, calibration)
     progress("quantise", 0.0)
     qgraph = quantise(graph, samples, bits)
-    q = qgraph.quantise_input(own)
-    made = None if labels is None else report(graph, qgraph, samples, networks.array(labels))
+    names = input_names(graph)
+    q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
+    made = (
+        None if labels is None else report(graph, qgraph, samples[graph.input.name], networks.array(labels))
+    )
     progress("compile", 0.0)
     weights = _weights(qgraph) if weight_privacy in (None, "committed") else None
     circuit = compile_inference(
