@@ -83,7 +83,7 @@ def post_form(
     return Request("POST", path(place), headers, {"files": parts}, repeatable=True)
 
 
-def pairs(labels: Mapping[str, str] | None) -> list[str]:
+def pairs(labels: Mapping[str, str] | Mapping[str, int] | None) -> list[str]:
     """As forms and addresses have them."""
     return [f"{name}={value}" for name, value in (labels or {}).items()]
 

@@ -32,6 +32,7 @@ class Proving(Calls):
         system: str | None = None,
         weight_privacy: PublicOrCommitted = "public",
         bits: int = 8,
+        sizes: Mapping[str, int] | None = None,
         parent_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         require_ceremony: bool | None = None,
@@ -41,13 +42,14 @@ class Proving(Calls):
         ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
         the model that this is a new version of. ``system``: the proof system, the service's own choice where
         none is named. ``labels``: what to find it by in lists.
-        ``require_ceremony``: use keys of a ceremony alone.
+        ``sizes``: of dimensions that the file only names. ``require_ceremony``: use keys of a ceremony alone.
         """
         fields = {
             "name": name,
             "system": system,
             "weight_privacy": weight_privacy,
             "bits": bits,
+            "shape": pairs(sizes),
             "parent_id": parent_id,
             "label": pairs(labels),
             "require_ceremony": require_ceremony,

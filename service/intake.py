@@ -39,14 +39,15 @@ def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
     return circuits.quantise(graph, given.inputs, bits=int(bits)).to_bytes()
 
 
-def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes) -> bytes:
+def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes, sizes: bytes) -> bytes:
     """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
-    the samples; without any the report has ranges alone. Raises ``ModelError``, ``TensorError``,
-    ``StatementError`` for labels of a network without classes.
+    the samples; without any the report has ranges alone. ``sizes``: JSON, of dimensions by name.
+
+    Raises ``ModelError``, ``TensorError``, ``StatementError`` for labels of a network without classes.
     """
-    graph = circuits.load_onnx(onnx)
+    graph = circuits.load_onnx(onnx, json.loads(sizes))
     given = samples.parse(calibration, graph.entries, "calibration")
     inputs = given.inputs[graph.input.name]
     classes = samples.parse_labels(labels, "calibration_labels") if labels else given.labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -87,20 +87,45 @@ def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
             "model.shape",
             f"the input {quote(entry.name)} has {len(dimensions)} dimensions, more than {MOST_DIMENSIONS}",
         )
-    shape = []
+    shape, missing = [], {}
     for axis, dimension in enumerate(dimensions):
-        size = dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param)
-        if size is None and axis == 0:
-            size = 1
-        if size is None or size < 1:
-            name = dimension.dim_param[:80] or axis
-            raise ModelError(
-                "model.dynamic_shape",
-                f"dimension {axis} of the input {quote(entry.name)} is not fixed; give its size, "
-                f"--shape {name}=…, or export it with one",
-            )
+        name, is_batch = _name(entry, axis), axis == 0 and not dimension.HasField("dim_value")
+        size = dimension.dim_value if dimension.dim_value > 0 else sizes.get(name, int(is_batch))
+        if size < 1:
+            missing[axis] = name
         shape.append(int(size))
+    if missing:
+        axes, named = ", ".join(map(str, missing)), dict.fromkeys(missing.values())
+        raise ModelError(
+            "model.dynamic_shape",
+            f"dimension{'s' * (len(missing) > 1)} {axes} of the input {quote(entry.name)} "
+            f"{'are' if len(missing) > 1 else 'is'} not fixed; give the size, "
+            f"{' '.join(f'--shape {name[:80]}=…' for name in named)}, or export it with one",
+            field="shape",
+        )
     return tuple(shape)
+
+
+def require_known(sizes: Mapping[str, int], entries: Sequence[ValueInfoProto]) -> None:
+    """Raises ``ModelError`` (``model.dynamic_shape``) for sizes of what is no dimension of an input."""
+    free = {
+        _name(entry, axis)
+        for entry in entries
+        for axis, dimension in enumerate(entry.type.tensor_type.shape.dim)
+        if dimension.dim_value < 1
+    }
+    if unknown := min(sizes.keys() - free, default=None):
+        known = ", ".join(quote(name) for name in sorted(free)) or "none"
+        raise ModelError(
+            "model.dynamic_shape",
+            f"no input has a dimension {quote(unknown)} that is not fixed; those that are not: {known}",
+            field="shape",
+        )
+
+
+def _name(entry: ValueInfoProto, axis: int) -> str:
+    """What a dimension is called that is not fixed; one without a name by its place."""
+    return entry.type.tensor_type.shape.dim[axis].dim_param or f"{entry.name}.{axis}"
 
 
 def input_values(entry: ValueInfoProto) -> Values:

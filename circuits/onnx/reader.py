@@ -13,7 +13,7 @@ from circuits.graphs.graph import Graph, Input
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
-from circuits.onnx.message import attributes, decode, input_shape, input_values
+from circuits.onnx.message import attributes, decode, input_shape, input_values, require_known
 from circuits.onnx.naming import quote, where
 from circuits.onnx.step import Building, Data, Operator, Step, Value, typed_shape
 from zenerrors import ModelError
@@ -75,6 +75,7 @@ class _Reader:
         self._folder, self._outputs = folder, [each.name for each in graph.output]
         self._allowance = Allowance()
         self._file = _by_name(graph.initializer)
+        require_known(sizes, entries)
         shapes = {entry.name: input_shape(entry, sizes) for entry in entries}
         if len(shapes) < len(entries):
             raise ModelError("model.duplicate_name", "two inputs have one name")

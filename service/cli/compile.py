@@ -20,9 +20,10 @@ from base.processors import usable_cores
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
-from service.cli.samples import FILES, LabelColumn, Mean, Reading, Std
+from service.cli.samples import FILES, LabelColumn, Mean, Reading, Sizes, Std
+from service.submissions import sizes
 from verifier.schemes import Privacy, PublicOrPrivate
-from zenerrors import RequestError, naming
+from zenerrors import naming
 
 if TYPE_CHECKING:
     from base.progress import Progress
@@ -60,12 +61,7 @@ def compile_network(
     label_column: LabelColumn = None,
     mean: Mean = None,
     std: Std = None,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=SIZE", help="Of a dimension that the file only names, such as tokens=128."
-        ),
-    ] = None,
+    shape: Sizes = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each way to prove each layer, and what it costs.")
     ] = False,
@@ -79,7 +75,7 @@ def compile_network(
         "level": level,
         "bits": bits,
         "privacy": {"input": input_privacy, "weights": weight_privacy},
-        "sizes": _sizes(shape or []),
+        "sizes": sizes.read(shape),
     }
     key = cache.key_of(
         cache.fingerprint("relations", "circuits", "base", "prover", "kernels", "service"),
@@ -118,17 +114,6 @@ def _compile(
     circuit.constraint_system.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
     return {"calibration": origin} | cost.report(circuit, registry.find(FIRST), THREADS)
-
-
-def _sizes(shape: list[str]) -> dict[str, int]:
-    """Of dimensions by name."""
-    sizes = {}
-    for given in shape:
-        name, _, size = given.partition("=")
-        if not name or not size.isdecimal() or int(size) < 1:
-            raise RequestError("request.invalid", f"--shape {given!r} must be NAME=SIZE", field="shape")
-        sizes[name] = int(size)
-    return sizes
 
 
 def _graph(network: str, sizes: dict[str, int]) -> Graph:

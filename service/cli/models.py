@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from client.resources import Model
 from service.cli.answers import Answer, written
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
 from service.cli.shared import (
     Labels,
     Limit,
@@ -24,7 +25,7 @@ from service.cli.shared import (
     deleted,
     finished,
 )
-from service.submissions import labels
+from service.submissions import labels, sizes
 from verifier.schemes import PublicOrCommitted
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def add_model(
     service: Client,
     model: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False)],
     calibration: Annotated[Path, typer.Option(exists=True, help=f"Typical inputs: {FILES}")],
+    shape: Sizes = None,
     calibration_labels: LabelFile = None,
     label_column: LabelColumn = None,
     mean: Mean = None,
@@ -62,15 +64,16 @@ def add_model(
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
-    reading = Reading(label_column, mean, std)
+    reading, given = Reading(label_column, mean, std), sizes.read(shape)
     made = service.create_model(
         model.read_bytes(),
-        reading.sent(calibration, "calibration", partial(_shapes, model)),
+        reading.sent(calibration, "calibration", partial(_shapes, model, given)),
         calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
         name=name or model.stem,
         system=system,
         weight_privacy=weight_privacy,
         bits=bits,
+        sizes=given,
         parent_id=parent_id,
         require_ceremony=require_ceremony or None,
         labels=labels.read(label),
@@ -155,8 +158,8 @@ def get_architecture(
     return written(service.get_architecture(model_id), output)
 
 
-def _shapes(model: Path) -> Shapes:
+def _shapes(model: Path, given: Mapping[str, int]) -> Shapes:
     """Of the inputs of the network in an ONNX file."""
     from circuits import load_onnx
 
-    return load_onnx(model).entries
+    return load_onnx(model, given).entries

@@ -40,6 +40,10 @@ LabelFile = Annotated[
 LabelColumn = Annotated[
     str | None, typer.Option(help="The column of labels in a .csv file.", show_default="label")
 ]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=SIZE", help="Of a dimension that the file only names, such as tokens=128."),
+]
 Mean = Annotated[
     str | None,
     typer.Option(

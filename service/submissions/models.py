@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from prover import registry
@@ -27,19 +27,24 @@ def register(
     caller: Principal,
     row: Model,
     handed: Sequence[Handed],
+    sizes: Mapping[str, int],
     labels: dict[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> str:
     """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
     id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
 
-    ``handed``: the model, its calibration and, if there are any, the calibration's labels.
+    ``handed``: the model, its calibration and, if there are any, the calibration's labels. ``sizes``: of
+    dimensions that the file only names.
     """
     options = [row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in handed)]
     if row.require_ceremony:
         options.append("require_ceremony")
     if row.system != FIRST:
         options.append(row.system)
+    said = json.dumps(sizes, sort_keys=True)
+    if sizes:
+        options.append(said)
     system = registry.find(row.system)
     if row.require_ceremony:
         keys.check_ceremonies(system)
@@ -49,7 +54,7 @@ def register(
             return earlier
         _check_parent(Models(session, caller.tenant_id), row)
     onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
-    parts = onnx, samples, str(row.bits).encode(), b"".join(classes)
+    parts = onnx, samples, str(row.bits).encode(), b"".join(classes), said.encode()
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
     report, _, quantised = read.partition(b"\n")
     if row.weight_privacy == "committed":

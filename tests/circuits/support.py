@@ -154,7 +154,7 @@ def extremes(qgraph: QuantGraph, rng: np.random.Generator) -> list[IntArray]:
 def make_model(
     nodes: Sequence[NodeProto],
     weights: Mapping[str, NDArray[Any]],
-    input_shape: Sequence[int | str] = ("batch", 4),
+    input_shape: Sequence[int | str | None] = ("batch", 4),
     output: str = "y",
     opset: int = 17,
 ) -> bytes:

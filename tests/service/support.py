@@ -69,6 +69,13 @@ def tiny_onnx(
     return bytes(model.SerializeToString())
 
 
+def named_onnx() -> bytes:
+    """The tiny network, whose file says how wide its input is by a name alone."""
+    model = onnx.load_from_string(tiny_onnx())
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "tokens"
+    return bytes(model.SerializeToString())
+
+
 def tiny_calibration(inputs: int = 4) -> bytes:
     return npy(np.random.default_rng(8).uniform(0, 1, size=(32, inputs)))
 

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ from service.submissions import sandbox
 from service.submissions.sandbox import CPU_SECONDS
 from service.submissions.turns import Turns
 from tests.refusals import refuses
-from tests.service.support import npy, tiny_calibration, tiny_onnx, work_on
+from tests.service.support import named_onnx, npy, tiny_calibration, tiny_onnx, work_on
 from zenerrors import ModelError, ResourceError
 
 
@@ -143,6 +144,21 @@ REFUSALS = {
     ),
     "NaN weight": (tiny_onnx(poison=float("nan")), tiny_calibration(), {}, "model.not_finite", "model"),
     "infinite weight": (tiny_onnx(poison=float("inf")), tiny_calibration(), {}, "model.not_finite", "model"),
+    "no size": (named_onnx(), tiny_calibration(), {}, "model.dynamic_shape", "shape"),
+    "a size of nothing": (
+        named_onnx(),
+        tiny_calibration(),
+        {"shape": "token=4"},
+        "model.dynamic_shape",
+        "shape",
+    ),
+    "a size of a word": (
+        named_onnx(),
+        tiny_calibration(),
+        {"shape": "tokens=four"},
+        "request.invalid",
+        "shape",
+    ),
     "calibration shape": (tiny_onnx(), tiny_calibration(5), {}, "input.shape", "calibration"),
     "calibration NaN": (
         tiny_onnx(),
@@ -172,6 +188,14 @@ REFUSALS = {
     ),
     "name": (tiny_onnx(), tiny_calibration(), {"name": "x" * 201}, "request.invalid", "name"),
 }
+
+
+def test_sizes_of_dimensions_that_the_file_only_names(api: Client) -> None:
+    given = partial(api.create_model, named_onnx(), tiny_calibration())
+    model = given(sizes={"tokens": 4}, idempotency_key="one")
+    assert model.report is not None
+    with pytest.raises(ApiError, match="Idempotency-Key"):
+        given(sizes={"tokens": 3}, idempotency_key="one")
 
 
 @pytest.mark.parametrize("case", REFUSALS)
@@ -216,7 +240,7 @@ def test_a_parser_that_takes_too_much_says_so() -> None:
 def test_a_parser_that_takes_too_long_or_crashes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.001)
     with pytest.raises(ResourceError, match=f"{CPU_SECONDS} seconds"):
-        sandbox.run("t", "read_model", tiny_onnx(), tiny_calibration(), b"8", b"")
+        sandbox.run("t", "read_model", tiny_onnx(), tiny_calibration(), b"8", b"", b"{}")
     monkeypatch.undo()
     with pytest.raises(ModelError, match="broke down"):
         sandbox.run("t", "no such operation")

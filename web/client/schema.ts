@@ -318,6 +318,8 @@ export interface components {
       require_ceremony?: boolean;
       /** @description A name and a value to find it by, `name=value`; 16 at most. */
       label?: string[] | null;
+      /** @description The size of a dimension that the file only names, `name=size`; one field for each. */
+      shape?: string[] | null;
     };
     /** @description Whom the service takes you for. */
     CallerView: {

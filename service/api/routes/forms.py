@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Form, Request
+from pydantic import Field
 
 from service.api import problems
 from service.api.routes.dependencies import LabelPair
-from service.submissions import labels
+from service.submissions import labels, sizes
 from zenerrors import RequestError
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -17,7 +18,7 @@ Hash = Annotated[
     str | None,
     Form(pattern=SHA256, description="SHA-256 of an upload, in the file's place."),
 ]
-_REPEATABLE = ("label",)
+_REPEATABLE = ("label", "shape")
 
 
 async def _labels(
@@ -33,6 +34,22 @@ async def _labels(
 
 JobLabels = Annotated[dict[str, str], Depends(_labels)]
 """Of the form's fields ``label``."""
+
+
+async def _sizes(
+    shape: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"pattern": sizes.PAIR})]] | None,
+        Form(
+            description="The size of a dimension that the file only names, `name=size`; one field for each.",
+            examples=[["tokens=128"]],
+        ),
+    ] = None,
+) -> dict[str, int]:
+    return sizes.read(shape)
+
+
+Sizes = Annotated[dict[str, int], Depends(_sizes)]
+"""Of the form's fields ``shape``."""
 
 
 def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:

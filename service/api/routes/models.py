@@ -23,7 +23,7 @@ from service.api.routes.dependencies import (
     WaitDep,
     WindowDep,
 )
-from service.api.routes.forms import Hash, JobLabels, fields_as_described
+from service.api.routes.forms import Hash, JobLabels, Sizes, fields_as_described
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
@@ -65,7 +65,7 @@ _jobs.add_events("Server-sent events of the registration, as those of a proof.")
 _FIELDS = (
     *("model", "calibration", "calibration_labels"),
     *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
-    *("name", "system", "weight_privacy", "bits", "parent_id", "label", "require_ceremony"),
+    *("name", "system", "weight_privacy", "bits", "shape", "parent_id", "label", "require_ceremony"),
 )
 
 
@@ -81,6 +81,7 @@ async def create_model(
     response: Response,
     wait: WaitDep,
     labels: JobLabels,
+    sizes: Sizes,
     model: Annotated[UploadFile | None, File(description="An ONNX file.")] = None,
     calibration: Annotated[
         UploadFile | None, File(description="Typical inputs `[n, *input shape]`: .npy, .npz, JSON or CSV.")
@@ -130,7 +131,7 @@ async def create_model(
         require_ceremony=require_ceremony,
     )
     model_id = await run_in_threadpool(
-        models.register, runtime, principal, row, files, labels, idempotency_key
+        models.register, runtime, principal, row, files, sizes, labels, idempotency_key
     )
     return await _jobs.answer(runtime, principal, model_id, wait, response)
 

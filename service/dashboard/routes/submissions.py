@@ -21,7 +21,7 @@ from service.storage.paging import LONGEST
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
-from service.submissions import models, orders, proofs, sandbox
+from service.submissions import models, orders, proofs, sandbox, sizes
 from service.submissions.requests import Bits, Name, ProofRequest
 from verifier.document import parse_json
 from verifier.registry import FIRST
@@ -59,8 +59,9 @@ def register_model(
     name: _Text = "",
     weight_privacy: _Text = "",
     bits: _Text = "",
+    shape: _Text = "",
 ) -> Response:
-    given = {"name": name, "weight_privacy": weight_privacy, "bits": bits}
+    given = {"name": name, "weight_privacy": weight_privacy, "bits": bits, "shape": shape}
     try:
         files = [
             handed("model", _chosen("model", model), None),
@@ -70,7 +71,9 @@ def register_model(
             files.append(handed("calibration_labels", calibration_labels, None))
         named = given | {"name": name or PurePath(str(model and model.filename)).stem}
         row = Model(**_checked(_NewModel, named).model_dump())
-        made = models.register(runtime, visitor.principal, row, files)
+        made = models.register(
+            runtime, visitor.principal, row, files, sizes.read(shape.replace(",", " ").split())
+        )
     except ZenError as error:
         return _model_form(request, visitor, given, error)
     return see(f"/admin/jobs/{made}")

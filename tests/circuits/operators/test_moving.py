@@ -280,6 +280,15 @@ def test_dimensions_that_have_a_name_take_a_size() -> None:
         load_onnx(data)
     assert load_onnx(data, {"tokens": 3}).input.shape == (3, 4)
     assert load_onnx(data, {"tokens": 3, "batch": 2}).input.shape == (2, 3, 4)
+    with refuses("model.dynamic_shape", "shape", match="no input has a dimension 'tokn'.*'batch', 'tokens'"):
+        load_onnx(data, {"tokn": 3, "tokens": 3})
+
+
+def test_all_dimensions_without_a_size_are_named_those_without_a_name_by_their_place() -> None:
+    data = make_model([make_node("Relu", ["x"], ["y"])], {}, ("batch", "tokens", None))
+    with refuses("model.dynamic_shape", "shape", match="dimensions 1, 2 .* --shape tokens=… --shape x.2=…"):
+        load_onnx(data)
+    assert load_onnx(data, {"tokens": 3, "x.2": 4}).input.shape == (3, 4)
 
 
 @pytest.mark.parametrize("wanted", [[0, 1], [1, 0], [0, 1, 2, 3, 0], [2]])

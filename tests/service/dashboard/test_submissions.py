@@ -37,6 +37,7 @@ def test_a_model_is_registered_with_the_apis_checks(asking: Site) -> None:
         ({"bits": "17"}, "bits"),
         ({"weight_privacy": "secret"}, "weight_privacy"),
         ({"name": "a\nb"}, "name"),
+        ({"shape": "tokens=x"}, "shape"),
     ):
         answer = client.post("/admin/models", data=fields | change, files=files)
         assert answer.status_code == 422
