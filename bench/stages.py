@@ -1,8 +1,9 @@
 """How far one network comes: loaded, compiled, executed, proven.
 
     loaded      ``load_onnx`` reads it
-    compiled    quantised to 8 bits on its own input and small variations of it, and compiled, the input
-                private, weights committed, or public where there are none to commit to
+    compiled    quantised on its own input and small variations of it, to as many bits as ``--bits auto
+                --max-loss 1 --measure values`` takes, and compiled, the input private, weights committed, or
+                public where there are none to commit to
     executed    on its own input the witness satisfies all constraints and shows the executor's outputs; of
                 these 95 % are within 2 % of the outputs' range of onnxruntime's, and within 2 steps of a
                 reference in floats that rounds every tensor to its type
@@ -41,7 +42,7 @@ from circuits import (
     compile_registration,
     load_onnx,
     parameters,
-    quantise,
+    tune,
 )
 from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.types import Affine, FloatArray
@@ -57,7 +58,7 @@ from relations.integers import IntArray
 from verifier import command
 from verifier.documents import KeyFile, ProofDocument
 from verifier.schemes import Privacy
-from zenerrors import StatementError, ZenError, in_words
+from zenerrors import ZenError, in_words
 from zenserve.networks import VARIATIONS, varied
 
 STAGES: Final = ("loaded", "compiled", "executed", "proven")
@@ -107,10 +108,20 @@ def _stages(network: Path) -> Iterator[Findings]:
     samples = {
         entry.name: varied(given[entry.name].reshape(entry.shape), entry.values) for entry in graph.inputs
     }
-    qgraph = quantise(graph, samples)
-    weights = _weight_privacy(qgraph)
+    weights: Privacy = "committed" if any(isinstance(n, Parametric) for n in graph.nodes) else "public"
+    tuned = tune(
+        graph,
+        samples,
+        bits=None,
+        max_loss=100 * _OF_RANGE / 2,
+        measure="values",
+        weight_privacy=weights,
+    )
+    qgraph = tuned.qgraph
     circuit = compile_inference(qgraph, weight_privacy=weights, reveal="values")
-    yield {"input": source, "weights": weights, "constraints": circuit.constraint_system.constraints}
+    bits = max(layer.bits or 0 for layer in tuned.layers)
+    constraints = circuit.constraint_system.constraints
+    yield {"input": source, "weights": weights, "bits": bits, "constraints": constraints}
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: each[0] for name, each in samples.items()})
     _require_shown(circuit, q)
@@ -125,14 +136,6 @@ def _stages(network: Path) -> Iterator[Findings]:
     _require_near(graph, qgraph, q, _outputs(network, fed, list(graph.outputs)))
     yield {}
     yield _prove(circuit, q)
-
-
-def _weight_privacy(qgraph: QuantGraph) -> Privacy:
-    try:
-        parameters(qgraph)
-    except StatementError:
-        return "public"
-    return "committed"
 
 
 def _require_shown(circuit: Inference, q: Integers) -> None:

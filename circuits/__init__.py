@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from circuits.schemes.inputs import input_values
     from circuits.schemes.recognition import Recognition, compile_recognition
     from circuits.schemes.registration import Registration, compile_registration, parameters
+    from circuits.tuning import Tuned, tune
 
 _HOMES = {
     "graphs.graph": ("Graph",),
@@ -36,6 +37,7 @@ _HOMES = {
     "schemes.inputs": ("input_values",),
     "schemes.recognition": ("Recognition", "compile_recognition"),
     "schemes.registration": ("Registration", "compile_registration", "parameters"),
+    "tuning": ("Tuned", "tune"),
 }
 
 
@@ -56,6 +58,7 @@ __all__ = [
     "QuantGraph",
     "Recognition",
     "Registration",
+    "Tuned",
     "TypedGraph",
     "compile_accuracy",
     "compile_inference",
@@ -68,4 +71,5 @@ __all__ = [
     "plan_accuracy",
     "plan_inference",
     "quantise",
+    "tune",
 ]

@@ -31,16 +31,28 @@ class Interval(NamedTuple):
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
-def interval(values: FloatArray, bits: int, method: Method) -> Interval:
-    """The interval that 2^bits integers are to span for such ``values``.
+class Seen(NamedTuple):
+    """What of a tensor's values says how far they reach: their ends, and some of them, ``sample`` [n]."""
+
+    ends: Interval
+    sample: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Seen:
+        """``values``: any shape, finite."""
+        ends = Interval(min(0.0, float(values.min())), max(0.0, float(values.max())))
+        return cls(ends, _sample(values.ravel()))
+
+
+def interval(seen: Seen, bits: int, method: Method) -> Interval:
+    """The interval that 2^bits integers are to span for such values.
 
     min-max: all of them. percentile: all but 10^-4 at each end, which saturate. mse: the part of the min-max
     interval with the least mean squared error of rounding and saturation together.
     """
-    whole = Interval(min(0.0, float(values.min())), max(0.0, float(values.max())))
+    whole, sample = seen
     if method == "min-max" or whole.low == whole.high:
         return whole
-    sample = _sample(values.ravel())
     if method == "percentile":
         low, high = np.quantile(sample, [_TAIL, 1 - _TAIL])
         return Interval(min(0.0, float(low)), max(0.0, float(high)))

@@ -88,7 +88,7 @@ class Tables(Arithmetic):
         Sound: (value, out) is a row of the table, which has one for each value.
         """
         if _is_by_digits(len(value), function):
-            return gadgets.tabulate(self.builder, layer, value, function)
+            return gadgets.tabulate(self.builder, layer, value, function, ahead=True)
         out = self.chosen(f"{layer}/out", len(value))
         self.builder.fill(Tabulate(f"{layer}/out", out, value, function))
         self.look_up(f"{layer}/table", values_table(function), [Weighted.wires(value), Weighted.wires(out)])

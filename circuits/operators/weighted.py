@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, interval
+from circuits.graphs.calibration import Interval, Method, Seen, interval
 from circuits.graphs.node import Node
-from circuits.graphs.site import Site
+from circuits.graphs.site import Settings, Site
 from circuits.graphs.types import (
     Affine,
     Bounds,
@@ -75,6 +75,19 @@ class Parametric(Node):
         if counts[0] != counts[1]:
             raise self.refuse(f"has {counts[1]} biases for {counts[0]} outputs")
 
+    def spans(self, settings: Settings, *, by_channel: bool) -> list[Interval]:
+        """What the weights' integers are to span: of all of them, or of each channel. Worked out once."""
+        key = settings.weight_bits, settings.method, by_channel
+        if key not in self._spans:
+            parts = self.weight if by_channel else (self.weight,)
+            found = [interval(Seen.of(part), settings.weight_bits, settings.method) for part in parts]
+            self._spans[key] = found
+        return self._spans[key]
+
+    @cached_property
+    def _spans(self) -> dict[tuple[int, Method, bool], list[Interval]]:
+        return {}
+
 
 def declared_for_rows(step: Step, weight: Constant) -> Declared | None:
     """The type that the file gives a weight [out, ...]."""
@@ -116,7 +129,7 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
         what = f"the weights of {node.name[:80]!r}"
         if settings.per_channel and not unscaled:
             return _by_channel(node, site, what)
-        span = interval(node.weight, settings.weight_bits, settings.method)
+        (span,) = node.spans(settings, by_channel=False)
         kind = _weight_type([rescaling.affine(span, settings.weight_bits, what)])
     if unscaled:
         return kind, None
@@ -126,7 +139,7 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
 def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Rescale]:
     """Each channel's scale is the one that its multiplier gives exactly."""
     bits, incoming = site.settings.weight_bits, site.incoming()
-    spans = [interval(row, bits, site.settings.method) for row in node.weight]
+    spans = node.spans(site.settings, by_channel=True)
     widest = max(span.high - span.low for span in spans)
     spans = [_widened(span, widest * _NARROWEST) for span in spans]
     kinds = [rescaling.affine(span, bits, what) for span in spans]

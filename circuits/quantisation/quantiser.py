@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import METHODS, Interval, Method, interval
+from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import QuantNode
 from circuits.graphs.rescaling import Clamp
@@ -17,10 +19,16 @@ from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
+from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
 from circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
 from circuits.quantised import QuantGraph, QuantInput
 from zenerrors import ModelError, TensorError
+
+# Bits, and bits of weights, by the names of integer nodes.
+Widths = Mapping[str, tuple[int, int]]
+# The least and the largest integer of inputs, by their names.
+Ranges = Mapping[str, tuple[int, int]]
 
 
 def quantise(
@@ -31,7 +39,8 @@ def quantise(
     weight_bits: int | None = None,
     method: Method = "min-max",
     per_channel: bool = False,
-    ranges: Mapping[str, tuple[int, int]] | None = None,
+    ranges: Ranges | None = None,
+    layers: Widths | None = None,
 ) -> QuantGraph:
     """Quantise ``graph`` to ``bits`` (2 to 16) per tensor element, and ``weight_bits`` (``bits``) per weight.
 
@@ -39,26 +48,88 @@ def quantise(
     range of each tensor from them, an input's always by min-max. Integers and booleans are exact, of as many
     bits as their range takes: ``ranges`` has the least and the largest integer of an input, of token ids 0
     and the last, where that is more than calibration shows. ``per_channel``: a scale for each output channel
-    of a layer's weights, the last layer's aside. What the file declares quantised keeps its scales and zero
-    points.
+    of a layer's weights, the last layer's aside. ``layers``: bits, and bits of weights, of nodes that have
+    others, by their names in the quantised network, those of inputs too. What the file declares quantised
+    keeps its scales and zero points.
 
     Raises ``TensorError`` (``input.*``) for calibration data that do not fit the network, and ``ModelError``
     (``model.*``) for a network that has no exact integer form.
     """
-    for field, value in (("bits", bits), ("weight_bits", bits if weight_bits is None else weight_bits)):
+    weight_bits = bits if weight_bits is None else weight_bits
+    for field, value in (
+        *(("bits", bits), ("weight_bits", weight_bits)),
+        *(("layers", value) for pair in (layers or {}).values() for value in pair),
+    ):
         if not LEAST_BITS <= value <= MOST_BITS:
             raise ModelError("model.quantised", f"{field} must be {LEAST_BITS} to {MOST_BITS}", field=field)
     if method not in METHODS:
         raise ModelError("model.quantised", f"method must be one of {', '.join(METHODS)}", field="method")
-    x = as_samples(calibration, graph.entries, field="calibration")
-    return _Quantiser(
-        graph, x, _whole(graph, x, ranges or {}), Settings(bits, weight_bits or bits, method, per_channel)
-    ).run()
+    settings = Settings(bits, weight_bits, method, per_channel)
+    return Calibrated.by(graph, calibration, ranges).quantised(settings, layers or {})
 
 
-def _whole(
-    graph: Graph, x: Mapping[str, FloatArray], ranges: Mapping[str, tuple[int, int]]
-) -> dict[str, Interval]:
+class Slot(NamedTuple):
+    """Integer nodes whose tensors share a type, or one whose ``weights`` have one."""
+
+    names: tuple[str, ...]
+    weights: bool = False
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A network, what was ``seen`` of each tensor that it computes, by name, and the intervals that inputs of
+    ``whole`` numbers have at least."""
+
+    graph: Graph
+    seen: Mapping[str, Seen]
+    whole: Mapping[str, Interval]
+
+    @classmethod
+    def by(
+        cls,
+        graph: Graph,
+        calibration: ArrayLike | Mapping[str, ArrayLike],
+        ranges: Ranges | None = None,
+    ) -> Self:
+        """Parameters and errors as for ``quantise``."""
+        x = as_samples(calibration, graph.entries, field="calibration")
+        whole = _whole(graph, x, ranges or {})
+        steps = plan(graph)
+        groups = Groups(graph, steps)
+        computed = {*graph.entries, *(step.tensor for step in steps if not groups.keeps(step))}
+        seen = {}
+        for name, values in graph.tensors(x):
+            if name not in computed or groups.declared(name):
+                continue
+            if not np.isfinite(values).all():
+                raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
+            seen[name] = Seen.of(values)
+        return cls(graph, seen, whole)
+
+    @property
+    def slots(self) -> list[Slot]:
+        """All that may have bits of its own, tensors first: not what the file declares, nor whole numbers."""
+        steps = plan(self.graph)
+        groups = Groups(self.graph, steps)
+        tensors: dict[str, list[str]] = {}
+        for name, tensor in _typed(self.graph, steps, groups):
+            if not groups.declared(tensor) and not groups.exact(tensor):
+                tensors.setdefault(groups.of(tensor), []).append(name)
+        weights = [Slot((step.name,), weights=True) for step in steps if isinstance(step.node, Parametric)]
+        return [Slot(tuple(names)) for names in tensors.values()] + weights
+
+    def quantised(self, settings: Settings, layers: Widths) -> QuantGraph:
+        """By these settings; ``layers`` as for ``quantise``."""
+        return _Quantiser(self, settings, layers).run()
+
+
+def _typed(graph: Graph, steps: list[Step], groups: Groups) -> list[tuple[str, str]]:
+    """The integer nodes that have a type of their own, the inputs first, and the tensors they stand for."""
+    entries = [(called, name) for name, called in input_names(graph).items()]
+    return entries + [(step.name, step.tensor) for step in steps if not groups.keeps(step)]
+
+
+def _whole(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[str, Interval]:
     """The intervals that inputs of whole numbers have at least."""
     given = {entry.name: Interval(*ranges[entry.name]) for entry in graph.inputs if entry.name in ranges}
     for entry in (entry for entry in graph.inputs if entry.values != "real"):
@@ -77,19 +148,20 @@ def _whole(
 
 
 class _Quantiser:
-    def __init__(
-        self,
-        graph: Graph,
-        x: Mapping[str, FloatArray],
-        ranges: Mapping[str, Interval],
-        settings: Settings,
-    ) -> None:
-        self.graph, self.settings = graph, settings
+    def __init__(self, calibrated: Calibrated, settings: Settings, layers: Widths) -> None:
+        self.graph = graph = calibrated.graph
+        self.default, self.layers = settings, layers
         self.steps = plan(graph)
         self.entries = {entry.name for entry in graph.inputs}
+        unknown = layers.keys() - {*input_names(graph).values(), *(step.name for step in self.steps)}
+        if unknown:
+            raise ModelError(
+                "model.quantised", f"layers: the network has no {min(unknown)[:80]!r}", field="layers"
+            )
         self.groups = Groups(graph, self.steps)
         self.sums = unscaled(graph, self.steps)
-        self.spans = self._spans(x, ranges)
+        self.bits = self._bits()
+        self.spans = self._spans(calibrated)
         self.fixed = self._fixed()
         self.nodes: list[QuantNode] = []
         # For every float tensor so far the integer one, and its type.
@@ -108,21 +180,32 @@ class _Quantiser:
         outputs = {called[name]: self.names[tensor] for name, tensor in self.graph.outputs.items()}
         return QuantGraph(tuple(inputs), tuple(self.nodes), outputs)
 
-    def _spans(self, x: Mapping[str, FloatArray], ranges: Mapping[str, Interval]) -> dict[str, Interval]:
+    def _bits(self) -> dict[str, int]:
+        """Of the tensors of each group: the most that is asked for any."""
+        asked: dict[str, int] = {}
+        for name, tensor in _typed(self.graph, self.steps, self.groups):
+            group = self.groups.of(tensor)
+            asked[group] = max(asked.get(group, 0), self._settings(name).bits)
+        return asked
+
+    def _settings(self, name: str) -> Settings:
+        """Of the integer node of that name."""
+        if name not in self.layers:
+            return self.default
+        bits, weight_bits = self.layers[name]
+        return replace(self.default, bits=bits, weight_bits=weight_bits)
+
+    def _spans(self, calibrated: Calibrated) -> dict[str, Interval]:
         """The interval of every group that is calibrated: of all tensors in it that are computed."""
-        computed = {*self.entries, *(step.tensor for step in self.steps if not self.groups.keeps(step))}
         spans = {
-            self.groups.of(name): Interval(min(0, low), max(0, high)) for name, (low, high) in ranges.items()
+            self.groups.of(name): Interval(min(0, low), max(0, high))
+            for name, (low, high) in calibrated.whole.items()
         }
-        for name, values in self.graph.tensors(x):
+        for name, values in calibrated.seen.items():
             group = self.groups.of(name)
-            if self.groups.declared(name) or name not in computed:
-                continue
-            if not np.isfinite(values).all():
-                raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
             # Inputs are refused where they would saturate, so their type spans all of them.
-            method: Method = "min-max" if name in self.entries else self.settings.method
-            span = interval(values, self.settings.bits, method)
+            method: Method = "min-max" if name in self.entries else self.default.method
+            span = interval(values, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         return self._needed(spans)
 
@@ -132,7 +215,7 @@ class _Quantiser:
         needed: dict[str, Interval] = {}
         for step in (step for step in self.steps if not self.groups.keeps(step)):
             for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
-                part = step.node.needed(spans[group], self.settings.bits)
+                part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)])
                 needed[group] = part.joined(needed[group]) if group in needed else part
         return spans | needed
 
@@ -150,7 +233,7 @@ class _Quantiser:
                 fixed[group] = rescaling.exact(self.spans[group], group)
             elif group in entries | apart or computed[group] > 1:
                 what = "the input" if group in entries else f"the tensor {group[:80]!r}"
-                fixed[group] = rescaling.affine(self.spans[group], self.settings.bits, what)
+                fixed[group] = rescaling.affine(self.spans[group], self.bits[group], what)
         return fixed
 
     def _add(self, step: Step) -> None:
@@ -169,7 +252,7 @@ class _Quantiser:
             step.tensor in self.sums,
             self.fixed.get(group),
             self.spans.get(group),
-            self.settings,
+            replace(self._settings(step.name), bits=self.bits.get(group, self.default.bits)),
         )
         made = node.quantise(site)
         self.nodes.append(made)

@@ -48,23 +48,29 @@ def range_check(builder: Builder, name: str, value: LinearCombinations, bits: in
     builder.fill(Digits.of(f"{name}/bits", low_bits, lifted))
 
 
-def decompose(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
+def decompose(
+    builder: Builder, name: str, value: LinearCombinations, bits: int, *, ahead: bool = False
+) -> IntArray:
     """The binary digits of each ``value``, proven to lie in [0, 2^bits): wires [n, bits], lowest first.
 
+    ``ahead``: they are fixed before the challenges, so that lookups may read what follows from them.
     Rows: ``bits + 1``. Wires: ``bits``.
     Sound: boolean digits, and one row says that they add up to the value. The caller's interval for the
     value and 2^bits are both below ``INTEGER_LIMIT``, so the equation holds over the integers and the
     digits are unique: v + r has no representation in so few bits.
     """
-    digits = _new_digits(builder, name, value, bits)
+    digits = _new_digits(builder, name, value, bits, ahead=ahead)
     builder.zero(f"{name}_sum", value - Weighted.digits(digits))
     return digits
 
 
-def _new_digits(builder: Builder, name: str, value: LinearCombinations, bits: int) -> IntArray:
+def _new_digits(
+    builder: Builder, name: str, value: LinearCombinations, bits: int, *, ahead: bool = False
+) -> IntArray:
     """Boolean wires [n, bits] and how they are filled in. Nothing ties them to the values yet."""
     require_fit(name, (0, (1 << bits) - 1))
-    digits = builder.private(f"{name}/bits", value.rows, bits)
+    take = builder.auxiliary if ahead else builder.private
+    digits = take(f"{name}/bits", value.rows, bits)
     builder.boolean(f"{name}_bits", digits)
     builder.fill(Digits.of(f"{name}/bits", digits, value))
     return digits
@@ -189,10 +195,17 @@ def divide(builder: Builder, layer: str, total: LinearCombinations, shift: int, 
 
 
 def tabulate(
-    builder: Builder, layer: str, value: IntArray, function: Tabulation, *, full: bool = False
+    builder: Builder,
+    layer: str,
+    value: IntArray,
+    function: Tabulation,
+    *,
+    full: bool = False,
+    ahead: bool = False,
 ) -> IntArray:
     """``function`` of each ``value``, wires that are proven to hold one of its arguments: wires [n].
 
+    ``ahead``: as for ``decompose``.
     Rows: those of ``decompose`` for b bits, and 2^l + 2^(h+1) - b - 3 for b = l + h, l = floor(b / 2): 46 for
     8 bits.
     Sound: the b digits are unique, and on digits the function is one sum of products of some of them, each
@@ -200,7 +213,10 @@ def tabulate(
     """
     bits, name = function.bits, f"{layer}/table"
     lifted = Weighted.wires(value).shift(-function.first)
-    digits = _decomposer(full)(builder, name, lifted, bits)
+    if full:
+        digits = decompose_fully(builder, name, lifted, bits)
+    else:
+        digits = decompose(builder, name, lifted, bits, ahead=ahead)
     lower = _monomials(builder, f"{name}/lower", digits[:, : bits // 2])
     upper = _monomials(builder, f"{name}/upper", digits[:, bits // 2 :])
     coefficients = _coefficients(function).reshape(upper.shape[1], lower.shape[1])

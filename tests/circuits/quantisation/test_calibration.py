@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuits import quantise
-from circuits.graphs.calibration import Interval, interval
+from circuits.graphs.calibration import Interval, Seen, interval
 from circuits.networks.language import tensor
 from circuits.quantisation import METHODS, Method
 
@@ -27,7 +27,7 @@ def test_the_door_takes_what_was_calibrated_with(method: Method, bits: int) -> N
 def test_every_feature_of_a_large_tensor_is_looked_at(method: Method, feature: int) -> None:
     values = np.random.default_rng(1).normal(size=(1024, 512))
     values[:, feature] *= 50
-    found = interval(values, 8, method)
+    found = interval(Seen.of(values), 8, method)
     assert found.low < -60
     assert found.high > 60
 
@@ -35,14 +35,16 @@ def test_every_feature_of_a_large_tensor_is_looked_at(method: Method, feature: i
 def test_percentile_leaves_out_single_outliers_and_no_more() -> None:
     values = np.linspace(-1.0, 3.0, 1 << 17)
     values[1000], values[2000] = -100.0, 300.0
-    assert interval(values, 8, "min-max") == Interval(-100.0, 300.0)
-    found = interval(values, 8, "percentile")
+    assert interval(Seen.of(values), 8, "min-max") == Interval(-100.0, 300.0)
+    found = interval(Seen.of(values), 8, "percentile")
     np.testing.assert_allclose(found, (-1.0, 3.0), atol=0.002)
 
 
 def test_mse_saturates_more_with_fewer_bits() -> None:
     values = np.random.default_rng(2).normal(size=1 << 15)
-    widths = [found.high - found.low for found in (interval(values, bits, "mse") for bits in range(2, 9))]
+    widths = [
+        found.high - found.low for found in (interval(Seen.of(values), bits, "mse") for bits in range(2, 9))
+    ]
     assert widths == sorted(widths)
     assert widths[0] < 0.6 * widths[-1]
 
@@ -50,6 +52,6 @@ def test_mse_saturates_more_with_fewer_bits() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("values", [np.zeros(4), np.full(4, 2.0), np.full(4, -2.0)])
 def test_zero_is_always_inside(method: Method, values: np.ndarray) -> None:
-    found = interval(values, 8, method)
+    found = interval(Seen.of(values), 8, method)
     assert found.low <= 0 <= found.high
     assert found == Interval(min(0.0, values[0]), max(0.0, values[0]))

@@ -252,7 +252,7 @@ def test_saturation_is_counted() -> None:
 
 @pytest.mark.parametrize(
     ("options", "field"),
-    [({"bits": 1}, "bits"), ({"weight_bits": 9}, "weight_bits"), ({"method": "max"}, "method")],
+    [({"bits": 1}, "bits"), ({"weight_bits": 17}, "weight_bits"), ({"method": "max"}, "method")],
 )
 def test_unknown_options_are_refused(options: dict[str, object], field: str) -> None:
     with pytest.raises(ModelError) as caught:

@@ -1,0 +1,368 @@
+"""Calibration and bits by what they cost: the fewest constraints that stay within a loss of accuracy.
+
+A trial quantises, runs the integers on the samples, and counts constraints. The order of trials is fixed and
+their number bounded by the work that one takes: the same network and samples have the same result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from base.progress import Progress, silent
+from circuits.graphs.calibration import Method
+from circuits.graphs.graph import Graph, only_output
+from circuits.graphs.site import Settings
+from circuits.graphs.tensors import as_samples
+from circuits.graphs.types import LEAST_BITS, MOST_BITS, FloatArray
+from circuits.operators.weighted import Parametric, WeightedSum
+from circuits.quantisation.plan import input_names, output_names
+from circuits.quantisation.quantiser import Calibrated, Ranges, Slot, Widths
+from circuits.quantised import QuantGraph
+from circuits.schemes.inference import plan_inference, shown_by_default
+from relations.integers import IntArray
+from verifier.schemes import Privacy
+from zenerrors import ModelError, StatementError, TensorError
+
+Measure = Literal["accuracy", "agreement", "values"]
+MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
+MAX_LOSS: Final = 1.0
+"""In percent, where nothing else is asked for."""
+
+# Method and scales per channel.
+_CALIBRATIONS: Final[tuple[tuple[Method, bool], ...]] = (("min-max", False), ("min-max", True), ("mse", True))
+# Codes of errors that say that so many bits make no network.
+_NO_SUCH: Final = ("model.range_too_wide", "model.scale", "statement.could_wrap")
+# The share of values that are to be as near as the loss says.
+_SHARE: Final = 0.95
+_SAMPLES: Final = 512
+_FIRST: Final = 8
+_LOWERINGS: Final = (4, 2, 1)
+# Of all trials together, in products of weights and inputs; each takes some of its own.
+_MOST_WORK: Final = 1 << 35
+_LEAST_WORK: Final = 1 << 26
+
+
+class Judgement(NamedTuple):
+    """``loss``: in percent. ``noise``: the power of the outputs' error, the outputs' being 1.
+    ``constraints``: of the default proof."""
+
+    loss: float
+    noise: float
+    constraints: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """``bits`` of a node's tensor, None where it has no type, and of its weights, None where it has none.
+    ``why`` not fewer."""
+
+    name: str
+    operator: str
+    bits: int | None
+    weight_bits: int | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """``loss``: of the integers on the samples, in percent. By ``measure``, accuracy: how much lower it is
+    than in floats; agreement: on how many samples the label is another; values: how far 95 % of each
+    sample's outputs are from those in floats at most, by the range of these.
+    """
+
+    qgraph: QuantGraph
+    method: Method
+    per_channel: bool
+    measure: Measure
+    loss: float
+    max_loss: float | None
+    constraints: int
+    samples: int
+    trials: int
+    layers: tuple[Layer, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the network, JSON-able."""
+        shown = {name: value for name, value in vars(self).items() if name not in ("qgraph", "layers")}
+        return shown | {"layers": [asdict(layer) for layer in self.layers]}
+
+
+def tune(
+    graph: Graph,
+    calibration: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    bits: int | None = 8,
+    weight_bits: int | None = None,
+    max_loss: float = MAX_LOSS,
+    measure: Measure | None = None,
+    labels: ArrayLike | None = None,
+    ranges: Ranges | None = None,
+    weight_privacy: Privacy = "public",
+    progress: Progress = silent,
+) -> Tuned:
+    """Quantise ``graph`` by whichever calibration loses least, to ``bits``; where these are None to few bits
+    for each tensor and each layer's weights, at a loss of up to ``max_loss`` percent.
+
+    ``calibration``, ``ranges``: as for ``quantise``. ``labels``: int[n], the classes of the samples.
+    ``measure``: by default accuracy where there are labels, else agreement where there are as many outputs
+    as classes, else values.
+
+    Raises as ``quantise``, ``TensorError`` for labels that do not fit, and ``ModelError``
+    (``model.precision``) where no number of bits loses so little.
+    """
+    x = as_samples(calibration, graph.entries, field="calibration")
+    judge = _Judge(graph, x, measure, labels, weight_privacy)
+    trials = _Trials(Calibrated.by(graph, x, ranges), judge, progress)
+    if bits is None:
+        return _search(trials, weight_bits, max_loss)
+    return trials.tuned(trials.best_of(bits, weight_bits), {}, None)
+
+
+class _Judge:
+    """Compares integers with the float network on up to ``_SAMPLES`` samples."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        x: Mapping[str, FloatArray],
+        measure: Measure | None,
+        labels: ArrayLike | None,
+        weight_privacy: Privacy,
+    ) -> None:
+        count = len(next(iter(x.values())))
+        chosen = np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64)
+        self._labels = None if labels is None else _classes(labels, count)[chosen]
+        self.samples, self._weight_privacy = len(chosen), weight_privacy
+        x = {name: values[chosen] for name, values in x.items()}
+        floats = graph.run_all(x, {*graph.outputs.values()})
+        self._x = {called: x[name] for name, called in input_names(graph).items()}
+        self._exact = {
+            called: floats[graph.outputs[name]].reshape(len(chosen), -1)
+            for name, called in output_names(graph).items()
+        }
+        self.measure: Measure = measure or ("accuracy" if labels is not None else self._likely)
+        if self.measure == "accuracy" and labels is None:
+            raise TensorError("input.shape", "accuracy is of samples with labels", field="labels")
+        if labels is not None:
+            only_output(graph.outputs)
+
+    @property
+    def _likely(self) -> Measure:
+        """Without labels."""
+        shown = {shown_by_default(each.shape[1]) for each in self._exact.values()}
+        return "agreement" if shown == {"label"} else "values"
+
+    def judge(self, qgraph: QuantGraph) -> Judgement:
+        """Raises ``ModelError`` and ``StatementError`` where no circuit proves it."""
+        constraints = plan_inference(qgraph, weight_privacy=self._weight_privacy).rows
+        q = {name: qgraph.entries[name].type.quantise(values) for name, values in self._x.items()}
+        made = qgraph.run_all(q, {*qgraph.outputs.values()})
+        far = noise = lost = 0.0
+        differ = np.zeros(self.samples, np.bool_)
+        for name, exact in self._exact.items():
+            tensor = qgraph.outputs[name]
+            integers, scales = made[tensor].reshape(exact.shape), qgraph.scale_of(tensor)
+            guess, expected = integers.argmax(axis=1), exact.argmax(axis=1)
+            differ |= guess != expected
+            if self._labels is not None:
+                lost += float(np.mean(expected == self._labels) - np.mean(guess == self._labels))
+            if scales is None:  # labels are all that can be said of them
+                noise, far = noise + float(differ.mean()), max(far, float(differ.mean()))
+                continue
+            error = np.abs(scales[0] * (integers - scales[1]) - exact)
+            noise += float((error**2).sum() / ((exact**2).sum() or 1.0))
+            far = max(far, float(np.quantile(error, _SHARE, axis=1, method="higher").max()) / _range(exact))
+        loss = {"accuracy": lost, "agreement": float(differ.mean()), "values": far}[self.measure]
+        return Judgement(100 * loss, noise, constraints)
+
+
+def _range(values: FloatArray) -> float:
+    """How far they reach; of one that never changes its distance to zero."""
+    return float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
+
+
+def _classes(labels: ArrayLike, count: int) -> IntArray:
+    found = np.asarray(labels)
+    if found.shape != (count,) or found.dtype.kind not in "iu":
+        raise TensorError("input.shape", f"labels must be {count} integers, one for each", field="labels")
+    return found.astype(np.int64)
+
+
+class _Trial(NamedTuple):
+    settings: Settings
+    layers: Widths
+    qgraph: QuantGraph
+    judgement: Judgement
+
+
+class _Trials:
+    """Quantises and judges, so often as work is allowed for."""
+
+    def __init__(self, calibrated: Calibrated, judge: _Judge, progress: Progress) -> None:
+        self.calibrated, self.judge, self._progress = calibrated, judge, progress
+        self.done = 0
+        self._most = _MOST_WORK // (_LEAST_WORK + _work(calibrated.graph, judge.samples))
+
+    @property
+    def may_try(self) -> bool:
+        return self.done < self._most
+
+    def of(self, settings: Settings, layers: Widths) -> _Trial:
+        """Raises as ``quantise`` and ``plan_inference``."""
+        self.done += 1
+        self._progress("tune", min(1.0, self.done / max(1, self._most)))
+        qgraph = self.calibrated.quantised(settings, layers)
+        return _Trial(settings, layers, qgraph, self.judge.judge(qgraph))
+
+    def best_of(self, bits: int, weight_bits: int | None) -> _Trial:
+        """By the calibration that loses least, and of these has the least noise. Raises as ``of`` where none
+        makes a network."""
+        found: list[_Trial] = []
+        for index, each in enumerate(_CALIBRATIONS, 1):
+            try:
+                found.append(self.of(Settings(bits, weight_bits or bits, *each), {}))
+            except (ModelError, StatementError) as error:
+                if error.code not in _NO_SUCH or not (found or index < len(_CALIBRATIONS)):
+                    raise
+        return min(found, key=lambda trial: trial.judgement[:2])
+
+    def tuned(self, trial: _Trial, why: Mapping[Slot, str], max_loss: float | None) -> Tuned:
+        settings, judgement, qgraph = trial.settings, trial.judgement, trial.qgraph
+        return Tuned(
+            qgraph,
+            *(settings.method, settings.per_channel, self.judge.measure, judgement.loss, max_loss),
+            *(judgement.constraints, self.judge.samples, self.done),
+            tuple(_layers(qgraph, why)),
+        )
+
+
+@contextmanager
+def _none_such() -> Iterator[None]:
+    """Leaves where bits make no network: their integers are too wide, or too few for a clamp."""
+    try:
+        yield
+    except (ModelError, StatementError) as error:
+        if error.code not in _NO_SUCH:
+            raise
+
+
+def _search(trials: _Trials, weight_bits: int | None, max_loss: float) -> Tuned:
+    """The least bits that are enough for all, then fewer where that saves most by the noise that it makes."""
+    found = _uniform(trials, weight_bits, max_loss)
+    while found.settings.bits in range(LEAST_BITS + 1, _FIRST + 1) and trials.may_try:
+        fewer = _of_bits(trials, found.settings.bits - 1, weight_bits)
+        if fewer is None or fewer.judgement.loss > max_loss:
+            break
+        found = fewer
+    slots = [slot for slot in trials.calibrated.slots if not (slot.weights and weight_bits)]
+    why = dict.fromkeys(slots, "not tried: the samples are many, or the network large")
+    for lowering in _LOWERINGS:
+        found = _lowered(trials, found, slots, lowering, max_loss, why)
+    return trials.tuned(found, why, max_loss)
+
+
+def _uniform(trials: _Trials, weight_bits: int | None, max_loss: float) -> _Trial:
+    """With the same bits for all, the fewest that are enough from ``_FIRST`` on."""
+    least = math.inf
+    for bits in range(_FIRST, MOST_BITS + 1):
+        found = _of_bits(trials, bits, weight_bits)
+        if found is not None and found.judgement.loss <= max_loss:
+            return found
+        least = min(least, found.judgement.loss if found else math.inf)
+    if math.isinf(least):
+        return trials.best_of(_FIRST, weight_bits)  # says why there is none
+    raise ModelError(
+        "model.precision",
+        f"up to {MOST_BITS} bits the network loses {least:.3g} % ({trials.judge.measure}) or more, and "
+        f"max_loss is {max_loss:.3g}: allow more, or calibrate with other samples",
+        field="max_loss",
+    )
+
+
+def _of_bits(trials: _Trials, bits: int, weight_bits: int | None) -> _Trial | None:
+    """None where so many make no network."""
+    with _none_such():
+        return trials.best_of(bits, weight_bits)
+    return None
+
+
+def _lowered(
+    trials: _Trials, found: _Trial, slots: Sequence[Slot], by: int, max_loss: float, why: dict[Slot, str]
+) -> _Trial:
+    """With so many bits fewer for all slots in turn where that saves constraints, those first that save most
+    by the noise that they make alone."""
+    ranked = []
+    for slot in slots:
+        alone = _with_fewer(trials, found, slot, by, why)
+        if alone is None:
+            continue
+        saved = found.judgement.constraints - alone.judgement.constraints
+        if saved <= 0:
+            why[slot] = f"{_bits(by)} less saves nothing"
+        elif alone.judgement.loss > max_loss:
+            why[slot] = f"{_bits(by)} less loses {alone.judgement.loss:.3g} %"
+        else:
+            ranked.append(((alone.judgement.noise - found.judgement.noise) / saved, slot))
+    for _, slot in sorted(ranked, key=lambda entry: entry[0]):
+        lower = _with_fewer(trials, found, slot, by, why)
+        if lower is None:
+            continue
+        if lower.judgement.loss > max_loss:
+            why[slot] = f"{_bits(by)} less loses {lower.judgement.loss:.3g} % with the others'"
+        elif lower.judgement.constraints < found.judgement.constraints:
+            found = lower
+            why[slot] = "fewer are not tried"
+    return found
+
+
+def _with_fewer(trials: _Trials, found: _Trial, slot: Slot, by: int, why: dict[Slot, str]) -> _Trial | None:
+    """None where there are too few already, no work is left, or so few make no network."""
+    default = found.settings.bits, found.settings.weight_bits
+    layers = dict(found.layers)
+    for name in slot.names:
+        bits, weight_bits = layers.get(name, default)
+        layers[name] = (bits, weight_bits - by) if slot.weights else (bits - by, weight_bits)
+    if min(map(min, layers.values())) < LEAST_BITS or not trials.may_try:
+        return None
+    with _none_such():
+        return trials.of(found.settings, layers)
+    why[slot] = f"{_bits(by)} less make no network"
+    return None
+
+
+def _bits(count: int) -> str:
+    return "a bit" if count == 1 else f"{count} bits"
+
+
+def _layers(qgraph: QuantGraph, why: Mapping[Slot, str]) -> Iterator[Layer]:
+    """The input's first."""
+    of_tensors = {name: reason for slot, reason in why.items() if not slot.weights for name in slot.names}
+    of_weights = {slot.names[0]: reason for slot, reason in why.items() if slot.weights}
+    operators = {node.name: node for node in qgraph.nodes}
+    for name, kind in qgraph.types.items():
+        node = operators.get(name)
+        weight_bits = node.weight_type.bits if isinstance(node, WeightedSum) else None
+        said = [of_tensors.get(name), f"weights: {of_weights[name]}" if name in of_weights else None]
+        yield Layer(
+            name,
+            node.operator() if node else "input",
+            kind.bits if kind else None,
+            weight_bits,
+            "; ".join(part for part in said if part),
+        )
+
+
+def _work(graph: Graph, samples: int) -> int:
+    """Products of weights and inputs on so many samples."""
+    return samples * sum(
+        math.prod(graph.shapes[node.name]) * math.prod(node.weight.shape[1:])
+        for node in graph.nodes
+        if isinstance(node, Parametric)
+    )
