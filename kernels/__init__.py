@@ -1,4 +1,5 @@
-"""Kernels over BLS12-381: fields, groups, pairings, transforms, multi-scalar multiplication, sparse products.
+"""Kernels over BLS12-381: fields, groups, pairings, transforms, multi-scalar multiplication, sparse products;
+multilinear polynomials; hashes.
 
 Arrays are ``numpy.uint64`` words, little-endian, in Montgomery form unless a name says ``canon``. The names
 below are the fastest target's that this processor runs; ``load(target)`` gives any other. Kernels are not
@@ -25,6 +26,8 @@ fp = _fastest.fp
 fp2 = _fastest.fp2
 g1 = _fastest.g1
 g2 = _fastest.g2
+multilinear = _fastest.multilinear
+blake3 = _fastest.blake3
 csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
 pairing_product_is_one = _fastest.pairing_product_is_one
@@ -49,6 +52,7 @@ __all__ = [
     "ScalarField",
     "WordArray",
     "available_targets",
+    "blake3",
     "csr_multiply",
     "csr_multiply_transposed",
     "fp",
@@ -57,6 +61,7 @@ __all__ = [
     "g1",
     "g2",
     "load",
+    "multilinear",
     "pairing_product_is_one",
     "scratch_bytes",
 ]

@@ -15,6 +15,7 @@
 #include "zen/encoding.hpp"
 #include "zen/fixed_base.hpp"
 #include "zen/group_ntt.hpp"
+#include "zen/merkle.hpp"
 #include "zen/msm.hpp"
 #include "zen/multiply.hpp"
 #include "zen/ntt.hpp"
@@ -23,6 +24,7 @@
 #include "zen/repeated.hpp"
 #include "zen/sparse.hpp"
 #include "zen/sparse_points.hpp"
+#include "zen/sumcheck.hpp"
 
 namespace nb = nanobind;
 
@@ -203,6 +205,53 @@ void quotient(const Domain& domain, Words a, Words b, Words c, int threads, cons
   domain.quotient(write<Fr>(a), write<Fr>(b), write<Fr>(c), threads, progress);
 }
 
+void bind_multilinear(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("multilinear");
+  m.def("eq", [](ConstWords r, Words out, int threads) {
+    nb::gil_scoped_release release;
+    fill_eq(read<Fr>(r), int(count<Fr>(r)), write<Fr>(out), threads);
+  });
+  m.def("dot", [](ConstWords a, ConstWords b, Words out, int threads) {
+    nb::gil_scoped_release release;
+    *write<Fr>(out) = dot(read<Fr>(a), read<Fr>(b), count<Fr>(a), threads);
+  });
+  m.def("combine_rows", [](ConstWords matrix, ConstWords coefficients, Words out, int threads) {
+    nb::gil_scoped_release release;
+    combine_rows(read<Fr>(matrix), read<Fr>(coefficients), count<Fr>(coefficients), count<Fr>(out), write<Fr>(out), threads);
+  });
+  m.def("fold", [](Words table, ConstWords r, int threads) {
+    nb::gil_scoped_release release;
+    fold(write<Fr>(table), *read<Fr>(r), count<Fr>(table) / 2, threads);
+  });
+  m.def("product_round", [](ConstWords x, ConstWords y, Words out, int threads) {
+    nb::gil_scoped_release release;
+    *write<Round>(out) = product_round(read<Fr>(x), read<Fr>(y), count<Fr>(x) / 2, threads);
+  });
+  m.def("r1cs_round", [](ConstWords a, ConstWords b, ConstWords c, ConstWords outer, ConstWords inner, Words out, int threads) {
+    nb::gil_scoped_release release;
+    *write<Round>(out) = r1cs_round(read<Fr>(a), read<Fr>(b), read<Fr>(c), read<Fr>(outer), read<Fr>(inner),
+                                    count<Fr>(inner), count<Fr>(a) / 2, threads);
+  });
+}
+
+void bind_hashing(nb::module_& parent) {
+  using Bytes = Array<uint8_t>;
+  using ConstBytes = Array<const uint8_t>;
+  nb::module_ m = parent.def_submodule("blake3");
+  m.def("columns", [](ConstWords matrix, std::optional<ConstBytes> salts, ConstBytes key, Bytes out, int threads,
+                      const nb::object& callback) {
+    const Progress progress = progress_from(callback);
+    const uint8_t* const salt = salts ? salts->data() : nullptr;
+    nb::gil_scoped_release release;
+    hash_columns(read<uint8_t>(matrix), long(matrix.shape(0)), long(matrix.shape(1)), salt, key.data(), out.data(), threads,
+                 progress);
+  }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("tree", [](Bytes nodes, ConstBytes key, int threads) {
+    nb::gil_scoped_release release;
+    fill_tree(nodes.data(), long(nodes.shape(0)) / 2, key.data(), threads);
+  });
+}
+
 bool cpu_has_adx() {
 #if defined(__x86_64__)
   unsigned eax, ebx, ecx, edx;
@@ -252,6 +301,9 @@ NB_MODULE(ZEN_MODULE, m) {
     nb::gil_scoped_release release;
     return pairing_product_is_one(read<Affine<Fp>>(p), read<Affine<Fp2>>(q), count<Affine<Fp>>(p));
   });
+
+  bind_multilinear(m);
+  bind_hashing(m);
 
   nb::class_<Domain>(m, "Domain")
       .def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>())

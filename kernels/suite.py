@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.arrays import FrArray, WordArray, as_csr, as_vector, require_in_place
+from kernels.cube import Multilinear
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
+from kernels.hashing import Blake3
 from kernels.ntt import Domain
 from kernels.target import extension
 
@@ -25,6 +27,8 @@ class Kernels:
         self.fp2 = Field(self._extension, "fp2", (2, 6))
         self.g1 = Group(self._extension, "g1", (2, 6))
         self.g2 = Group(self._extension, "g2", (2, 2, 6))
+        self.multilinear = Multilinear(self._extension)
+        self.blake3 = Blake3(self._extension)
 
     def domain(self, log_size: int) -> Domain:
         return Domain(self._extension, log_size)

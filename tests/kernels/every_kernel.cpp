@@ -8,10 +8,12 @@
 #include "zen/encoding.hpp"
 #include "zen/fixed_base.hpp"
 #include "zen/group_ntt.hpp"
+#include "zen/merkle.hpp"
 #include "zen/msm.hpp"
 #include "zen/ntt.hpp"
 #include "zen/pairing.hpp"
 #include "zen/sparse_points.hpp"
+#include "zen/sumcheck.hpp"
 
 using namespace zen;
 
@@ -131,8 +133,45 @@ void group(const Affine<F>& generator) {
   differences += decompress(bytes, back) != Decoded::ok || !(back == points[n - 1]);
 }
 
+void hashes() {
+  const long rows = 35, n = 64;
+  const std::vector<Fr> matrix = scalars(rows * n), salts = scalars(n);
+  const auto bytes = [](const std::vector<Fr>& v) { return reinterpret_cast<const uint8_t*>(v.data()); };
+  const std::vector<uint8_t> leaves = compare<uint8_t>(hash_bytes * n, [&](int threads, uint8_t* out) {
+    hash_columns(bytes(matrix), rows, n, bytes(salts), bytes(salts), out, threads, {});
+  });
+  compare<uint8_t>(2 * hash_bytes * n, [&](int threads, uint8_t* out) {
+    std::memset(out, 0, hash_bytes * n);
+    std::memcpy(out + hash_bytes * n, leaves.data(), hash_bytes * n);
+    fill_tree(out, n, bytes(salts), threads);
+  });
+}
+
+void sums() {
+  const int variables = 14;
+  const long n = 1l << variables;
+  const std::vector<Fr> a = scalars(n), b = scalars(n), c = scalars(n), point = scalars(variables);
+  const std::vector<Fr> inner = scalars(1l << 6), outer = scalars(1l << (variables - 7));
+  compare<Fr>(n, [&](int threads, Fr* out) { fill_eq(point.data(), variables, out, threads); });
+  compare<Fr>(1, [&](int threads, Fr* out) { *out = dot(a.data(), b.data(), n - 3, threads); });
+  compare<Fr>(1 << 7, [&](int threads, Fr* out) {
+    std::copy_n(b.data(), 1 << 7, out);
+    combine_rows(a.data(), c.data(), 1 << 7, 1 << 7, out, threads);
+  });
+  compare<Fr>(n, [&](int threads, Fr* out) {
+    std::copy(a.begin(), a.end(), out);
+    fold(out, point[0], n / 2, threads);
+  });
+  compare<Round>(2, [&](int threads, Round* out) {
+    out[0] = product_round(a.data(), b.data(), n / 2, threads);
+    out[1] = r1cs_round(a.data(), b.data(), c.data(), outer.data(), inner.data(), 1l << 6, n / 2, threads);
+  });
+}
+
 int main() {
   fields();
+  hashes();
+  sums();
   sparse();
   group<Fp>(g1_generator());
   group<Fp2>(g2_generator());

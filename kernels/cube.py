@@ -1,0 +1,99 @@
+"""Multilinear polynomials over Fr as tables of their values on the Boolean cube, and rounds of sum-checks."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.arrays import FrArray, as_element, as_elements, as_vector, require_in_place
+
+
+class Round(NamedTuple):
+    """A polynomial of degree 2 in the variable that a round binds: its value at 0, its coefficient of X^2.
+
+    uint64[4] each, Montgomery.
+    """
+
+    constant: FrArray
+    leading: FrArray
+
+
+class Multilinear:
+    """Tables are uint64[2^v, 4], Montgomery; the first variable is the index's highest bit.
+
+    A round binds the first variable. ``ValueError`` for arrays of other shapes or dtypes.
+    """
+
+    def __init__(self, extension: ModuleType) -> None:
+        self._kernel = extension.multilinear
+
+    def eq(self, point: FrArray, threads: int = 1) -> FrArray:
+        """uint64[2^v, 4]: the values of eq(point, x), ``point`` uint64[v, 4]."""
+        point = as_vector(point, (4,), "point")
+        out = np.empty((1 << len(point), 4), dtype=np.uint64)
+        self._kernel.eq(point, out, threads)
+        return out
+
+    def dot(self, a: FrArray, b: FrArray, threads: int = 1) -> FrArray:
+        """uint64[4]: the sum of a[i] b[i], each uint64[n, 4]."""
+        a, b = as_vector(a, (4,), "a"), as_vector(b, (4,), "b")
+        _require_equal(len(a), len(b))
+        out = np.empty(4, dtype=np.uint64)
+        self._kernel.dot(a, b, out, threads)
+        return out
+
+    def combine_rows(self, matrix: FrArray, coefficients: FrArray, out: FrArray, threads: int = 1) -> None:
+        """out += coefficients · matrix, in place: uint64[columns, 4], [rows, 4] and [rows, columns, 4].
+
+        Rows and result may be canonical instead, coefficients never.
+        """
+        coefficients = as_vector(coefficients, (4,), "coefficients")
+        require_in_place(out, (len(out), 4), "out")
+        matrix = as_elements(matrix, (len(coefficients), len(out), 4), "matrix")
+        self._kernel.combine_rows(matrix, coefficients, out, threads)
+
+    def fold(self, table: FrArray, r: FrArray, threads: int = 1) -> FrArray:
+        """Bind the first variable to ``r``: the first half of ``table``, which it is written to."""
+        require_in_place(table, (len(table), 4), "table")
+        _require_even(table)
+        self._kernel.fold(table, as_element(r, (4,), "r"), threads)
+        return table[: len(table) // 2]
+
+    def product_round(self, x: FrArray, y: FrArray, threads: int = 1) -> Round:
+        """Of the sum of x y over all other variables."""
+        x, y = as_vector(x, (4,), "x"), as_vector(y, (4,), "y")
+        _require_equal(len(x), len(y))
+        _require_even(x)
+        out = np.empty((2, 4), dtype=np.uint64)
+        self._kernel.product_round(x, y, out, threads)
+        return Round(out[0], out[1])
+
+    def r1cs_round(
+        self, a: FrArray, b: FrArray, c: FrArray, outer: FrArray, inner: FrArray, threads: int = 1
+    ) -> Round:
+        """Of the sum of w (a b - c) over all other variables.
+
+        w[i] = outer[i / n] inner[i mod n], where n = len(inner) is a power of two, and n len(outer) half the
+        tables' length.
+        """
+        a, b, c = (as_vector(table, (4,), name) for table, name in ((a, "a"), (b, "b"), (c, "c")))
+        outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
+        _require_equal(len(a), len(b))
+        _require_equal(len(a), len(c))
+        if len(inner) & (len(inner) - 1) or 2 * len(outer) * len(inner) != len(a):
+            raise ValueError(f"{len(outer)} by {len(inner)} weights do not make half of {len(a)} values")
+        out = np.empty((2, 4), dtype=np.uint64)
+        self._kernel.r1cs_round(a, b, c, outer, inner, out, threads)
+        return Round(out[0], out[1])
+
+
+def _require_equal(one: int, other: int) -> None:
+    if one != other:
+        raise ValueError(f"the arrays must be equally long, not {one} and {other}")
+
+
+def _require_even(table: FrArray) -> None:
+    if len(table) < 2 or len(table) % 2:
+        raise ValueError(f"a table of {len(table)} values has no variable to bind")

@@ -1,0 +1,98 @@
+"""Matrices of field elements, committed to by a Merkle tree over the columns of their code words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+import kernels
+from base.parallel import run
+from base.randomness import Secrets
+from kernels import FrArray, fr
+from verifier.spartan import merkle
+from verifier.spartan.code import Code
+from verifier.spartan.proof import Opening
+
+SEED_BYTES = 32
+_TAILS, _SALTS = "zenserve spartan 1: tails", "zenserve spartan 1: salts"
+_TOP_LIMB_MASK = np.uint64(2 ** (fr.modulus.bit_length() - 192) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Committed:
+    """``rows``: uint64[rows, degree, 4], Montgomery; ``words``: the code words, uint64[rows, length, 4],
+    canonical; ``salts``: uint8[length, 32]; ``nodes``: the tree. Secret, but for ``root``.
+    """
+
+    code: Code
+    rows: FrArray
+    words: FrArray
+    salts: NDArray[np.uint8]
+    nodes: NDArray[np.uint8]
+    root: bytes
+
+    def open(self, places: list[int]) -> Opening:
+        """The columns at these places, ascending."""
+        columns = self.words[:, places].swapaxes(0, 1).astype("<u8")
+        path = [self.nodes[node].tobytes() for node in merkle.siblings(places, self.code.log_length)]
+        return Opening(
+            [self.salts[place].tobytes() for place in places], [column.tobytes() for column in columns], path
+        )
+
+
+def commit(
+    values: FrArray,
+    code: Code,
+    tail: int,
+    seed: bytes,
+    *,
+    secret: Secrets,
+    extra: FrArray | None = None,
+    threads: int = 1,
+) -> Committed:
+    """Commit to uint64[n, 4], Montgomery, in rows with ``tail`` random places each.
+
+    Tails and salts follow from ``seed``, 32 bytes. ``extra``: rows of their own, uint64[m, degree, 4],
+    without a tail. ``secret`` erases what is kept.
+    """
+    width = code.degree - tail
+    count = -(-len(values) // width)
+    more = 0 if extra is None else len(extra)
+    rows = secret(np.zeros((count + more, code.degree, 4), dtype=np.uint64))
+    padded = secret(np.zeros((count * width, 4), dtype=np.uint64))
+    padded[: len(values)] = values
+    rows[:count, :width] = padded.reshape(count, width, 4)
+    rows[:count, width:] = _elements(seed, count * tail).reshape(count, tail, 4)
+    if extra is not None:
+        rows[count:] = extra
+    words = secret(np.zeros((count + more, code.length, 4), dtype=np.uint64))
+    words[:, : code.degree] = fr.to_canonical(rows, threads)
+    domain = kernels.Domain(code.log_length)
+    # Transforms are linear: canonical coefficients have canonical values.
+    run([partial(domain.ntt, row) for row in words], threads)
+    salts = np.frombuffer(_stream(seed, _SALTS, code.length * SEED_BYTES), dtype=np.uint8)
+    salts = secret(salts.reshape(code.length, SEED_BYTES).copy())
+    leaves = kernels.blake3.columns(words, merkle.LEAF_KEY, salts=salts, threads=threads)
+    nodes = kernels.blake3.tree(leaves, merkle.NODE_KEY, threads)
+    root = merkle.root(nodes[1].tobytes(), len(values), tail, code.log_degree, code.log_length)
+    return Committed(code, rows, words, salts, nodes, root)
+
+
+def _elements(seed: bytes, count: int) -> FrArray:
+    """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4]."""
+    wanted = count + count // 4 + 64  # of four words more than three are below r
+    while True:
+        drawn = np.frombuffer(_stream(seed, _TAILS, 32 * wanted), dtype="<u8").reshape(-1, 4).copy()
+        drawn[:, 3] &= _TOP_LIMB_MASK
+        found = drawn[fr.is_canonical(drawn)]
+        if len(found) >= count:
+            return fr.from_canonical(found[:count])
+        wanted *= 2
+
+
+def _stream(seed: bytes, what: str, length: int) -> bytes:
+    return blake3(seed, derive_key_context=what).digest(length=length)

@@ -1,0 +1,101 @@
+"""The places of a constraint system's variables in a proof's matrices, and the matrices at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from base.processors import usable_cores
+from kernels import FrArray, fr, multilinear
+from prover.constraint_system import ConstraintSystem
+from verifier.spartan.code import Code
+from verifier.spartan.field import FR
+from verifier.spartan.shape import Segment, Shape
+
+# The rate is 2^-2.
+LOG_BLOWUP = 2
+_LEAST_LOG_DEGREE = 10
+
+
+def shape_of(system: ConstraintSystem, code: Code, tails: Sequence[int] = ()) -> Shape:
+    """``tails``: of the commitments that the linked segments are, in order."""
+    given = iter(tails)
+    segments = tuple(
+        Segment(segment.size, next(given) if segment.linked else None) for segment in system.segments
+    )
+    log_rows = max(1, (system.constraints - 1).bit_length())
+    return Shape(code, system.public, system.challenges, segments, system.private, log_rows)
+
+
+def best_code(system: ConstraintSystem) -> Code:
+    """That of the shortest proofs."""
+    largest = max(_LEAST_LOG_DEGREE, (system.variables - 1).bit_length())
+    codes = [Code(FR, log, log + LOG_BLOWUP) for log in range(_LEAST_LOG_DEGREE, largest + 1)]
+    return min(codes, key=lambda code: _opened_bytes(system, code))
+
+
+def _opened_bytes(system: ConstraintSystem, code: Code) -> int:
+    rows = sum(part.rows for part in shape_of(system, code, [code.queries] * len(system.segments)).parts)
+    return (code.queries * rows + code.degree) * FR.element_bytes
+
+
+def places(system: ConstraintSystem, shape: Shape) -> NDArray[np.int64]:
+    """Each variable's place, int64[variables]; -1 for those that blind segments, which no row reads."""
+    found = np.full(system.variables, -1, dtype=np.int64)
+    found[: shape.known] = np.arange(shape.known)
+    starts = [part.start for part in system.segment_ranges] + [system.first_private]
+    for start, part in zip(starts, shape.parts, strict=True):
+        width = shape.code.degree - part.tail
+        index = np.arange(part.size)
+        row = part.first + index // width
+        found[start : start + part.size] = row * shape.code.degree + index % width
+    return found
+
+
+class SystemMatrices:
+    """A constraint system's A, B and C (``verifier.spartan.verification.Matrices``), by the kernels."""
+
+    def __init__(self, system: ConstraintSystem, threads: int = 0) -> None:
+        self._system, self._threads = system, threads or usable_cores()
+
+    @property
+    def digest(self) -> bytes:
+        return self._system.digest
+
+    def evaluate(self, shape: Shape, rows: Sequence[int], at: Sequence[int], weights: Sequence[int]) -> int:
+        """``Matrices.evaluate``."""
+        threads = self._threads
+        table = self.combined(shape, multilinear.eq(fr.from_ints(rows), threads), weights)
+        columns = multilinear.eq(fr.from_ints(at), threads)
+        (value,) = fr.to_ints(multilinear.dot(table, columns, threads))
+        return value
+
+    def combined(self, shape: Shape, rows: FrArray, weights: Sequence[int]) -> FrArray:
+        """The combined matrices summed over their rows, each times one of ``rows``, uint64[2^log_rows, 4].
+
+        By place: uint64[2^variables, 4].
+        """
+        by_variable = np.zeros((self._system.variables, 4), dtype=np.uint64)
+        factors = [fr.from_ints([weight])[0] for weight in weights]
+        for start, matrices in self._system.matrices(self._threads):
+            for matrix, factor in zip(matrices, factors, strict=True):
+                part = fr.mul(rows[start : start + matrix.rows], factor)
+                matrix.add_transposed(part, by_variable, self._threads)
+        table = np.zeros((1 << shape.variables, 4), dtype=np.uint64)
+        where = places(self._system, shape)
+        table[where[where >= 0]] = by_variable[where >= 0]
+        return table
+
+
+def witness_table(shape: Shape, z: FrArray, parts: Sequence[FrArray]) -> FrArray:
+    """The witness by place, uint64[2^variables, 4], Montgomery: what is known of ``z``, and the rows of
+    ``parts`` with their tails, each uint64[rows, degree, 4].
+    """
+    table = np.zeros((1 << shape.variables, 4), dtype=np.uint64)
+    table[: shape.known] = z[: shape.known]
+    for part, rows in zip(shape.parts, parts, strict=True):
+        start = part.first * shape.code.degree
+        table[start : start + part.rows * shape.code.degree] = rows.reshape(-1, 4)
+    return table

@@ -1,0 +1,245 @@
+"""Proofs: two sum-checks with padded messages, and one opening of all that was committed to."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from base.randomness import Secrets, random_elements
+from kernels import FrArray, fr, multilinear
+from prover.constraint_system import ConstraintSystem
+from prover.spartan.commitment import SEED_BYTES, Committed, commit
+from prover.spartan.layout import SystemMatrices, witness_table
+from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
+from verifier.spartan.field import FR
+from verifier.spartan.proof import Body
+from verifier.spartan.shape import Shape
+from verifier.spartan.verification import begin, known_part
+
+PostChallenge = Callable[[FrArray, FrArray], None]
+"""``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place."""
+
+_P = FR.modulus
+
+
+def prove(
+    system: ConstraintSystem,
+    shape: Shape,
+    z: FrArray,
+    *,
+    linked: Sequence[Committed] = (),
+    post_challenge: PostChallenge | None = None,
+    threads: int = 1,
+) -> bytes:
+    """A proof that ``z``, uint64[variables, 4], Montgomery, satisfies ``system``.
+
+    ``linked``: the commitments that the linked segments are, in order. Whether the witness satisfies the rows
+    is not checked: of a wrong one comes a proof that no verifier accepts. Raises ``StatementError``
+    (``statement.witness_shape``).
+    """
+    system.check_shape(z)
+    with Secrets() as secret:
+        return _Prover(system, shape, z, linked, threads, secret).prove(post_challenge)
+
+
+class _Prover:
+    def __init__(
+        self,
+        system: ConstraintSystem,
+        shape: Shape,
+        z: FrArray,
+        linked: Sequence[Committed],
+        threads: int,
+        secret: Secrets,
+    ) -> None:
+        self._system, self._shape, self._z, self._threads, self._secret = system, shape, z, threads, secret
+        self._linked = linked
+        self._public = fr.to_ints(z[1 : 1 + shape.public])
+        self._transcript = begin(shape, system.digest, self._public, [each.root for each in linked])
+        self._pads = secret(_pads(shape))
+
+    def prove(self, post_challenge: PostChallenge | None) -> bytes:
+        shape, transcript = self._shape, self._transcript
+        segments = self._commit_segments()
+        known = self._draw_challenges(post_challenge)
+        private, mask = self._commit_private()
+        parts = [*segments, private]
+        pads, pad_mask = self._commit_pads()
+
+        zero = transcript.challenges("zero", shape.log_rows)
+        outer, outer_said, claims = self._outer(zero)
+        weights = transcript.challenges("matrices", 3)
+        inner, inner_said, matrices_at = self._inner(outer, weights, parts)
+
+        row_weights = multilinear.eq(fr.from_ints(inner[: shape.row_variables]), self._threads)
+        column_weights = multilinear.eq(fr.from_ints(inner[shape.row_variables :]), self._threads)
+        (mask_said,) = self._say("mask", [_value(multilinear.dot(mask, column_weights))], shape.pads.mask)
+        factor = transcript.challenge("mask")
+        row = self._combine(mask, parts, fr.mul(row_weights, fr.from_ints([factor])[0]))
+        row_said = fr.to_ints(row)
+        transcript.say("row", row_said)
+        triple = transcript.challenge("triple")
+        opened = self._open_triple(triple)
+        places = transcript.places("columns", shape.code.queries, shape.code.log_length)
+
+        said = Said(outer_said, claims, inner_said, mask_said, opened)
+        drawn = Drawn(zero, outer, weights, inner, factor, triple)
+        at = Known(
+            matrices_at,
+            known_part(FR, known, fr.to_ints(row_weights), fr.to_ints(column_weights)),
+            _value(multilinear.dot(row, column_weights)),
+        )
+        pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, at), pads, pad_mask)
+        pad_places = transcript.places("pad columns", shape.pads.code.queries, shape.pads.code.log_length)
+        roots = [each.root for each, part in zip(segments, shape.parts, strict=False) if not part.linked]
+        body = Body([*roots, private.root, pads.root], said, row_said, pad_product, pad_row)
+        openings = [*(part.open(places) for part in parts), pads.open(pad_places)]
+        return body.to_bytes(FR) + b"".join(opening.to_bytes() for opening in openings)
+
+    def _commit_segments(self) -> list[Committed]:
+        given, made = iter(self._linked), []
+        for part, place in zip(self._shape.parts[:-1], self._system.segment_ranges, strict=True):
+            if part.linked:
+                made.append(next(given))
+                continue
+            values = self._z[place.start : place.start + part.size]
+            made.append(self._commit(values, part.tail))
+            self._transcript.absorb("segment", made[-1].root)
+        return made
+
+    def _draw_challenges(self, post_challenge: PostChallenge | None) -> list[int]:
+        """Completes the witness; all that the verifier knows of it."""
+        shape = self._shape
+        drawn = self._transcript.challenges("statement", shape.challenges)
+        if drawn:
+            challenges = fr.from_ints(drawn)
+            self._z[1 + shape.public : shape.known] = challenges
+            if post_challenge is not None:
+                post_challenge(self._z, challenges)
+        return [1, *self._public, *drawn]
+
+    def _commit_private(self) -> tuple[Committed, FrArray]:
+        """With the mask of all rows in one more row."""
+        mask = self._secret(random_elements(self._shape.code.degree))
+        values = self._z[self._system.first_private :]
+        private = self._commit(values, self._shape.parts[-1].tail, mask)
+        self._transcript.absorb("private", private.root)
+        return private, mask
+
+    def _commit_pads(self) -> tuple[Committed, FrArray]:
+        code = self._shape.pads.code
+        mask = self._secret(random_elements(code.degree))
+        seed = secrets.token_bytes(SEED_BYTES)
+        pads = commit(self._pads, code, code.queries, seed, extra=mask[np.newaxis], secret=self._secret)
+        self._transcript.absorb("pads", pads.root)
+        return pads, mask
+
+    def _commit(self, values: FrArray, tail: int, mask: FrArray | None = None) -> Committed:
+        extra = None if mask is None else mask[np.newaxis]
+        seed = secrets.token_bytes(SEED_BYTES)
+        return commit(
+            values, self._shape.code, tail, seed, extra=extra, threads=self._threads, secret=self._secret
+        )
+
+    def _outer(self, zero: Sequence[int]) -> tuple[list[int], list[list[int]], list[int]]:
+        """The first sum-check: 0 = sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)). The point, and what is
+        said of its rounds and of A z, B z and C z there.
+        """
+        system, threads = self._system, self._threads
+        tables = [self._secret(table) for table in system.evaluate(self._z, threads, length=1 << len(zero))]
+        point, said, left, claim = list[int](), list[list[int]](), 1, 0
+        for index, weight in enumerate(zero):
+            rest = fr.from_ints(zero[index + 1 :]).reshape(-1, 4)
+            half = len(rest) // 2
+            outer, inner = multilinear.eq(rest[:half], threads), multilinear.eq(rest[half:], threads)
+            found = multilinear.r1cs_round(tables[0], tables[1], tables[2], outer, inner, threads)
+            constant, leading = _value(found.constant), _value(found.leading)
+            # t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1).
+            at_one = (claim - (1 - weight) * constant) * pow(weight, -1, _P)
+            linear = (at_one - constant - leading) % _P
+            # The round's polynomial is t(X) eq(weight, X), times what the rounds before have left of eq.
+            low, slope = left * (1 - weight) % _P, left * (2 * weight - 1) % _P
+            truth = [low * constant % _P, (low * leading + slope * linear) % _P, slope * leading % _P]
+            said.append(self._say("round", truth, 3 * index))
+            r = self._transcript.challenge("round")
+            claim = (constant + r * (linear + r * leading)) % _P
+            left = (low + slope * r) % _P
+            tables = [multilinear.fold(table, fr.from_ints([r])[0], threads) for table in tables]
+            point.append(r)
+        truth = [_value(table[0]) for table in tables]
+        return point, said, self._say("claims", truth, self._shape.pads.claims)
+
+    def _inner(
+        self, outer: Sequence[int], weights: Sequence[int], parts: Sequence[Committed]
+    ) -> tuple[list[int], list[list[int]], int]:
+        """The second sum-check: of the combined matrices times the witness. The point, what is said of its
+        rounds, and the matrices' value there.
+        """
+        shape, threads = self._shape, self._threads
+        rows = multilinear.eq(fr.from_ints(outer), threads)
+        matrices = SystemMatrices(self._system, threads).combined(shape, rows, weights)
+        committed = [part.rows[: place.rows] for part, place in zip(parts, shape.parts, strict=True)]
+        tables = [matrices, self._secret(witness_table(shape, self._z, committed))]
+        point, said = list[int](), list[list[int]]()
+        for index in range(shape.variables):
+            found = multilinear.product_round(tables[0], tables[1], threads)
+            truth = [_value(found.constant), _value(found.leading)]
+            said.append(self._say("round", truth, shape.pads.inner + 2 * index))
+            point.append(self._transcript.challenge("round"))
+            r = fr.from_ints(point[-1:])[0]
+            tables = [multilinear.fold(table, r, threads) for table in tables]
+        return point, said, _value(tables[0][0])
+
+    def _combine(self, mask: FrArray, parts: Sequence[Committed], weights: FrArray) -> FrArray:
+        """The mask, and all rows times their weights: as good as random."""
+        row = mask.copy()
+        for part, place in zip(parts, self._shape.parts, strict=True):
+            own = weights[place.first : place.first + place.rows]
+            multilinear.combine_rows(part.rows[: place.rows], own, row, self._threads)
+        return row
+
+    def _open_triple(self, challenge: int) -> list[int]:
+        """The pads of the claims a and b behind those of the random triple."""
+        places = self._shape.pads
+        first, second = fr.to_ints(self._pads[places.claims : places.claims + 2])
+        x, y = fr.to_ints(self._pads[places.triple : places.triple + 2])
+        opened = [(challenge * first + x) % _P, (second + y) % _P]
+        self._transcript.say("opened", opened)
+        return opened
+
+    def _combine_pads(
+        self, equations: Sequence[Form], pads: Committed, mask: FrArray
+    ) -> tuple[int, list[int]]:
+        """The inner product of the mask and the equations' coefficients, and the pads behind the mask."""
+        count = self._shape.pads.count
+        weights = self._transcript.challenges("forms", len(equations))
+        coefficients, _ = combined(equations, weights, count)
+        product = _value(multilinear.dot(fr.from_ints(coefficients), mask[:count]))
+        self._transcript.say("pad mask", [product])
+        factor = fr.from_ints([self._transcript.challenge("pad mask")])
+        row = mask.copy()
+        multilinear.combine_rows(pads.rows[:1], factor, row)
+        said = fr.to_ints(row)
+        self._transcript.say("pad row", said)
+        return product, said
+
+    def _say(self, label: str, truth: Sequence[int], place: int) -> list[int]:
+        """Numbers that follow from the witness, behind the pads from ``place`` on."""
+        pads = fr.to_ints(self._pads[place : place + len(truth)])
+        said = [(value + pad) % _P for value, pad in zip(truth, pads, strict=True)]
+        self._transcript.say(label, said)
+        return said
+
+
+def _pads(shape: Shape) -> FrArray:
+    places, pads = shape.pads, random_elements(shape.pads.count)
+    for product, factor in ((places.product, places.claims), (places.triple + 2, places.triple)):
+        pads[product] = fr.mul(pads[factor], pads[factor + 1])
+    return pads
+
+
+def _value(element: FrArray) -> int:
+    (value,) = fr.to_ints(element)
+    return value

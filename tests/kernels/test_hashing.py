@@ -1,0 +1,53 @@
+"""Hashes of columns and trees against the blake3 package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from blake3 import blake3
+
+from kernels.hashing import Blake3
+from tests.kernels.targets import PROCESSOR, load
+
+_KEY = bytes(range(32))
+
+
+@pytest.fixture(params=PROCESSOR)
+def kernel(request: pytest.FixtureRequest) -> Blake3:
+    return load(request.param).blake3
+
+
+# One block, a part of one, one chunk, chunks that fill a tree and such that do not.
+@pytest.mark.parametrize("rows", [1, 2, 3, 31, 32, 33, 64, 65, 96, 97, 161])
+@pytest.mark.parametrize("salted", [True, False])
+def test_columns(kernel: Blake3, rows: int, salted: bool) -> None:
+    random = np.random.default_rng(rows)
+    matrix = random.integers(0, 1 << 64, (rows, 37, 4), dtype=np.uint64)
+    salts = random.integers(0, 256, (37, 32), dtype=np.uint8) if salted else None
+    found = kernel.columns(matrix, _KEY, salts=salts, threads=2)
+    for column in range(37):
+        salt = salts[column].tobytes() if salts is not None else b""
+        message = salt + matrix[:, column].astype("<u8").tobytes()
+        assert found[column].tobytes() == blake3(message, key=_KEY).digest()
+
+
+@pytest.mark.parametrize("leaves", [1, 2, 8, 64, 1024])
+def test_tree(kernel: Blake3, leaves: int) -> None:
+    digests = np.random.default_rng(leaves).integers(0, 256, (leaves, 32), dtype=np.uint8)
+    nodes = kernel.tree(digests, _KEY, threads=2)
+    assert not nodes[0].any()
+    assert (nodes[leaves:] == digests).all()
+    for node in range(1, leaves):
+        assert nodes[node].tobytes() == blake3(nodes[2 * node : 2 * node + 2].tobytes(), key=_KEY).digest()
+
+
+def test_what_does_not_fit_is_refused(kernel: Blake3) -> None:
+    matrix, leaves = np.zeros((2, 4, 4), np.uint64), np.zeros((4, 32), np.uint8)
+    with pytest.raises(ValueError, match="a key has 32 bytes"):
+        kernel.columns(matrix, b"short")
+    with pytest.raises(ValueError, match=r"salts must be uint8\[4, 32\]"):
+        kernel.columns(matrix, _KEY, salts=leaves[:3])
+    with pytest.raises(ValueError, match="matrix must be"):
+        kernel.columns(matrix[:0], _KEY)
+    with pytest.raises(ValueError, match="a power of two"):
+        kernel.tree(leaves[:3], _KEY)

@@ -1,0 +1,287 @@
+"""The prover again, in plain Python over any prime field: slow, obvious, and leaky where it is told to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from blake3 import blake3
+
+from verifier.spartan.claims import Drawn, Known, Said, combined, forms
+from verifier.spartan.code import Code
+from verifier.spartan.field import Field
+from verifier.spartan.merkle import LEAF_KEY, NODE_KEY, root, siblings
+from verifier.spartan.proof import Body, Opening
+from verifier.spartan.shape import Segment, Shape
+from verifier.spartan.transcript import Transcript
+from verifier.spartan.verification import begin, known_part
+
+Row = dict[int, int]
+"""Coefficients by variable."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A, B and C as lists of rows (``verifier.spartan.verification.Matrices``).
+
+    Variables are ``1 | public | challenges | segments | private``, without blinding ones.
+    """
+
+    over: Field
+    rows: Sequence[tuple[Row, Row, Row]]
+    digest: bytes = bytes(32)
+
+    def evaluate(
+        self, shape: Shape, rows: Sequence[int], places: Sequence[int], weights: Sequence[int]
+    ) -> int:
+        table = self.combined(shape, self.over.eq(rows), weights)
+        return self.over.dot(table, self.over.eq(places))
+
+    def combined(self, shape: Shape, rows: Sequence[int], weights: Sequence[int]) -> list[int]:
+        table, where = [0] * (1 << shape.variables), places_of(shape)
+        for weight, matrices in zip(rows, self.rows, strict=False):
+            for factor, row in zip(weights, matrices, strict=True):
+                for variable, coefficient in row.items():
+                    place = where[variable]
+                    table[place] = (table[place] + weight * factor * coefficient) % self.over.modulus
+        return table
+
+
+def places_of(shape: Shape) -> list[int]:
+    """Of each variable, in order."""
+    found = list(range(shape.known))
+    for part in shape.parts:
+        width = shape.code.degree - part.tail
+        found += [(part.first + i // width) * shape.code.degree + i % width for i in range(part.size)]
+    return found
+
+
+# The same in each run: what chance decides in a test, it decides once.
+_RANDOM = Random(20261123)
+
+
+@dataclass
+class Noise:
+    """Where randomness comes from. ``zero``: what is zero instead, of "tails", "salts", "mask", "pad mask",
+    and "pad i" for the i-th pad.
+    """
+
+    over: Field
+    zero: frozenset[str] = frozenset()
+    random: Random = field(default_factory=lambda: _RANDOM)
+
+    def elements(self, what: str, count: int) -> list[int]:
+        if what in self.zero:
+            return [0] * count
+        return [self.random.randrange(self.over.modulus) for _ in range(count)]
+
+    def salt(self) -> bytes:
+        return bytes(32) if "salts" in self.zero else self.random.randbytes(32)
+
+    def pads(self, shape: Shape) -> list[int]:
+        places, p = shape.pads, self.over.modulus
+        pads = [*self.elements("pads", places.count)]
+        for place in range(places.count):
+            if f"pad {place}" in self.zero:
+                pads[place] = 0
+        pads[places.product] = pads[places.claims] * pads[places.claims + 1] % p
+        pads[places.triple + 2] = pads[places.triple] * pads[places.triple + 1] % p
+        return pads
+
+
+class Matrix:
+    """Rows, their code words, and the tree over the columns."""
+
+    def __init__(self, code: Code, rows: list[list[int]], values: int, tail: int, noise: Noise) -> None:
+        self._code, self._field, self.rows = code, code.field, rows
+        words = [code.field.encode(row, code.log_length) for row in rows]
+        self.columns = [list(column) for column in zip(*words, strict=True)]
+        self.salts = [noise.salt() for _ in self.columns]
+        leaves = [
+            blake3(salt + code.field.to_bytes(column), key=LEAF_KEY).digest()
+            for salt, column in zip(self.salts, self.columns, strict=True)
+        ]
+        self._nodes = [b""] * code.length + leaves
+        for node in reversed(range(1, code.length)):
+            pair = self._nodes[2 * node] + self._nodes[2 * node + 1]
+            self._nodes[node] = blake3(pair, key=NODE_KEY).digest()
+        self.root = root(self._nodes[1], values, tail, code.log_degree, code.log_length)
+
+    def open(self, places: Sequence[int]) -> Opening:
+        columns = [self._field.to_bytes(self.columns[place]) for place in places]
+        path = [self._nodes[node] for node in siblings(places, self._code.log_length)]
+        return Opening([self.salts[place] for place in places], columns, path)
+
+
+def matrix(
+    code: Code, values: Sequence[int], tail: int, noise: Noise, mask: list[int] | None = None
+) -> Matrix:
+    width = code.degree - tail
+    rows = []
+    for start in range(0, len(values), width):
+        part = [*values[start : start + width]]
+        rows.append(part + [0] * (width - len(part)) + noise.elements("tails", tail))
+    return Matrix(code, rows + ([mask] if mask else []), len(values), tail, noise)
+
+
+Lie = Callable[[str, list[int]], list[int]]
+
+
+def truthful(label: str, values: list[int]) -> list[int]:
+    return values
+
+
+@dataclass(frozen=True)
+class Proof:
+    """``body`` and ``openings`` are what the bytes are made of."""
+
+    body: Body
+    openings: list[Opening]
+    data: bytes
+
+
+def prove(
+    shape: Shape,
+    matrices: Dense,
+    z: list[int],
+    *,
+    linked: Sequence[Matrix] = (),
+    complete: Callable[[list[int], Sequence[int]], None] | None = None,
+    noise: Noise | None = None,
+    lie: Lie = truthful,
+) -> Proof:
+    """As ``prover.spartan.proving.prove``, of the values ``z``. ``lie``: what is said in place of the truth,
+    by its label, before the pads come on top."""
+    code, over, pads = shape.code, shape.code.field, shape.pads
+    p, noise = over.modulus, noise or Noise(over)
+    starts = [shape.known]
+    for part in shape.parts:
+        starts.append(starts[-1] + part.size)
+    pad = noise.pads(shape)
+    transcript = begin(shape, matrices.digest, z[1 : 1 + shape.public], [each.root for each in linked])
+    given, parts, fresh = iter(linked), list[Matrix](), list[bytes]()
+    for part, start in zip(shape.parts[:-1], starts, strict=False):
+        if part.linked:
+            parts.append(next(given))
+            continue
+        parts.append(matrix(code, z[start : start + part.size], part.tail, noise))
+        fresh.append(parts[-1].root)
+        transcript.absorb("segment", parts[-1].root)
+    challenges = transcript.challenges("statement", shape.challenges)
+    z[1 + shape.public : shape.known] = challenges
+    if complete is not None:
+        complete(z, challenges)
+    mask = noise.elements("mask", code.degree)
+    parts.append(matrix(code, z[starts[-2] :], shape.parts[-1].tail, noise, mask))
+    pad_mask = noise.elements("pad mask", pads.code.degree)
+    pads_matrix = matrix(pads.code, pad, pads.code.queries, noise, pad_mask)
+    transcript.absorb("private", parts[-1].root)
+    transcript.absorb("pads", pads_matrix.root)
+
+    def say(label: str, truth: list[int], place: int) -> list[int]:
+        said = [(value + pad[place + i]) % p for i, value in enumerate(lie(label, truth))]
+        transcript.say(label, said)
+        return said
+
+    zero = transcript.challenges("zero", shape.log_rows)
+    size = 1 << shape.log_rows
+    tables = [[0] * size for _ in range(3)]
+    for i, constraint in enumerate(matrices.rows):
+        for table, entries in zip(tables, constraint, strict=True):
+            table[i] = sum(coefficient * z[variable] for variable, coefficient in entries.items()) % p
+    outer, outer_said = _sumcheck(
+        [over.eq(zero), *tables], lambda e, a, b, c: e * (a * b - c), (0, 2, 3), over, transcript, say, 0
+    )
+    claims = say("claims", [table[0] for table in tables], pads.claims)
+    weights = transcript.challenges("matrices", 3)
+    combined_table = matrices.combined(shape, over.eq(outer), weights)
+    witness = [0] * (1 << shape.variables)
+    witness[: shape.known] = z[: shape.known]
+    for part, made in zip(shape.parts, parts, strict=True):
+        flat = [value for row in made.rows[: part.rows] for value in row]
+        witness[part.first * code.degree : part.first * code.degree + len(flat)] = flat
+    tables = [combined_table, witness]
+    inner, inner_said = _sumcheck(tables, lambda m, w: m * w, (0, 2), over, transcript, say, pads.inner)
+
+    row_weights, column_weights = over.eq(inner[: shape.row_variables]), over.eq(inner[shape.row_variables :])
+    (mask_said,) = say("mask", [over.dot(mask, column_weights)], pads.mask)
+    factor = transcript.challenge("mask")
+    row = list(mask)
+    for part, made in zip(shape.parts, parts, strict=True):
+        for i in range(part.rows):
+            weight = factor * row_weights[part.first + i]
+            row = [(x + weight * y) % p for x, y in zip(row, made.rows[i], strict=True)]
+    row = lie("row", row)
+    transcript.say("row", row)
+    triple = transcript.challenge("triple")
+    opened = [
+        (triple * pad[pads.claims] + pad[pads.triple]) % p,
+        (pad[pads.claims + 1] + pad[pads.triple + 1]) % p,
+    ]
+    transcript.say("opened", opened)
+    places = transcript.places("columns", code.queries, code.log_length)
+    said = Said(outer_said, claims, inner_said, mask_said, opened)
+    known = Known(
+        tables[0][0],
+        known_part(over, z[: shape.known], row_weights, column_weights),
+        over.dot(row, column_weights),
+    )
+    equations = forms(pads, said, Drawn(zero, outer, weights, inner, factor, triple), known)
+    functional, _ = combined(equations, transcript.challenges("forms", len(equations)), pads.count)
+    (product,) = lie("pad mask", [over.dot(functional, pad_mask[: pads.count])])
+    transcript.say("pad mask", [product])
+    pad_factor = transcript.challenge("pad mask")
+    pad_row = [(x + pad_factor * y) % p for x, y in zip(pad_mask, pads_matrix.rows[0], strict=True)]
+    transcript.say("pad row", pad_row)
+    pad_places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
+    body = Body([*fresh, parts[-1].root, pads_matrix.root], said, row, product, pad_row)
+    openings = [*(part.open(places) for part in parts), pads_matrix.open(pad_places)]
+    return Proof(body, openings, body.to_bytes(over) + b"".join(each.to_bytes() for each in openings))
+
+
+def _sumcheck(
+    tables: list[list[int]],
+    term: Callable[..., int],
+    sent: tuple[int, ...],
+    over: Field,
+    transcript: Transcript,
+    say: Callable[[str, list[int], int], list[int]],
+    place: int,
+) -> tuple[list[int], list[list[int]]]:
+    """The point and what was said: of each round's polynomial the coefficients ``sent``. Folds ``tables``."""
+    p, degree, point, told = over.modulus, len(sent), list[int](), list[list[int]]()
+    while len(tables[0]) > 1:
+        half = len(tables[0]) // 2
+        values = [
+            sum(term(*(table[i] + x * (table[half + i] - table[i]) for table in tables)) for i in range(half))
+            % p
+            for x in range(degree + 1)
+        ]
+        coefficients = _interpolated(values, p)
+        told.append(say("round", [coefficients[i] for i in sent], place + degree * len(told)))
+        r = transcript.challenge("round")
+        for table in tables:
+            table[:] = [(table[i] + r * (table[half + i] - table[i])) % p for i in range(half)]
+        point.append(r)
+    return point, told
+
+
+def _interpolated(values: Sequence[int], p: int) -> list[int]:
+    """The coefficients of the polynomial with these values at 0, 1, 2, .. (Lagrange)."""
+    result = [0] * len(values)
+    for i, value in enumerate(values):
+        basis, scale = [1], 1
+        for j in range(len(values)):
+            if j != i:
+                basis = [(low - j * high) % p for low, high in zip([0, *basis], [*basis, 0], strict=True)]
+                scale = scale * (i - j) % p
+        factor = value * pow(scale, -1, p)
+        result = [(sum_ + factor * part) % p for sum_, part in zip(result, basis, strict=True)]
+    return result
+
+
+def shape_of(
+    code: Code, rows: int, public: int, segments: Sequence[Segment], private: int, challenges: int
+) -> Shape:
+    return Shape(code, public, challenges, tuple(segments), private, max(1, (rows - 1).bit_length()))

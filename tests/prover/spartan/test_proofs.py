@@ -1,0 +1,223 @@
+"""Proofs of small statements: accepted where they are true, refused however they are changed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+import numpy as np
+import pytest
+
+from base.randomness import Secrets
+from kernels import FrArray, fr
+from prover.constraint_system import ConstraintSystem
+from prover.spartan import proving
+from prover.spartan.commitment import SEED_BYTES, Committed, commit
+from prover.spartan.layout import SystemMatrices, shape_of
+from tests.prover.spartan import reference
+from tests.prover.statements import (
+    COMMITTED_Z,
+    CUBIC_Z,
+    IDLE_Z,
+    R,
+    committed_statement,
+    complete_committed,
+    cubic_statement,
+    idle_statement,
+)
+from verifier.spartan.code import Code
+from verifier.spartan.field import FR
+from verifier.spartan.shape import Shape
+from verifier.spartan.verification import verify
+
+CODE = Code(FR, 9, 11)
+TAIL = 2 * CODE.queries
+
+
+class Case:
+    """A statement, its witness, and commitments to its linked segments."""
+
+    def __init__(
+        self,
+        system: ConstraintSystem,
+        z: Sequence[int],
+        complete: Callable[[FrArray, FrArray], None] | None = None,
+    ) -> None:
+        self.system, self.z, self._complete = system, list(z), complete
+        self._secret = Secrets()
+        self.linked = [
+            self.committed(self.z[place.start : place.stop - 1])
+            for segment, place in zip(system.segments, system.segment_ranges, strict=True)
+            if segment.linked
+        ]
+        self.shape = shape_of(system, CODE, [TAIL] * len(self.linked))
+        self.public = self.z[1 : 1 + system.public]
+
+    def committed(self, values: Sequence[int]) -> Committed:
+        return commit(fr.from_ints(values), CODE, TAIL, secrets.token_bytes(SEED_BYTES), secret=self._secret)
+
+    def prove(self, z: Sequence[int] | None = None) -> bytes:
+        witness = fr.from_ints(self.z if z is None else z)
+        return proving.prove(
+            self.system, self.shape, witness, linked=self.linked, post_challenge=self._complete, threads=2
+        )
+
+    def reason(
+        self,
+        proof: bytes,
+        *,
+        public: Sequence[int] | None = None,
+        commitments: Sequence[bytes] | None = None,
+        system: ConstraintSystem | None = None,
+        shape: Shape | None = None,
+    ) -> str:
+        return verify(
+            shape or self.shape,
+            SystemMatrices(system or self.system),
+            self.public if public is None else public,
+            [each.root for each in self.linked] if commitments is None else commitments,
+            proof,
+        ).reason
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return Case(committed_statement(), COMMITTED_Z, complete_committed)
+
+
+@pytest.fixture(scope="module")
+def proof(case: Case) -> bytes:
+    return case.prove()
+
+
+def test_true_statements_are_proven(case: Case, proof: bytes) -> None:
+    assert case.reason(proof) == "ok"
+    for each in (
+        Case(cubic_statement(), CUBIC_Z),
+        Case(idle_statement(), IDLE_Z),
+        Case(committed_statement(linked=False), COMMITTED_Z, complete_committed),
+    ):
+        assert each.reason(each.prove()) == "ok"
+
+
+@pytest.mark.parametrize("variable", [1, 3, 4, 6, 8, 9])
+def test_a_wrong_witness_is_not_proven(case: Case, variable: int) -> None:
+    """A public input, an entry of each segment."""
+    z = list(case.z)
+    z[variable] = (z[variable] + 1) % R
+    assert case.reason(case.prove(z), public=z[1:2]) in ("constraints", "proximity")
+
+
+def test_a_wrong_private_variable_is_not_proven(case: Case) -> None:
+    def lie(z: FrArray, challenges: FrArray) -> None:
+        complete_committed(z, challenges)
+        z[12] = fr.add(z[12], fr.from_ints([1])[0])
+
+    wrong = Case(case.system, case.z, lie)
+    assert wrong.reason(wrong.prove()) == "constraints"
+
+
+def test_another_statement_is_refused(case: Case, proof: bytes) -> None:
+    assert case.reason(proof, public=[57]) != "ok"
+    model, own_input = case.linked
+    assert case.reason(proof, commitments=[own_input.root, model.root]) != "ok"
+    again = case.committed(case.z[3:5])
+    assert case.reason(proof, commitments=[again.root, own_input.root]) != "ok"
+    other = Case(committed_statement(linked=False), COMMITTED_Z, complete_committed)
+    assert other.reason(proof) != "ok"
+    assert other.reason(other.prove(), system=case.system) != "ok"
+
+
+def test_a_segment_is_the_commitment_itself(case: Case) -> None:
+    """With another model the product is another: a proof about the registered one cannot be made of it."""
+    other = Case(case.system, [1, 63, 0, 4, 5, 0, 7, 0, 28, 35, 0, 0, 0], complete_committed)
+    assert other.reason(other.prove()) == "ok"
+    honest = [each.root for each in case.linked]
+    assert other.reason(other.prove(), commitments=honest) != "ok"
+
+
+def test_each_changed_byte_is_refused(case: Case, proof: bytes) -> None:
+    places = Random(1).sample(range(len(proof)), 60)
+    for place in [*range(0, 200, 16), *places, len(proof) - 1]:
+        changed = bytearray(proof)
+        changed[place] ^= 1 << (place % 8)
+        assert case.reason(bytes(changed)) != "ok", place
+
+
+@pytest.mark.large
+def test_each_byte_of_all_changed_is_refused(case: Case, proof: bytes) -> None:
+    for place in range(0, len(proof), 7):
+        changed = bytearray(proof)
+        changed[place] = (changed[place] + 1) % 256
+        assert case.reason(bytes(changed)) != "ok", place
+
+
+def test_other_lengths_are_malformed(case: Case, proof: bytes) -> None:
+    for wrong in (b"", proof[:-1], proof[:1000], proof + b"\0", proof[1:]):
+        assert case.reason(wrong) == "malformed"
+    assert case.reason(proof[:-32] + FR.modulus.to_bytes(32, "little")) != "ok"
+
+
+def test_a_number_has_one_spelling(case: Case, proof: bytes) -> None:
+    """Adding r to a number, where 256 bits have room, is the same number: and no proof."""
+    digests = 32 * 3
+    value = int.from_bytes(proof[digests : digests + 32], "little")
+    spelt = (value + R).to_bytes(32, "little")
+    assert case.reason(proof[:digests] + spelt + proof[digests + 32 :]) == "malformed"
+
+
+def test_proofs_are_never_alike(case: Case, proof: bytes) -> None:
+    again = case.prove()
+    assert (
+        len({again[i : i + 32] for i in range(0, 4096, 32)} & {proof[i : i + 32] for i in range(0, 4096, 32)})
+        == 0
+    )
+
+
+def test_commitments_are_the_reference_s() -> None:
+    """Code words, salts' places, hashes: by the same tails and salts the same root."""
+    values = [*range(700), R - 1, 2**200]
+    seed = bytes(SEED_BYTES)
+    made = commit(fr.from_ints(values), CODE, TAIL, seed, secret=Secrets(), threads=2)
+    rows = [fr.to_ints(row) for row in made.rows]
+    salts: Iterator[bytes] = iter([bytes(salt) for salt in made.salts])
+
+    class Given(reference.Noise):
+        def salt(self) -> bytes:
+            return next(salts)
+
+    slow = reference.Matrix(CODE, rows, len(values), TAIL, Given(FR))
+    assert slow.root == made.root
+    width = CODE.degree - TAIL
+    assert [value for row in rows for value in row[:width]][: len(values)] == values
+    assert made.open([0, 5, 2047]) == slow.open([0, 5, 2047])
+    assert commit(fr.from_ints(values), CODE, TAIL, seed, secret=Secrets()).root == made.root
+
+
+def test_a_proof_of_the_slow_prover_is_one(case: Case) -> None:
+    """Cubic, in plain Python: both provers, one verifier."""
+    cubic = Case(cubic_statement(), CUBIC_Z)
+    rows = [
+        ({3: 1}, {3: 1}, {4: 1}),
+        ({4: 1}, {3: 1}, {5: 1}),
+        ({5: 1, 3: 1, 0: 5}, {0: 1}, {1: 1}),
+        ({3: 1, 0: 1}, {0: 1}, {2: 1}),
+    ]
+    matrices = reference.Dense(FR, rows, cubic.system.digest)
+    slow = reference.prove(cubic.shape, matrices, list(CUBIC_Z)).data
+    assert cubic.reason(slow) == "ok"
+    assert verify(cubic.shape, matrices, cubic.public, [], cubic.prove()).valid
+    assert matrices.evaluate(
+        cubic.shape, [5, 6], range(3, 3 + cubic.shape.variables), [7, 8, 9]
+    ) == SystemMatrices(cubic.system).evaluate(
+        cubic.shape, [5, 6], range(3, 3 + cubic.shape.variables), [7, 8, 9]
+    )
+
+
+def test_what_is_given_is_not_changed(case: Case) -> None:
+    """But for the challenges and what follows from them."""
+    z = fr.from_ints(case.z)
+    before = z.copy()
+    proving.prove(case.system, case.shape, z, linked=case.linked, post_challenge=complete_committed)
+    assert np.flatnonzero((z != before).any(axis=1)).tolist() == [2, 11, 12]

@@ -1,0 +1,173 @@
+"""What a cheating prover can try: messages that no challenge depends on, lies in each, rows of luck."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from prover.spartan.layout import best_code, shape_of
+from tests.prover.spartan import reference
+from tests.prover.spartan.test_hiding import MATRICES, OVER, SHAPE, P
+from tests.prover.statements import cubic_statement
+from verifier.spartan import ledger
+from verifier.spartan.code import Code
+from verifier.spartan.field import FR, Field
+from verifier.spartan.proof import Body
+from verifier.spartan.transcript import Transcript
+from verifier.spartan.verification import verify
+
+Z = [1, 12, 0, 5, 6, 3, 4, 0]
+
+
+def _complete(z: list[int], challenges: object) -> None:
+    z[7] = (z[3] + z[2]) % P
+
+
+def _prove(lie: reference.Lie = reference.truthful) -> reference.Proof:
+    return reference.prove(SHAPE, MATRICES, list(Z), complete=_complete, lie=lie)
+
+
+def _drawn(body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12) -> list[tuple[str, list[int]]]:
+    """The challenges that the verifier draws, in order."""
+    drawn: list[tuple[str, list[int]]] = []
+    real = Transcript.challenges
+
+    def noted(self: Transcript, label: str, count: int) -> list[int]:
+        drawn.append((label, real(self, label, 4 * count)))  # long enough that no two are alike
+        return drawn[-1][1][:count]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transcript, "challenges", noted)
+        verify(SHAPE, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 12))
+    return drawn
+
+
+def _changed(values: list[int]) -> list[int]:
+    return [(values[0] + 1) % P, *values[1:]]
+
+
+_LABELS = ["statement", "zero", *["round"] * 1, "matrices", *["round"] * 5, "mask", "triple", "forms"]
+
+# What is changed, and how many challenges do not depend on it.
+_SAID: list[tuple[str, Callable[[Body], Body], int]] = [
+    ("the segment's root", lambda b: replace(b, roots=[bytes(32), *b.roots[1:]]), 0),
+    ("the private root", lambda b: replace(b, roots=[b.roots[0], bytes(32), b.roots[2]]), 1),
+    ("the pads' root", lambda b: replace(b, roots=[*b.roots[:2], bytes(32)]), 1),
+    (
+        "the first round",
+        lambda b: replace(b, said=replace(b.said, outer=[_changed([*b.said.outer[0]]), *b.said.outer[1:]])),
+        2,
+    ),
+    ("the claims", lambda b: replace(b, said=replace(b.said, claims=_changed([*b.said.claims]))), 3),
+    (
+        "the last round",
+        lambda b: replace(b, said=replace(b.said, inner=[*b.said.inner[:-1], _changed([*b.said.inner[-1]])])),
+        8,
+    ),
+    ("the mask's product", lambda b: replace(b, said=replace(b.said, mask=(b.said.mask + 1) % P)), 9),
+    ("the row", lambda b: replace(b, row=_changed([*b.row])), 10),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "before"), _SAID, ids=[what for what, _, _ in _SAID])
+def test_all_later_challenges_depend_on_what_is_said(
+    what: str, change: Callable[[Body], Body], before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = _prove().body
+    honest, changed = _drawn(body, monkeypatch), _drawn(change(body), monkeypatch)
+    count = min(len(honest), len(changed))
+    assert [label for label, _ in honest[:count]] == _LABELS[:count]
+    assert count > before
+    alike = [one == other for one, other in zip(honest[:count], changed[:count], strict=True)]
+    assert alike == [True] * before + [False] * (count - before)
+
+
+def test_all_challenges_depend_on_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = _prove().body
+    honest, other = _drawn(body, monkeypatch), _drawn(body, monkeypatch, public=13)
+    assert not any(one == two for one, two in zip(honest, other, strict=False))
+    sizes = [Transcript(OVER, b"one"), Transcript(OVER, b"two"), Transcript(FR, b"one")]
+    assert len({each.challenge("x") for each in sizes}) >= 2
+
+
+@pytest.mark.parametrize("label", ["round", "claims", "mask", "row", "pad mask"])
+def test_a_lie_is_refused(label: str) -> None:
+    """Over so small a field now and then one passes: the first, of many."""
+    refused = 0
+    for _ in range(12):
+        told: list[str] = []
+
+        def lie(which: str, values: list[int], told: list[str] = told) -> list[int]:
+            told.append(which)
+            return _changed(values) if which == label and told.count(label) == 1 else values
+
+        refused += not verify(SHAPE, MATRICES, [12], [], _prove(lie=lie).data).valid
+    assert refused >= 9
+
+
+def test_a_false_statement_passes_by_luck_alone() -> None:
+    """v w = 13 of factors of 12: the equations fail at all but few of 257 challenges."""
+    z = [1, 13, 0, 5, 6, 3, 4, 0]
+    proofs = [reference.prove(SHAPE, MATRICES, list(z), complete=_complete) for _ in range(60)]
+    accepted = sum(verify(SHAPE, MATRICES, [13], [], proof.data).valid for proof in proofs)
+    assert accepted <= 60 * (3 * SHAPE.log_rows + 2 * SHAPE.variables + 8) / P
+
+
+def test_rows_that_are_guessed_pass_as_often_as_the_ledger_says() -> None:
+    """A row plus a polynomial with as many zeros as it can have passes where all columns drawn are zeros."""
+    code = Code(OVER, 3, 5, query_bits=2)
+    zeros = [pow(OVER.root_of_unity(5), i, P) for i in range(code.degree - 1)]
+    lie = [1]
+    for zero in zeros:
+        lie = [(low - zero * high) % P for low, high in zip([0, *lie], [*lie, 0], strict=True)]
+    encoded = OVER.encode(lie, code.log_length)
+    right = sum(value == 0 for value in encoded)
+    assert right == code.degree - 1 <= code.length - code.radius - 1
+    random = Random(7)
+    passed = sum(
+        all(encoded[place] == 0 for place in random.sample(range(code.length), code.queries))
+        for _ in range(20_000)
+    )
+    expected = math.comb(right, code.queries) / math.comb(code.length, code.queries)
+    assert abs(passed / 20_000 - expected) < 5 * math.sqrt(expected / 20_000)
+    assert expected <= 2.0**-2
+
+
+@pytest.mark.parametrize("log_degree", [8, 10, 14, 18])
+@pytest.mark.parametrize("blowup", [1, 2, 3, 4])
+def test_queries_are_the_fewest_that_suffice(log_degree: int, blowup: int) -> None:
+    code = Code(FR, log_degree, log_degree + blowup)
+    right = code.length - code.radius - 1
+
+    def missed(queries: int) -> float:
+        return -sum(math.log2((right - i) / (code.length - i)) for i in range(queries))
+
+    assert missed(code.queries) >= 131 > missed(code.queries - 1)
+
+
+def test_statements_have_128_bits() -> None:
+    system = cubic_statement()
+    shape = shape_of(system, best_code(system))
+    assert ledger.bits(shape) > ledger.LEAST_BITS
+    assert min(term.bits for term in ledger.terms(shape)) >= 131
+    largest = replace(shape, code=Code(FR, 20, 22), private=1 << 28, log_rows=28)
+    assert ledger.bits(largest) > ledger.LEAST_BITS
+    assert len({term.name for term in ledger.terms(shape)}) == len(ledger.terms(shape))
+    weak = replace(shape, code=Code(Field(P, 3, 8), 3, 5, query_bits=2))
+    assert ledger.bits(weak) < 8
+
+
+def test_places_are_different_and_of_all_the_domain() -> None:
+    transcript = Transcript(FR, b"places")
+    for count, log_size in ((3, 2), (190, 12), (1, 1)):
+        places = transcript.places("columns", count, log_size)
+        assert len(places) == count
+        assert all(one < other for one, other in pairwise(places))
+        assert all(0 <= place < 1 << log_size for place in places)
+    seen = {place for _ in range(40) for place in transcript.places("columns", 3, 4)}
+    assert seen == set(range(16))

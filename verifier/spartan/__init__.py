@@ -1,0 +1,1 @@
+"""The verifier's half of Spartan, with a Reed-Solomon commitment: hashes only (docs/spartan.md)."""

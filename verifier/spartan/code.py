@@ -1,0 +1,52 @@
+"""The Reed-Solomon code that matrices are committed under, and how many columns show what."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from verifier.spartan.field import Field
+
+# Queries get three bits more than the 128 that are asked for, so that the other terms fit beside them.
+QUERY_BITS: Final = 131
+
+
+@dataclass(frozen=True)
+class Code:
+    """Over ``field`` polynomials of 2^log_degree coefficients, at the 2^log_length-th roots of unity.
+
+    Unique decoding only: a word that is further than ``radius`` from all code words is taken for one, or two
+    different words for the same, with probability ``2^-query_bits`` at most over ``queries`` different
+    random places.
+    """
+
+    field: Field
+    log_degree: int
+    log_length: int
+    query_bits: int = QUERY_BITS
+
+    @property
+    def degree(self) -> int:
+        """How many coefficients a row has, its tail included."""
+        return 1 << self.log_degree
+
+    @property
+    def length(self) -> int:
+        return 1 << self.log_length
+
+    @property
+    def radius(self) -> int:
+        """How many wrong entries are decoded uniquely."""
+        return (self.length - self.degree) // 2
+
+    @cached_property
+    def queries(self) -> int:
+        """The fewest places with an error below 2^-query_bits, drawn without replacement."""
+        bits, right = 0.0, self.length - self.radius - 1
+        for drawn in range(right):
+            if bits >= self.query_bits:
+                return drawn
+            bits -= math.log2((right - drawn) / (self.length - drawn))
+        return right

@@ -1,0 +1,56 @@
+"""How sure a proof is: every way in which a false statement can pass, with its probability.
+
+Round by round, against provers of any strength: what one hash query can gain. The Fiat-Shamir transform costs
+a factor of the queries that a prover makes, and their square over 2^256 for collisions (BCS16, ePrint
+2023/1071). Each term is derived in docs/spartan.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from verifier.spartan.code import Code
+from verifier.spartan.shape import Shape
+
+LEAST_BITS: Final = 128
+
+
+class Term(NamedTuple):
+    """An error with its probability's -log2."""
+
+    name: str
+    bits: float
+
+
+def terms(shape: Shape) -> list[Term]:
+    """Of one proof, but for what the statement's own challenges can miss."""
+    field_bits = math.log2(shape.code.field.modulus)
+
+    def over_field(name: str, numerator: int) -> Term:
+        return Term(name, field_bits - math.log2(numerator))
+
+    codes = ((shape.code, "rows", shape.row_variables + 1), (shape.pads.code, "pads", 1))
+    return [
+        over_field("a point at which the constraints vanish", shape.log_rows),
+        over_field("rounds of the first sum-check", 3 * shape.log_rows),
+        over_field("matrices combined", 1),
+        over_field("rounds of the second sum-check", 2 * shape.variables),
+        over_field("the mask's inner product", 1),
+        over_field("the product of two pads", 1),
+        over_field("equations of pads combined", 1),
+        over_field("the pads' mask", 1),
+        *(over_field(f"proximity of {name}", folds * code.length) for code, name, folds in codes),
+        *(Term(f"columns of {name}", _missed(code)) for code, name, _ in codes),
+    ]
+
+
+def bits(shape: Shape) -> float:
+    """-log2 of the sum of all terms."""
+    return -math.log2(sum(2.0**-term.bits for term in terms(shape)))
+
+
+def _missed(code: Code) -> float:
+    """A word further than the radius from the code is right at all places that are drawn."""
+    right = code.length - code.radius - 1
+    return sum(math.log2((code.length - i) / (right - i)) for i in range(code.queries))

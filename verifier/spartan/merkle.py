@@ -1,0 +1,49 @@
+"""Openings of Merkle trees at many places at once: paths that meet are given once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from blake3 import blake3
+
+DIGEST_BYTES: Final = 32
+LEAF_KEY: Final = blake3(b"zenserve spartan 1: leaf").digest()
+NODE_KEY: Final = blake3(b"zenserve spartan 1: node").digest()
+_ROOT_KEY: Final = blake3(b"zenserve spartan 1: root").digest()
+
+
+def leaf(salt: bytes, column: bytes) -> bytes:
+    """The hash of one column, 32 bytes: ``salt`` (32 bytes), then its entries, canonical."""
+    return blake3(salt + column, key=LEAF_KEY).digest()
+
+
+def root(top: bytes, values: int, tail: int, log_degree: int, log_length: int) -> bytes:
+    """What a tree is committed to by: its node 1, and the shape of the matrix over whose columns it is."""
+    shape = b"".join(number.to_bytes(8, "little") for number in (values, tail, log_degree, log_length))
+    return blake3(top + shape, key=_ROOT_KEY).digest()
+
+
+def siblings(places: Sequence[int], log_leaves: int) -> Iterator[int]:
+    """The nodes that an opening of the leaves ``places`` gives, in order; node 1 is the root."""
+    known = sorted((1 << log_leaves) + place for place in places)
+    while known[0] > 1:
+        present = set(known)
+        yield from (node ^ 1 for node in known if node ^ 1 not in present)
+        known = sorted({node // 2 for node in known})
+
+
+def top(leaves: Mapping[int, bytes], log_leaves: int, path: Sequence[bytes]) -> bytes:
+    """Node 1, by the leaves at some places and the hashes of ``siblings``, exactly as many."""
+    given = iter(path)
+    level = {(1 << log_leaves) + place: digest for place, digest in leaves.items()}
+    while 1 not in level:
+        for node in sorted(level):
+            if node ^ 1 not in level:
+                level[node ^ 1] = next(given)
+        level = {
+            node // 2: blake3(level[node] + level[node + 1], key=NODE_KEY).digest()
+            for node in level
+            if node % 2 == 0
+        }
+    return level[1]

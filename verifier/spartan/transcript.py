@@ -1,0 +1,64 @@
+"""Challenges from all that was said before them: BLAKE3, each message with its label and its length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from blake3 import blake3
+
+from verifier.spartan.field import Field
+
+_START: Final = "zenserve spartan 1: transcript"
+_ABSORB: Final = "zenserve spartan 1: absorb"
+_CHALLENGE: Final = "zenserve spartan 1: challenge"
+# A remainder of twice the bits is as good as uniform: for 255 bits 2^-257 from it.
+_WIDE: Final = 64
+_PLACE: Final = 4
+
+
+class Transcript:
+    """What prover and verifier have both seen. A challenge is a function of it, and becomes a part of it."""
+
+    def __init__(self, field: Field, statement: bytes) -> None:
+        self._field = field
+        self._state = blake3(statement, derive_key_context=_START).digest()
+
+    def say(self, label: str, values: Sequence[int]) -> None:
+        """Absorb elements of the field."""
+        self.absorb(label, self._field.to_bytes(values))
+
+    def absorb(self, label: str, data: bytes) -> None:
+        said = label.encode()
+        message = b"".join((self._state, bytes([len(said)]), said, len(data).to_bytes(8, "little"), data))
+        self._state = blake3(message, derive_key_context=_ABSORB).digest()
+
+    def challenges(self, label: str, count: int) -> list[int]:
+        """``count`` elements of the field."""
+        stream = self._stream(label, _WIDE * count)
+        parts = (stream[i : i + _WIDE] for i in range(0, len(stream), _WIDE))
+        return [int.from_bytes(part, "little") % self._field.modulus for part in parts]
+
+    def challenge(self, label: str) -> int:
+        (value,) = self.challenges(label, 1)
+        return value
+
+    def places(self, label: str, count: int, log_size: int) -> list[int]:
+        """``count`` different numbers below 2^log_size, ascending: the first that the stream has."""
+        found: set[int] = set()
+        mask, length = (1 << log_size) - 1, _PLACE * count
+        while len(found) < count:
+            length *= 2
+            stream = self._stream(label, length) if not found else self._again(length)
+            parts = (stream[i : i + _PLACE] for i in range(0, length, _PLACE))
+            numbers = (int.from_bytes(part, "little") & mask for part in parts)
+            found = set(list(dict.fromkeys(numbers))[:count])
+        return sorted(found)
+
+    def _stream(self, label: str, length: int) -> bytes:
+        """Bytes that follow from all that was said, and from this label."""
+        self.absorb("challenge", label.encode())
+        return self._again(length)
+
+    def _again(self, length: int) -> bytes:
+        return blake3(self._state, derive_key_context=_CHALLENGE).digest(length=length)

@@ -1,0 +1,197 @@
+"""Whether a proof holds. Plain Python: the matrices alone are evaluated by whoever has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from verifier.spartan.claims import Drawn, Known, combined, forms
+from verifier.spartan.code import Code
+from verifier.spartan.field import Field
+from verifier.spartan.merkle import leaf, root, top
+from verifier.spartan.proof import Body, MalformedError, Opening, Reader
+from verifier.spartan.shape import Shape
+from verifier.spartan.transcript import Transcript
+from verifier.verdict import OK, Verdict
+
+_REASONS = {
+    OK: "the proof is valid",
+    "malformed": "these bytes are no proof of this statement",
+    "commitment": "the proof is not about these commitments",
+    "opening": "what the proof opens is not what it committed to",
+    "proximity": "the rows that the proof combines are no code words, or others",
+    "constraints": "the constraints do not hold",
+}
+
+
+class Matrices(Protocol):
+    """The matrices A, B and C of a constraint system, which a verifier has, and trusts."""
+
+    @property
+    def digest(self) -> bytes:
+        """Of every coefficient, 32 bytes."""
+
+    def evaluate(
+        self, shape: Shape, rows: Sequence[int], places: Sequence[int], weights: Sequence[int]
+    ) -> int:
+        """The sum of ``weights`` times the multilinear extensions of A, B and C, at the point ``rows`` of
+        their rows and ``places`` of the variables' places in ``shape``."""
+
+
+def begin(shape: Shape, digest: bytes, public: Sequence[int], commitments: Sequence[bytes]) -> Transcript:
+    """What is fixed before a proof: the statement, its public inputs, the commitments from outside."""
+    code = shape.code
+    numbers = [
+        code.log_degree,
+        code.log_length,
+        shape.public,
+        shape.challenges,
+        shape.private,
+        shape.log_rows,
+    ]
+    numbers += [value for part in shape.parts for value in (part.size, part.tail, part.linked)]
+    transcript = Transcript(code.field, b"".join(number.to_bytes(8, "little") for number in numbers) + digest)
+    transcript.say("public", public)
+    for commitment in commitments:
+        transcript.absorb("commitment", commitment)
+    return transcript
+
+
+def verify(
+    shape: Shape, matrices: Matrices, public: Sequence[int], commitments: Sequence[bytes], proof: bytes
+) -> Verdict:
+    """The verdict on a proof for these public inputs, canonical, and a commitment for each linked segment.
+
+    Never raises for data from strangers of these types and lengths.
+    """
+    reader = Reader(shape.code.field, proof)
+    try:
+        body = reader.body(shape)
+        return _Verifier(shape, matrices, public, commitments, body, reader).verdict()
+    except MalformedError:
+        return verdict("malformed")
+
+
+def verdict(reason: str) -> Verdict:
+    return Verdict(reason == OK, reason, _REASONS[reason])
+
+
+def known_part(
+    field: Field, values: Sequence[int], row_weights: Sequence[int], column_weights: Sequence[int]
+) -> int:
+    """The value of the witness's polynomial where all that the verifier does not know is zero."""
+    degree, total = len(column_weights), 0
+    for row in range(-(-len(values) // degree)):
+        part = values[row * degree : (row + 1) * degree]
+        total += row_weights[row] * field.dot(column_weights[: len(part)], part)
+    return total % field.modulus
+
+
+class _Verifier:
+    def __init__(
+        self,
+        shape: Shape,
+        matrices: Matrices,
+        public: Sequence[int],
+        commitments: Sequence[bytes],
+        body: Body,
+        reader: Reader,
+    ) -> None:
+        self._shape, self._matrices, self._body, self._reader = shape, matrices, body, reader
+        self._field = shape.code.field
+        self._transcript = begin(shape, matrices.digest, public, commitments)
+        *segments, self._private_root, self._pads_root = body.roots
+        for each in segments:
+            self._transcript.absorb("segment", each)
+        self._known = [1, *public, *self._transcript.challenges("statement", shape.challenges)]
+        fresh, linked = iter(segments), iter(commitments)
+        self._roots = [next(linked if part.linked else fresh) for part in shape.parts[:-1]]
+        self._roots.append(self._private_root)
+
+    def verdict(self) -> Verdict:
+        shape, transcript = self._shape, self._transcript
+        transcript.absorb("private", self._private_root)
+        transcript.absorb("pads", self._pads_root)
+        drawn = self._draw()
+        places = transcript.places("columns", shape.code.queries, shape.code.log_length)
+        openings = self._reader.openings(shape.opened_rows, places, shape.code.log_length)
+        for part, opening, expected in zip(shape.parts, openings, self._roots, strict=True):
+            if _root(shape.code, part.size, part.tail, places, opening) != expected:
+                return verdict("commitment" if part.linked else "opening")
+        weights = self._field.eq(drawn.inner[: shape.row_variables])
+        if not self._combines(weights, drawn.mask, places, openings):
+            return verdict("proximity")
+        return self._judge_pads(drawn, weights)
+
+    def _draw(self) -> Drawn:
+        shape, transcript, said = self._shape, self._transcript, self._body.said
+        zero = transcript.challenges("zero", shape.log_rows)
+        outer = [self._round(values) for values in said.outer]
+        transcript.say("claims", said.claims)
+        matrices = transcript.challenges("matrices", 3)
+        inner = [self._round(values) for values in said.inner]
+        transcript.say("mask", [said.mask])
+        mask = transcript.challenge("mask")
+        transcript.say("row", self._body.row)
+        triple = transcript.challenge("triple")
+        transcript.say("opened", said.opened)
+        return Drawn(zero, outer, matrices, inner, mask, triple)
+
+    def _round(self, values: Sequence[int]) -> int:
+        self._transcript.say("round", values)
+        return self._transcript.challenge("round")
+
+    def _combines(
+        self, weights: Sequence[int], factor: int, places: Sequence[int], openings: Sequence[Opening]
+    ) -> bool:
+        """Whether the row is, at all places, the mask and ``factor`` times the weighted rows."""
+        field, parts = self._field, self._shape.parts
+        encoded = field.encode(self._body.row, self._shape.code.log_length)
+        for index, place in enumerate(places):
+            columns = [field.from_bytes(opening.columns[index]) for opening in openings]
+            mask = columns[-1].pop()
+            total = sum(
+                field.dot(weights[part.first : part.first + part.rows], column)
+                for part, column in zip(parts, columns, strict=True)
+            )
+            if (mask + factor * total - encoded[place]) % field.modulus:
+                return False
+        return True
+
+    def _judge_pads(self, drawn: Drawn, weights: Sequence[int]) -> Verdict:
+        shape, transcript, body, pads = self._shape, self._transcript, self._body, self._shape.pads
+        field = self._field
+        column_weights = self._field.eq(drawn.inner[shape.row_variables :])
+        known = Known(
+            self._matrices.evaluate(shape, drawn.outer, drawn.inner, drawn.matrices),
+            known_part(field, self._known, weights, column_weights),
+            field.dot(column_weights, body.row),
+        )
+        equations = forms(pads, body.said, drawn, known)
+        functional, value = combined(equations, transcript.challenges("forms", len(equations)), pads.count)
+        transcript.say("pad mask", [body.pad_mask])
+        factor = transcript.challenge("pad mask")
+        transcript.say("pad row", body.pad_row)
+        places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
+        (opening,) = self._reader.openings([2], places, pads.code.log_length)
+        self._reader.finish()
+        if _root(pads.code, pads.count, pads.code.queries, places, opening) != self._pads_root:
+            return verdict("opening")
+        encoded = field.encode(body.pad_row, pads.code.log_length)
+        for place, column in zip(places, opening.columns, strict=True):
+            row, mask = field.from_bytes(column)
+            if (mask + factor * row - encoded[place]) % field.modulus:
+                return verdict("proximity")
+        if (
+            field.dot(functional, body.pad_row[: pads.count]) - body.pad_mask - factor * value
+        ) % field.modulus:
+            return verdict("constraints")
+        return verdict(OK)
+
+
+def _root(code: Code, values: int, tail: int, places: Sequence[int], opening: Opening) -> bytes:
+    """The root of a tree by what is opened of it."""
+    columns = zip(places, opening.salts, opening.columns, strict=True)
+    leaves = {place: leaf(salt, column) for place, salt, column in columns}
+    found = top(leaves, code.log_length, opening.path)
+    return root(found, values, tail, code.log_degree, code.log_length)
