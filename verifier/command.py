@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from argparse import Action, ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,7 +42,7 @@ REFUSED, TROUBLE = 1, 2
 
 _FILES: Final = {
     "key": "the verification key's file, from whom you trust",
-    "input": "the input to compare, as it was before quantisation: .npy or JSON",
+    "input": "the input to compare, as it was before quantisation: .npy or JSON; several by name: .npz",
     "dataset": "the dataset to compare: .npz with samples and labels, or samples as .npy or JSON",
     "labels": "the dataset's labels, where its file has none: .npy or JSON",
     "opening": "what opens the commitment to the input, or those to a private dataset",
@@ -54,6 +54,7 @@ _TEXTS: Final = {
     "network": ("HEX", "the SHA-256 of the network that you expect, or of its architecture"),
     "model": ("HEX", "the model's commitment that you expect"),
     "input_commitment": ("HEX", "the input's commitment that you expect"),
+    "input_commitments": ("NAME=HEX,…", "those of several inputs that you expect"),
     "reference": ("HEX", "the reference's commitment that you expect"),
     "challenge": ("TEXT", "the challenge that you gave"),
     "after": ("TIME", "it says that it was made then or later: 2026-11-22T10:00:00Z"),
@@ -61,7 +62,11 @@ _TEXTS: Final = {
     "require": ("ceremony", "the key's file must show that its secrets are of a ceremony"),
     "issuer": ("HEX", "the key of the issuer of receipts that you trust"),
 }
-_FIELDS: Final = {name: name for name in _TEXTS} | {"key_id": "key", "input_commitment": "input"}
+_FIELDS: Final = {name: name for name in _TEXTS} | {
+    "key_id": "key",
+    "input_commitment": "input",
+    "input_commitments": "inputs",
+}
 """What is expected, by option, as documents call it."""
 _FILE_FIELDS: Final = {name: name for name in ("registration", "registration_key")} | {"key": "key_file"}
 """The files that a policy may name, in the same way."""
@@ -132,12 +137,22 @@ def _parser(prog: str) -> ArgumentParser:
     for name, text in _FILES.items():
         parser.add_argument(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
     for name, (metavar, text) in _TEXTS.items():
-        parser.add_argument(_option(name), action=_Once, metavar=metavar, help=text)
+        kind = _by_name if name == "input_commitments" else str
+        parser.add_argument(_option(name), action=_Once, type=kind, metavar=metavar, help=text)
     text = "a file with what is always to be compared, by the fields that docs/verifying.md names"
     parser.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version it is")
     return parser
+
+
+def _by_name(text: str) -> dict[str, str]:
+    """Of ``NAME=HEX,NAME=HEX``."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    named = {name: value for name, _, value in pairs}
+    if len(named) < len(pairs) or not all(named.values()):
+        raise ArgumentTypeError("must be NAME=HEX,NAME=HEX…, each name once")
+    return named
 
 
 def _option(name: str) -> str:
@@ -226,8 +241,8 @@ def _agreed(given: Given, ruled: Given) -> Given:
     return {**ruled, **given}
 
 
-def _content(name: str, value: str | Path) -> str | bytes:
-    if isinstance(value, str):
+def _content(name: str, value: str | dict[str, str] | Path) -> str | dict[str, str] | bytes:
+    if not isinstance(value, Path):
         return value
     with _reading(name, value):
         return value.read_bytes()
@@ -240,7 +255,7 @@ def _expected(kind: type[Pinned], given: Given, what: str) -> Pinned:
         return kind.model_validate({_FIELDS[name]: text for name, text in texts.items()})
     except ValidationError as error:
         field, reason = first_fault(error)
-        (name,) = (name for name in texts if _FIELDS[name] == field)
+        (name,) = (name for name in texts if _FIELDS[name] == field.partition(".")[0])
         raise RequestError("request.invalid", f"{_option(name)}: {reason}", field=name) from None
 
 
@@ -267,14 +282,13 @@ def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
 
     if "input" in given:
         with _reading("input", given["input"]):
-            values = datasets.quantise(datasets.load_array(given["input"]), key.circuit.quantisation.input)
-            known = replace(known, input=values)
+            known = replace(known, input=datasets.load_inputs(given["input"], key.circuit.quantisation))
     if "dataset" in given:
         with _reading("dataset", given["dataset"]):
             known = replace(known, dataset=datasets.load(given["dataset"], given.get("labels")))
     if "opening" in given:
         known = replace(known, openings=_read(OpeningFile, given, "opening"))
-    _require_comparable(given, document, key, known.openings)
+    _require_comparable(given, document, key, known)
     return known
 
 
@@ -283,17 +297,16 @@ def _key(given: Given, name: str) -> OpenedKey:
         return opened(read(KeyFile, given[name].read_bytes()))
 
 
-def _require_comparable(
-    given: Given, document: ProofDocument, key: OpenedKey, openings: OpeningFile | None
-) -> None:
+def _require_comparable(given: Given, document: ProofDocument, key: OpenedKey, known: Known) -> None:
     """Raises ``RequestError`` where what was given says nothing of the proof: it may well be valid."""
-    dataset, privacy = document.statement.dataset, words.privacy(key.circuit, "input")
+    dataset, openings = document.statement.dataset, known.openings
+    privacies = {words.privacy(key.circuit, name) for name in known.inputs}
     if "dataset" in given and dataset is None:
         _refuse_idle({"dataset"}, "a proof about no dataset")
-    if "input" in given and privacy == "private":
+    if "private" in privacies:
         _refuse_idle({"input"}, "a proof about no input, or a private one,")
     name = "input" if "input" in given else "dataset"
-    opens = privacy == "committed" if "input" in given else dataset is not None and dataset.sha256 is None
+    opens = "committed" in privacies if "input" in given else dataset is not None and dataset.sha256 is None
     if opens and openings is None:
         _refuse_alone(name, name, "opening")
     if openings is not None and not (opens and openings.kind == name):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from verifier.document import parse_json
-from verifier.documents import InputType
+from verifier.documents import InputType, Quantisation
 from zenerrors import TensorError
 
 NPY: Final = b"\x93NUMPY"
@@ -130,6 +130,19 @@ def load_array(file: Path) -> NDArray[Any]:
     return array
 
 
+def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[int]]:
+    """The integers of the network's input, or of several, or some of them, by the names that they have in
+    the file: a ``.npz`` file, or JSON. Raises ``TensorError``."""
+    if kinds.input is not None:
+        return quantise(load_array(file), kinds.input)
+    arrays, types = _read(file), {kind.name: kind for kind in kinds.inputs or []}
+    if isinstance(arrays, np.ndarray) or not arrays or not arrays.keys() <= types.keys():
+        raise TensorError(
+            "input.names", f"{file} must have arrays by the names {', '.join(map(str, types))}", field="input"
+        )
+    return {name: quantise(array, types[name]) for name, array in arrays.items()}
+
+
 def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
     data = file.read_bytes()
     try:
@@ -137,7 +150,10 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
             return read_npz(data)
         if data.startswith(NPY):
             return read_npy(data)
-        return np.asarray(parse_json(data))
+        read = parse_json(data)
+        if isinstance(read, dict):
+            return {name: np.asarray(array) for name, array in read.items()}
+        return np.asarray(read)
     except UNREADABLE as error:
         raise TensorError(
             "input.unreadable",

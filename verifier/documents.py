@@ -30,7 +30,7 @@ from pydantic import (
 from verifier.document import parse_json
 from verifier.points import SCALAR_MODULUS
 from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import AnyScheme
+from verifier.schemes import INPUT, AnyScheme, kind_of
 from verifier.system import VerifyingSystem
 from zenerrors import FileFormatError
 
@@ -77,7 +77,8 @@ Issuer = Annotated[
 ]
 MOST_INTEGER: Final = (1 << 53) - 1
 """The largest integer of a document, which programs in any language read exactly (RFC 8785)."""
-Name = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
+Name = Annotated[str, Field(pattern="^[a-z_]{1,40}(/[A-Za-z0-9_.-]{1,64})?$")]
+"""Of several inputs and outputs, each has its own name behind the slash (``verifier.schemes.called``)."""
 # One complaint about a list or an object is enough: to collect them all takes a thousand times its memory.
 Numbers = Annotated[list[int], Field(fail_fast=True)]
 Integer = Annotated[int, Field(ge=-MOST_INTEGER, le=MOST_INTEGER)]
@@ -365,6 +366,9 @@ class ProofDocument(Document):
         )
 
 
+InputName = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,64}$")]
+
+
 class _Pinned(Document):
     """What a verifier knows from elsewhere, to be found in a proof and in a receipt alike."""
 
@@ -410,12 +414,24 @@ class Expected(_Pinned):
     input: Commitment | None = Field(
         default=None, description="The commitment to the input.", examples=["8f" * 48]
     )
+    inputs: Annotated[dict[InputName, Commitment], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Those to several inputs, by their names.",
+        examples=[{"image": "8f" * 48}],
+    )
     reference: Commitment | None = Field(
         default=None, description="The commitment to the reference.", examples=["8f" * 48]
     )
     challenge: Challenge | None = Field(
         default=None, description="The text that you gave.", examples=["for Ada"]
     )
+
+    @property
+    def commitments(self) -> dict[str, str]:
+        """The expected commitments, as statements call them."""
+        wanted = {"model": self.model, INPUT: self.input, "reference": self.reference}
+        wanted |= {f"{INPUT}/{name}": each for name, each in (self.inputs or {}).items()}
+        return {name: each for name, each in wanted.items() if each is not None}
 
 
 class ExpectedReceipt(_Pinned):
@@ -470,6 +486,16 @@ class Group(BaseModel):
     scale: float | None = None
     zero_point: int = 0
 
+    @property
+    def kind(self) -> str:
+        """What it is, whichever of several inputs or outputs it is of."""
+        return kind_of(self.name)
+
+    @property
+    def owner(self) -> str:
+        """Of which of several inputs or outputs it is; "" of an only one."""
+        return self.name.partition("/")[2]
+
     def real(self, numbers: Sequence[int]) -> list[float] | None:
         """What its integers stand for, ``scale (q - zero_point)``; None where no scale is known."""
         return None if self.scale is None else [self.scale * (q - self.zero_point) for q in numbers]
@@ -495,10 +521,12 @@ _COUNT = Group(name="", first=0, count=1, shape=[], minimum=0, maximum=(1 << 63)
 
 
 class InputType(BaseModel):
-    """How a network's input is quantised: ``real = scale (q - zero_point)``, 0 <= q < 2^bits."""
+    """How a network's input is quantised: ``real = scale (q - zero_point)``, 0 <= q < 2^bits. Those of
+    several have names."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
+    name: InputName | None = Field(default=None, exclude_if=_is_absent)
     shape: Annotated[list[Size], Field(max_length=MOST_AXES, fail_fast=True)]
     scale: float = Field(gt=0, allow_inf_nan=False)
     zero_point: Integer
@@ -514,9 +542,30 @@ class InputType(BaseModel):
 
 
 class Quantisation(BaseModel):
+    """Of the only input, or of several."""
+
     model_config = ConfigDict(frozen=True, strict=True)
 
-    input: InputType
+    input: InputType | None = None
+    inputs: Annotated[list[InputType], Field(min_length=2, max_length=MOST_NAMES, fail_fast=True)] | None = (
+        None
+    )
+
+    @model_validator(mode="after")
+    def _of_one_or_several(self) -> Self:
+        kinds = self.inputs or ([self.input] if self.input else [])
+        names = [kind.name for kind in kinds]
+        named = len({*names} - {None}) == len(names) if self.inputs else names == [None]
+        if (self.input is None) == (self.inputs is None) or not named:
+            raise ValueError("there is one input without a name, or several with a name each")
+        return self
+
+    @property
+    def types(self) -> dict[str, InputType]:
+        """By what statements call the inputs."""
+        if self.input is not None:
+            return {INPUT: self.input}
+        return {f"{INPUT}/{kind.name}": kind for kind in self.inputs or []}
 
 
 _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
@@ -527,7 +576,7 @@ _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ..
 }
 """Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
 _SINGLE: Final = ("statement", "label", "threshold", "match", "size")
-"""Groups of which words are made as of one number."""
+"""Groups of which words are made as of one number, also those of one of several outputs."""
 
 
 class Description(BaseModel):
@@ -542,7 +591,7 @@ class Description(BaseModel):
     scheme: AnyScheme
     meaning: str
     network: Digest
-    commitments: list[Literal["model", "input", "reference", "dataset", "correct"]] = Field(fail_fast=True)
+    commitments: list[str] = Field(fail_fast=True)
     public_inputs: list[Group] = Field(min_length=1, fail_fast=True)
     quantisation: Quantisation
     batch: Size | None = None
@@ -556,16 +605,19 @@ class Description(BaseModel):
             if group.first != first:
                 raise ValueError(f"public_inputs: {group.name} begins at {group.first}, not {first}")
             first += group.count
-            if group.shape and group.name in _SINGLE:
+            if group.shape and group.kind in _SINGLE:
                 raise ValueError(f"public_inputs: {group.name} is one number, no list")
-            if group.name == "values" and not group.can_be_said:
+            if group.kind == "values" and not group.can_be_said:
                 raise ValueError(f"public_inputs: the scale must be above 0 and at most {MOST_SCALE:g}")
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
-        outside, shown = _PARTS[self.scheme]
+        inputs = [*self.quantisation.types]
+        if len(inputs) > 1 and self.scheme in ("recognition", "accuracy"):
+            raise ValueError(f"quantisation: the scheme {self.scheme} is of one input")
+        outside = [part for name in _PARTS[self.scheme][0] for part in (inputs if name == INPUT else [name])]
         names = [group.name for group in self.public_inputs[1:]]
-        given = [name for name in ("input", "reference") if name in outside and name in names]
-        if names[: len(given)] != given or tuple(names[len(given) :]) not in shown:
+        given = [name for name in outside if name in names and name not in ("model", "dataset", "correct")]
+        if names[: len(given)] != given or not self._is_shown(names[len(given) :]):
             raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
         if self.commitments != [name for name in outside if name in self.commitments]:
             raise ValueError(f"commitments: the scheme {self.scheme} has {', '.join(outside)}, in this order")
@@ -579,12 +631,26 @@ class Description(BaseModel):
             raise ValueError("an accuracy has batch, classes, a dataset and a count")
         return self
 
+    def _is_shown(self, names: Sequence[str]) -> bool:
+        """Whether the scheme may show this: of each output what goes together, the outputs one by one."""
+        shown = _PARTS[self.scheme][1]
+        if not any("/" in name for name in names):
+            return tuple(names) in shown
+        outputs: dict[str, list[str]] = {}
+        for name in names:
+            kind, _, output = name.partition("/")
+            outputs.setdefault(output, []).append(kind)
+        in_order = [f"{kind}/{output}" for output, kinds in outputs.items() for kind in kinds]
+        known = all(tuple(kinds) in shown for kinds in outputs.values())
+        return self.scheme == "inference" and known and in_order == [*names]
+
     def committed_values(self, name: str) -> int | None:
         """How many values the commitment ``name`` is to; None where the description does not say."""
-        kind = self.quantisation.input
-        sample, limbs = math.prod(kind.shape), len(kind.limbs)
-        samples = (self.batch or 0) * (sample + 1)
-        return {"input": limbs + sample, "dataset": limbs + samples, "correct": 1}.get(name)
+        kind = self.quantisation.types.get("input" if name == "dataset" else name)
+        if kind is None:
+            return 1 if name == "correct" else None
+        sample = math.prod(kind.shape)
+        return len(kind.limbs) + (sample if name != "dataset" else (self.batch or 0) * (sample + 1))
 
     def public_values(self, values: Values) -> list[int]:
         """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard

@@ -8,7 +8,7 @@ that fails, under a name of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -30,6 +30,7 @@ from verifier.documents import (
 )
 from verifier.keys import OpenedKey, opened
 from verifier.registry import SYSTEMS, Systems
+from verifier.schemes import INPUT, kind_of
 from verifier.system import TRANSPARENT, Claim, Flaw
 from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, RefusedError, Verdict, refuse
 from zenerrors import TensorError
@@ -99,14 +100,22 @@ class Verification(Document):
 class Known:
     """What the verifier holds beside the document, to be compared with what was proven.
 
-    ``input``: its integers, row-major (``datasets.quantise``); ``openings`` of the commitment to it, or of
-    those to a private ``dataset``'s shards; ``registration`` of the committed model.
+    ``input``: its integers, row-major (``datasets.quantise``), or those of several by their names;
+    ``openings`` of the commitments to them, or of those to a private ``dataset``'s shards; ``registration``
+    of the committed model.
     """
 
-    input: Sequence[int] | None = None
+    input: Sequence[int] | Mapping[str, Sequence[int]] | None = None
     dataset: LabelledData | None = None
     openings: OpeningFile | None = None
     registration: Registration | None = None
+
+    @property
+    def inputs(self) -> dict[str, Sequence[int]]:
+        """By what statements call them."""
+        if isinstance(self.input, Mapping):
+            return {f"{INPUT}/{name}": values for name, values in self.input.items()}
+        return {} if self.input is None else {INPUT: self.input}
 
 
 class Registration(NamedTuple):
@@ -198,8 +207,8 @@ class Case:
         return self._accepted()
 
     def _check_known(self) -> None:
-        if self.known.input is not None:
-            self._check_input(self.known.input)
+        for name, values in self.known.inputs.items():
+            self._check_input(name, values)
         if self.known.dataset is not None:
             self._check_dataset(self.known.dataset)
         if self.known.registration is not None:
@@ -217,8 +226,8 @@ class Case:
         )
 
     def _accepted(self) -> Verification:
-        checked = [name for name, value in self.expected if value is not None]
-        given = [name for name in ("input", "dataset") if getattr(self.known, name) is not None]
+        checked = {*(name for name, value in self.expected if value is not None), *self.expected.commitments}
+        given = [*self.known.inputs, *(["dataset"] if self.known.dataset is not None else [])]
         registration = self.known.registration and words.Registered(
             self.known.registration.document.statement, self.known.registration.key.shows_ceremony
         )
@@ -284,10 +293,11 @@ class Case:
             )
         if wanted.challenge not in (None, said.challenge):
             refuse("challenge_mismatch")
-        for name in ("model", "input", "reference"):
-            if getattr(wanted, name) not in (None, said.commitments.get(name)):
+        for name, commitment in wanted.commitments.items():
+            if commitment != said.commitments.get(name):
                 refuse(
-                    f"{name}_mismatch", f"The statement is not about the expected commitment to the {name}."
+                    f"{kind_of(name)}_mismatch",
+                    f"The statement is not about the expected commitment to the {name.replace('/', ' ')}.",
                 )
         if not wanted.spans(said.made_at):
             refuse("time_mismatch", f"The statement says that it was made at {said.made_at}.")
@@ -333,23 +343,25 @@ class Case:
         """The verdict's reason and detail; of a link that fails, those of what it is to."""
         if verdict.reason != LINK_MISMATCH or verdict.index is None:
             return verdict.reason, verdict.detail
-        reason = f"{self.circuit.commitments[verdict.index]}_mismatch"
+        reason = f"{kind_of(self.circuit.commitments[verdict.index])}_mismatch"
         return reason, REASONS[reason]
 
-    def _check_input(self, values: Sequence[int]) -> None:
+    def _check_input(self, name: str, values: Sequence[int]) -> None:
+        kind = self.circuit.quantisation.types.get(name)
+        if kind is None:
+            refuse("input_mismatch", f"The network has no {name.replace('/', ' ')}.")
         # Commitments do not tell zeros at the end from nothing.
-        if len(values) != math.prod(self.circuit.quantisation.input.shape):
+        if len(values) != math.prod(kind.shape):
             refuse("input_mismatch", "The input given is not of the network's shape.")
-        match words.privacy(self.circuit, "input"):
+        match words.privacy(self.circuit, name):
             case "public":
-                if self.statement.values["input"] != list(values):
+                if self.statement.values[name] != list(values):
                     refuse("input_mismatch", "The public input is another than the one given.")
             case "committed":
-                commitment = self.statement.commitments["input"]
+                commitment = self.statement.commitments[name]
                 opening = self._openings("input").get(commitment)
                 if opening is None:
                     refuse("input_mismatch", "The opening given is not of the statement's commitment.")
-                kind = self.circuit.quantisation.input
                 self._check_opening("input", commitment, [*kind.limbs, *values], opening)
             case _:
                 refuse("input_mismatch", "The input is private: nothing shows which it was.")
@@ -365,7 +377,8 @@ class Case:
                 "shard_missing", f"The dataset has {data.size} samples, the proof is about {dataset.size}."
             )
         openings = self._openings("dataset") if dataset.sha256 is None else {}
-        parts = data.shard_values(circuit.quantisation.input, circuit.batch or 0, circuit.classes or 0)
+        kind = circuit.quantisation.types[INPUT]
+        parts = data.shard_values(kind, circuit.batch or 0, circuit.classes or 0)
         try:
             for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
                 opening = shard.opening or openings.get(shard.dataset)

@@ -27,3 +27,8 @@ INPUT: Final = "input"
 def called(kind: str, name: str, among: Collection[Any]) -> str:
     """What a statement calls an input, or what it shows of an output: ``kind``, of several ``kind/name``."""
     return kind if len(among) == 1 else f"{kind}/{name}"
+
+
+def kind_of(name: str) -> str:
+    """The ``kind`` of what is ``called`` so."""
+    return name.partition("/")[0]

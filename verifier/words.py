@@ -20,6 +20,7 @@ from verifier.documents import (
     checked,
     named,
 )
+from verifier.schemes import INPUT
 from verifier.system import CEREMONY, VerifyingSystem
 
 _ALWAYS_UNSAID = [
@@ -61,7 +62,7 @@ _REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given
 _REGISTRATION_KEY_UNSEEN = (
     "That the registration's key is for its circuit: have its file, too, from whom you trust."
 )
-_INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers."
+_INPUT_SEEN = "The {} is the one that you gave, rounded and clipped to the circuit's integers."
 _CEREMONY_SHOWN = (
     "The secrets that the second phase of the key's ceremony drew are those of the contributions that it"
     " names: whoever made one knew its shares."
@@ -118,8 +119,15 @@ def make_statement(
 def claim(description: Description, values: Values) -> str:
     """What is claimed: the values that a reader asks for, then how they come about."""
     facts = [_FACTS[name](values) for name in _FACTS if name in values]
-    outputs = [group for group in description.public_inputs if group.name == "values"]
-    facts += [_outputs(group, group.numbers(values["values"])) for group in outputs]
+    for group in description.public_inputs:
+        if group.kind in ("label", "logits", "top", "values") and (group.owner or group.kind == "values"):
+            said = values[group.name]
+            fact = (
+                _outputs(group, group.numbers(said))
+                if group.kind == "values"
+                else _FACTS[group.kind]({group.kind: said})
+            )
+            facts.append(f"Of the output {group.owner}: {fact}" if group.owner else fact)
     return " ".join([*facts, description.meaning])
 
 
@@ -136,12 +144,23 @@ def does_not_say(
             if scheme != "registration" and "model" in description.commitments
             else []
         ),
-        *([_INPUT_UNSAID[privacy(description, "input")]] if scheme in ("inference", "recognition") else []),
+        *(_inputs_unsaid(description) if scheme in ("inference", "recognition") else []),
         *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
         *([_ORDER_UNSAID] if dataset else []),
         *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
     ]
     return [*unsaid, *_ALWAYS_UNSAID, system.setups[setup]]
+
+
+def _inputs_unsaid(description: Description) -> list[str]:
+    types = description.quantisation.types
+    unsaid = {name: _INPUT_UNSAID[privacy(description, name)] for name in types}
+    return [said if name == INPUT else f"Of the {_in_words(name)}: {said}" for name, said in unsaid.items()]
+
+
+def _in_words(name: str) -> str:
+    """One of several inputs: ``input image``."""
+    return name.replace("/", " ")
 
 
 class Registered(NamedTuple):
@@ -154,7 +173,7 @@ class Registered(NamedTuple):
 class Seen(NamedTuple):
     """What a verifier had beside a valid proof, all of it found to fit.
 
-    ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of ``input`` and
+    ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of the inputs and
     ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript.
     """
 
@@ -175,12 +194,12 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
         *([_CEREMONY_SHOWN] * shows_ceremony),
         *([_network(statement.network)] * ("network" in expected)),
         *(
-            f"The commitment to the {name} is {commitment}{_expected(name, expected)}."
+            f"The commitment to the {_in_words(name)} is {commitment}{_expected(name, expected)}."
             for name, commitment in sorted(statement.commitments.items())
         ),
         *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
         *([_made(statement.made_at)] * bool({"after", "before"} & {*expected})),
-        *([_INPUT_SEEN] * ("input" in given)),
+        *(_INPUT_SEEN.format(_in_words(name)) for name in sorted(given) if name != "dataset"),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
         *([_registered(registration.statement)] if registration else []),
     ]
@@ -194,9 +213,10 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
     public_unseen = dataset is not None and dataset.sha256 is not None and "dataset" not in given
     return [
         *(
-            f"That the committed {name} is the one you mean: compare the commitment with one that you know."
+            f"That the committed {_in_words(name)} is the one you mean: compare the commitment with one that"
+            " you know."
             for name in sorted(statement.commitments)
-            if name not in expected and not (name == "input" and "input" in given)
+            if name not in expected and name not in given
         ),
         *([] if "model" in statement.commitments or "network" in expected else [_NETWORK_UNSEEN]),
         *([_DATASET_UNSEEN] * public_unseen),
@@ -255,7 +275,7 @@ def _shards(dataset: Dataset, given: bool) -> str:
 
 
 def privacy(description: Description, name: str) -> str:
-    """Whether the ``name``, such as the input, is ``public``, ``committed`` or ``private``."""
+    """Whether the ``name``, such as an input, is ``public``, ``committed`` or ``private``."""
     if name in description.commitments:
         return "committed"
     return "public" if any(group.name == name for group in description.public_inputs) else "private"

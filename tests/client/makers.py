@@ -13,6 +13,7 @@ import pytest
 
 from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration, compile_accuracy, parameters
 from circuits.graphs.types import Affine
+from circuits.quantised import Integers
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
@@ -87,7 +88,7 @@ def registration(maker: Maker, model: Opening, **more: Any) -> ProofDocument:
 
 
 def inference(
-    maker: Maker, q: IntArray, openings: Mapping[str, Opening], *, state: Statement | None = None, **more: Any
+    maker: Maker, q: Integers, openings: Mapping[str, Opening], *, state: Statement | None = None, **more: Any
 ) -> ProofDocument:
     """``state``: what is claimed, where that is not the truth."""
     circuit = maker.circuit

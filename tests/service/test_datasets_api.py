@@ -70,7 +70,7 @@ def test_a_dataset_is_committed_in_shards_that_open_to_it(
     _, circuit = meaning(api, model)
     parts = api.get_dataset_opening(dataset.id)["parts"]
     for shard, part, values in zip(
-        dataset.shards, parts, data.shard_values(circuit.quantisation.input, 3, 3), strict=True
+        dataset.shards, parts, data.shard_values(circuit.quantisation.types["input"], 3, 3), strict=True
     ):
         assert shard["commitment"] == part["commitment"]
         assert shard["opening"] == (part["opening"] if privacy == "public" else None)
@@ -265,7 +265,7 @@ def test_a_commitment_opens_to_its_input_and_to_nothing_else(
     (part,) = opening["parts"]
     assert (opening["kind"], part["commitment"]) == ("input", commitment.commitment)
     _, circuit = meaning(api, model)
-    kind = circuit.quantisation.input
+    kind = circuit.quantisation.types["input"]
     values = quantise(INPUT, kind)
     assert opens(api, model, part["commitment"], part["opening"], [*kind.limbs, *values])
     for others in (values, [*kind.limbs, *values[::-1]]):

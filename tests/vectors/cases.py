@@ -92,9 +92,7 @@ def _known(files: Mapping[str, Path], key: OpenedKey) -> Known:
 
     registration = of_kind(ProofDocument, "registration")
     return Known(
-        input=datasets.quantise(datasets.load_array(files["input"]), key.circuit.quantisation.input)
-        if "input" in files
-        else None,
+        input=datasets.load_inputs(files["input"], key.circuit.quantisation) if "input" in files else None,
         dataset=datasets.load(files["dataset"], files["labels"]) if "dataset" in files else None,
         openings=of_kind(OpeningFile, "opening"),
         registration=registration

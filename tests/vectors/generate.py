@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.vectors import accuracy, ceremonies, files, honest, outputs, pins, receipts, statements
+from tests.vectors import accuracy, ceremonies, files, honest, outputs, pins, receipts, several, statements
 from tests.vectors.cases import FOLDER
 from tests.vectors.world import World
 from tests.vectors.writing import Vectors, seeded
@@ -24,7 +24,7 @@ def write(folder: Path = FOLDER) -> None:
     folder.mkdir()
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
-        for part in (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs):
+        for part in (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

@@ -113,9 +113,17 @@ def has(value: Any, form: Json) -> bool:
     return isinstance(value, dict) and all(fits(value.get(name), form[name]) for name in form)
 
 
+# Of several inputs and outputs, each has its own behind a slash.
+OWN = "[A-Za-z0-9_.-]{1,64}"
+
+
 def by_name(form: Any) -> Callable[[Any], bool]:
     def right(value: Any) -> bool:
-        named = isinstance(value, dict) and len(value) <= 16 and fits(list(value), ["[a-z_]{1,40}", 0, 16])
+        named = (
+            isinstance(value, dict)
+            and len(value) <= 16
+            and fits(list(value), [f"[a-z_]{{1,40}}(/{OWN})?", 0, 16])
+        )
         return named and all(fits(each, form) for each in value.values())
 
     return right
@@ -184,13 +192,20 @@ KEY = {"format": "zenserve verifying key", "version": TWICE, "protocol": "groth1
        "beta_g2": HEX96, "gamma_g2": HEX96, "delta_g2": HEX96, "ic": [HEX48, 1, 2**20],
        "challenges": range(MANY), "basis": (None, HEX48), "contributions": [HASH, 0, MANY], "segments": [
            {"size": range(2**32), "knowledge_g2": HEX96, "link_g2": (None, [HEX96, 2, 2])}, 0, 255]}
-INPUT = {"shape": [COUNT, 0, 16], "scale": lambda value: type(value) in (int, float) and value > 0,
-         "zero_point": NUMBER, "bits": range(1, 33)}
+INPUT = {"name": (None, OWN), "shape": [COUNT, 0, 16], "zero_point": NUMBER, "bits": range(1, 33),
+         "scale": lambda value: type(value) in (int, float) and value > 0}
+
+
+def of_input(kind: Any) -> bool:
+    return has(kind, INPUT)
+
+
 GROUP = {"name": TEXT, "first": NUMBER, "count": COUNT, "shape": [NUMBER, 0, 16], "minimum": NUMBER,
          "maximum": range(-MOST, R)}
-CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [TEXT, 0, 3],
+TYPES = {"input": (None, of_input), "inputs": (None, [of_input, 2, 16])}
+CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [TEXT, 0, 16],
            "public_inputs": [dict, 1, MANY], "batch": (None, COUNT), "classes": (None, COUNT),
-           "quantisation": lambda value: has(value, {"input": lambda kind: has(kind, INPUT)})}
+           "quantisation": lambda value: has(value, TYPES)}
 TOLD = {"key_id": HASH, "network": HASH, "issuer": HASH, "model": HEX48, "input_commitment": HEX48,
         "reference": HEX48, "challenge": question, "after": moment, "before": moment, "require": "ceremony"}
 PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
@@ -332,24 +347,32 @@ def check_key(key: Json) -> None:
 
 def check_circuit(circuit: Json) -> None:
     require(has(circuit, CIRCUIT), "the description lacks a field")
-    kind = circuit["quantisation"]["input"]
-    kind["scale"] = float(kind["scale"])
+    kinds = circuit["quantisation"].get("inputs") or [circuit["quantisation"].get("input")]
+    given = [name for name in ("input", "inputs") if circuit["quantisation"].get(name)]
+    names = [kind.get("name") for kind in kinds if kind]
+    right = names == [None] if given == ["input"] else len({*names} - {None}) == len(names) > 1
+    require(len(given) == 1 and right, "there is one input without a name, or several with one each")
+    for kind in kinds:
+        kind["scale"] = float(kind["scale"])
     scheme, groups, commitments = (circuit[name] for name in ("scheme", "public_inputs", "commitments"))
     first = 0
     for group in groups:
         group |= {"minimum": 0, "maximum": R - 1} | group
         require(has(group, GROUP) and group["first"] == first, "a group of public inputs is none")
-        single = group["name"] in ("statement", "label", "threshold", "match", "size")
+        sort = group["name"].split("/")[0]
+        single = sort in ("statement", "label", "threshold", "match", "size")
         require(not (single and group["shape"]), "a single number has a shape")
         first += group["count"]
         scale, zero = group.setdefault("scale", None), group.setdefault("zero_point", 0)
         right = scale is None or (type(scale) in (int, float) and 0 < scale <= 1e290 and fits(zero, NUMBER))
-        require(right or group["name"] != "values", "there are no words for a scale")
-    outside, shown = PARTS[scheme]
+        require(right or sort != "values", "there are no words for a scale")
+    inputs = [*input_types(circuit)]
+    require(len(inputs) == 1 or scheme not in ("recognition", "accuracy"), "the scheme is of one input")
+    outside = [part for name in PARTS[scheme][0] for part in (inputs if name == "input" else [name])]
     statement, *names = [group["name"] for group in groups]
-    given = [name for name in ("input", "reference") if name in outside and name in names]
+    given = [name for name in outside if name in names and name not in ("model", "dataset", "correct")]
     right = (statement, groups[0]["count"]) == ("statement", 1) and names[: len(given)] == given
-    require(right and names[len(given) :] in shown, "it shows what its scheme does not")
+    require(right and is_shown(scheme, names[len(given) :]), "it shows what its scheme does not")
     require(commitments == [name for name in outside if name in commitments], "commitments of another scheme")
     require(not {*given} & {*commitments}, "what is public is committed to, too")
     if scheme == "accuracy":
@@ -360,22 +383,42 @@ def check_circuit(circuit: Json) -> None:
         )
 
 
+def is_shown(scheme: str, names: list[str]) -> bool:
+    """Of several outputs one after the other, each what goes together."""
+    if not any("/" in name for name in names):
+        return names in PARTS[scheme][1]
+    outputs: dict[str, list[str]] = {}
+    for name in names:
+        kind, _, output = name.partition("/")
+        outputs.setdefault(output, []).append(kind)
+    in_order = [f"{kind}/{output}" for output, kinds in outputs.items() for kind in kinds]
+    known = all(kinds in PARTS[scheme][1] for kinds in outputs.values())
+    return scheme == "inference" and known and in_order == names
+
+
+def input_types(circuit: Json) -> dict[str, Json]:
+    """By what statements call the inputs."""
+    several = {f"input/{kind['name']}": kind for kind in circuit["quantisation"].get("inputs") or []}
+    return several or {"input": circuit["quantisation"]["input"]}
+
+
 def committed_values(circuit: Json, name: str) -> int | None:
     """How many there are, where the description says it."""
-    sample = math.prod(circuit["quantisation"]["input"]["shape"])
-    shard = 5 + (circuit.get("batch") or 0) * (sample + 1)
-    return {"input": 5 + sample, "dataset": shard, "correct": 1}.get(name)
+    if name in ("model", "reference", "correct"):
+        return 1 if name == "correct" else None
+    sample = math.prod(input_types(circuit)["input" if name == "dataset" else name]["shape"])
+    return 5 + ((circuit.get("batch") or 0) * (sample + 1) if name == "dataset" else sample)
 
 
-def type_limbs(circuit: Json) -> list[int]:
-    kind = circuit["quantisation"]["input"]
-    number = int.from_bytes(sha256({name: kind[name] for name in INPUT}), "big")
+def type_limbs(kind: Json) -> list[int]:
+    named = {"name": kind["name"]} if kind.get("name") else {}
+    number = int.from_bytes(sha256({name: kind[name] for name in INPUT if name != "name"} | named), "big")
     return [number >> shift & 2**52 - 1 for shift in range(0, 256, 52)]
 
 
-def input_privacy(circuit: Json) -> str:
-    public = any(group["name"] == "input" for group in circuit["public_inputs"])
-    return "committed" if "input" in circuit["commitments"] else "public" if public else "private"
+def privacy(circuit: Json, name: str) -> str:
+    public = any(group["name"] == name for group in circuit["public_inputs"])
+    return "committed" if name in circuit["commitments"] else "public" if public else "private"
 
 
 # Words and values.
@@ -405,9 +448,16 @@ def claim(circuit: Json, values: Json) -> str:
     shown = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in values.items()}
     shown["not_"] = "" if values.get("match") == 1 else "not "
     facts = [fact.format(**shown) for name, fact in FACTS.items() if name in values]
-    facts += [
-        outputs(group, values["values"]) for group in circuit["public_inputs"] if group["name"] == "values"
-    ]
+    for group in circuit["public_inputs"]:
+        kind, _, output = group["name"].partition("/")
+        if kind == "values" or (kind in ("label", "top", "logits") and output):
+            said = shown.get(group["name"])
+            fact = (
+                outputs(group, values[group["name"]])
+                if kind == "values"
+                else FACTS[kind].format(**{kind: said})
+            )
+            facts.append(f"Of the output {output}: {fact}" if output else fact)
     return " ".join([*facts, circuit["meaning"]])
 
 
@@ -429,12 +479,23 @@ def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
         "registration": scheme == "registration",
         "parent": statement["parent"],
         "model": scheme != "registration" and "model" in commitments,
-        input_privacy(circuit): scheme in ("inference", "recognition"),
+        "input": scheme in ("inference", "recognition"),
         "reference": "reference" in commitments,
         "dataset": dataset,
         "hidden": dataset and dataset["sha256"] is None,
     }
-    return [UNSAID[name] for name in (*(name for name in said if said[name]), "network", "time", setup)]
+    unsaid = []
+    for name in (*(name for name in said if said[name]), "network", "time", setup):
+        unsaid += inputs_unsaid(circuit) if name == "input" else [UNSAID[name]]
+    return unsaid
+
+
+def inputs_unsaid(circuit: Json) -> list[str]:
+    unsaid = {name: UNSAID[privacy(circuit, name)] for name in input_types(circuit)}
+    return [
+        said if name == "input" else f"Of the {name.replace('/', ' ')}: {said}"
+        for name, said in unsaid.items()
+    ]
 
 
 def public_values(circuit: Json, values: Json) -> list[int]:
@@ -584,19 +645,26 @@ def check_told(statement: Json, file: Json, told: Json) -> None:
 
 
 def check_input(statement: Json, file: Json, values: Any, openings: Json) -> None:
-    circuit = file["circuit"]
-    numbers = quantised(values, circuit)
-    if input_privacy(circuit) == "public":
-        require(statement["values"]["input"] == numbers, "the public input is another")
-        return
-    commitment = statement["commitments"].get("input")
-    require(commitment in openings, "the input is private, or what opens it was not given")
-    check_opening(file["key"]["basis"], commitment, type_limbs(circuit) + numbers, openings[commitment])
+    circuit, types = file["circuit"], input_types(file["circuit"])
+    several = "input" not in types
+    require(isinstance(values, dict) == several and values != {}, "several inputs are given by their names")
+    given = {f"input/{name}": each for name, each in values.items()} if several else {"input": values}
+    require(given.keys() <= types.keys(), "the network has no such input")
+    for name, each in given.items():
+        numbers = quantised(each, types[name])
+        if privacy(circuit, name) == "public":
+            require(statement["values"][name] == numbers, "the public input is another")
+            continue
+        commitment = statement["commitments"].get(name)
+        require(commitment in openings, "the input is private, or what opens it was not given")
+        values = type_limbs(types[name]) + numbers
+        check_opening(file["key"]["basis"], commitment, values, openings[commitment])
 
 
 def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openings: Json) -> None:
     circuit, dataset = file["circuit"], statement["dataset"]
     require(dataset, "it is about no dataset")
+    kind = circuit["quantisation"]["input"]
     require(fits(labels, [range(2**63), 1, math.inf]) and len(labels) == len(samples), "labels are none")
     require(dataset["sha256"] in (None, dataset_hash(samples, labels)), "the dataset is another")
     fit = dataset["size"] == len(labels) and max(labels) < circuit["classes"]
@@ -605,10 +673,10 @@ def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openin
         part = slice(index * circuit["batch"], (index + 1) * circuit["batch"])
         opening = shard["opening"] or openings.get(shard["dataset"])
         require(opening, "the opening of a shard was not given")
-        values = flat([quantised(sample, circuit) for sample in samples[part]])
+        values = flat([quantised(sample, kind) for sample in samples[part]])
         missing = circuit["batch"] - len(labels[part])
-        values += [0] * (missing * math.prod(circuit["quantisation"]["input"]["shape"]))
-        values = type_limbs(circuit) + values + labels[part] + [circuit["classes"]] * missing
+        values += [0] * (missing * math.prod(kind["shape"]))
+        values = type_limbs(kind) + values + labels[part] + [circuit["classes"]] * missing
         check_opening(file["key"]["basis"], shard["dataset"], values, opening)
 
 
@@ -638,9 +706,9 @@ def flat(values: Any) -> list[Any]:
     return [each for value in values for each in flat(value)] if isinstance(values, list) else [values]
 
 
-def quantised(values: Any, circuit: Json) -> list[int]:
+def quantised(values: Any, kind: Json) -> list[int]:
     """Rounded to even, clipped."""
-    kind, shape = circuit["quantisation"]["input"], shape_of(values)
+    shape = shape_of(values)
     require(kind["shape"] in (shape, [1, *shape]) or [1, *kind["shape"]] == shape, "it is of another shape")
     nearest = [max(-1e18, min(1e18, float(value) / kind["scale"])) for value in flat(values)]
     return [max(0, min(2 ** kind["bits"] - 1, round(value) + kind["zero_point"])) for value in nearest]

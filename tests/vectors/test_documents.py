@@ -48,6 +48,7 @@ UNREACHED: Final = {
     "The registration is of another proof system.": ONE_SYSTEM,
     "The opening given is of another commitment scheme.": ONE_SYSTEM,
     "The input given is not of the network's shape.": "what reads inputs refuses it first",
+    "The network has no ": "what reads inputs refuses it first",
 }
 """Refusals in ``verifier.judging``, by a part of their text, that no file alone brings about, and why."""
 JUDGES: Final = judging, receipts

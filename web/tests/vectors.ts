@@ -5,6 +5,7 @@ import * as datasets from "../verifier/datasets.ts";
 import {
   expected,
   expectedReceipt,
+  inputTypes,
   keyFile,
   openingFile,
   proofDocument,
@@ -134,10 +135,7 @@ export async function verdict({
     data === undefined ? null : read(kind, data);
   const registered = read_(proofDocument, registration);
   return judge(proof, trusted, wanted, {
-    input:
-      input === undefined
-        ? null
-        : datasets.quantise(await datasets.loadArray(input), trusted.circuit.quantisation.input),
+    inputs: input === undefined ? new Map() : await datasets.loadInputs(input, inputTypes(trusted.circuit)),
     dataset: dataset === undefined ? null : await datasets.load(dataset, labels),
     openings: read_(openingFile, opening),
     registration:

@@ -7,7 +7,7 @@
  */
 
 import { ZenError } from "./errors.ts";
-import { parse, Real } from "./json.ts";
+import { isObject, parse, Real } from "./json.ts";
 import type { Json } from "./json.ts";
 import { product } from "./lists.ts";
 import { unzipped } from "./zip.ts";
@@ -24,7 +24,7 @@ const MOST_DIMENSIONS = 64;
 const MOST_HEADER = 10_000;
 
 /**
- * The array in a file, or those of a `.npz` file by their names. Throws `ZenError` (`input.unreadable`), about
+ * The array in a file, or those of a `.npz` file, or of a JSON object, by their names. Throws `ZenError` (`input.unreadable`), about
  * the `field`.
  */
 export async function readArrays(
@@ -36,7 +36,10 @@ export async function readArrays(
       const files = await unzipped(data);
       return new Map([...files].map(([name, file]) => [name.replace(/\.npy$/, ""), npy(file)]));
     }
-    return startsWith(data, NPY) ? npy(data) : listed(parse(data));
+    if (startsWith(data, NPY)) return npy(data);
+    const value = parse(data);
+    if (!isObject(value)) return listed(value);
+    return new Map(Object.entries(value).map(([name, each]) => [name, listed(each)]));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const what = `this is neither a .npy or .npz file nor a JSON array: ${why}`;

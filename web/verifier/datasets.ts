@@ -128,6 +128,32 @@ export async function loadArray(file: Uint8Array): Promise<NumberArray> {
   throw new ZenError("input.unreadable", "the file holds several arrays", "input");
 }
 
+/**
+ * The integers of inputs of these `types`, by what statements call them: of several, those that a `.npz` file, or
+ * JSON, has by their own names. Throws `ZenError` (`input.*`).
+ */
+export async function loadInputs(
+  file: Uint8Array,
+  types: ReadonlyMap<string, InputType>,
+): Promise<Map<string, number[]>> {
+  const only = types.get("input");
+  if (only !== undefined) return new Map([["input", quantise(await loadArray(file), only)]]);
+  const arrays = await readArrays(file, "input");
+  const found = new Map<string, number[]>();
+  for (const [name, array] of "shape" in arrays ? [] : arrays) {
+    const kind = types.get(`input/${name}`);
+    if (kind === undefined) throw unnamed(types);
+    found.set(`input/${name}`, quantise(array, kind));
+  }
+  if (found.size === 0) throw unnamed(types);
+  return found;
+}
+
+function unnamed(types: ReadonlyMap<string, InputType>): ZenError {
+  const names = [...types.keys()].map((name) => name.replace("input/", "")).join(", ");
+  return new ZenError("input.names", `the file must have arrays by the names ${names}`, "input");
+}
+
 function numbers(array: NumberArray, field: string): Numbers {
   if (array.kind === "others") {
     throw new ZenError("input.not_numeric", `${field} must be an array of numbers`, field);

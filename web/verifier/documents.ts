@@ -58,7 +58,12 @@ const commitment = textThat(
   (digits) => /^([0-9a-f]{2}){32,64}$/.test(digits),
   "the lower-case hex digits of 32 to 64 bytes",
 );
-const name = textThat((each) => /^[a-z_]{1,40}$/.test(each), "a name of 1 to 40 of a to z and _");
+/** Of several inputs and outputs, each has its own name behind the slash. */
+const name = textThat(
+  (each) => /^[a-z_]{1,40}(\/[A-Za-z0-9_.-]{1,64})?$/.test(each),
+  "a name of 1 to 40 of a to z and _, and of several, its own behind a slash",
+);
+const ownName = textThat((each) => /^[A-Za-z0-9_.-]{1,64}$/.test(each), "a name of 1 to 64 characters");
 const moment = textThat(isMoment, "a moment that there is, in UTC, as 2026-11-22T10:00:00Z");
 const challenge = textThat(
   // A character has two units at most. Of megabytes, no list is made.
@@ -317,6 +322,7 @@ export const expected = checked(
     key: optional(nullable(digest), null),
     require: optional(nullable(oneOf("ceremony")), null),
     input: optional(nullable(commitment), null),
+    inputs: optional(nullable(named(ownName, commitment, MOST_NAMES)), null),
     reference: optional(nullable(commitment), null),
     challenge: optional(nullable(challenge), null),
   }),
@@ -375,6 +381,7 @@ export function numbersOf(each: Form, given: Values[string]): readonly number[] 
 }
 
 const inputType = openObject({
+  name: optional(nullable(ownName), null),
   shape: list(size, 0, MOST_AXES),
   scale: checked(real, (scale, place) => {
     if (!(scale > 0)) fault(place, "this must be above 0");
@@ -390,7 +397,9 @@ export type InputType = Read<typeof inputType>;
  * of 52 bits, lowest first.
  */
 export function limbs(kind: InputType): number[] {
-  const whole = fromBigEndian(hashOf({ ...kind, scale: new Real(kind.scale) }));
+  const { name: own, ...unnamed } = kind;
+  const scale = new Real(kind.scale);
+  const whole = fromBigEndian(hashOf(own === null ? { ...unnamed, scale } : { ...kind, scale }));
   return [0n, 52n, 104n, 156n, 208n].map((shift) => Number(BigInt.asUintN(52, whole >> shift)));
 }
 const LIMBS = 5;
@@ -409,9 +418,21 @@ const described = openObject({
   scheme: oneOf(...SCHEMES),
   meaning: text,
   network: digest,
-  commitments: list(oneOf("model", "input", "reference", "dataset", "correct")),
+  commitments: list(text),
   public_inputs: list(group, 1),
-  quantisation: openObject({ input: inputType }),
+  quantisation: checked(
+    openObject({
+      input: optional(nullable(inputType), null),
+      inputs: optional(nullable(list(inputType, 2, MOST_NAMES)), null),
+    }),
+    ({ input, inputs }, place) => {
+      const own = (inputs ?? []).map((each) => each.name);
+      const apart = new Set(own).size === own.length && !own.includes(null);
+      if ((input === null) === (inputs === null) || (input !== null && input.name !== null) || !apart) {
+        fault(place, "there is one input without a name, or several with a name each");
+      }
+    },
+  ),
   batch: optional(nullable(size), null),
   classes: optional(nullable(size), null),
 });
@@ -427,10 +448,10 @@ function fits(circuit: Description, place: string): void {
       fault(place, `public_inputs: ${each.name} begins at ${each.first}, not ${first}`);
     }
     first += BigInt(each.count);
-    if (each.shape.length > 0 && SINGLE.includes(each.name)) {
+    if (each.shape.length > 0 && SINGLE.includes(kindOf(each.name))) {
       fault(place, `public_inputs: ${each.name} is one number, no list`);
     }
-    if (each.name === "values" && !canBeSaid(each)) {
+    if (kindOf(each.name) === "values" && !canBeSaid(each)) {
       fault(place, "public_inputs: the scale must be above 0 and at most 1e+290");
     }
   }
@@ -438,10 +459,16 @@ function fits(circuit: Description, place: string): void {
   if (bound?.name !== "statement" || bound.count !== 1) {
     fault(place, "public_inputs: the first must be the statement");
   }
-  const { outside, shown } = PARTS[circuit.scheme];
+  const inputs = [...inputTypes(circuit).keys()];
+  if (inputs.length > 1 && (circuit.scheme === "recognition" || circuit.scheme === "accuracy")) {
+    fault(place, `quantisation: the scheme ${circuit.scheme} is of one input`);
+  }
+  const outside = PARTS[circuit.scheme].outside.flatMap((each) => (each === "input" ? inputs : [each]));
   const names = groups.map((each) => each.name);
-  const given = ["input", "reference"].filter((each) => outside.includes(each) && names.includes(each));
-  if (!shown.some((each) => same([...given, ...each], names))) {
+  const given = outside.filter(
+    (each) => names.includes(each) && !["model", "dataset", "correct"].includes(each),
+  );
+  if (!same(given, names.slice(0, given.length)) || !isShown(circuit.scheme, names.slice(given.length))) {
     fault(place, `public_inputs: the scheme ${circuit.scheme} does not show ${names.join(", ")}`);
   }
   const committed: readonly string[] = circuit.commitments;
@@ -464,6 +491,37 @@ function fits(circuit: Description, place: string): void {
   }
 }
 
+/** Whether the scheme may show this: of each output what goes together, the outputs one by one. */
+function isShown(scheme: Description["scheme"], names: readonly string[]): boolean {
+  const { shown } = PARTS[scheme];
+  if (!names.some((each) => each.includes("/"))) return shown.some((each) => same(each, names));
+  const outputs = new Map<string, string[]>();
+  for (const each of names) {
+    const kinds = outputs.get(ownerOf(each)) ?? [];
+    kinds.push(kindOf(each));
+    outputs.set(ownerOf(each), kinds);
+  }
+  const inOrder = [...outputs].flatMap(([output, kinds]) => kinds.map((kind) => `${kind}/${output}`));
+  const known = [...outputs.values()].every((kinds) => shown.some((each) => same(each, kinds)));
+  return scheme === "inference" && known && same(inOrder, names);
+}
+
+/** What a group is, whichever of several inputs or outputs it is of. */
+export function kindOf(group: string): string {
+  return group.split("/")[0] ?? "";
+}
+
+/** Of which of several inputs or outputs a group is; "" of an only one. */
+export function ownerOf(group: string): string {
+  return group.split("/").slice(1).join("/");
+}
+
+/** The inputs' types by what statements call them. */
+export function inputTypes({ quantisation: { input, inputs } }: Description): Map<string, InputType> {
+  const several = (inputs ?? []).map((each) => [`input/${each.name ?? ""}`, each] as const);
+  return new Map(input === null ? several : [["input", input]]);
+}
+
 export function same<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((each, index) => each === other[index]);
 }
@@ -474,14 +532,11 @@ export function inputSize(kind: InputType): number {
 }
 
 /** How many values the commitment is to; null where the description does not say. */
-export function committedValues(
-  circuit: Description,
-  part: Description["commitments"][number],
-): number | null {
-  const sample = inputSize(circuit.quantisation.input);
-  if (part === "input") return LIMBS + sample;
-  if (part === "dataset") return LIMBS + (circuit.batch ?? 0) * (sample + 1);
-  return part === "correct" ? 1 : null;
+export function committedValues(circuit: Description, part: string): number | null {
+  const kind = inputTypes(circuit).get(part === "dataset" ? "input" : part);
+  if (kind === undefined) return part === "correct" ? 1 : null;
+  const sample = inputSize(kind);
+  return LIMBS + (part === "dataset" ? (circuit.batch ?? 0) * (sample + 1) : sample);
 }
 
 const COUNT = { count: 1, shape: [], minimum: 0n, maximum: (1n << 63n) - 1n };

@@ -17,6 +17,8 @@ import {
   spans,
   statementHash,
   statementScalar,
+  inputTypes,
+  kindOf,
   systemOf,
 } from "./documents.ts";
 import type {
@@ -91,16 +93,16 @@ export interface Verification {
 /**
  * What the verifier holds beside the document, to be compared with what was proven, each null where it is not there.
  *
- * `input`: its integers, row-major (`datasets.quantise`); `openings` of the commitment to it, or of those to a
- * private `dataset`'s shards; `registration` of the committed model.
+ * `inputs`: of each its integers, row-major (`datasets.quantise`), by what statements call it; `openings` of the
+ * commitments to them, or of those to a private `dataset`'s shards; `registration` of the committed model.
  */
 export interface Known {
-  readonly input: readonly number[] | null;
+  readonly inputs: ReadonlyMap<string, readonly number[]>;
   readonly dataset: LabelledData | null;
   readonly openings: OpeningFile | null;
   readonly registration: Registration | null;
 }
-const NOTHING_KNOWN: Known = { input: null, dataset: null, openings: null, registration: null };
+const NOTHING_KNOWN: Known = { inputs: new Map(), dataset: null, openings: null, registration: null };
 const NOTHING_EXPECTED: Expected = readParsed(expected, {});
 
 /** The proof that a committed model is of its types, and the key that it verifies with. */
@@ -217,10 +219,11 @@ export class Case {
 
   #accepted(): Verification {
     const { statement } = this;
-    const { input, dataset, registration } = this.known;
+    const { inputs, dataset, registration } = this.known;
+    const compared = expectedCommitments(this.expected).filter(([, each]) => each !== null);
     const seen = {
-      expected: present(this.expected),
-      given: present({ input, dataset }),
+      expected: new Set([...present(this.expected), ...compared.map(([name]) => name)]),
+      given: new Set([...inputs.keys(), ...present({ dataset })]),
       showsCeremony: this.key.showsCeremony,
       registration: registration && {
         statement: registration.document.statement,
@@ -295,9 +298,12 @@ export class Case {
       refuse("network_mismatch", `The network is ${said.network}, and the expected one ${wanted.network}.`);
     }
     if (differs(wanted.challenge, said.challenge)) refuse("challenge_mismatch");
-    for (const name of ["model", "input", "reference"] as const) {
-      if (differs(wanted[name], said.commitments[name])) {
-        refuse(`${name}_mismatch`, `The statement is not about the expected commitment to the ${name}.`);
+    for (const [name, commitment] of expectedCommitments(wanted)) {
+      if (differs(commitment, said.commitments[name])) {
+        refuse(
+          `${kindOf(name)}_mismatch`,
+          `The statement is not about the expected commitment to the ${name.replace("/", " ")}.`,
+        );
       }
     }
     if (!spans(wanted, said.made_at)) {
@@ -362,33 +368,34 @@ export class Case {
   /** The verdict's reason and detail; of a link that fails, those of what it is to. */
   #named(verdict: Verdict): { reason: string; detail: string } {
     if (verdict.reason !== LINK_MISMATCH || verdict.index === null) return verdict;
-    const reason = `${this.circuit.commitments[verdict.index]}_mismatch`;
+    const reason = `${kindOf(this.circuit.commitments[verdict.index] ?? "")}_mismatch`;
     return { reason, detail: REASONS[reason] ?? "" };
   }
 
   #checkKnown(): void {
-    const { input, dataset, registration } = this.known;
-    if (input !== null) this.#checkInput(input);
+    const { inputs, dataset, registration } = this.known;
+    for (const [name, values] of inputs) this.#checkInput(name, values);
     if (dataset !== null) this.#checkDataset(dataset);
     if (registration !== null) this.#checkRegistration(registration);
   }
 
-  #checkInput(values: readonly number[]): void {
-    const kind = this.circuit.quantisation.input;
+  #checkInput(name: string, values: readonly number[]): void {
+    const kind = inputTypes(this.circuit).get(name);
+    if (kind === undefined) refuse("input_mismatch", `The network has no ${name.replace("/", " ")}.`);
     // Commitments do not tell zeros at the end from nothing.
     if (values.length !== inputSize(kind)) {
       refuse("input_mismatch", "The input given is not of the network's shape.");
     }
-    switch (words.privacy(this.circuit, "input")) {
+    switch (words.privacy(this.circuit, name)) {
       case "public": {
-        const shown = this.statement.values["input"];
+        const shown = this.statement.values[name];
         if (!Array.isArray(shown) || !same(shown, values)) {
           refuse("input_mismatch", "The public input is another than the one given.");
         }
         return;
       }
       case "committed": {
-        const commitment = this.statement.commitments["input"] ?? "";
+        const commitment = this.statement.commitments[name] ?? "";
         const opening = this.#openings("input").get(commitment);
         if (opening === undefined) {
           refuse("input_mismatch", "The opening given is not of the statement's commitment.");
@@ -413,7 +420,8 @@ export class Case {
     const openings = dataset.sha256 === null ? this.#openings("dataset") : new Map<string, JsonObject>();
     try {
       let index = 0;
-      for (const values of data.shardValues(quantisation.input, batch ?? 0, classes ?? 0)) {
+      const kind = quantisation.input ?? refuse("dataset_mismatch", "The proof is about several inputs.");
+      for (const values of data.shardValues(kind, batch ?? 0, classes ?? 0)) {
         const shard = at(dataset.shards, index);
         const opening = shard.opening ?? openings.get(shard.dataset);
         if (opening === undefined) {
@@ -488,6 +496,17 @@ export class Case {
 }
 
 const NONE = new Uint8Array();
+
+/** The expected commitments, as statements call them. */
+function expectedCommitments({ model, input, inputs, reference }: Expected): [string, string | null][] {
+  const several = Object.entries(inputs ?? {}).map(([name, each]) => [`input/${name}`, each] as const);
+  return [
+    ["model", model],
+    ["input", input],
+    ...several.map(([name, each]): [string, string] => [name, each]),
+    ["reference", reference],
+  ];
+}
 
 /** The names of those that are there. */
 function present(fields: Readonly<Record<string, unknown>>): Set<string> {

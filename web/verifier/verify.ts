@@ -4,6 +4,7 @@ import * as datasets from "./datasets.ts";
 import {
   expected,
   expectedReceipt,
+  inputTypes,
   keyFile,
   openingFile,
   proofDocument,
@@ -11,7 +12,7 @@ import {
   readParsed,
   receipt,
 } from "./documents.ts";
-import type { OpeningFile, ProofDocument, Receipt } from "./documents.ts";
+import type { ProofDocument, Receipt } from "./documents.ts";
 import { ZenError } from "./errors.ts";
 import type { Reader } from "./fields.ts";
 import { isObject, parse } from "./json.ts";
@@ -34,6 +35,8 @@ export interface Pins {
   /** Commitments, in hex. */
   readonly model?: string | undefined;
   readonly input?: string | undefined;
+  /** Of several inputs, by their names. */
+  readonly inputs?: Readonly<Record<string, string>> | undefined;
   readonly reference?: string | undefined;
   /** The text that you gave. */
   readonly challenge?: string | undefined;
@@ -48,7 +51,7 @@ export interface Given {
   readonly document: Uint8Array;
   /** The verification key's file, from whom you trust. */
   readonly key?: Uint8Array | undefined;
-  /** The input to compare, as it was before quantisation: .npy or JSON. */
+  /** The input to compare, as it was before quantisation: .npy or JSON; several by their names: .npz. */
   readonly input?: Uint8Array | undefined;
   /** The dataset to compare: .npz with samples and labels, or samples as .npy or JSON. */
   readonly dataset?: Uint8Array | undefined;
@@ -156,16 +159,15 @@ async function compared(given: Given, document: ProofDocument, key: OpenedKey): 
   const openings = opening === undefined ? null : await about("opening", () => read(openingFile, opening));
   const found = {
     registration: await registration(given),
-    input: input === undefined ? null : await about("input", () => quantised(input, key)),
+    inputs:
+      input === undefined
+        ? new Map()
+        : await about("input", () => datasets.loadInputs(input, inputTypes(key.circuit))),
     dataset: dataset === undefined ? null : await about("dataset", () => datasets.load(dataset, labels)),
     openings,
   };
-  if (input !== undefined || dataset !== undefined) requireComparable(given, document, key, openings);
+  if (input !== undefined || dataset !== undefined) requireComparable(given, document, key, found);
   return found;
-}
-
-async function quantised(input: Uint8Array, key: OpenedKey): Promise<number[]> {
-  return datasets.quantise(await datasets.loadArray(input), key.circuit.quantisation.input);
 }
 
 async function registration({
@@ -186,16 +188,16 @@ function requireComparable(
   given: Given,
   document: ProofDocument,
   key: OpenedKey,
-  openings: OpeningFile | null,
+  { inputs, openings }: Known,
 ): void {
   const { dataset } = document.statement;
-  const hidden = privacy(key.circuit, "input");
+  const hidden = new Set([...inputs.keys()].map((name) => privacy(key.circuit, name)));
   if (given.dataset !== undefined && dataset === null) refuseIdle(["dataset"], "a proof about no dataset");
-  if (given.input !== undefined && hidden === "private") {
+  if (hidden.has("private")) {
     refuseIdle(["input"], "a proof about no input, or a private one,");
   }
   const name = given.input === undefined ? "dataset" : "input";
-  const opens = name === "input" ? hidden === "committed" : dataset?.sha256 === null;
+  const opens = name === "input" ? hidden.has("committed") : dataset?.sha256 === null;
   if (opens && openings === null) throw invalid(`${name} takes opening, too`, "opening");
   if (openings !== null && !(opens && openings.kind === name)) {
     refuseIdle(["opening"], `a proof with ${name}, which that file does not open,`);

@@ -1,6 +1,6 @@
 /** What a statement says, in words: verifiers make them again, and never take them from a document. */
 
-import { numbersOf, reals, systemOf } from "./documents.ts";
+import { inputTypes, kindOf, numbersOf, ownerOf, reals, systemOf } from "./documents.ts";
 import type { Dataset, Description, Group, Statement, Values } from "./documents.ts";
 import { canonical, Real } from "./json.ts";
 import { CEREMONY } from "./system.ts";
@@ -39,7 +39,7 @@ const KEY_TOLD = "That the key is for this circuit: whoever told you its id answ
 const REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given to be verified, too.";
 const REGISTRATION_KEY_UNSEEN =
   "That the registration's key is for its circuit: have its file, too, from whom you trust.";
-const INPUT_SEEN = "The input is the one that you gave, rounded and clipped to the circuit's integers.";
+const ROUNDED = "rounded and clipped to the circuit's integers";
 const CEREMONY_SHOWN =
   "The secrets that the second phase of the key's ceremony drew are those of the contributions that it names:" +
   " whoever made one knew its shares.";
@@ -62,7 +62,7 @@ export interface Registered {
 
 /**
  * What a verifier had beside a valid proof, all of it found to fit. `expected`: what they knew and compared, of
- * `documents.Expected`; `given`: of `input` and `dataset`, what they brought; `showsCeremony`: whether the key's file
+ * `documents.Expected`; `given`: of the inputs and `dataset`, what they brought; `showsCeremony`: whether the key's file
  * has its ceremony's transcript.
  */
 export interface Seen {
@@ -75,10 +75,19 @@ export interface Seen {
 /** What is claimed: the values that a reader asks for, then how they come about. */
 export function claim(circuit: Description, values: Values): string {
   const facts = Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
-  const outputs = circuit.public_inputs
-    .filter((each) => each.name === "values")
-    .map((each) => saidOutputs(each, numbersOf(each, values["values"] ?? [])));
+  const outputs = circuit.public_inputs.flatMap((group) => said(group, values[group.name]));
   return [...facts, ...outputs, circuit.meaning].join(" ");
+}
+
+/** Of a group of outputs what its values are in words; nothing of others, and of what the facts say. */
+function said(group: Group, given: Values[string] | undefined): string[] {
+  const [kind, output] = [kindOf(group.name), ownerOf(group.name)];
+  if (kind === "values") {
+    const fact = saidOutputs(group, numbersOf(group, given ?? []));
+    return [output === "" ? fact : `Of the output ${output}: ${fact}`];
+  }
+  const words = OF_OUTPUTS.includes(kind) && output !== "" ? FACTS[kind] : undefined;
+  return words === undefined ? [] : [`Of the output ${output}: ${words({ [kind]: given ?? [] })}`];
 }
 
 /** What a reader might take the claim to say, and would be wrong. `setup`: the key's label. */
@@ -94,13 +103,25 @@ export function doesNotSay(
     ...when(scheme === "registration", REGISTRATION_UNSAID),
     ...when(parent !== null, PARENT_UNSAID),
     ...when(scheme !== "registration" && commitments.includes("model"), COMMITTED_MODEL_UNSAID),
-    ...when(scheme === "inference" || scheme === "recognition", INPUT_UNSAID[privacy(circuit, "input")]),
+    ...(scheme === "inference" || scheme === "recognition" ? inputsUnsaid(circuit) : []),
     ...when(commitments.includes("reference"), REFERENCE_UNSAID),
     ...when(dataset !== null, ORDER_UNSAID),
     ...when(dataset !== null && dataset.sha256 === null, PRIVATE_DATASET_UNSAID),
     ...ALWAYS_UNSAID,
     system.setups[setup] ?? "",
   ];
+}
+
+function inputsUnsaid(circuit: Description): string[] {
+  return [...inputTypes(circuit).keys()].map((name) => {
+    const unsaid = INPUT_UNSAID[privacy(circuit, name)];
+    return name === "input" ? unsaid : `Of the ${inWords(name)}: ${unsaid}`;
+  });
+}
+
+/** One of several inputs: `input image`. */
+function inWords(name: string): string {
+  return name.replace("/", " ");
 }
 
 /** What the verifier of a valid proof may rely on. */
@@ -119,13 +140,18 @@ export function verified(statement: Statement, seen: Seen): string[] {
     ),
     ...Object.keys(statement.commitments)
       .sort()
-      .map((name) => `The commitment to the ${name} is ${statement.commitments[name]}${known(name)}.`),
+      .map(
+        (name) => `The commitment to the ${inWords(name)} is ${statement.commitments[name]}${known(name)}.`,
+      ),
     ...when(expected.has("challenge"), `The statement answers your challenge, ${statement.challenge}.`),
     ...when(
       expected.has("after") || expected.has("before"),
       `The statement says that it was made at ${statement.made_at}, within the time that you expected.`,
     ),
-    ...when(given.has("input"), INPUT_SEEN),
+    ...[...given]
+      .filter((name) => name !== "dataset")
+      .sort()
+      .map((name) => `The ${inWords(name)} is the one that you gave, ${ROUNDED}.`),
     ...(dataset === null ? [] : [shards(dataset, given.has("dataset"))]),
     ...(registration === null ? [] : [registered(registration.statement)]),
   ];
@@ -137,11 +163,11 @@ export function notVerified(statement: Statement, seen: Seen): string[] {
   const { commitments, dataset, does_not_say: unsaid } = statement;
   const unseen = Object.keys(commitments)
     .sort()
-    .filter((name) => !expected.has(name) && !(name === "input" && given.has("input")));
+    .filter((name) => !expected.has(name) && !given.has(name));
   return [
     ...unseen.map(
       (name) =>
-        `That the committed ${name} is the one you mean: compare the commitment with one that you know.`,
+        `That the committed ${inWords(name)} is the one you mean: compare the commitment with one that you know.`,
     ),
     ...when(!("model" in commitments) && !expected.has("network"), NETWORK_UNSEEN),
     ...when(dataset !== null && dataset.sha256 !== null && !given.has("dataset"), DATASET_UNSEEN),
@@ -197,6 +223,8 @@ function shards(dataset: Dataset, given: boolean): string {
   return `The samples are ${dataset.size} in ${count}, each proven; their counts add up to this.`;
 }
 
+/** What is said of outputs, beside the values. */
+const OF_OUTPUTS = ["label", "logits", "top"];
 const FACTS: Readonly<Record<string, (values: Values) => string>> = {
   label: (values) => `The label is ${listed(values["label"])}.`,
   top: (values) => `The labels, the likeliest first, are ${listed(values["top"])}.`,
