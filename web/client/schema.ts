@@ -931,6 +931,10 @@ export interface components {
       require?: "ceremony" | null;
       /** @description The commitment to the input. */
       input?: string | null;
+      /** @description Those to several inputs, by their names. */
+      inputs?: {
+        [key: string]: string;
+      } | null;
       /** @description The commitment to the reference. */
       reference?: string | null;
       /** @description The text that you gave. */
