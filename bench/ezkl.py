@@ -14,7 +14,7 @@ import asyncio
 import inspect
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import chdir, contextmanager
 from functools import partial
 from importlib.metadata import version
@@ -61,16 +61,17 @@ def working_directory() -> Iterator[None]:
 def prepare(options: dict[str, int]) -> None:
     """The files of EZKL's guide for the digits network, up to the proving key, in the working directory."""
     image = np.load(digits.DIGITS / "held_out.npz")["images"][0]
-    compile_network(onnx.load(digits.DIGITS / "digits.onnx"), image, options)
-    call(ezkl.setup, "network.ezkl", "vk", "pk", "srs")
+    compile_network(onnx.load(digits.DIGITS / "digits.onnx"), [image], options)
+    setup()
 
 
-def compile_network(model: onnx.ModelProto, image: NDArray[Any], options: dict[str, Any]) -> None:
-    """The same up to what the keys are made from, of any network."""
+def compile_network(model: onnx.ModelProto, inputs: Iterable[NDArray[Any]], options: dict[str, Any]) -> None:
+    """The same up to what the keys are made from, of any network, for a batch of one."""
     for value in (*model.graph.input, *model.graph.output):
-        value.type.tensor_type.shape.dim[0].dim_value = 1
+        for dimension in value.type.tensor_type.shape.dim:
+            dimension.dim_value = dimension.dim_value or 1
     onnx.save(model, "network.onnx")
-    Path("input.json").write_text(json.dumps({"input_data": [image.ravel().tolist()]}))
+    Path("input.json").write_text(json.dumps({"input_data": [each.ravel().tolist() for each in inputs]}))
     run_args = ezkl.PyRunArgs()
     for name, value in (VISIBILITY | options).items():
         setattr(run_args, name, value)
@@ -84,8 +85,12 @@ def compile_network(model: onnx.ModelProto, image: NDArray[Any], options: dict[s
 def make_keys(folder: Path, model: bytes, image: NDArray[Any]) -> float:
     """EZKL's files in ``folder``, weights committed, up to the keys: the seconds that these take."""
     with chdir(folder):
-        compile_network(onnx.load_from_string(model), image, COMMITTED)
-        return seconds(lambda: call(ezkl.setup, "network.ezkl", "vk", "pk", "srs"))
+        compile_network(onnx.load_from_string(model), [image], COMMITTED)
+        return seconds(setup)
+
+
+def setup() -> None:
+    call(ezkl.setup, "network.ezkl", "vk", "pk", "srs")
 
 
 def prove_and_verify(folder: Path, repetitions: int) -> tuple[Timing, Timing]:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench import coverage
+from bench import coverage, ezkl_networks
 from bench.report import Cells, Row, duration, figure, lines_of, more, number, numeric, ratio, read
 from bench.schemes import CELLS, of_paper
 
@@ -30,7 +30,8 @@ SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
-COVERAGE: Final = ("coverage-2026-11-22-ezkl",)
+COVERAGE: Final = ("coverage-2026-11-22-ezkl", "coverage-2026-11-23-pytorch")
+EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 DEAREST: Final = 8
 
 
@@ -309,7 +310,11 @@ def blockers() -> str:
 
 def networks() -> str:
     chosen = [row for _, found in _suites() for row in found if row.more["compiled"]]
-    return listed(chosen, coverage.CELLS)
+    return listed(chosen, {"suite": more("suite"), **coverage.CELLS})
+
+
+def beside_ezkl() -> str:
+    return listed(rows(EZKL_NETWORKS, ""), ezkl_networks.CELLS)
 
 
 def _suites() -> list[tuple[str, list[Row]]]:
@@ -339,6 +344,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "ezkl": ezkl,
     "covered": covered,
     "blockers": blockers,
+    "beside ezkl": beside_ezkl,
     "networks": networks,
     "ceilings": ceilings,
     "gpu kernels": gpu_kernels,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -133,8 +134,7 @@ def _stages(network: Path) -> Iterator[Findings]:
         }
         for at in range(1 + VARIATIONS)
     ]
-    _require_near(graph, qgraph, q, _outputs(network, fed, list(graph.outputs)))
-    yield {}
+    yield {"error": _require_near(graph, qgraph, q, outputs(network, fed, list(graph.outputs)))}
     yield _prove(circuit, q)
 
 
@@ -147,7 +147,7 @@ def _require_shown(circuit: Inference, q: Integers) -> None:
         raise FailedError("the witness shows other outputs than the executor", "soundness")
 
 
-def _outputs(network: Path, fed: Sequence[Arrays], names: list[str]) -> dict[str, FloatArray]:
+def outputs(network: Path, fed: Sequence[Arrays], names: list[str]) -> dict[str, FloatArray]:
     """onnxruntime's, of each name [inputs, values]."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -162,9 +162,10 @@ def _outputs(network: Path, fed: Sequence[Arrays], names: list[str]) -> dict[str
 
 def _require_near(
     graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray], expected: Mapping[str, FloatArray]
-) -> None:
-    """``FailedError`` unless each output for ``q`` is near onnxruntime's, of which ``expected`` has those
-    first, and near the reference in floats."""
+) -> float:
+    """How far the farthest output for ``q`` is from onnxruntime's, of which ``expected`` has those first.
+    ``FailedError`` unless each output is near these, and near the reference in floats."""
+    farthest = 0.0
     made = qgraph.run_all({name: each[np.newaxis] for name, each in q.items()}, {*qgraph.outputs.values()})
     reference = _reference(graph, qgraph, q)
     for name, called in output_names(graph).items():
@@ -182,9 +183,11 @@ def _require_near(
         span = float(np.ptp(theirs)) or float(np.abs(theirs).max())
         scale, zero = scales
         ours = scale * (made[tensor] - zero)
+        farthest = max(farthest, float(np.abs(ours.ravel() - theirs[0]).max()))
         _require_within(ours, theirs[0], _OF_RANGE * span, "onnxruntime's")
         step = scale if qgraph.types[tensor] else max(scale, span / _UNTYPED)
         _require_within(ours, reference[graph.outputs[name]], _STEPS * step, "the reference's")
+    return farthest
 
 
 def _require_within(ours: NDArray[Any], theirs: NDArray[Any], most: float, whose: str) -> None:
@@ -230,7 +233,7 @@ def _prove(circuit: Inference, q: Integers) -> Findings:
     with TemporaryDirectory() as name:
         folder = Path(name)
         options = [str(folder / "proof"), "--key", str(folder / "key"), "--network", circuit.network.hex()]
-        basis, openings = None, {}
+        basis, openings, start = None, {}, time.perf_counter()
         if committed:
             values = parameters(qgraph)
             basis = CommitmentKey.generate(values.size, threads=THREADS)
@@ -241,6 +244,7 @@ def _prove(circuit: Inference, q: Integers) -> Findings:
             options += ["--registration", str(folder / "registration")]
             options += ["--registration-key", str(folder / "registration_key")]
             options += ["--model", openings["model"].commitment.hex()]
+        registration_s = time.perf_counter() - start
         system = circuit.constraint_system
         key, setup_s = timed(lambda: groth16.setup(system, basis=basis, threads=THREADS))
         scheme = Scheme(circuit, key)
@@ -249,9 +253,12 @@ def _prove(circuit: Inference, q: Integers) -> Findings:
         _write(folder / "key", scheme.key_file)
         with redirect_stdout(io.StringIO()) as said:
             code, verify_s = timed(lambda: command.main(options))
+        key.save(folder / "proving_key")
+        key_mb = (folder / "proving_key").stat().st_size / (1 << 20)
     if code:
         raise FailedError(said.getvalue().partition("\n")[0], "verification")
-    return {"setup_s": setup_s, "prove_s": prove_s, "verify_s": verify_s}
+    seconds = {"registration_s": registration_s, "setup_s": setup_s, "prove_s": prove_s, "verify_s": verify_s}
+    return {**seconds, "proof_bytes": len(document.proofs[0]) // 2, "key_mb": key_mb}
 
 
 def _write(file: Path, document: ProofDocument | KeyFile) -> None:

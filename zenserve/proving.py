@@ -12,10 +12,12 @@ from typing import Any
 
 from base.processors import usable_cores
 from base.progress import Progress, silent
-from circuits import Circuit, QuantGraph, compile_inference, compile_registration, parameters, quantise
+from circuits import Circuit, Graph, compile_inference, compile_registration, parameters
+from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
 from circuits.schemes import proving
+from circuits.tuning import MAX_LOSS, tune
 from kernels import FrArray, fr
 from prover import registry
 from prover.system import CommitmentKey, Opening, ProofSystem
@@ -24,7 +26,6 @@ from verifier.documents import ProofDocument, Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import Privacy, PublicOrPrivate, Reveal
 from verifier.words import make_statement
-from zenerrors import StatementError
 from zenserve import networks
 from zenserve.proof import Keyed, Proof, verify
 
@@ -37,7 +38,8 @@ def prove(
     *,
     calibration: Any = None,
     labels: Any = None,
-    bits: int = 8,
+    bits: int | None = 8,
+    max_loss: float = MAX_LOSS,
     input_privacy: PublicOrPrivate | Mapping[str, PublicOrPrivate] = "private",
     weight_privacy: Privacy | None = None,
     reveal: Reveal | Mapping[str, Reveal] | None = None,
@@ -52,12 +54,13 @@ def prove(
     input, an array or a tensor, with a batch of one around it or without; of several inputs a tuple, or of a
     file's a mapping from their names. ``calibration``: typical inputs, [n, …] each, whose ranges become
     scales that everybody sees; without any they are from ``x`` and variations of it, and so tell how far it
-    reaches. ``labels``: int[n], of these, for the proof's ``report``.
+    reaches. ``labels``: int[n], of these, for the proof's ``report``. ``bits``: of each value; None for as
+    few as lose at most ``max_loss`` percent (``circuits.tuning``).
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
     labels. ``challenge``: a text of whoever asked, against old proofs. ``progress``: stages "read",
-    "quantise", "compile", those of the proof system, and "verify".
+    those of ``tune``, "compile", those of the proof system, and "verify".
 
     Raises ``ModelError`` for a network that cannot be proven, ``TensorError`` for numbers that do not fit it,
     ``StatementError`` for what cannot be shown of it.
@@ -69,26 +72,28 @@ def prove(
         samples = {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
     else:
         samples = networks.samples(graph, calibration)
-    progress("quantise", 0.0)
-    qgraph = quantise(graph, samples, bits)
+    known = None if labels is None else networks.array(labels)
+    weight_privacy = weight_privacy or _most_private(graph)
+    qgraph = tune(
+        graph,
+        samples,
+        bits=bits,
+        max_loss=max_loss,
+        labels=known,
+        weight_privacy=weight_privacy,
+        progress=progress,
+    ).qgraph
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
-    made = (
-        None if labels is None else report(graph, qgraph, samples[graph.input.name], networks.array(labels))
-    )
+    made = None if known is None else report(graph, qgraph, samples[graph.input.name], known)
     progress("compile", 0.0)
-    weights = _weights(qgraph) if weight_privacy in (None, "committed") else None
     circuit = compile_inference(
-        qgraph,
-        input_privacy=input_privacy,
-        weight_privacy=weight_privacy or ("public" if weights is None else "committed"),
-        reveal=reveal,
-        top=top,
+        qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, reveal=reveal, top=top
     )
     with TemporaryDirectory() as folder:
         party, registration = _Party(registry.find(system), Path(folder), progress), None
-        if weights is not None:
-            party.commit(weights)
+        if weight_privacy == "committed":
+            party.commit(parameters(qgraph))
             registrar = compile_registration(qgraph)
             registration = party.prove(registrar, {}, registrar.witness)
         judged = party.prove(circuit, circuit.values(q), partial(circuit.witness, q), challenge)
@@ -99,12 +104,8 @@ def prove(
     return proof
 
 
-def _weights(qgraph: QuantGraph) -> IntArray | None:
-    """What a commitment is to; None of a network without weights."""
-    try:
-        return parameters(qgraph)
-    except StatementError:
-        return None
+def _most_private(graph: Graph) -> Privacy:
+    return "committed" if any(isinstance(node, Parametric) for node in graph.nodes) else "public"
 
 
 @dataclass

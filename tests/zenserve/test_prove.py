@@ -51,7 +51,7 @@ def test_a_file_becomes_documents_that_the_verifiers_command_takes(tmp_path: Pat
     )
     assert proof.shown == {"label": 1}
     assert set(proof.statement.commitments) == {"model"}
-    assert list(dict.fromkeys(stages))[:4] == ["read", "quantise", "compile", "basis"]
+    assert list(dict.fromkeys(stages))[:4] == ["read", "tune", "compile", "basis"]
     assert stages[-1] == "verify"
     proof.save(tmp_path / "made" / "here")
     files = {file.stem: str(file) for file in (tmp_path / "made" / "here").iterdir()}
@@ -107,6 +107,17 @@ def test_labels_make_a_report() -> None:
     assert proof.report is not None
     assert (proof.report.images, proof.report.float_accuracy) == (20, 1.0)
     assert proof.report.tensors[0].bits == 6
+
+
+def test_bits_that_are_not_said_are_as_few_as_the_loss_allows() -> None:
+    eight, few = (zenserve.prove(network([1, 4]), X, bits=bits) for bits in (8, None))
+    assert few.shown == eight.shown
+    assert _constraints(few) < _constraints(eight)
+
+
+def _constraints(proof: zenserve.Proof) -> int:
+    total: int = proof.key.circuit["constraints"]["total"]
+    return total
 
 
 @pytest.mark.parametrize(
