@@ -217,3 +217,30 @@ def test_what_cannot_be_parsed_is_answered_in_json_too(capsys: Captured) -> None
         captured = capsys.readouterr()
         assert json.loads(captured.out)["error"]["code"] == "request.invalid"
         assert captured.err.count("\n") == 1
+
+
+VECTORS = Path(__file__).parents[1] / "vectors/documents/several"
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ("a={own}", 0),
+        ("a={other}", 1),
+        ("b={own}", 1),
+        ("a", 2),
+        ("a={own},a={own}", 2),
+        ("a/b={own}", 2),
+        ("a=7", 2),
+    ],
+)
+def test_commitments_to_several_inputs_are_expected_by_name(
+    told: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document, key = VECTORS / "valid.json", VECTORS / "valid-key.json"
+    own = json.loads(document.read_text())["statement"]["commitments"]["input/a"]
+    told = told.format(own=own, other="97" * 48)
+    assert main([str(document), "--key", str(key), "--input-commitments", told]) == code
+    said = capsys.readouterr().out
+    assert ("The commitment to the input a is" in said) == (code == 0)
+    assert (", as you expected." in said) == (code == 0)
