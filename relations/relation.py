@@ -160,9 +160,17 @@ class Move(_Relation):
 
 @dataclass(frozen=True, eq=False)
 class Argmax(_Relation):
-    """``out`` [batch, k]: where the k largest values of a sample are, in order, the first of equals first."""
+    """``out`` [.., k]: where the k largest values of each row are, in order, the first of equals first; there
+    are as many rows of values as of ``out``."""
 
     value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class OneHot(_Relation):
+    """``out[.., j] = [place = j]``; the bound of ``place`` leaves no negative ones."""
+
+    place: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +208,9 @@ class AtLeast(_Relation):
 Weighted = MatMul | Convolution
 Accumulation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
-Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | Equal | Total | Square | AtLeast
+Relation = (
+    Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | OneHot | Equal | Total | Square | AtLeast
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,9 +105,9 @@ class Node(Named):
         """Whether what it makes lies between the values it reads. ``clamped``: a Clip follows."""
         return False
 
-    def needed(self, span: Interval, bits: int) -> Interval:
+    def needed(self, span: Interval, bits: int, made: Interval | None) -> Interval:
         """How much of the values in ``span`` matters to a tensor of so many bits that it makes of them: all
-        beyond make no difference that its integers show."""
+        beyond make no difference that its integers show. ``made``: what these span, if that is known."""
         return span
 
     def quantise(self, site: Site) -> QuantNode:

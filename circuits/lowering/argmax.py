@@ -8,9 +8,10 @@ import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
+from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
 from circuits.r1cs.linear import Linear, Weighted
-from circuits.r1cs.steps import BeforeFirstMaximum, FirstMaximum, Maximum, Sum
+from circuits.r1cs.steps import BeforeFirstMaximum, Compare, FirstMaximum, Maximum, Sum
 from relations.integers import IntArray, Interval
 
 # A selector for each value makes coefficients for all pairs: beyond as many values, steps, which make none.
@@ -76,13 +77,35 @@ def _selected(tools: Arithmetic, name: str, values: Linear, label: IntArray) -> 
     count = values.rows // batch
     flat = tools.chosen(f"{name}/selector", values.rows)
     selector, indices = flat.reshape(batch, count), np.arange(count)
-    builder.boolean(f"{name}_one_hot", flat)
-    builder.zero(f"{name}_one", Linear.ones(selector).shift(-1))
-    builder.zero(f"{name}_label", Linear.weighted(selector, indices) - Linear.wires(label))
+    _require_one_hot(builder, name, selector, Linear.wires(label))
     builder.fill(FirstMaximum(f"{name}/selector", selector, values))
     builder.fill(Sum("label", label, Weighted(selector, indices)))
     later = np.tile(np.triu(np.ones((count, count), dtype=np.int64), 1), (batch, 1))
     return Linear.wires(flat), Linear.weighted(np.repeat(selector, count, axis=0), later)
+
+
+def one_hot(tools: Arithmetic, name: str, place: Linear, most: int) -> IntArray:
+    """Wires [n, most + 1] that are [j = place], for places in [0, most]. Rows: ``one_hot_cost``.
+
+    Sound: for booleans with sum 1 and sum j e_j = place there is one choice, and none for other places.
+    """
+    builder, count = tools.builder, most + 1
+    selector = tools.chosen(f"{name}/selector", place.rows, count)
+    _require_one_hot(builder, name, selector, place)
+    each = place.take(np.repeat(np.arange(place.rows), count)).shift(-np.tile(np.arange(count), place.rows))
+    builder.fill(Compare(f"{name}/selector", selector.ravel(), each, "zero"))
+    return selector
+
+
+def one_hot_cost(rows: int, most: int) -> Cost:
+    return Cost(rows=rows * (most + 3))
+
+
+def _require_one_hot(builder: Builder, name: str, selector: IntArray, place: Linear) -> None:
+    """Rows: n + 2 for each row of ``selector`` [.., n]."""
+    builder.boolean(f"{name}_one_hot", selector.ravel())
+    builder.zero(f"{name}_one", Linear.ones(selector).shift(-1))
+    builder.zero(f"{name}_label", Linear.weighted(selector, np.arange(selector.shape[1])) - place)
 
 
 def _stepped(tools: Arithmetic, name: str, values: Linear, label: IntArray) -> tuple[Linear, Linear]:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from circuits.lowering.argmax import argmax
+from circuits.lowering.argmax import argmax, one_hot
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
@@ -46,6 +46,7 @@ from relations.relation import (
     MatrixProduct,
     Maximum,
     Move,
+    OneHot,
     Product,
     Relations,
     Square,
@@ -109,6 +110,8 @@ class Lowering:
                     self._move(relation)
                 case Argmax():
                     self._argmax(relation)
+                case OneHot():
+                    self._one_hot(relation)
                 case Equal():
                     self._equal(relation)
                 case Total():
@@ -288,7 +291,13 @@ class Lowering:
 
     def _argmax(self, relation: Argmax) -> None:
         values, bounds = self.values(relation.value), relation.value.bound.interval
-        argmax(self._tools, relation.name, values, bounds, self._out(relation.out))
+        labels = self._out(relation.out)
+        argmax(self._tools, relation.name, values, bounds, labels.reshape(-1, labels.shape[-1]))
+
+    def _one_hot(self, relation: OneHot) -> None:
+        out, most = relation.out, relation.place.bound.interval[1]
+        wires = one_hot(self._tools, relation.name, self.values(relation.place), most)
+        self.hold(out, wires[:, : out.shape[-1]])
 
     def _equal(self, relation: Equal) -> None:
         left, right = self.values(relation.left), relation.right

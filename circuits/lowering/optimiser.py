@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from circuits.lowering.argmax import argmax_cost, one_hot_cost
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
 from circuits.lowering.cost import Cost
@@ -35,6 +36,7 @@ from circuits.r1cs.sources import knit_rows
 from relations.integers import Interval
 from relations.relation import (
     Accumulation,
+    Argmax,
     Convolution,
     Linear,
     Lookup,
@@ -42,6 +44,7 @@ from relations.relation import (
     MatrixProduct,
     Maximum,
     Move,
+    OneHot,
     Product,
     Relations,
     Tabulated,
@@ -252,6 +255,13 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
             assert bits is not None  # noqa: S101  sums are never pooled
             for width, count in maxima(relation).items():
                 costs.append(tools.largest_cost(batch * count, width, bits))
+        if isinstance(relation, Argmax):
+            *rows, wanted = relation.out.shape
+            count, bounds = math.prod(relation.value.shape) // math.prod(rows), relation.value.bound.interval
+            costs.append(argmax_cost(tools, math.prod(rows), count, wanted, bounds))
+        if isinstance(relation, OneHot):
+            place = relation.place
+            costs.append(one_hot_cost(math.prod(place.shape), place.bound.interval[1]))
     return Cost.sum(costs)
 
 

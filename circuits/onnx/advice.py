@@ -18,16 +18,11 @@ _MOST_TOLD = 20
 _STATIC = "quantise statically, with calibration data (onnxruntime's quantize_static)"
 _PLAIN = "save the model without onnxruntime's graph optimisations"
 _NO_CONTROL = "export the module by tracing it, without control flow"
-_BATCH_NORM = "use BatchNormalization, whose statistics are constants"
 _INSTEAD = {
     **dict.fromkeys(["ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"], _STATIC),
     **dict.fromkeys(["FusedMatMul"], _PLAIN),
     **dict.fromkeys(["If", "Loop", "Scan"], _NO_CONTROL),
-    **dict.fromkeys(
-        ["GroupNormalization", "InstanceNormalization", "LayerNormalization", "LRN"], _BATCH_NORM
-    ),
     **dict.fromkeys(["GRU", "LSTM", "RNN"], "use convolutions or dense layers"),
-    **dict.fromkeys(["Split", "Resize", "Upsample"], "use Conv with a stride or groups"),
     "ReduceProd": "multiply the entries one by one, with Mul",
 }
 

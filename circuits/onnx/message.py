@@ -51,7 +51,7 @@ def decode(data: bytes) -> ModelProto:
         raise ModelError(
             "model.too_large", f"the model has {len(model.graph.node)} nodes; at most {_MOST_NODES} are read"
         )
-    versions = [opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
+    versions = _versions(model)
     if len(versions) != 1 or not _OLDEST_OPSET <= versions[0] <= onnx_opset_version():
         raise ModelError(
             "model.opset",
@@ -59,6 +59,15 @@ def decode(data: bytes) -> ModelProto:
             f"{onnx_opset_version()}, not {versions[:4]}; export it with another opset_version",
         )
     return model
+
+
+def operator_set(model: ModelProto) -> int:
+    """The version of the ONNX operator set of a message that was decoded."""
+    return _versions(model)[0]
+
+
+def _versions(model: ModelProto) -> list[int]:
+    return [opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
 
 
 def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:

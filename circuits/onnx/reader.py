@@ -13,7 +13,14 @@ from circuits.graphs.graph import Graph, Input
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
-from circuits.onnx.message import attributes, decode, input_shape, input_values, require_known
+from circuits.onnx.message import (
+    attributes,
+    decode,
+    input_shape,
+    input_values,
+    operator_set,
+    require_known,
+)
 from circuits.onnx.naming import quote, where
 from circuits.onnx.step import Building, Data, Operator, Step, Value, typed_shape
 from zenerrors import ModelError
@@ -27,14 +34,15 @@ def read(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[
     names. Raises ``ModelError``, codes in the package.
     """
     path = None if isinstance(source, bytes) else Path(source)
-    graph = decode(source if isinstance(source, bytes) else Path(source).read_bytes()).graph
+    model = decode(source if isinstance(source, bytes) else Path(source).read_bytes())
+    graph, opset = model.graph, operator_set(model)
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
     nodes, entries = _needed(graph)
     missing = [node for node in nodes if _key(node) not in operators]
     if missing:
         raise unsupported(missing)
-    reader = _Reader(graph, entries, path.parent if path else None, sizes)
+    reader = _Reader(graph, entries, path.parent if path else None, sizes, opset)
     for node in nodes:
         reader.read(node, operators[_key(node)])
     return reader.finish()
@@ -71,8 +79,10 @@ class _Reader:
         entries: Sequence[ValueInfoProto],
         folder: Path | None,
         sizes: Mapping[str, int],
+        opset: int,
     ) -> None:
         self._folder, self._outputs = folder, [each.name for each in graph.output]
+        self._opset = opset
         self._allowance = Allowance()
         self._file = _by_name(graph.initializer)
         require_known(sizes, entries)
@@ -81,7 +91,10 @@ class _Reader:
             raise ModelError("model.duplicate_name", "two inputs have one name")
         inputs = [Input(each.name, typed_shape(shapes[each.name]), input_values(each)) for each in entries]
         self._building = Building(inputs)
-        self._values: dict[str, Value] = {name: Data(name, shape=shape) for name, shape in shapes.items()}
+        self._values: dict[str, Value] = {
+            each.name: Data(each.name, shape=shapes[each.name], kind=each.type.tensor_type.elem_type)
+            for each in entries
+        }
         self._writers = {name: node for node in graph.node for name in node.output}
 
     def read(self, node: NodeProto, operator: Operator) -> None:
@@ -94,24 +107,28 @@ class _Reader:
         said = attributes(node, operator.attributes)
         for tensor in (each for each in said if operator.attributes[each] == "t"):
             said[tensor] = decode_tensor(said[tensor], f"in {where(node)}", self._allowance, None)
-        step = Step(node, inputs, said, self._building, self._allowance)
+        step = Step(node, inputs, said, self._building, self._allowance, self._opset)
         made = operator.read(step)
         values = [made] if isinstance(made, Constant | Data) else made
         for name, value in zip(node.output, values, strict=False):
-            value = self._shaped(value, step if operator.elementwise else None)
+            value = self._completed(value, step, elementwise=operator.elementwise)
             shape = value.array.shape if isinstance(value, Constant) else value.shape or ()
             if len(shape) > MOST_DIMENSIONS:
                 raise step.refuse("shape", f"makes {len(shape)} dimensions, more than {MOST_DIMENSIONS}")
             self._values[name] = value
 
-    def _shaped(self, value: Value, step: Step | None) -> Value:
-        if isinstance(value, Constant) or value.shape is not None:
+    def _completed(self, value: Value, step: Step, *, elementwise: bool) -> Value:
+        """With the shape and the kind that an operator left out."""
+        if isinstance(value, Constant):
             return value
-        shape = (1, *self._building.shapes[value.tensor])
-        if step is not None:
-            shapes = [each.shape for each in step.inputs if isinstance(each, Data)]
-            shape = next(each for each in shapes if each is not None)
-        return replace(value, shape=shape)
+        shape, kind = value.shape, value.kind
+        if shape is None and elementwise:
+            shape = next(each.shape for each in step.inputs if isinstance(each, Data))
+        if shape is None:
+            shape = (1, *self._building.shapes[value.tensor])
+        if kind is None:
+            kind = next(each.kind for each in step.inputs if each is not None)
+        return replace(value, shape=shape, kind=kind)
 
     def finish(self) -> Graph:
         """Outputs that no input changes are left out."""
@@ -121,7 +138,14 @@ class _Reader:
         if missing or not outputs:
             name = quote(next(iter(missing or values), ""))
             raise ModelError("model.outputs", f"no node computes the output {name} from the network's input")
+        if len(outputs) == 1:
+            outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
         return Graph(building.inputs, tuple(building.nodes), outputs, building.declared)
+
+    def _classes(self, tensor: str) -> str:
+        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""
+        ranked = self._building.ranked.get(tensor, tensor)
+        return tensor if ranked in {entry.name for entry in self._building.inputs} else ranked
 
     def _lookup(self, node: NodeProto, name: str) -> Value:
         if name in self._values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -42,15 +42,16 @@ _CODES: Final[Mapping[Refusal, Code]] = {
 class Data:
     """A tensor that is computed from the input: ``tensor`` names it in the typed graph.
 
-    ``integer``: the ONNX tensor holds its quantised integers. ``after``: the Softmax or ArgMax after which
-    nothing but the end may follow. ``shape``: that of the ONNX tensor for one input, where a batch is 1: the
-    typed tensor's is ``typed_shape`` of it. None where a reader leaves it to the operator's ``elementwise``.
+    ``integer``: the ONNX tensor holds its quantised integers. ``shape``: that of the ONNX tensor for one
+    input, where a batch is 1: the typed tensor's is ``typed_shape`` of it. None where a reader leaves it to
+    the operator's ``elementwise``. ``kind``: the ``Element`` of the ONNX tensor, None where a reader leaves
+    it to be that of the first input.
     """
 
     tensor: str
     integer: Declared | None = None
-    after: str = ""
     shape: Shape | None = None
+    kind: int | None = None
 
 
 def typed_shape(shape: Shape) -> Shape:
@@ -59,6 +60,11 @@ def typed_shape(shape: Shape) -> Shape:
 
 
 Value = Constant | Data
+
+
+def of_kind(value: Value, kind: int | None) -> Value:
+    """What is computed, as elements of this kind."""
+    return replace(value, kind=kind) if isinstance(value, Data) else value
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,8 @@ class Operator:
 
 
 class Building:
-    """The typed graph so far."""
+    """The typed graph so far. ``ranked``: for what a Softmax or ArgMax made, the tensor of classes whose
+    largest entry is the same."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         for entry in inputs:
@@ -86,6 +93,7 @@ class Building:
         self.shapes = {entry.name: entry.shape for entry in inputs}
         self.nodes: list[Node] = []
         self.declared: dict[str, Declared] = {}
+        self.ranked: dict[str, str] = {}
         self._taken: Counter[str] = Counter(self.shapes.keys())
 
     def add(self, node: Node) -> str:
@@ -113,13 +121,14 @@ Made = TypeVar("Made", bound=Node)
 
 @dataclass(frozen=True)
 class Step:
-    """A node with its inputs looked up; an input that is left out is None."""
+    """A node with its inputs looked up; an input that is left out is None. ``opset``: of the file."""
 
     node: NodeProto
     inputs: Sequence[Value | None]
     attributes: Mapping[str, Any]
     building: Building
     allowance: Allowance
+    opset: int
 
     def refuse(self, why: Refusal, reason: str) -> ModelError:
         return ModelError(_CODES[why], f"{where(self.node)} {reason}")
@@ -131,20 +140,15 @@ class Step:
         value = self.inputs[position] if self.has(position) else None
         if value is None:
             raise self.refuse("shape", f"needs input {position}, which is left out")
-        if isinstance(value, Data) and value.after:
-            raise self.refuse(
-                "unsupported_operator",
-                f"follows the {value.after}, which may only stand at the end of the network",
-            )
         return value
-
-    def passed(self) -> Value:
-        """The first input as it is, also after a Softmax or ArgMax."""
-        value = self.inputs[0]
-        return value if value is not None else self.value(0)
 
     def is_data(self, position: int) -> bool:
         return isinstance(self.value(position), Data)
+
+    def is_whole(self, position: int) -> bool:
+        """Whether an input is of integers or booleans."""
+        kind = self.value(position).kind
+        return kind is not None and kind not in FLOATS
 
     def data(self, position: int = 0) -> Data:
         """An input that is computed, as floats or as integers."""
@@ -199,12 +203,10 @@ class Step:
         return constant
 
     def weights(self, position: int) -> Constant:
-        """A constant of finite floats."""
+        """A constant of finite floats, whole numbers where the file holds these."""
         constant = self.constant(position)
         if constant.array.dtype != np.float64:
-            raise self.refuse(
-                "tensor_type", f"needs the weight {self._input(position)} as float16, float32 or float64"
-            )
+            constant = replace(constant, array=constant.array.astype(np.float64))
         require_finite(f"the weight {self._input(position)} of {where(self.node)}", constant.array)
         return constant
 

@@ -55,7 +55,7 @@ class Activation(Node):
     def formula(self, *inputs: str) -> str | None:
         return formula.of(self.function, inputs[0])
 
-    def needed(self, span: Interval, bits: int) -> Interval:
+    def needed(self, span: Interval, bits: int, made: Interval | None) -> Interval:
         """Without the ends on which the function stays within a quarter of an output's step. Raises
         ``ModelError`` (``model.scale``) for a divisor of both signs."""
         before, at, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
@@ -69,6 +69,8 @@ class Activation(Node):
         values = formula.evaluate(self.function, points)
         if not np.isfinite(values).all():
             return span
+        if made:
+            values = np.clip(values, *made)
         quarter = (values.max() - values.min()) / (4 << bits)
         before, after = (
             np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter

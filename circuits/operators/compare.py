@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from circuits.graphs import formula
 from circuits.onnx.constants import Constant, Element
 from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
 from circuits.operators.entry import Entry
@@ -38,7 +38,7 @@ def _compare(step: Step, text: str, function: Function) -> Value:
                 operands = ["x", "x"]
                 operands[position] = formula.number(float(array.item()))
                 made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
-                return replace(data, tensor=made, shape=step.whole(1 - position))
+                return replace(data, tensor=made, shape=step.whole(1 - position), kind=Element.BOOL)
     return _of(step, subtract(_with_numbers(step)), text.format("x", "0.0"))
 
 
@@ -61,7 +61,7 @@ def _boolean(step: Step, function: Function) -> Constant:
 
 def _of(step: Step, value: Value, text: str) -> Data:
     assert isinstance(value, Data)  # noqa: S101  one of two operands is computed
-    return replace(value, tensor=step.emit(Activation, (value.tensor,), text))
+    return replace(value, tensor=step.emit(Activation, (value.tensor,), text), kind=Element.BOOL)
 
 
 def _numbers(step: Step, position: int) -> Constant:
@@ -84,9 +84,12 @@ def _not(step: Step) -> Value:
 
 
 def _where(step: Step) -> Value:
-    """By a constant values move; else ``b + condition · (a - b)``."""
-    if not step.is_data(0):
-        return _chosen(step)
+    made = _either(step) if step.is_data(0) else _chosen(step)
+    return of_kind(made, step.value(1).kind)
+
+
+def _either(step: Step) -> Value:
+    """``b + condition · (a - b)``"""
     condition, one, other = _with_numbers(step).inputs
     if _is_zero(other, step):
         return multiply(replace(step, inputs=[condition, one]))
@@ -108,6 +111,7 @@ def _is_zero(value: Value | None, step: Step) -> bool:
 
 
 def _chosen(step: Step) -> Value:
+    """By a constant values move."""
     condition: NDArray[np.bool_] = step.plain(0).array != 0
     wholes = [step.whole(position) for position in (1, 2)]
     try:

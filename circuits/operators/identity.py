@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from circuits.operators.entry import Entry
 
 
 def _identity(step: Step) -> Value:
-    return step.passed()
+    return step.value(0)
 
 
 def _dropout(step: Step) -> Value:
@@ -21,11 +22,11 @@ def _dropout(step: Step) -> Value:
         raise step.refuse(
             "unsupported_attribute", "is in training mode; export the model after module.eval()"
         )
-    return step.passed()
+    return step.value(0)
 
 
 def _cast(step: Step) -> Value:
-    kind, value = step.attributes.get("to", 0), step.passed()
+    kind, value = step.attributes.get("to", 0), step.value(0)
     if isinstance(value, Constant):
         if kind not in (*FLOATS, Element.INT64, Element.INT32, Element.BOOL):
             raise step.refuse(
@@ -39,11 +40,12 @@ def _cast(step: Step) -> Value:
         return step.folded(array, kind)
     if value.integer:
         raise step.refuse("unsupported_operator", "casts quantised integers; remove the Cast")
-    if kind in FLOATS or value.after:
-        return value
+    same = kind in _WHOLE and (value.kind == Element.BOOL or (step.is_whole(0) and kind != Element.BOOL))
+    if kind in FLOATS or same:
+        return replace(value, kind=kind)
     if kind not in _WHOLE:
         raise step.refuse("tensor_type", "casts to a type that is neither float, integer nor bool")
-    return Data(step.emit(Activation, (value.tensor,), _WHOLE[kind]), shape=step.whole())
+    return Data(step.emit(Activation, (value.tensor,), _WHOLE[kind]), shape=step.whole(), kind=kind)
 
 
 # What casts to whole numbers and booleans make of real numbers.

@@ -115,7 +115,8 @@ def _slice(step: Step) -> Value:
     return rearranged(step, lambda places: places[tuple(taken)], 0)
 
 
-def _gather(step: Step) -> Value:
+def gather(step: Step) -> Value:
+    """By places that the file holds."""
     whole = step.whole()
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
     wanted = _indices(step, 1, whole[axis])
@@ -123,7 +124,8 @@ def _gather(step: Step) -> Value:
     return rearranged(step, lambda places: places.take(wanted, axis), 0)
 
 
-def _gather_elements(step: Step) -> Value:
+def gather_elements(step: Step) -> Value:
+    """By places that the file holds."""
     whole = step.whole()
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
     wanted = _indices(step, 1, whole[axis])
@@ -413,8 +415,6 @@ ENTRY = Entry(
         "Concat": Operator(_concat, _AXIS, 1, 1 << 10),
         "DepthToSpace": Operator(_depth_to_space, _BLOCKS),
         "Expand": Operator(_expand, {}, 2, 2),
-        "Gather": Operator(_gather, _AXIS, 2, 2),
-        "GatherElements": Operator(_gather_elements, _AXIS, 2, 2),
         "GatherND": Operator(_gather_nd, {"batch_dims": "i"}, 2, 2),
         "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
         "Resize": Operator(_resize, _RESIZE, 2, 4),

@@ -118,6 +118,8 @@ def multiply(step: Step) -> Value:
 
 def _div(step: Step) -> Value:
     if both_constant(step):
+        if step.is_whole(1) and not step.plain(1).array.all():
+            raise step.refuse("tensor_type", "divides integers by zero")
         return folded(step, quotient)
     if not step.is_data(0):
         inverse = Data(step.emit(Activation, (step.floats(1),), "1.0 / x"), shape=step.whole(1))

@@ -19,22 +19,23 @@ from circuits.operators.entry import Entry
 
 
 def _quantise_linear(step: Step) -> Value:
-    value = step.passed()
-    if isinstance(value, Data) and value.after:
-        return value
+    value = step.value(0)
     declared = declared_at(step, 1, step.attributes.get("output_dtype", 0))
     if isinstance(value, Data):
-        return typed(step, step.floats(), declared)
+        made, ranked = typed(step, step.floats(), declared), step.building.ranked
+        if value.tensor in ranked:
+            ranked[made.tensor] = ranked[value.tensor]
+        return made
     nearest = np.rint(step.weights(0).array / declared.scale) + declared.zero_point
     kind = next(kind for kind, type_ in INTEGERS.items() if type_ == (declared.bits, declared.signed))
     return step.folded(np.clip(nearest, *declared.integers), kind)
 
 
 def _dequantise_linear(step: Step) -> Value:
-    value = step.passed()
+    value = step.value(0)
     if isinstance(value, Constant):
         return real(step, 0, 1, step.attributes.get("axis", 1))
-    return value if value.after else Data(integer(step, 0))
+    return Data(integer(step, 0), kind=Element.FLOAT)
 
 
 def operands(step: Step) -> tuple[str, FloatArray]:

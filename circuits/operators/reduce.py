@@ -20,11 +20,12 @@ from circuits.operators.activation import Activation
 from circuits.operators.average_pool import WindowSum, averaged_whole
 from circuits.operators.entry import Entry
 from circuits.operators.max_pool import MaxPool
-from circuits.operators.moving import rearranged
+from circuits.operators.moving import picked, rearranged
 from circuits.operators.reshape import shaped
 from circuits.operators.windows import POOL, Pool, pool
 from relations import planes
 from relations.integers import IntArray
+from relations.planes import Sizes
 from zenerrors import ModelError
 
 
@@ -49,6 +50,49 @@ class SumPool(Pool):
 
     def written(self, constant: Constants) -> Written:
         raise ModelError("model.unsupported_operator", "ONNX has no sum over windows")
+
+
+class Rows:
+    """The entries of a tensor that go together along ``axes``: ``image``, the typed tensor [1, count,
+    length], has a row of each. What is made of rows is an image, too."""
+
+    def __init__(self, step: Step, data: Data, axes: Sequence[int]) -> None:
+        self._step, self._whole = step, data.shape or ()
+        self._order = [*(axis for axis in range(len(self._whole)) if axis not in axes), *axes]
+        self.length = math.prod(self._whole[axis] for axis in axes)
+        self.count = math.prod(self._whole) // self.length
+        places = self._places.reshape(1, 1, self.count, self.length)
+        step.spend(places.size)
+        self.image = picked(step, places, [data]).tensor
+
+    @property
+    def _places(self) -> IntArray:
+        grid = np.arange(math.prod(self._whole)).reshape(self._whole)
+        return grid.transpose(self._order)
+
+    def largest(self, image: str) -> str:
+        """The largest entry of each row, [1, count, 1]."""
+        return self._step.emit(MaxPool, (image,), *self._kernel) if self.length > 1 else image
+
+    def sums(self, image: str, divisor: int = 1) -> str:
+        """The sum of each row, divided by ``divisor``, [1, count, 1]."""
+        return (
+            self._step.emit(SumPool, (image,), *self._kernel, divisor=divisor) if self.length > 1 else image
+        )
+
+    def spread(self, column: str) -> str:
+        """A number of each row for all of its entries."""
+        rows = np.repeat(np.arange(self.count), self.length).reshape(1, 1, self.count, self.length)
+        return picked(self._step, rows, [Data(column, shape=(1, 1, self.count, 1))]).tensor
+
+    def back(self, image: str) -> Data:
+        """The tensor whose rows the image has."""
+        places = np.argsort(self._places.ravel()).reshape(self._whole)
+        return picked(self._step, places, [Data(image, shape=(1, 1, self.count, self.length))])
+
+    @property
+    def _kernel(self) -> tuple[Sizes, Sizes]:
+        return (1, self.length), (1, self.length)
 
 
 @dataclass(frozen=True)
@@ -86,25 +130,16 @@ def _over(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> 
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(whole) if kept or axis not in axes)
     if reduction == Reduction(mean=True) and len(whole) == 4 and whole[0] == 1 and [*axes] == [2, 3]:
         return shaped(step, Data(averaged_whole(step, tensor)), shape)
-    count = math.prod(whole[axis] for axis in axes)
-    rest = [axis for axis in range(len(whole)) if axis not in axes]
-
-    def rows(places: IntArray) -> IntArray:
-        return places.transpose([*rest, *axes]).reshape(1, 1, -1, count)
-
-    moved = rearranged(step, rows, 0)
-    assert isinstance(moved, Data)  # noqa: S101  what is moved is computed
-    made = _function(step, moved.tensor, reduction.before)
-    if count > 1 and reduction.largest:
-        made = step.emit(MaxPool, (made,), (1, count), (1, count))
-    elif count > 1:
-        divisor = count if reduction.mean else 1
-        made = step.emit(SumPool, (made,), (1, count), (1, count), divisor=divisor)
-    return shaped(step, Data(_function(step, made, reduction.behind)), shape)
+    rows = Rows(step, Data(tensor, shape=whole), axes)
+    made = function(step, rows.image, reduction.before)
+    divisor = rows.length if reduction.mean else 1
+    made = rows.largest(made) if reduction.largest else rows.sums(made, divisor)
+    return shaped(step, Data(function(step, made, reduction.behind)), shape)
 
 
-def _function(step: Step, tensor: str, function: str) -> str:
-    return tensor if function == "x" else step.emit(Activation, (tensor,), function)
+def function(step: Step, tensor: str, text: str) -> str:
+    """The function of this formula of a typed tensor."""
+    return tensor if text == "x" else step.emit(Activation, (tensor,), text)
 
 
 def _global(step: Step, reduction: Reduction) -> Value:
@@ -121,8 +156,8 @@ def _global_lp_pool(step: Step) -> Value:
 
 def _lp_pool(step: Step) -> Value:
     norm = _norm(step)
-    powers = _function(step, step.floats(), norm.before)
-    return Data(_function(step, pool(step, powers, SumPool), norm.behind))
+    powers = function(step, step.floats(), norm.before)
+    return Data(function(step, pool(step, powers, SumPool), norm.behind))
 
 
 def _norm(step: Step) -> Reduction:

@@ -214,8 +214,9 @@ class _Quantiser:
         ends = {self.groups.of(name) for name in (*self.entries, *self.graph.outputs.values())}
         needed: dict[str, Interval] = {}
         for step in (step for step in self.steps if not self.groups.keeps(step)):
+            made = spans.get(self.groups.of(step.tensor))
             for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
-                part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)])
+                part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)], made)
                 needed[group] = part.joined(needed[group]) if group in needed else part
         return spans | needed
 

@@ -25,6 +25,7 @@ from relations.relation import (
     MatrixProduct,
     Maximum,
     Move,
+    OneHot,
     Parameter,
     Product,
     Relation,
@@ -172,9 +173,14 @@ def _move(check: _Check, relation: Move) -> Integers:
 
 
 def _argmax(check: _Check, relation: Argmax) -> Integers:
-    batch, wanted = relation.out.shape
-    rows = check.value(relation.value).reshape(batch, -1)
-    return np.array([_largest(list(row))[:wanted] for row in rows], object)
+    *rows, wanted = relation.out.shape
+    values = check.value(relation.value).reshape(int(np.prod(rows)), -1)
+    return np.array([_largest(list(row))[:wanted] for row in values], object).reshape(relation.out.shape)
+
+
+def _one_hot(check: _Check, relation: OneHot) -> Integers:
+    place = check.value(relation.place)
+    return np.asarray(place[..., np.newaxis] == np.arange(relation.out.shape[-1])).astype(int).astype(object)
 
 
 def _largest(values: Sequence[int]) -> list[int]:
@@ -213,6 +219,7 @@ _MAKES: dict[type, Any] = {
     Maximum: _maximum,
     Move: _move,
     Argmax: _argmax,
+    OneHot: _one_hot,
     Equal: _equal,
     Total: _total,
     Square: _square,

@@ -349,7 +349,7 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "a division by zero": (
         lambda: constants(make_node("Div", ["a", "a"], ["c"]), a=np.zeros((4, 3), np.int64)),
         "tensor_type",
-        "float",
+        "zero",
     ),
     "a cast of infinity": (
         lambda: constants(make_node("Cast", ["a"], ["c"], to=7), a=np.full(3, np.inf, np.float32)),

@@ -324,7 +324,7 @@ def test_a_function_without_any_value_is_refused() -> None:
      ("exp(-x)", -20.0, 0.0), ("sin(x)", -20.0, 20.0), ("log(x)", -20.0, 20.0), ("sign(x)", 0.0, 0.0)],
 )  # fmt: skip
 def test_where_it_is_flat_its_argument_need_not_reach(function: str, low: float, high: float) -> None:
-    span = Activation("y", ("x",), function).needed(Interval(-20.0, 20.0), 8)
+    span = Activation("y", ("x",), function).needed(Interval(-20.0, 20.0), 8, None)
     np.testing.assert_allclose(span, (low, high), atol=0.01)
 
 

@@ -16,12 +16,14 @@ from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.gather import Gather
+from circuits.operators.largest import QuantTopK
 from circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
 from circuits.operators.matmul import QuantMatMul
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
+from circuits.operators.selection import QuantOneHot
 from circuits.operators.sums import Accumulating
 from circuits.operators.transpose import Transpose
 from circuits.quantised import QuantGraph
@@ -132,6 +134,13 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
     if isinstance(node, Gather):
         entries = [x[place] for place in node.places.ravel().tolist()]
         return np.array(entries, dtype=object).reshape(node.places.shape)
+    if isinstance(node, QuantOneHot):
+        hot = [int(node.places[value] == place) for value in x.ravel() for place in range(node.size)]
+        return np.array(hot, dtype=object).reshape(*x.shape, node.size)
+    if isinstance(node, QuantTopK):
+        sign = 1 if node.smallest else -1
+        ranked = [sorted((sign * value, place) for place, value in enumerate(row)) for row in x]
+        return np.array([[place for _, place in row[: node.count]] for row in ranked], dtype=object)
     if isinstance(node, Concat):
         return np.concatenate(inputs, axis=node.axis)
     if isinstance(node, Pad):

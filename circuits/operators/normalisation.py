@@ -1,0 +1,136 @@
+"""Normalisations by statistics of the input: means and norms of rows, and a function of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from circuits.graphs import formula
+from circuits.graphs.node import dims
+from circuits.graphs.types import FloatArray, Shape
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import Activation
+from circuits.operators.add import Sub
+from circuits.operators.entry import Entry
+from circuits.operators.multiply import Mul
+from circuits.operators.reduce import Rows, SumPool, function
+from circuits.operators.reshape import shaped
+from circuits.operators.scale import affine_of
+
+
+def _normalised(step: Step, data: Data, axes: Sequence[int], epsilon: float, *, centred: bool = True) -> Data:
+    """Each row less its mean, by its standard deviation; where it is not ``centred`` by the root of the mean
+    of its squares."""
+    if not 0 <= epsilon < math.inf:
+        raise step.refuse("unsupported_attribute", f"has epsilon={epsilon}")
+    rows = Rows(step, data, axes)
+    image = rows.image
+    if centred:
+        image = step.emit(Sub, (image, rows.spread(rows.sums(image, rows.length))))
+    mean = rows.sums(function(step, image, "x * x"), rows.length)
+    inverse = function(step, mean, f"1.0 / sqrt(max(x, 0.0) + {formula.number(epsilon)})")
+    return rows.back(step.emit(Mul, (image, rows.spread(inverse))))
+
+
+def _layer(step: Step, centred: bool) -> Value:
+    """Over the axes from ``axis`` on, then a factor and a term for each entry of these."""
+    whole = step.whole()
+    (axis,) = step.axes([step.attributes.get("axis", -1)], len(whole))
+    epsilon = step.attributes.get("epsilon", 1e-5)
+    made = _normalised(step, _data(step), range(axis, len(whole)), epsilon, centred=centred)
+    return _scaled(step, made, whole[axis:], ())
+
+
+def _instance(step: Step) -> Value:
+    return _by_channel(step, step.whole()[1] if len(step.whole()) > 2 else 0)
+
+
+def _group(step: Step) -> Value:
+    return _by_channel(step, step.attributes.get("num_groups", 0))
+
+
+def _by_channel(step: Step, groups: int) -> Value:
+    """Over so many groups of channels and all their positions, then a factor and a term for each channel; in
+    opset 18 for each group."""
+    whole = step.whole()
+    if len(whole) < 3 or groups < 1 or whole[1] % groups:
+        raise step.refuse("shape", f"normalises [{dims(whole)}] in {groups} groups of channels")
+    split = shaped(step, _data(step), (whole[0], groups, math.prod(whole[1:]) // groups))
+    made = shaped(step, _normalised(step, split, [0, 2], step.attributes.get("epsilon", 1e-5)), whole)
+    wide = whole[1] // groups if step.weights(1).array.shape == (groups,) else 1
+    return _scaled(step, made, (whole[1] // wide,), (1,) * (len(whole) - 2), wide)
+
+
+def _scaled(step: Step, data: Data, shape: Shape, behind: Shape, repeats: int = 1) -> Data:
+    """By the factor that is input 1, and plus the term that is input 2."""
+    vectors: list[FloatArray] = []
+    for position, default in ((1, 1.0), (2, 0.0)):
+        array = step.weights(position).array if step.has(position) else np.full(shape, default)
+        try:
+            array = np.broadcast_to(array, shape)
+        except ValueError:
+            raise step.refuse("shape", f"has {array.shape} factors or terms for [{dims(shape)}]") from None
+        wide = np.repeat(array, repeats) if repeats > 1 else array
+        vectors.append(wide.reshape(*wide.shape, *behind))
+    if (vectors[0] == 1).all() and not vectors[1].any():
+        return data
+    return affine_of(step, data, *vectors)
+
+
+def _local_response(step: Step) -> Value:
+    """By a power of the sum of squares of the channels around."""
+    whole, said = step.whole(), step.attributes
+    size, alpha = said.get("size", 0), said.get("alpha", 1e-4)
+    beta, bias = said.get("beta", 0.75), said.get("bias", 1.0)
+    if len(whole) < 3 or not 1 <= size <= 2 * whole[1]:
+        raise step.refuse("shape", f"normalises [{dims(whole)}] over {size} channels")
+    if not all(map(math.isfinite, (alpha, beta, bias))):
+        raise step.refuse("unsupported_attribute", "has parameters that are not finite")
+    rows = Rows(step, _data(step), [1])
+    before = (size - 1) // 2
+    squares = function(step, rows.image, "x * x")
+    padding = (0, before, 0, size - 1 - before)
+    sums = step.emit(SumPool, (squares,), (1, size), (1, 1), padding) if size > 1 else squares
+    base = f"({formula.number(bias)} + {formula.number(alpha / size)} * x)"
+    power = step.emit(Activation, (sums,), f"{base} ** {formula.number(-beta)}")
+    return rows.back(step.emit(Mul, (rows.image, power)))
+
+
+def _norm(step: Step) -> Value:
+    """By the sum of absolute values, or the root of that of squares."""
+    power = step.attributes.get("p", 2)
+    if power not in (1, 2):
+        raise step.refuse("unsupported_attribute", f"has p={power}; use 1 or 2")
+    axes = step.axes([step.attributes.get("axis", -1)], len(step.whole()))
+    rows = Rows(step, _data(step), axes)
+    sums = rows.sums(function(step, rows.image, "abs(x)" if power == 1 else "x * x"))
+    inverse = function(step, sums, "1.0 / x" if power == 1 else "1.0 / sqrt(x)")
+    return rows.back(step.emit(Mul, (rows.image, rows.spread(inverse))))
+
+
+def _mean_variance(step: Step) -> Value:
+    axes = step.axes(step.integers("axes") or [0, 2, 3], len(step.whole()))
+    return _normalised(step, _data(step), axes, 1e-9)
+
+
+def _data(step: Step) -> Data:
+    return Data(step.floats(), shape=step.whole())
+
+
+_LAYER = {"axis": "i", "epsilon": "f", "stash_type": "i"}
+_RESPONSE = {"alpha": "f", "beta": "f", "bias": "f", "size": "i"}
+
+ENTRY = Entry(
+    onnx={
+        "GroupNormalization": Operator(_group, {"epsilon": "f", "num_groups": "i", "stash_type": "i"}, 3, 3),
+        "InstanceNormalization": Operator(_instance, {"epsilon": "f"}, 3, 3),
+        "LRN": Operator(_local_response, _RESPONSE),
+        "LayerNormalization": Operator(lambda step: _layer(step, True), _LAYER, 2, 3),
+        "LpNormalization": Operator(_norm, {"axis": "i", "p": "i"}),
+        "MeanVarianceNormalization": Operator(_mean_variance, {"axes": "ints"}),
+        "RMSNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
+    },
+    microsoft={"SimplifiedLayerNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2)},
+)

@@ -1,0 +1,189 @@
+"""Entries at places that are computed: a place becomes booleans, one for each place that there is, and these
+times the entries are the entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, FloatArray, Shape, require
+from circuits.onnx.constants import Constant
+from circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from circuits.operators.entry import Entry
+from circuits.operators.matmul import floats, product, reshaped
+from circuits.operators.moving import gather, gather_elements, rearranged
+from circuits.operators.reshape import shaped
+from circuits.operators.scale import affine_of
+from relations.bounds import Bound
+from relations.functions import Tabulation
+from relations.integers import IntArray
+from relations.relation import OneHot as OneHotRelation
+from relations.relation import Relation, Tabulated, Tensor
+from verifier.schemes import Privacy
+from zenerrors import ModelError
+
+_BOOLEAN = Affine(1.0, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class OneHot(Node):
+    """Whether each place, from zero or before the end, is 0, 1 and so on below ``size``: [.., size].
+
+    Of one outside it is said that it is the nearest, or nothing where ``strict``.
+    """
+
+    called = "place"
+
+    size: int
+    strict: bool = False
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return (*shapes[0], self.size)
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return _booleans(self._columns(inputs[0]), self.size).astype(np.float64)
+
+    def _columns(self, x: FloatArray) -> IntArray:
+        """The place of each number, -1 where there is none."""
+        place = np.rint(x)
+        place = np.where(place < 0, place + self.size, place)
+        nearest = np.clip(place, 0, self.size - 1)
+        columns: IntArray = np.where((place != nearest) & self.strict, -1, nearest).astype(np.int64)
+        return columns
+
+    def quantise(self, site: Site) -> QuantOneHot:
+        kind = site.incoming()
+        places = self._columns(kind.real(np.arange(kind.top + 1)))
+        return QuantOneHot(site.name, site.inputs, places, self.size)
+
+    def written(self, constant: Constants) -> Written:
+        raise ModelError("model.unsupported_operator", "places of real numbers are no ONNX operator")
+
+
+def _booleans(columns: IntArray, size: int) -> IntArray:
+    booleans: IntArray = (columns[..., np.newaxis] == np.arange(size)).astype(np.int64)
+    return booleans
+
+
+@dataclass(frozen=True, eq=False)
+class QuantOneHot(QuantNode):
+    """Whether ``places[q]`` is 0, 1 and so on below ``size``; -1 is none of them."""
+
+    places: IntArray = field(repr=False)
+    size: int
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return (*shapes[0], self.size)
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        return _booleans(self.places[inputs[0]], self.size)
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        return _BOOLEAN
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        name, entries = self.name[:80], types[0].top + 1
+        require(self.places.shape == (entries,), f"node {name!r} needs a table of {entries} places")
+        inside = (self.places >= -1) & (self.places < self.size)
+        require(bool(inside.all()), f"node {name!r} has places beyond {self.size}")
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        (value,), out = inputs, self._made(inputs, Bound.of(0, 1), _BOOLEAN.bits)
+        if np.array_equal(self.places, np.arange(len(self.places))):
+            return [OneHotRelation(self.name, out, value)]
+        # What is nowhere has a place of its own, that nobody sees.
+        function = Tabulation(np.where(self.places < 0, self.size, self.places))
+        place = Tensor(f"{self.name}/place", value.shape, function.bound, self.size.bit_length())
+        return [
+            Tabulated(f"{self.name}/place", place, value, function),
+            OneHotRelation(self.name, out, place),
+        ]
+
+
+def placed(step: Step, index: Data, size: int, *, strict: bool = False) -> Data:
+    """Of ``count`` places in all the booleans [count, size]."""
+    count = math.prod(index.shape or ())
+    vector = shaped(step, index, (1, count)).tensor
+    hot = step.emit(OneHot, (vector,), size, strict)
+    return shaped(step, Data(hot, shape=(1, count, size)), (count, size))
+
+
+def _gather(step: Step) -> Value:
+    if not step.is_data(1):
+        return gather(step)
+    whole, wanted = step.whole(0), step.whole(1)
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    size, rest = whole[axis], (*whole[:axis], *whole[axis + 1 :])
+    entries = _moved(step, floats(step, 0), lambda places: np.moveaxis(places, axis, 0).reshape(size, -1))
+    made = product(step, placed(step, _index(step, 1), size), entries)
+    behind = [*range(len(wanted), len(wanted) + len(rest))]
+    order = [*behind[:axis], *range(len(wanted)), *behind[axis:]]
+    moved = _moved(step, reshaped(step, made, (*wanted, *rest)), lambda places: places.transpose(order))
+    return of_kind(moved, step.value(0).kind)
+
+
+def _gather_elements(step: Step) -> Value:
+    if not step.is_data(1):
+        return gather_elements(step)
+    whole, wanted = step.whole(0), step.whole(1)
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    size, count = whole[axis], math.prod(wanted)
+    if len(wanted) != len(whole) or any(
+        want > size for i, (want, size) in enumerate(zip(wanted, whole, strict=True)) if i != axis
+    ):
+        raise step.refuse("shape", f"takes entries at {[*wanted]} of shape {[*whole]}")
+    step.spend(count * size)
+
+    def lines(places: IntArray) -> IntArray:
+        """The entries along the axis for each place that is wanted."""
+        inside = tuple(slice(None if i == axis else want) for i, want in enumerate(wanted))
+        along = np.expand_dims(np.moveaxis(places[inside], axis, -1), axis)
+        return np.broadcast_to(along, (*wanted, size)).reshape(count, size, 1)
+
+    hot = reshaped(step, placed(step, _index(step, 1), size), (count, 1, size))
+    made = product(step, hot, _moved(step, floats(step, 0), lines))
+    return of_kind(reshaped(step, made, wanted), step.value(0).kind)
+
+
+def _one_hot(step: Step) -> Value:
+    whole = step.whole(0)
+    depth, ends = int(step.number(1, 0)), step.plain(2)
+    (axis,) = step.axes([step.attributes.get("axis", -1)], len(whole) + 1)
+    if depth < 1 or ends.array.shape != (2,):
+        raise step.refuse("shape", f"has {depth} places and {ends.array.size} values for them")
+    step.spend(math.prod(whole) * depth)
+    off, on = ends.array.tolist()
+    if not step.is_data(0):
+        node = OneHot("constant", (), depth, strict=True)
+        hot: Value = Constant(node.run(step.plain(0).array.astype(np.float64)) * (on - off) + off, ends.kind)
+    else:
+        hot = reshaped(step, placed(step, _index(step, 0), depth, strict=True), (*whole, depth))
+        if (off, on) != (0, 1):
+            assert isinstance(hot, Data)  # noqa: S101  what is made of a computed tensor is one
+            hot = affine_of(step, hot, float(on - off), float(off))
+    return of_kind(_moved(step, hot, lambda places: np.moveaxis(places, -1, axis)), ends.kind)
+
+
+def _index(step: Step, position: int) -> Data:
+    return Data(step.floats(position), shape=step.whole(position))
+
+
+def _moved(step: Step, value: Value, places: Callable[[IntArray], IntArray]) -> Value:
+    return rearranged(replace(step, inputs=[value]), places, 0)
+
+
+ENTRY = Entry(
+    onnx={
+        "Gather": Operator(_gather, {"axis": "i"}, 2, 2),
+        "GatherElements": Operator(_gather_elements, {"axis": "i"}, 2, 2),
+        "OneHot": Operator(_one_hot, {"axis": "i"}, 3, 3),
+    },
+    integers=(QuantOneHot,),
+)

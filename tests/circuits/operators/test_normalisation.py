@@ -1,0 +1,124 @@
+"""Softmax and normalisations by statistics of the input: as onnxruntime has them, and proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from circuits import load_onnx
+from circuits.lowering import Level
+from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
+from tests.circuits.operators.test_moving import Case, Rng, floats, one
+from tests.circuits.test_onnx_operators import agree
+from tests.refusals import refuses
+from verifier.schemes import Privacy
+
+
+def softmax(rng: Rng) -> Case:
+    return one(str(rng.choice(["Softmax", "LogSoftmax"])), (3, 4), axis=int(rng.integers(-2, 3)))
+
+
+def vectors(rng: Rng, *shape: int) -> dict[str, Any]:
+    return {"s": floats(rng, *shape), "b": floats(rng, *shape)}
+
+
+def layer(rng: Rng) -> Case:
+    axis = int(rng.choice([-1, 1, 2]))
+    return one("LayerNormalization", (4, 6), vectors(rng, *((4, 6) if axis == 1 else (6,))), axis=axis)
+
+
+def layer_without_term(rng: Rng) -> Case:
+    return one("LayerNormalization", (4, 6), {"s": np.ones(6, np.float32)}, epsilon=0.01)
+
+
+def instance(rng: Rng) -> Case:
+    return one("InstanceNormalization", (3, 4, 5), vectors(rng, 3))
+
+
+def response(rng: Rng) -> Case:
+    size = int(rng.choice([1, 3, 5]))
+    return one("LRN", (5, 2, 3), size=size, alpha=2.0, beta=0.5, bias=1.5)
+
+
+def norm(rng: Rng) -> Case:
+    return one("LpNormalization", (4, 6), axis=int(rng.integers(1, 3)), p=int(rng.integers(1, 3)))
+
+
+def mean_variance(rng: Rng) -> Case:
+    return one("MeanVarianceNormalization", (3, 4, 5), axes=[0, 2, 3])
+
+
+CASES: list[Callable[[Rng], Case]] = [
+    *(softmax, layer, layer_without_term, instance, response, norm, mean_variance)
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_it_agrees_with_onnxruntime(case: Callable[[Rng], Case]) -> None:
+    rng = np.random.default_rng(20261123)
+    for _ in range(3):
+        same_everywhere(case(rng), rng, most=0.04)
+
+
+def test_before_opset_13_a_softmax_runs_over_all_axes_behind() -> None:
+    rng = np.random.default_rng(1)
+    for axis in (0, 1, 2):
+        agree(model(one("Softmax", (3, 4), axis=axis), opset=11), rng)
+    agree(model(one("Hardmax", (3, 4), axis=2), opset=11), rng)
+
+
+@pytest.mark.parametrize(("opset", "size"), [(18, 2), (21, 4)])
+def test_groups_have_factors_of_their_own_then_channels(opset: int, size: int) -> None:
+    rng = np.random.default_rng(1)
+    case = one("GroupNormalization", (4, 3, 3), vectors(rng, size), num_groups=2)
+    graph, x = load_onnx(model(case, opset=opset)), floats(rng, 2, 4, 3, 3).astype(np.float64)
+    rows = x.reshape(2, 2, -1)
+    normal = (rows - rows.mean(axis=2, keepdims=True)) / np.sqrt(rows.var(axis=2, keepdims=True) + 1e-5)
+    factor, term = (np.repeat(case[1][name], 4 // size).reshape(4, 1, 1) for name in ("s", "b"))
+    np.testing.assert_allclose(graph.run(x), normal.reshape(x.shape) * factor + term, atol=1e-6)
+
+
+def test_the_root_of_the_mean_of_squares() -> None:
+    rng = np.random.default_rng(1)
+    case = one("RMSNormalization", (4, 6), {"s": floats(rng, 6)})
+    graph, x = load_onnx(model(case, opset=23)), floats(rng, 2, 4, 6).astype(np.float64)
+    expected = x / np.sqrt((x * x).mean(axis=2, keepdims=True) + 1e-5) * case[1]["s"]
+    np.testing.assert_allclose(graph.run(x), expected, atol=1e-6)
+
+
+PROVEN: Mapping[str, Case] = {
+    "a softmax": one("Softmax", (2, 2)),
+    "a layer's": one("LayerNormalization", (2, 2), {"s": np.array([1.0, 2.0], np.float32)}),
+}
+
+
+@pytest.mark.parametrize("name", PROVEN)
+@pytest.mark.parametrize(("level", "weights"), [(2, "public"), (5, "public"), (5, "private")])
+def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
+    prove(PROVEN[name], level, weights)
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (one("Softmax", (3,), axis=2), "shape"),
+        (one("LayerNormalization", (3,), {"s": np.ones(2, np.float32)}), "shape"),
+        (
+            one("LayerNormalization", (3,), {"s": np.ones(3, np.float32)}, epsilon=float("nan")),
+            "unsupported_attribute",
+        ),
+        (one("InstanceNormalization", (3,), {"s": np.ones(3), "b": np.ones(3)}), "shape"),
+        (one("GroupNormalization", (3, 2), {"s": np.ones(2), "b": np.ones(2)}, num_groups=2), "shape"),
+        (one("LRN", (3, 2, 2), size=0), "shape"),
+        (one("LRN", (3, 2, 2), size=1 << 40), "shape"),
+        (one("LRN", (3, 2, 2), size=3, alpha=float("inf")), "unsupported_attribute"),
+        (one("LpNormalization", (3,), p=3), "unsupported_attribute"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(case: Case, code: str) -> None:
+    with refuses(f"model.{code}"):
+        load_onnx(model(case, opset=21))

@@ -1,0 +1,188 @@
+"""Places that are computed: where the largest entries are, and what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx.helper import make_node
+
+from circuits import compile_inference, load_onnx, plan_inference, quantise
+from circuits.graphs.types import Affine
+from circuits.lowering import Level
+from circuits.operators.largest import QuantTopK
+from circuits.operators.selection import QuantOneHot
+from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
+from tests.circuits.operators.test_leaky_relu import SETTINGS
+from tests.circuits.operators.test_moving import Case, Rng, floats
+from tests.refusals import refuses
+from verifier.schemes import Privacy
+
+
+def with_place(rng: Rng, node: str, inputs: list[str], said: Mapping[str, Any], shape: Any) -> Case:
+    """``node`` reads "i", places from -2 to 2, which are what is left of x when it is cut."""
+    first = [
+        make_node("Clip", ["x", "least", "most"], ["c"]),
+        make_node("Cast", ["c"], ["i"], to=7),
+        make_node("Reshape", ["i", "shape"], ["p"]),
+    ]
+    constants = {"least": np.float32(-2), "most": np.float32(2.0), "shape": np.array(shape)}
+    weights = {name: np.asarray(value) for name, value in constants.items()}
+    return [*first, make_node(node, inputs, ["h"], **said)], weights, (4,)
+
+
+def gathered(rng: Rng) -> Case:
+    axis = int(rng.integers(-2, 2))
+    nodes, constants, shape = with_place(rng, "Gather", ["t", "p"], {"axis": axis}, [2, 2])
+    return nodes, {**constants, "t": floats(rng, 3, 3)}, shape
+
+
+def gathered_from_computed(rng: Rng) -> Case:
+    nodes, constants, shape = with_place(rng, "Gather", ["s", "p"], {"axis": 1}, [2, 2])
+    return [make_node("Sin", ["x"], ["s"]), *nodes], constants, shape
+
+
+def elements(rng: Rng) -> Case:
+    axis = int(rng.integers(0, 2))
+    nodes, constants, shape = with_place(rng, "GatherElements", ["t", "p"], {"axis": axis}, [2, 2])
+    return nodes, {**constants, "t": floats(rng, 3, 3)}, shape
+
+
+def elements_of_computed(rng: Rng) -> Case:
+    nodes, constants, shape = with_place(rng, "GatherElements", ["s", "p"], {"axis": 1}, [1, 4])
+    return [make_node("Sin", ["x"], ["s"]), *nodes], constants, shape
+
+
+def one_hot(rng: Rng) -> Case:
+    """A place beyond the last is none."""
+    said = {"axis": int(rng.integers(-3, 3))}
+    nodes, constants, shape = with_place(rng, "OneHot", ["p", "depth", "values"], said, [2, 2])
+    return nodes, {**constants, "depth": np.array(2), "values": floats(rng, 2)}, shape
+
+
+def largest(name: str) -> Callable[[Rng], Case]:
+    def case(rng: Rng) -> Case:
+        said: dict[str, Any] = {each: int(rng.integers(0, 2)) for each in ("keepdims", "select_last_index")}
+        # Ties between numbers that are rounded.
+        nodes = [
+            make_node("Cast", ["x"], ["r"], to=7),
+            make_node("Cast", ["r"], ["f"], to=1),
+            make_node(name, ["f"], ["i"], axis=int(rng.integers(1, 4)), **said),
+            make_node("Cast", ["i"], ["h"], to=1),
+        ]
+        return nodes, {}, (2, 3, 4)
+
+    case.__name__ = name
+    return case
+
+
+def top(rng: Rng) -> Case:
+    axis, most = int(rng.integers(1, 3)), int(rng.integers(0, 2))
+    nodes = [
+        make_node("TopK", ["x", "k"], ["v", "i"], axis=axis, largest=most),
+        make_node("Cast", ["i"], ["f"], to=1),
+        make_node("Concat", ["v", "f"], ["h"], axis=1),
+    ]
+    return nodes, {"k": np.array([2])}, (3, 4)
+
+
+def hardmax(rng: Rng) -> Case:
+    return [make_node("Hardmax", ["x"], ["h"], axis=int(rng.integers(1, 3)))], {}, (3, 4)
+
+
+CASES: list[Callable[[Rng], Case]] = [
+    gathered,
+    gathered_from_computed,
+    elements,
+    elements_of_computed,
+    one_hot,
+    top,
+    hardmax,
+]
+CASES += [largest("ArgMax"), largest("ArgMin")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_it_agrees_with_onnxruntime(case: Callable[[Rng], Case]) -> None:
+    rng = np.random.default_rng(20261123)
+    for _ in range(3):
+        # Places are those of integers, and a pair of near entries may change its order.
+        same_everywhere(case(rng), rng, part=0.9)
+
+
+PROVEN: Mapping[str, Case] = {
+    "the first of equals": ([make_node("ArgMax", ["x"], ["h"], axis=2)], {}, (2, 3)),
+    "the least": ([make_node("ArgMin", ["x"], ["h"], axis=2)], {}, (2, 3)),
+    "the two largest": ([make_node("TopK", ["x", "k"], ["h", "i"])], {"k": np.array([2])}, (3,)),
+    "a place": (
+        [make_node("Cast", ["x"], ["i"], to=7), make_node("OneHot", ["i", "d", "v"], ["h"])],
+        {"d": np.array(2), "v": np.array([0, 1])},
+        (2,),
+    ),
+    "an entry": (
+        [make_node("ArgMax", ["x"], ["i"], axis=1), make_node("Gather", ["t", "i"], ["h"])],
+        {"t": np.array([[1.0, 2.0], [0.5, -1.0]], np.float32)},
+        (2,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROVEN)
+@pytest.mark.parametrize(("level", "weights"), [each for each in SETTINGS if each[1] != "committed"])
+def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
+    prove(PROVEN[name], level, weights)
+
+
+def test_what_it_costs() -> None:
+    """Of an index among n a boolean for each and two rows; of n entries that and a margin each."""
+    network = quantise(load_onnx(model(PROVEN["a place"])), np.array([[-2.0, 2.0]]))
+    blocks = compile_inference(network).constraint_system.blocks
+    rows = {block.name: block.rows for block in blocks if block.name.startswith("place1")}
+    # Three choices: 0, 1, and none of them.
+    assert {name: rows[f"place1_{name}"] for name in ("one_hot", "one", "label")} == {
+        "one_hot": 6,
+        "one": 2,
+        "label": 2,
+    }
+    ranked = quantise(load_onnx(model(PROVEN["the first of equals"])), np.ones((2, 2, 3)))
+    assert plan_inference(ranked).rows == compile_inference(ranked).constraint_system.constraints
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants", "code"),
+    [
+        ([make_node("TopK", ["x", "k"], ["h", "i"])], {"k": np.array([4])}, "shape"),
+        ([make_node("TopK", ["x", "k"], ["h", "i"])], {"k": np.array([0])}, "shape"),
+        ([make_node("ArgMax", ["x"], ["h"], axis=3)], {}, "shape"),
+        ([make_node("OneHot", ["x", "d", "v"], ["h"])], {"d": np.array(0), "v": np.zeros(2)}, "shape"),
+        ([make_node("OneHot", ["x", "d", "v"], ["h"])], {"d": np.array(2), "v": np.zeros(3)}, "shape"),
+        (
+            [make_node("OneHot", ["x", "d", "v"], ["h"])],
+            {"d": np.array(1 << 40), "v": np.zeros(2)},
+            "too_large",
+        ),
+        ([make_node("GatherElements", ["t", "x"], ["h"])], {"t": np.zeros((1, 1), np.float32)}, "shape"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(nodes: list[Any], constants: dict[str, Any], code: str) -> None:
+    with refuses(f"model.{code}"):
+        load_onnx(model((nodes, constants, (3,))))
+
+
+def test_integers_beyond_their_tables_are_refused() -> None:
+    network = quantise(load_onnx(model(PROVEN["a place"])), np.array([[-2.0, 2.0]]))
+    (hot,) = (node for node in network.nodes if isinstance(node, QuantOneHot))
+    for places in (hot.places[1:], hot.places + 2, hot.places - 2):
+        nodes = tuple(replace(hot, places=places) if node is hot else node for node in network.nodes)
+        with refuses("model.quantised"):
+            replace(network, nodes=nodes)
+    ranked = quantise(load_onnx(model(PROVEN["the first of equals"])), np.ones((2, 2, 3)))
+    (top,) = (node for node in ranked.nodes if isinstance(node, QuantTopK))
+    for output in (Affine(1.0, 0, 1), Affine(0.5, 0, 2), Affine(1.0, 1, 2)):
+        nodes = tuple(replace(top, output=output) if node is top else node for node in ranked.nodes)
+        with refuses("model.quantised"):
+            replace(ranked, nodes=nodes)
