@@ -16,7 +16,7 @@ from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
 from verifier.spartan.field import FR
 from verifier.spartan.proof import Body
 from verifier.spartan.shape import Shape
-from verifier.spartan.verification import begin, known_part
+from verifier.spartan.verification import begin
 
 PostChallenge = Callable[[FrArray, FrArray], None]
 """``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place."""
@@ -78,8 +78,8 @@ class _Prover:
         (mask_said,) = self._say("mask", [_value(multilinear.dot(mask, column_weights))], shape.pads.mask)
         factor = transcript.challenge("mask")
         row = self._combine(mask, parts, fr.mul(row_weights, fr.from_ints([factor])[0]))
-        row_said = fr.to_ints(row)
-        transcript.say("row", row_said)
+        row_said = _bytes(row)
+        transcript.absorb("row", row_said)
         triple = transcript.challenge("triple")
         opened = self._open_triple(triple)
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
@@ -88,7 +88,7 @@ class _Prover:
         drawn = Drawn(zero, outer, weights, inner, factor, triple)
         at = Known(
             matrices_at,
-            known_part(FR, known, fr.to_ints(row_weights), fr.to_ints(column_weights)),
+            self._known_part(known, row_weights, column_weights),
             _value(multilinear.dot(row, column_weights)),
         )
         pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, at), pads, pad_mask)
@@ -209,9 +209,16 @@ class _Prover:
         self._transcript.say("opened", opened)
         return opened
 
-    def _combine_pads(
-        self, equations: Sequence[Form], pads: Committed, mask: FrArray
-    ) -> tuple[int, list[int]]:
+    def _known_part(self, known: Sequence[int], row_weights: FrArray, column_weights: FrArray) -> int:
+        """``verifier.spartan.verification.known_part``."""
+        total = 0
+        for row, start in enumerate(range(0, len(known), len(column_weights))):
+            part = fr.from_ints(known[start : start + len(column_weights)])
+            value = multilinear.dot(part, column_weights[: len(part)])
+            total += _value(fr.mul(value, row_weights[row]))
+        return total % _P
+
+    def _combine_pads(self, equations: Sequence[Form], pads: Committed, mask: FrArray) -> tuple[int, bytes]:
         """The inner product of the mask and the equations' coefficients, and the pads behind the mask."""
         count = self._shape.pads.count
         weights = self._transcript.challenges("forms", len(equations))
@@ -221,8 +228,8 @@ class _Prover:
         factor = fr.from_ints([self._transcript.challenge("pad mask")])
         row = mask.copy()
         multilinear.combine_rows(pads.rows[:1], factor, row)
-        said = fr.to_ints(row)
-        self._transcript.say("pad row", said)
+        said = _bytes(row)
+        self._transcript.absorb("pad row", said)
         return product, said
 
     def _say(self, label: str, truth: Sequence[int], place: int) -> list[int]:
@@ -238,6 +245,11 @@ def _pads(shape: Shape) -> FrArray:
     for product, factor in ((places.product, places.claims), (places.triple + 2, places.triple)):
         pads[product] = fr.mul(pads[factor], pads[factor + 1])
     return pads
+
+
+def _bytes(elements: FrArray) -> bytes:
+    """Canonical, little-endian."""
+    return fr.to_canonical(elements).astype("<u8").tobytes()
 
 
 def _value(element: FrArray) -> int:

@@ -33,22 +33,24 @@ class Opening:
 @dataclass(frozen=True)
 class Body:
     """All of a proof but the openings. ``roots``: of the segments that are not linked, of the private
-    variables and the mask, of the pads. ``row``, ``pad_row``: the rows combined, with their masks;
-    ``pad_mask``: the inner product of the pads' mask."""
+    variables and the mask, of the pads. ``row``, ``pad_row``: the rows combined, with their masks, as
+    bytes; ``pad_mask``: the inner product of the pads' mask.
+    """
 
     roots: Sequence[bytes]
     said: Said
-    row: Sequence[int]
+    row: bytes
     pad_mask: int
-    pad_row: Sequence[int]
+    pad_row: bytes
 
     def to_bytes(self, field: Field) -> bytes:
         said = self.said
         numbers = [value for part in said.outer for value in part]
         numbers += said.claims
         numbers += [value for part in said.inner for value in part]
-        numbers += [said.mask, *self.row, *said.opened, self.pad_mask, *self.pad_row]
-        return b"".join(self.roots) + field.to_bytes(numbers)
+        parts = [field.to_bytes([*numbers, said.mask]), self.row]
+        parts += [field.to_bytes([*said.opened, self.pad_mask]), self.pad_row]
+        return b"".join([*self.roots, *parts])
 
 
 class Reader:
@@ -62,9 +64,9 @@ class Reader:
         outer = [self._elements(3) for _ in range(shape.log_rows)]
         claims = self._elements(3)
         inner = [self._elements(2) for _ in range(shape.variables)]
-        (mask,), row = self._elements(1), self._elements(shape.code.degree)
+        (mask,), row = self._elements(1), self._canonical(shape.code.degree)
         opened, (pad_mask,) = self._elements(2), self._elements(1)
-        pad_row = self._elements(shape.pads.code.degree)
+        pad_row = self._canonical(shape.pads.code.degree)
         return Body(roots, Said(outer, claims, inner, mask, opened), row, pad_mask, pad_row)
 
     def openings(self, rows: Sequence[int], places: Sequence[int], log_leaves: int) -> list[Opening]:
@@ -82,8 +84,7 @@ class Reader:
         salts, columns = [], []
         for _ in range(places):
             salts += self._digests(1)
-            columns.append(self._take(rows * self._field.element_bytes))
-            self._canonical(columns[-1])
+            columns.append(self._canonical(rows))
         return Opening(salts, columns, self._digests(hashes))
 
     def _digests(self, count: int) -> list[bytes]:
@@ -91,13 +92,14 @@ class Reader:
         return [data[i : i + DIGEST_BYTES] for i in range(0, len(data), DIGEST_BYTES)]
 
     def _elements(self, count: int) -> list[int]:
-        return self._canonical(self._take(count * self._field.element_bytes))
+        return self._field.from_bytes(self._canonical(count))
 
-    def _canonical(self, data: bytes) -> list[int]:
-        values = self._field.from_bytes(data)
-        if any(value >= self._field.modulus for value in values):
+    def _canonical(self, count: int) -> bytes:
+        """The bytes of ``count`` elements, each in its one spelling."""
+        data = self._take(count * self._field.element_bytes)
+        if any(value >= self._field.modulus for value in self._field.from_bytes(data)):
             raise MalformedError("a number of the proof is not below the modulus")
-        return values
+        return data
 
     def _take(self, length: int) -> bytes:
         self._require(length)

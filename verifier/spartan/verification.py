@@ -132,7 +132,7 @@ class _Verifier:
         inner = [self._round(values) for values in said.inner]
         transcript.say("mask", [said.mask])
         mask = transcript.challenge("mask")
-        transcript.say("row", self._body.row)
+        transcript.absorb("row", self._body.row)
         triple = transcript.challenge("triple")
         transcript.say("opened", said.opened)
         return Drawn(zero, outer, matrices, inner, mask, triple)
@@ -146,7 +146,7 @@ class _Verifier:
     ) -> bool:
         """Whether the row is, at all places, the mask and ``factor`` times the weighted rows."""
         field, parts = self._field, self._shape.parts
-        encoded = field.encode(self._body.row, self._shape.code.log_length)
+        encoded = field.encode(field.from_bytes(self._body.row), self._shape.code.log_length)
         for index, place in enumerate(places):
             columns = [field.from_bytes(opening.columns[index]) for opening in openings]
             mask = columns[-1].pop()
@@ -165,26 +165,25 @@ class _Verifier:
         known = Known(
             self._matrices.evaluate(shape, drawn.outer, drawn.inner, drawn.matrices),
             known_part(field, self._known, weights, column_weights),
-            field.dot(column_weights, body.row),
+            field.dot(column_weights, field.from_bytes(body.row)),
         )
         equations = forms(pads, body.said, drawn, known)
         functional, value = combined(equations, transcript.challenges("forms", len(equations)), pads.count)
         transcript.say("pad mask", [body.pad_mask])
         factor = transcript.challenge("pad mask")
-        transcript.say("pad row", body.pad_row)
+        transcript.absorb("pad row", body.pad_row)
         places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
         (opening,) = self._reader.openings([2], places, pads.code.log_length)
         self._reader.finish()
         if _root(pads.code, pads.count, pads.code.queries, places, opening) != self._pads_root:
             return verdict("opening")
-        encoded = field.encode(body.pad_row, pads.code.log_length)
+        pad_row = field.from_bytes(body.pad_row)
+        encoded = field.encode(pad_row, pads.code.log_length)
         for place, column in zip(places, opening.columns, strict=True):
             row, mask = field.from_bytes(column)
             if (mask + factor * row - encoded[place]) % field.modulus:
                 return verdict("proximity")
-        if (
-            field.dot(functional, body.pad_row[: pads.count]) - body.pad_mask - factor * value
-        ) % field.modulus:
+        if (field.dot(functional, pad_row[: pads.count]) - body.pad_mask - factor * value) % field.modulus:
             return verdict("constraints")
         return verdict(OK)
 

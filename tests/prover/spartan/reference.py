@@ -235,7 +235,9 @@ def prove(
     pad_row = [(x + pad_factor * y) % p for x, y in zip(pad_mask, pads_matrix.rows[0], strict=True)]
     transcript.say("pad row", pad_row)
     pad_places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
-    body = Body([*fresh, parts[-1].root, pads_matrix.root], said, row, product, pad_row)
+    body = Body(
+        [*fresh, parts[-1].root, pads_matrix.root], said, over.to_bytes(row), product, over.to_bytes(pad_row)
+    )
     openings = [*(part.open(places) for part in parts), pads_matrix.open(pad_places)]
     return Proof(body, openings, body.to_bytes(over) + b"".join(each.to_bytes() for each in openings))
 

@@ -44,8 +44,8 @@ def _numbers(proof: Proof) -> Iterator[tuple[str, int]]:
     said, body = proof.body.said, proof.body
     flat = itertools.chain(*said.outer, said.claims, *said.inner, [said.mask], said.opened)
     yield from ((f"said {i}", value) for i, value in enumerate(flat))
-    yield from ((f"row {i}", value) for i, value in enumerate(body.row))
-    yield from ((f"pad row {i}", value) for i, value in enumerate(body.pad_row))
+    yield from ((f"row {i}", value) for i, value in enumerate(OVER.from_bytes(body.row)))
+    yield from ((f"pad row {i}", value) for i, value in enumerate(OVER.from_bytes(body.pad_row)))
     for matrix, opening in enumerate(proof.openings):
         for place, column in enumerate(opening.columns):
             values = OVER.from_bytes(column)

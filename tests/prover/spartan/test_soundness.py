@@ -70,7 +70,7 @@ _SAID: list[tuple[str, Callable[[Body], Body], int]] = [
         8,
     ),
     ("the mask's product", lambda b: replace(b, said=replace(b.said, mask=(b.said.mask + 1) % P)), 9),
-    ("the row", lambda b: replace(b, row=_changed([*b.row])), 10),
+    ("the row", lambda b: replace(b, row=OVER.to_bytes(_changed(OVER.from_bytes(b.row)))), 10),
 ]
 
 
