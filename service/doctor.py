@@ -18,7 +18,7 @@ from base.memory import free_memory
 from kernels.target import available_targets
 from prover import registry
 from service import encryption
-from service.basis import find_basis
+from service.basis import stored_bases
 from service.runtime import Runtime
 from service.storage import schema
 from service.storage.database import clock
@@ -140,14 +140,15 @@ def _secret(runtime: Runtime) -> Finding:
 
 
 def _basis(runtime: Runtime) -> Finding:
-    if find_basis(runtime, registry.find(FIRST)) is None:
+    stored = stored_bases(runtime, registry.find(FIRST))
+    if not stored:
         return Finding(
             "basis",
             "warn",
             "there is none yet: the first commitment makes one, for development",
             "before anything is committed: `zenserve basis import POWERS`, of several parties",
         )
-    return Finding("basis", "ok", "is there")
+    return Finding("basis", "ok", f"of {' and '.join(f'{each.points:,}' for each in stored)} points")
 
 
 def _clock(runtime: Runtime) -> Finding:

@@ -25,8 +25,9 @@ from verifier.documents import Values, canonical
 
 def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
     """JSON: the ``values`` that the proof would show, the digest of the ``statement``, the description of
-    the ``circuit``, its ``commitments``, ``constraints`` and ``size`` (``prover.size``), by which a proof
-    system estimates the rest; how many ``proofs`` there would be.
+    the ``circuit``, its ``commitments``, by how many values the model's basis is chosen (``committed``),
+    ``constraints`` and ``size`` (``prover.size``), by which a proof system estimates the rest; how many
+    ``proofs`` there would be.
 
     ``asked``: JSON of ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it, and ``batch`` of
     an accuracy; ``secrets``: the input or the dataset, packed. Of a dataset, every sample is executed and the
@@ -45,6 +46,7 @@ def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
             "statement": circuit.constraint_system.digest.hex(),
             "circuit": circuit.describe(),
             "commitments": circuit.commitments,
+            "committed": intake.count_of(circuit.qgraph, task["weight_privacy"]),
             "size": asdict(Size.of(circuit.constraint_system)),
             "constraints": circuit.constraint_system.constraints,
             "witness_seconds": prepared,

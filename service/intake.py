@@ -25,7 +25,7 @@ from circuits.schemes.inference import most_labels, require_outputs, shown_by_de
 from circuits.schemes.recognition import embedding_type
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input
-from verifier.schemes import Reveal
+from verifier.schemes import Privacy, Reveal
 from zenerrors import ConflictError, TensorError
 
 Floats = NDArray[np.float64]
@@ -136,11 +136,19 @@ def numbers(value: Any, field: str) -> Floats:
     return array.astype(np.float64)
 
 
-def parameter_count(quantised: bytes) -> int:
-    """How many values a commitment to the network takes. Raises ``StatementError`` for one without
-    weights.
+def committed_count(quantised: bytes, weight_privacy: Privacy) -> int:
+    """``count_of`` the quantised network."""
+    return count_of(_graph(quantised), weight_privacy)
+
+
+def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
+    """By which a model's basis is chosen, and never another (``service.basis``): how many values the
+    commitment to its weights takes, or else one to its input. Raises ``StatementError``
+    (``statement.no_weights``).
     """
-    return len(circuits.parameters(_graph(quantised)))
+    if weight_privacy == "committed":
+        return len(circuits.parameters(graph))
+    return len(circuits.input_values(graph)) + math.prod(graph.input.shape)
 
 
 def committed_values(quantised: bytes, *parts: Integers) -> Integers:

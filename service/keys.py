@@ -24,7 +24,7 @@ _FORM: Final = ("scheme", "privacy", "reveal", "top", "batch")
 
 def circuit_of(runtime: Runtime, key: KeyFile) -> str:
     """The digest of the circuit whose key this is. Raises ``ConflictError`` (``conflict.basis``) where it
-    links to another basis than the service's.
+    links to no basis of the service.
     """
     read = opened(key)
     system, verifying = registry.find(read.system.id), read.verifying
@@ -76,14 +76,14 @@ def none_yet() -> ConflictError:
 
 
 def _same_basis(runtime: Runtime, system: ProofSystem, key: VerifyingKey) -> CommitmentKey | None:
-    """The service's basis, if the key links to one."""
+    """The basis of the service that the key links to, if it links to one."""
     if key.basis is None:
         return None
-    basis = bases.load_basis(runtime, system) if bases.find_basis(runtime, system) else None
-    if basis is None or basis.identity != key.basis:
-        raise ConflictError(
-            "conflict.basis",
-            "the key links to commitments over another basis than this service has: hold the ceremony over"
-            " the powers of tau that `zenserve basis import` gave the service",
-        )
-    return basis
+    for basis in bases.load_bases(runtime, system):
+        if basis.identity == key.basis:
+            return basis
+    raise ConflictError(
+        "conflict.basis",
+        "the key links to commitments over another basis than this service has: hold the ceremony over"
+        " the powers of tau that `zenserve basis import` gave the service",
+    )

@@ -1,13 +1,12 @@
-"""Powers of tau, of which Groth16's basis is made, and from which its ceremonies start: it alone has any.
+"""Powers of tau, of which Groth16's bases are made, and from which its ceremonies start: it alone has any.
 
-Their file is an artifact, ``powers``, kept beside the basis.
+Their files are artifacts, ``powers`` and on, kept beside the bases that are of them.
 """
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Final
 
 from prover import registry
 from prover.groth16 import CommitmentKey
@@ -19,52 +18,59 @@ from service.runtime import Runtime
 from service.storage.repositories import Artifacts
 from zenerrors import ConflictError
 
-_POWERS: Final = "powers"
-
 
 def import_basis(runtime: Runtime, basis: CommitmentKey) -> None:
-    """Make this the basis of the service. Raises ``ConflictError`` (``conflict.basis``) where it has
-    another.
+    """Make this a basis of the service, which makes none itself from then on. Raises ``ConflictError``
+    (``conflict.basis``) where it has another that is as large.
     """
     system = registry.find(Groth16.id)
     with runtime.store.scratch() as scratch:
         basis.save(scratch)
-        if bases.find_basis(runtime, system) is None:
-            bases.adopt_basis(runtime, system, scratch)
-    kept = bases.load_basis(runtime, system)
-    if (kept.identity, kept.length) != (basis.identity, basis.length):
+        bases.add_basis(runtime, system, scratch, basis.length)
+    kept = bases.load_bases(runtime, system)
+    if (basis.identity, basis.length) not in [(each.identity, each.length) for each in kept]:
         raise ConflictError(
             "conflict.basis",
-            f"this service has another basis of {kept.length} points, and what it committed to is over"
-            " that one: import a basis into a service that has none yet",
+            f"this service has another basis of {kept[-1].length} points, and what it committed to is over"
+            " that one: import a larger basis, for networks that do not fit it, or import into a service"
+            " that has none yet",
         )
+    stored = next(each for each in bases.stored_bases(runtime, system) if each.points == basis.length)
+    with runtime.database.write() as session:
+        Artifacts(session).add(bases.IMPORTED, stored.digest)
 
 
 def import_powers(runtime: Runtime, file: Path, powers: PowersOfTau) -> CommitmentKey:
-    """Make the basis of these powers that of the service, and keep their file, for ceremonies. Raises as
+    """Make the basis of these powers one of the service, and keep their file, for ceremonies. Raises as
     ``import_basis``.
     """
     basis = CommitmentKey.of(powers)
     import_basis(runtime, basis)
     with runtime.store.scratch() as scratch:
         shutil.copyfile(file, scratch)
-        bases.adopt(runtime, scratch, _POWERS)
+        bases.adopt(runtime, scratch, _powers_name(runtime, basis.length) or bases.POWERS)
     return basis
 
 
-def powers_digest(runtime: Runtime) -> str:
-    """Of the file of powers of tau, in the store. Raises ``ConflictError`` (``conflict.powers``) where the
-    basis came from none.
+def powers_digest(runtime: Runtime, values: int) -> str:
+    """Of the file of the powers of tau that the basis of models of so many values came from, in the store.
+    Raises ``ConflictError`` (``conflict.powers``) where it came from none.
     """
+    name = _powers_name(runtime, values)
     with runtime.database.read() as session:
-        digest = Artifacts(session).find(_POWERS)
-    if digest is None:
+        digest = name and Artifacts(session).find(name)
+    if not digest:
         raise ConflictError(
             "conflict.powers",
-            "this service has no powers of tau, which ceremonies start from: `zenserve basis import` keeps"
-            " those that its basis came from",
+            "this service has no powers of tau for this model, from which its ceremonies start: `zenserve"
+            " basis import` keeps those that a basis came from",
         )
     return digest
+
+
+def _powers_name(runtime: Runtime, values: int) -> str | None:
+    found = bases.find_basis(runtime, registry.find(Groth16.id), values)
+    return found and bases.POWERS + found.name.removeprefix("basis")
 
 
 def load_powers(runtime: Runtime, digest: str, most: int) -> PowersOfTau:

@@ -121,7 +121,7 @@ app.add_typer(proofs.app, name="proof", hidden=True)
 for name, module, attribute, help_ in (
     ("ceremony", "service.cli.ceremony", "app", "Make keys together, file by file: nobody can forge proofs."),
     ("ceremonies", "service.cli.ceremonies", "app", "Hold ceremonies at a service, and contribute to them."),
-    ("basis", "service.cli.basis", "app", "The points that all commitments are over."),
+    ("basis", "service.cli.basis", "app", "The points that commitments are over."),
     ("secret", "service.cli.secret", "app", "Rotate the secret that everything is sealed with."),
     ("tenants", "service.cli.accounts", "tenants", "Add tenants and set their limits."),
     ("keys", "service.cli.accounts", "keys", "Make and revoke API keys."),

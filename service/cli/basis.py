@@ -1,4 +1,4 @@
-"""``zenserve basis``: what all commitments of a service are over."""
+"""``zenserve basis``: what the commitments of a service are over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zenerrors import naming
 if TYPE_CHECKING:
     from prover.system import CommitmentKey
 
-app = typer.Typer(help="The points that all commitments are over.", no_args_is_help=True)
+app = typer.Typer(help="The points that commitments are over.", no_args_is_help=True)
 
 _PTAU_MAGIC = b"ptau"
 _NONE = "There is no basis yet: the first commitment makes one, for development."
@@ -31,7 +31,8 @@ def import_file(
         ),
     ],
 ) -> Answer:
-    """Give the service the basis in FILE, before anything is committed: afterwards it cannot change.
+    """Give the service the basis in FILE: its first, before anything is committed, or one that is larger than
+    all it has, for networks that do not fit these. It makes none itself from then on.
 
     Powers of tau are verified, which takes a while, and kept, so that ceremonies can start from them; give
     those again that the basis came from, if they are not. A basis of ZenServe is taken on trust.
@@ -48,22 +49,23 @@ def import_file(
             with terminal.show_stages(err, "verifying"):
                 powers = read_ptau(file, threads=usable_cores())
             basis = powers_of_tau.import_powers(runtime, file, powers)
-        return _answer(basis)
+        facts = _facts(basis)
+    return Answer(facts, (terminal.table_of(facts),))
 
 
 @app.command()
 @answering
 def show() -> Answer:
-    """Say which basis the service has. Exit code 1 if there is none yet."""
+    """Say which bases the service has, the smallest first. Exit code 1 if there is none yet."""
     from prover import registry
     from prover.groth16.system import Groth16
     from service import basis as bases
 
     with deployment.opened() as runtime:
-        system = registry.find(Groth16.id)
-        if bases.find_basis(runtime, system) is None:
-            raise RefusedError(Answer(None, (_NONE,)))
-        return _answer(bases.load_basis(runtime, system))
+        found = [_facts(basis) for basis in bases.load_bases(runtime, registry.find(Groth16.id))]
+    if not found:
+        raise RefusedError(Answer(None, (_NONE,)))
+    return Answer(found, tuple(map(terminal.table_of, found)))
 
 
 def _is_ptau(file: Path) -> bool:
@@ -71,6 +73,5 @@ def _is_ptau(file: Path) -> bool:
         return opened.read(len(_PTAU_MAGIC)) == _PTAU_MAGIC
 
 
-def _answer(basis: CommitmentKey) -> Answer:
-    facts = {"points": basis.length, "identity": basis.identity.hex()}
-    return Answer(facts, (terminal.table_of(facts),))
+def _facts(basis: CommitmentKey) -> dict[str, object]:
+    return {"points": basis.length, "identity": basis.identity.hex()}

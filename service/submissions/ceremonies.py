@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from sqlalchemy.orm import Session
 
 from prover import registry
-from service import keys, powers
+from service import encryption, intake, keys, powers
 from service.access import audit
 from service.access.principal import Principal
 from service.jobs.jobs import Jobs, Terms
@@ -75,7 +75,8 @@ def start(
             return earlier
         keys.check_ceremonies(registry.find(model.system), "model_id")
         asked = [_asked(session, model, each, f"circuits.{at}") for at, each in enumerate(body.circuits)]
-    digest = powers.powers_digest(runtime)
+    values = intake.committed_count(encryption.open_network(runtime, model), model.weight_privacy)
+    digest = powers.powers_digest(runtime, values)
     row = Ceremony(id=new_id("cer"), model_id=model.id, name=body.name, asked=asked, powers=digest)
     return jobs.submit(runtime, caller, "ceremony", row, terms, "ceremony.create")
 

@@ -58,12 +58,14 @@ def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFi
     """What shows what the caller's commitment is to. It is noted who fetched it. Raises ``NotFoundError``."""
     with runtime.database.write() as session:
         row = Commitments(session, caller.tenant_id).get(commitment_id)
-        system = registry.find(Models(session, caller.tenant_id).get(row.model_id).system)
+        model = Models(session, caller.tenant_id).get(row.model_id)
         audit.note(session, caller, "commitment.reveal", commitment_id)
     secret = encryption.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
     assert secret.opening is not None  # noqa: S101  there is one for whatever was committed
+    system = registry.find(model.system)
     opening = system.commitments.read_opening(secret.opening)
-    basis, threads = bases.load_basis(runtime, system), runtime.settings.threads
+    values = intake.committed_count(encryption.open_network(runtime, model), model.weight_privacy)
+    basis, threads = bases.load_basis(runtime, system, values), runtime.settings.threads
     revealed = bases.reveal(basis, opening, secret.values, threads)
     part = OpeningPart(commitment=row.commitment, opening=revealed)
     return OpeningFile(**named(system), kind=row.kind, parts=[part])
@@ -85,7 +87,8 @@ def _commit(runtime: Runtime, body: CommitmentRequest, model: Model) -> Commitme
         values = intake.committed_values(quantised, read)
     else:
         values = intake.read_reference(quantised, body.values, "values")
-    basis = bases.require_basis(runtime, registry.find(model.system))
+    needed = intake.committed_count(quantised, model.weight_privacy)
+    basis = bases.require_basis(runtime, registry.find(model.system), needed)
     opening = bases.commit(basis, values, runtime.settings.threads)
     row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
     row.commitment = opening.commitment.hex()

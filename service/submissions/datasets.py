@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from prover import registry
-from prover.system import ProofSystem
 from service import basis, encryption, intake
 from service.access import audit
 from service.access.principal import Principal
 from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.storage.records.base import new_id
-from service.storage.records.resources import Dataset
+from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Datasets, Models
 from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
@@ -43,7 +42,7 @@ def add(
             return earlier
         model = Models(session, caller.tenant_id).ready(row.model_id)
     quantised = encryption.open_network(runtime, model)
-    _check_shard_size(runtime, registry.find(model.system), quantised, row.shard_size)
+    _check_shard_size(runtime, model, quantised, row.shard_size)
     content, *labelled = (file.read(runtime, caller.tenant_id) for file in handed)
     read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(labelled))
     row.id = new_id("dst")
@@ -76,14 +75,13 @@ def delete(runtime: Runtime, caller: Principal, dataset_id: str) -> None:
     jobs.delete(runtime, [dataset.samples, dataset.openings])
 
 
-def _check_shard_size(
-    runtime: Runtime, system: ProofSystem, quantised: bytes, shard_size: int | None
-) -> None:
-    most = intake.samples_in(quantised, basis.basis_length(runtime, system))
+def _check_shard_size(runtime: Runtime, model: Model, quantised: bytes, shard_size: int | None) -> None:
+    values = intake.committed_count(quantised, model.weight_privacy)
+    most = intake.samples_in(quantised, basis.basis_length(runtime, registry.find(model.system), values))
     if most < (shard_size or 1):
         raise RequestError(
             "request.invalid",
-            f"shard_size: the commitment basis has points for {most} samples of this model; a service on a "
-            "new data directory with a larger ZENSERVE_BASIS_POINTS has more",
+            f"shard_size: the basis that commitments about this model are over has points for {most} of its"
+            " samples: cut the dataset into more shards",
             field="shard_size",
         )

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from prover import registry
-from prover.system import ProofSystem
 from service import basis, encryption, intake, keys
 from service.access import audit
 from service.access.principal import Principal
@@ -19,7 +18,7 @@ from service.storage.repositories import Models
 from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
 from verifier.registry import FIRST
-from zenerrors import ModelError, RequestError
+from zenerrors import RequestError
 
 
 def register(
@@ -58,7 +57,7 @@ def register(
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
     report, _, quantised = read.partition(b"\n")
     if row.weight_privacy == "committed":
-        _check_basis(runtime, system, quantised)
+        basis.basis_length(runtime, system, intake.committed_count(quantised, row.weight_privacy))
     row.id = new_id("mdl")
     row.report = json.loads(report)
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
@@ -101,15 +100,4 @@ def _check_parent(models: Models, row: Model) -> None:
             "request.invalid",
             "parent_id: versions are commitments; register both models with weight_privacy committed",
             field="parent_id",
-        )
-
-
-def _check_basis(runtime: Runtime, system: ProofSystem, quantised: bytes) -> None:
-    needed, length = intake.parameter_count(quantised), basis.basis_length(runtime, system)
-    if needed > length:
-        raise ModelError(
-            "model.too_large",
-            f"to commit to the network takes a basis of {needed} points, and this service has {length}: "
-            f"start one on a new data directory with ZENSERVE_BASIS_POINTS={needed} or more",
-            field="model",
         )

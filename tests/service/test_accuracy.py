@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from circuits.schemes import proving
 from client import ApiError, Client, Dataset, Model
-from service import engine
 from service.jobs.claims import Claims
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
@@ -174,7 +174,7 @@ def test_an_assembly_whose_worker_dies_is_made_again_without_the_shards(
         assert Claims(session).claim(proof_id, "dead", 60.0)
         Reaping(session).expire("dead")
     reap(with_model)
-    monkeypatch.delattr(engine, "prove")
+    monkeypatch.delattr(proving, "prove")
     work_on(with_model, proof_id)
     done = api.get_proof(proof_id)
     assert (done.state, done.attempt) == ("succeeded", 2)
@@ -186,7 +186,7 @@ def test_a_shard_that_fails_fails_the_proof_with_its_cause(
     def refuse(*_: object) -> bytes:
         raise ModelError("model.memory", "too much")
 
-    monkeypatch.setattr(engine, "prove", refuse)
+    monkeypatch.setattr(proving, "prove", refuse)
     proof_id, shards = planned
     work_on(with_model, shards[1])
     done = api.get_proof(proof_id)
@@ -207,7 +207,7 @@ def test_cancel_while_the_shards_are_at_work(
             arguments[-1]("busy", 0.5)
             time.sleep(0.005)
 
-    monkeypatch.setattr(engine, "prove", endless)
+    monkeypatch.setattr(proving, "prove", endless)
     worker = threading.Thread(target=work_on, args=(with_model, shards[0]), daemon=True)
     worker.start()
     assert started.wait(PATIENCE_SECONDS)

@@ -174,7 +174,7 @@ def test_what_does_not_belong_together_is_not_installed(
 
     bases._load.cache_clear()
     elsewhere = open_runtime(tmp_path / "elsewhere")
-    bases.require_basis(elsewhere, registry.find(FIRST))
+    bases.require_basis(elsewhere, registry.find(FIRST), 1)
     bases._load.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "elsewhere"))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from circuits import QuantGraph, compile_inference
 from client import ApiError, Client, Model
-from prover.groth16 import VerifyingKey
+from prover.groth16 import CommitmentKey, VerifyingKey
+from service.powers import import_basis
 from service.runtime import Runtime
 from service.storage.records.resources import Model as ModelRow
-from tests.service.support import tiny_calibration, tiny_onnx, work_on
+from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on, work_on_all
 from verifier.documents import Receipt, checked
 from verifier.receipts import is_signed
+
+INPUT = [0.1, 0.2, 0.3, 0.4]
 
 
 @pytest.fixture
@@ -97,9 +101,51 @@ def test_public_weights_have_a_receipt_and_nothing_to_register(api: Client, with
     assert (refusal.value.status, refusal.value.code) == (404, "not_found")
 
 
-def test_a_network_larger_than_the_basis_is_refused_at_the_door_with_the_remedy(api: Client) -> None:
-    wide = tiny_onnx(hidden=64)
-    with pytest.raises(ApiError, match=r"ZENSERVE_BASIS_POINTS=\d{3}") as refusal:
+def test_a_network_that_fits_no_basis_has_one_made_and_others_keep_theirs(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    """All that is committed to about a model, and every key of it, is over the model's own."""
+
+    def proven(model: Model, *values: Any, **fields: Any) -> str:
+        proof = api.create_proof(model.id, *values, **fields)
+        (work_on_all if fields.get("scheme") == "accuracy" else work_on)(with_model, proof.id)
+        proof = api.get_proof(proof.id)
+        assert proof.state == "succeeded", proof.problem
+        verdict = api.verify(api.get_proof_document(proof.id), expected={"model": str(model.commitment)})
+        assert verdict.valid, verdict.detail
+        assert proof.verification_key_id is not None
+        return basis_of(proof.verification_key_id)
+
+    def basis_of(key_id: str) -> str:
+        found = api.get_verification_key(key_id)["key"]["basis"]
+        assert isinstance(found, str)
+        return found
+
+    assert model.registration_key_id is not None
+    first = basis_of(model.registration_key_id)
+    wide = api.create_model(tiny_onnx(hidden=64), tiny_calibration(), weight_privacy="committed")
+    work_on(with_model, wide.id)
+    wide = api.get_model(wide.id)
+    assert wide.state == "succeeded", wide.problem
+    assert wide.registration_key_id is not None
+    larger = basis_of(wide.registration_key_id)
+    assert larger != first
+    for each, basis in ((wide, larger), (model, first)):
+        committed = api.create_commitment(each.id, "input", INPUT)
+        assert proven(each, INPUT) == proven(each, input_id=committed.id) == basis
+        assert api.get_commitment_opening(committed.id)["parts"][0]["commitment"] == committed.commitment
+        assert api.dry_run(each.id, INPUT).verification_key_id == each.verification_key_id
+    dataset = api.create_dataset(wide.id, *labelled(), privacy="public", shard_size=4)
+    work_on(with_model, dataset.id)
+    assert proven(wide, scheme="accuracy", dataset_id=dataset.id) == larger
+
+
+def test_where_bases_were_imported_a_larger_network_is_refused_at_the_door(
+    api: Client, with_model: Runtime
+) -> None:
+    import_basis(with_model, CommitmentKey.generate(512))
+    wide = tiny_onnx(hidden=128)
+    with pytest.raises(ApiError, match=r"powers of tau of 2\^11 .`zenserve basis import`") as refusal:
         api.create_model(wide, tiny_calibration(), weight_privacy="committed")
     assert (refusal.value.status, refusal.value.code, refusal.value.field) == (
         422,

@@ -113,7 +113,7 @@ export interface Routes {
   "POST /v1/contributions/{contribution_id}/cancel": operations["cancelContribution"];
   /** The ceremonies, newest first. */
   "GET /v1/ceremonies": operations["listCeremonies"];
-  /** Open a ceremony for the keys of a model's circuits, over the powers of tau that the service's basis
+  /** Open a ceremony for the keys of a model's circuits, over the powers of tau that the model's basis
    * came from. A job computes where each key starts.
    *
    * It belongs to the tenant of the model. Opening takes the scope admin, since all models that share a

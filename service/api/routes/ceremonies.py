@@ -90,7 +90,7 @@ async def open_ceremony(
     wait: WaitDep,
     idempotency_key: IdempotencyKey = None,
 ) -> CeremonyView:
-    """Open a ceremony for the keys of a model's circuits, over the powers of tau that the service's basis
+    """Open a ceremony for the keys of a model's circuits, over the powers of tau that the model's basis
     came from. A job computes where each key starts.
 
     It belongs to the tenant of the model. Opening takes the scope admin, since all models that share a

@@ -80,7 +80,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
-    basis = bases.load_basis(runtime, keys.system)
+    basis = steps.model_basis(runtime, circuit, proof.model)
     counts, openings = [], []
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))

@@ -23,7 +23,6 @@ from prover.groth16.ceremony import State
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.powers_of_tau import PowersOfTau
 from prover.groth16.system import Groth16
-from service import basis as bases
 from service import encryption, engine, keys
 from service import powers as powers_of_tau
 from service.jobs.claims import Claims
@@ -32,6 +31,7 @@ from service.storage.records.ceremonies import CeremonyCircuit, Contribution
 from service.storage.records.resources import Model
 from service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
 from service.worker.heartbeat import Hold
+from service.worker.tasks import steps
 from verifier.beacon import Beacon
 from verifier.documents import KeyFile
 from verifier.keys import key_file, opened
@@ -74,7 +74,7 @@ def open_ceremony(runtime: Runtime, hold: Hold) -> None:
             circuit = _compiled(quantised, model, asked, key)
             powers = powers_of_tau.load_powers(runtime, row.powers, required_power(circuit.constraint_system))
             files.append([scratches.enter_context(runtime.store.scratch()) for _ in range(2)])
-            circuits.append(_started(runtime, hold, circuit, powers, *files[-1]))
+            circuits.append(_started(runtime, hold, circuit, model, powers, *files[-1]))
         if len({each.circuit for each in circuits}) < len(circuits):
             raise RequestError("request.invalid", "two of the circuits are the same", field="circuits")
         hold.progress("store", 0.0)
@@ -211,12 +211,18 @@ def _compiled(quantised: bytes, model: Model, asked: Mapping[str, Any], key: Key
 
 
 def _started(
-    runtime: Runtime, hold: Hold, circuit: Circuit, powers: PowersOfTau, statement: Path, file: Path
+    runtime: Runtime,
+    hold: Hold,
+    circuit: Circuit,
+    model: Model,
+    powers: PowersOfTau,
+    statement: Path,
+    file: Path,
 ) -> CeremonyCircuit:
     """The circuit's row but for its place and files, which are written."""
     threads = runtime.settings.threads
     require_memory(_GROTH16, circuit, threads)
-    basis = bases.load_basis(runtime, _GROTH16) if circuit.commitments else None
+    basis = steps.model_basis(runtime, circuit, model) if circuit.commitments else None
     state = ceremony.start(circuit.constraint_system, powers, threads=threads, progress=hold.progress)
     save_statement(statement, circuit.constraint_system, circuit.describe())
     state.save(file)

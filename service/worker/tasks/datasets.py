@@ -25,9 +25,10 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
         dataset = Datasets(session).get(hold.claim.id)
     quantised = encryption.open_network(runtime, dataset.model)
     system = registry.find(dataset.model.system)
-    basis = bases.require_basis(runtime, system, hold.progress)
+    needed = intake.committed_count(quantised, dataset.model.weight_privacy)
+    basis = bases.require_basis(runtime, system, needed, hold.progress)
     hold.progress("size", 0.0)
-    batch = dataset.shard_size or _shard_size(runtime, dataset, quantised)
+    batch = dataset.shard_size or _shard_size(runtime, dataset, quantised, basis.length)
     batches = open_batches(runtime, dataset, batch, quantised)
     parts = []
     for index, shard in enumerate(batches):
@@ -74,10 +75,10 @@ def _refuse_equal(parts: list[OpeningPart]) -> None:
             )
 
 
-def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes) -> int:
+def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes, points: int) -> int:
     """As many samples in one proof as fit the memory and the basis."""
     system, privacy = registry.find(dataset.model.system), dataset.model.weight_privacy
-    most = min(dataset.size, intake.samples_in(quantised, bases.basis_length(runtime, system)))
+    most = min(dataset.size, intake.samples_in(quantised, points))
     return even(
         dataset.size, engine.largest_batch(system, quantised, privacy, most, runtime.settings.threads)
     )

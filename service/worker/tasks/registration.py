@@ -62,9 +62,9 @@ def _commit(
     runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent: Model | None
 ) -> tuple[Opening, ProofDocument]:
     """A commitment to the network, and the proof of its registration."""
-    basis = bases.require_basis(runtime, registry.find(model.system), hold.progress)
-    hold.progress("commit", 0.0)
     parameters = circuits.parameters(QuantGraph.from_bytes(quantised))
+    basis = bases.require_basis(runtime, registry.find(model.system), len(parameters), hold.progress)
+    hold.progress("commit", 0.0)
     opening = bases.commit(basis, parameters, runtime.settings.threads)
     hold.progress("compile", 0.0)
     circuit = engine.compile_circuit(quantised, "registration")

@@ -13,8 +13,8 @@ from circuits.schemes import proving
 from kernels import FrArray
 from prover import registry
 from prover.size import Size
-from prover.system import Opening, ProofSystem
-from service import engine
+from prover.system import CommitmentKey, Opening, ProofSystem
+from service import engine, intake
 from service.basis import load_basis
 from service.jobs.claims import Claims
 from service.keys import none_yet
@@ -58,9 +58,9 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
     Raises ``ConflictError`` (``conflict.ceremony``) where they are not of a ceremony, and the model takes no
     others.
     """
-    # What the circuit links to was committed over the basis: so it is there.
     system = registry.find(model.system)
-    basis = load_basis(runtime, system) if circuit.commitments else None
+    # What the circuit links to was committed over the basis: so it is there.
+    basis = model_basis(runtime, circuit, model) if circuit.commitments else None
     digest, store = engine.circuit_digest(system, circuit, basis), runtime.store
     with runtime.database.read() as session:
         known = Circuits(session).find(digest)
@@ -81,6 +81,12 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
     if kept.proving_key != proving_key:  # another worker was faster
         store.delete(proving_key)
     return keys
+
+
+def model_basis(runtime: Runtime, circuit: Circuit, model: Model) -> CommitmentKey:
+    """What commitments about the model are over: ``circuit`` is one of its network."""
+    values = intake.count_of(circuit.qgraph, model.weight_privacy)
+    return load_basis(runtime, registry.find(model.system), values)
 
 
 def prove(
