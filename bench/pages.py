@@ -30,7 +30,7 @@ SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
-COVERAGE: Final = ("coverage-2026-11-22-ezkl", "coverage-2026-11-23-pytorch")
+COVERAGE: Final = ("coverage-2026-11-22-ezkl",)
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 DEAREST: Final = 8
 

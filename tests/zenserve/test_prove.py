@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import zenserve
 from tests.refusals import refuses
 from verifier import command
+from verifier.schemes import PublicOrPrivate
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits"
@@ -98,6 +99,27 @@ def test_a_network_without_weights_commits_to_none() -> None:
     assert np.asarray(proof.shown["values"]) == pytest.approx(1 / (1 + np.exp(-X)), abs=0.01)
     with refuses("statement.no_weights"):
         zenserve.prove(network([1, 4], weights=False), X, weight_privacy="committed")
+
+
+def test_several_inputs_come_in_order_or_by_name() -> None:
+    shape = [1, 4]
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["a", "b"], ["s"]), helper.make_node("MatMul", ["s", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "ab"],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "sy"],
+        [numpy_helper.from_array(WEIGHT, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    privacy: dict[str, PublicOrPrivate] = {"a": "private", "b": "public"}
+    proof = zenserve.prove(model, (X, 2 * X), input_privacy=privacy, reveal={"y": "values"})
+    assert sorted(proof.shown) == ["input/b", "values/y"]
+    assert np.asarray(proof.shown["values/y"]) == pytest.approx(3 * X @ WEIGHT, abs=0.1)
+    named = zenserve.prove(model, {"b": 2 * X, "a": X}, reveal="values")
+    assert np.asarray(named.shown["values/s"]) == pytest.approx(3 * X, abs=0.05)
+    for x in ((X,), X, {"a": X}):
+        with refuses("input.names"):
+            zenserve.prove(model, x)
 
 
 def test_labels_make_a_report() -> None:
