@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, Unpack
 from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_form
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
-from client.resources import Commitment, Dataset, DryRun, Model, Proof, ProofFields, State
+from client.resources import Commitment, Dataset, DryRun, InputFields, Model, Proof, ProofFields, State
 from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")
@@ -121,10 +121,17 @@ class Proving(Calls):
 
     @endpoint
     def create_commitment(
-        self, model_id: str, kind: CommitmentKind, values: Any, *, idempotency_key: str | None = None
+        self,
+        model_id: str,
+        kind: CommitmentKind,
+        values: Any,
+        *,
+        name: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Flow[Commitment]:
-        """Commit to ``values``, an input of the model; for kind ``reference``, to the embedding of it."""
-        body = {"model_id": model_id, "kind": kind, "values": values}
+        """Commit to ``values``, an input of the model, of several that of this ``name``; for kind
+        ``reference``, to the embedding of it."""
+        body = {"model_id": model_id, "kind": kind, "values": values, "name": name}
         key = idempotency_key or new_key()
         return self._read(Commitment, post("commitments", body=body, idempotency_key=key))
 
@@ -245,7 +252,9 @@ class Proving(Calls):
         scheme: Scheme = "inference",
         input_id: str | None = None,
         input_privacy: PublicOrPrivate | None = None,
+        inputs: Mapping[str, InputFields] | None = None,
         reveal: Reveal | None = None,
+        outputs: Mapping[str, Reveal] | None = None,
         top: int | None = None,
         reference: Any = None,
         reference_id: str | None = None,
@@ -260,7 +269,9 @@ class Proving(Calls):
     ) -> Flow[Proof]:
         """Ask for a proof about ``values``, a nested list of numbers, or about what other fields name.
 
-        Inference takes ``values`` with ``input_privacy``, or ``input_id``; ``reveal`` and ``top``.
+        Inference takes ``values`` with ``input_privacy``, or ``input_id``; ``reveal`` and ``top``. Of a
+        network of several inputs or outputs it takes ``inputs`` by their names, each with ``values`` and
+        ``privacy`` or with the ``id`` of a commitment, and ``outputs``, what is shown of those it names.
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``. Accuracy takes
         ``dataset_id``. All take ``challenge``, a text to appear in the statement; ``labels``, what to find it
         by in lists; ``priority``, -10 to 10; ``deadline_seconds``, after which the job is given up;
@@ -272,7 +283,9 @@ class Proving(Calls):
             "input": values,
             "input_id": input_id,
             "input_privacy": input_privacy,
+            "inputs": inputs,
             "reveal": reveal,
+            "outputs": outputs,
             "top": top,
             "reference": reference,
             "reference_id": reference_id,

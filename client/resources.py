@@ -174,13 +174,23 @@ class CircuitFields(TypedDict, total=False):
     verification_key_id: str
 
 
+class InputFields(TypedDict, total=False):
+    """One of several inputs: its values, or the id of a commitment to it."""
+
+    values: Any
+    privacy: PublicOrPrivate
+    id: str
+
+
 class ProofFields(TypedDict, total=False):
     """What a request for a proof may say, beside the model and the input (``Client.create_proof``)."""
 
     scheme: Scheme
     input_id: str | None
     input_privacy: PublicOrPrivate | None
+    inputs: Mapping[str, InputFields] | None
     reveal: Reveal | None
+    outputs: Mapping[str, Reveal] | None
     top: int | None
     reference: Any
     reference_id: str | None

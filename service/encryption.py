@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database an
     from service.storage.records.resources import Model
 
 Integers = NDArray[np.int64]
-
-_OPENING: Final = ".opening"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +61,7 @@ def pack(secrets: Mapping[str, Secret]) -> bytes:
     for name, secret in secrets.items():
         arrays[name] = secret.values
         if secret.opening is not None:
-            arrays[name + _OPENING] = np.frombuffer(secret.opening, dtype=np.uint8)
+            arrays[_opening_of(name)] = np.frombuffer(secret.opening, dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
@@ -73,9 +71,15 @@ def unpack(data: bytes) -> dict[str, Secret]:
     """The inverse of ``pack``."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         arrays = dict(archive)
+    openings = {_opening_of(name) for name in arrays}
     secrets = {}
     for name, values in arrays.items():
-        if not name.endswith(_OPENING):
-            opening = arrays.get(name + _OPENING)
+        if name not in openings:
+            opening = arrays.get(_opening_of(name))
             secrets[name] = Secret(values, None if opening is None else opening.tobytes())
     return secrets
+
+
+def _opening_of(name: str) -> str:
+    """What its array is called. Of one of several inputs, ``input/NAME``: its own name may have dots."""
+    return f"{name}/opening" if "/" in name else f"{name}.opening"

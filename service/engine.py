@@ -7,6 +7,7 @@ run in the command line alone (``service.cli.ceremony``).
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,10 +38,16 @@ _COMPILERS: Final[Mapping[str, str]] = {
 }
 
 
-@lru_cache(maxsize=2)
 def compile_circuit(quantised: bytes, scheme: str, **options: Any) -> Circuit:
-    """The circuit of a quantised network. Those used last are at hand: all images of a model share its."""
-    circuit: Circuit = getattr(circuits, _COMPILERS[scheme])(QuantGraph.from_bytes(quantised), **options)
+    """The circuit of a quantised network; ``options`` are JSON-able. Those used last are at hand: all images
+    of a model share its."""
+    return _compiled(quantised, scheme, canonical(options))
+
+
+@lru_cache(maxsize=2)
+def _compiled(quantised: bytes, scheme: str, options: bytes) -> Circuit:
+    network = QuantGraph.from_bytes(quantised)
+    circuit: Circuit = getattr(circuits, _COMPILERS[scheme])(network, **json.loads(options))
     circuit.keep_matrices(_KEPT_BYTES)
     return circuit
 
@@ -62,7 +69,8 @@ def task(
     secrets: Mapping[str, Secret],
 ) -> Task:
     """What a proof about one input takes. ``asked``: what its request says (``submissions.orders``)."""
-    q = secrets["input"].values
+    several = {name.partition("/")[2]: each.values for name, each in secrets.items() if "/" in name}
+    q = several or secrets["input"].values
     options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
     if scheme == "inference":
         options |= {"reveal": asked["reveal"], "top": asked["top"]}
@@ -70,15 +78,15 @@ def task(
         assert isinstance(circuit, Inference)  # noqa: S101  narrows the type
         inference = circuit
         return Task(inference, inference.values(q), lambda hash_: inference.witness(q, statement=hash_))
-    reference, threshold = secrets["reference"].values, asked["threshold"]
+    image, reference, threshold = secrets["input"].values, secrets["reference"].values, asked["threshold"]
     options |= {"reference_privacy": asked["reference_privacy"]}
     circuit = compile_circuit(quantised, "recognition", **options)
     assert isinstance(circuit, Recognition)  # noqa: S101  narrows the type
     recognition = circuit
     return Task(
         recognition,
-        recognition.values(q, reference, threshold),
-        lambda hash_: recognition.witness(q, reference, threshold, statement=hash_),
+        recognition.values(image, reference, threshold),
+        lambda hash_: recognition.witness(image, reference, threshold, statement=hash_),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final
@@ -20,8 +20,9 @@ import circuits
 from circuits import QuantGraph, samples
 from circuits.graphs.graph import Graph
 from circuits.quantisation import ranges, report
-from circuits.schemes.circuit import require_classes
-from circuits.schemes.inference import most_labels, require_outputs, shown_by_default
+from circuits.quantised import QuantInput
+from circuits.schemes.circuit import require_classes, require_one
+from circuits.schemes.inference import all_shown, most_labels, require_outputs
 from circuits.schemes.recognition import embedding_type
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input
@@ -49,19 +50,23 @@ def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes, size
     """
     graph = circuits.load_onnx(onnx, json.loads(sizes))
     given = samples.parse(calibration, graph.entries, "calibration")
-    inputs = given.inputs[graph.input.name]
+    inputs = given.inputs
     classes = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
     qgraph = circuits.quantise(graph, inputs, bits=int(bits))
     found = json.dumps(_report(graph, qgraph, inputs, classes), allow_nan=False)
     return found.encode() + b"\n" + qgraph.to_bytes()
 
 
-def _report(graph: Graph, qgraph: QuantGraph, inputs: Floats, labels: NDArray[Any] | None) -> dict[str, Any]:
+def _report(
+    graph: Graph, qgraph: QuantGraph, given: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None
+) -> dict[str, Any]:
     """How far the tensors reach; with labels, what quantisation costs, too."""
+    inputs = next(iter(given.values()))
     if labels is None:
-        tensors = [asdict(each) for each in ranges(graph, qgraph, inputs)]
+        tensors = [asdict(each) for each in ranges(graph, qgraph, given)]
         unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
         return {"images": len(inputs), **unknown, "tensors": tensors}
+    require_one(qgraph, "what labels tell", "calibration_labels", "leave them out")
     require_classes(qgraph.classes, "calibration_labels", "leave them out")
     classes = _classes(labels, qgraph.classes, "calibration_labels")
     if len(classes) != len(inputs):
@@ -78,6 +83,7 @@ def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:
     ``StatementError`` for a network without classes.
     """
     graph = QuantGraph.from_bytes(quantised)
+    require_one(graph, "an accuracy", "model_id")
     require_classes(graph.classes, "model_id", "datasets are for accuracies, and those are of labels")
     given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
     images = given.inputs[graph.input.name].astype(np.float64)
@@ -151,29 +157,58 @@ def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
     return len(circuits.input_values(graph)) + math.prod(graph.input.shape)
 
 
-def committed_values(quantised: bytes, *parts: Integers) -> Integers:
+def committed_values(quantised: bytes, *parts: Integers, name: str | None = None) -> Integers:
     """What a commitment to an input is to, or to samples and labels: ``circuits.input_values``."""
-    return circuits.input_values(_graph(quantised), *parts)
+    return circuits.input_values(_graph(quantised), *parts, name=name)
 
 
-def committed_input(quantised: bytes, values: Integers) -> Integers:
-    """The input that is in ``committed_values``, int64[*input_shape]. Raises ``ConflictError``
-    (``conflict.commitment``) where there is none: earlier versions committed to bare integers.
+def committed_input(quantised: bytes, values: Integers, name: str | None = None) -> Integers:
+    """The input that is in ``committed_values``, int64[*shape]; ``name``: of several. Raises
+    ``ConflictError`` (``conflict.commitment``) where there is none: earlier versions committed to bare
+    integers, and of several inputs it may be another.
     """
     graph = _graph(quantised)
-    q = values.ravel()[-math.prod(graph.input.shape) :].reshape(graph.input.shape)
-    if not np.array_equal(circuits.input_values(graph, q), values.ravel()):
+    shape = _entry(graph, name).shape
+    q = values.ravel()[-math.prod(shape) :].reshape(shape)
+    if not np.array_equal(circuits.input_values(graph, q, name=name), values.ravel()):
+        reason = "an earlier version committed to this input, without its type: commit to it anew"
+        if name is not None:
+            reason = f"the commitment is not to the input {name}"
         raise ConflictError(
-            "conflict.commitment",
-            "an earlier version committed to this input, without its type: commit to it anew",
-            field="input_id",
+            "conflict.commitment", reason, field="input_id" if name is None else f"inputs.{name}.id"
         )
     return q
 
 
-def samples_in(quantised: bytes, values: int) -> int:
-    """How many samples, each with its label, a commitment to so many values can be to."""
+def check_inputs(quantised: bytes, names: Iterable[str] | None) -> None:
+    """That these are the inputs of the network; None of one. Raises ``TensorError`` (``input.names``)."""
     graph = _graph(quantised)
+    if names is None and len(graph.inputs) > 1:
+        known = ", ".join(graph.entries)
+        raise TensorError(
+            "input.names", f"the model has several inputs: give inputs, {known}", field="inputs"
+        )
+    if names is not None and (len(graph.inputs) == 1 or {*names} != {*graph.entries}):
+        known = ", ".join(graph.entries) if len(graph.inputs) > 1 else "one, which is given as input"
+        raise TensorError("input.names", f"inputs: the model's are {known}", field="inputs")
+
+
+def _entry(graph: QuantGraph, name: str | None) -> QuantInput:
+    """Raises ``TensorError`` (``input.names``)."""
+    entry = graph.entries.get(name or "") if len(graph.inputs) > 1 else graph.input
+    if entry is None or (name and len(graph.inputs) == 1):
+        raise TensorError(
+            "input.names", f"name one of the model's inputs: {', '.join(graph.entries)}", field="name"
+        )
+    return entry
+
+
+def samples_in(quantised: bytes, values: int) -> int:
+    """How many samples, each with its label, a commitment to so many values can be to. Raises
+    ``StatementError`` (``statement.several``) for a network of several inputs or outputs.
+    """
+    graph = _graph(quantised)
+    require_one(graph, "an accuracy", "model_id")
     return max(0, values - len(circuits.input_values(graph))) // (math.prod(graph.input.shape) + 1)
 
 
@@ -181,11 +216,13 @@ def class_count(quantised: bytes) -> int:
     return _graph(quantised).classes
 
 
-def read_input(quantised: bytes, values: Any, field: str) -> Integers:
-    """The network's input in its integers. Raises ``TensorError`` for a wrong shape, a NaN (which index) or a
+def read_input(quantised: bytes, values: Any, field: str, name: str | None = None) -> Integers:
+    """The network's input in its integers, of several the one of this name.
+
+    Raises ``TensorError`` for a wrong shape, a NaN (which index) or a
     value out of range.
     """
-    return _quantised(_graph(quantised), numbers(values, field), field)
+    return _fitting(_entry(_graph(quantised), name), numbers(values, field), field)
 
 
 def read_reference(quantised: bytes, image: Any, field: str) -> Integers:
@@ -211,19 +248,22 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
         )
 
 
-def revealed(quantised: bytes, asked: Reveal | None) -> Reveal:
-    """What a proof shows of the outputs, if nothing is asked by what they are. Raises ``StatementError`` for
-    what this network's proofs cannot show.
+def revealed(quantised: bytes, asked: Reveal | dict[str, Reveal] | None) -> Reveal | dict[str, Reveal]:
+    """What a proof shows of the output, or of each of several by its name; if nothing is asked by what they
+    are. Raises ``StatementError`` for what this network's proofs cannot show.
     """
     graph = _graph(quantised)
-    reveal = asked or shown_by_default(graph.classes)
-    require_outputs(graph.classes, reveal)
-    return reveal
+    shown = all_shown(graph, asked)
+    for name, reveal in shown.items():
+        require_outputs(graph.size(name), reveal)
+    return next(iter(shown.values())) if len(graph.outputs) == 1 else shown
 
 
-def check_top(quantised: bytes, top: int) -> None:
+def check_top(quantised: bytes, reveal: Reveal | dict[str, Reveal], top: int) -> None:
     """Raises ``TensorError`` for more labels than a proof can show."""
-    most = most_labels(_graph(quantised).classes)
+    graph = _graph(quantised)
+    shown = [name for name, each in all_shown(graph, reveal).items() if each == "top"]
+    most = min(most_labels(graph.size(name)) for name in shown)
     if not 1 <= top <= most:
         raise TensorError("input.out_of_range", f"top must be from 1 to {most}", field="top")
 
@@ -234,8 +274,12 @@ def architecture(quantised: bytes) -> bytes:
 
 
 def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None = None) -> Integers:
+    return _fitting(graph.input, values, field, index)
+
+
+def _fitting(entry: QuantInput, values: Floats, field: str, index: int | None = None) -> Integers:
     try:
-        return graph.quantise_input(_fitted(values, graph.input.shape))
+        return entry.quantise(_fitted(values, entry.shape))
     except TensorError as error:
         place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)

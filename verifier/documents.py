@@ -366,7 +366,9 @@ class ProofDocument(Document):
         )
 
 
-InputName = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,64}$")]
+OWN_NAME: Final = "^[A-Za-z0-9_.-]{1,64}$"
+"""Of one of several inputs or outputs."""
+InputName = Annotated[str, Field(pattern=OWN_NAME)]
 
 
 class _Pinned(Document):

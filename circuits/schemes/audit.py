@@ -298,9 +298,10 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 level=level,
             )
         case "inference":
+            several = {name.partition("/")[2]: each for name, each in privacy.items() if "/" in name}
             return compile_inference(
                 qgraph,
-                input_privacy=privacy["input"],
+                input_privacy=several or privacy["input"],
                 weight_privacy=privacy["weights"],
                 reveal=description["reveal"],
                 top=description["top"],

@@ -225,14 +225,16 @@ def public_group(
     }
 
 
-def require_one(qgraph: QuantGraph, scheme: str) -> None:
+def require_one(
+    qgraph: QuantGraph, what: str, field: str = "scheme", remedy: str = "export one, or prove inferences"
+) -> None:
     """Raises ``StatementError`` (``statement.several``) for networks of several inputs or outputs."""
     if len(qgraph.inputs) != 1 or len(qgraph.outputs) != 1:
         raise StatementError(
             "statement.several",
-            f"{scheme} is of a network of one input and one output, and this one has "
-            f"{len(qgraph.inputs)} and {len(qgraph.outputs)}: export it with one each, or prove inferences",
-            field="scheme",
+            f"{what} is of a network of one input and one output, and this one has "
+            f"{len(qgraph.inputs)} and {len(qgraph.outputs)}: {remedy}",
+            field=field,
         )
 
 

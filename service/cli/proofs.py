@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -46,12 +46,13 @@ def commit(
     opening: Annotated[
         Path | None, typer.Option(help="Write to this file what opens it. As secret as the values.")
     ] = None,
+    name: Annotated[str | None, typer.Option(help="Which input it is, of several.")] = None,
     mean: Mean = None,
     std: Std = None,
 ) -> Commitment:
     """Commit to an input of MODEL, or to a reference: what it makes of an image."""
     given = Reading(mean=mean, std=std).one(values, "values", shapes_of(service, model_id))
-    commitment = service.create_commitment(model_id, kind, given)
+    commitment = service.create_commitment(model_id, kind, given, name=name)
     if opening:
         written(service.get_commitment_opening(commitment.id), opening)
     return commitment
@@ -63,11 +64,18 @@ def prove(
     model_id: ModelId,
     input_: MaybeInputFile = None,
     scheme: Annotated[Scheme, typer.Option(help="What to prove.")] = "inference",
-    input_id: Annotated[str | None, typer.Option("--input", help="A committed input, cmt_…")] = None,
+    input_id: Annotated[
+        str | None,
+        typer.Option("--input", help="A committed input, cmt_…; of several NAME=cmt_…,NAME=cmt_…"),
+    ] = None,
     input_privacy: Annotated[
         PublicOrPrivate | None, typer.Option(help="Whether the proof shows the input.")
     ] = None,
     reveal: Annotated[Reveal | None, typer.Option(help="What the proof shows of the output.")] = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=REVEAL,…", help="Of several outputs, what the proof shows of which."),
+    ] = None,
     top: Annotated[int | None, typer.Option(min=1, help="How many labels, with --reveal top.")] = None,
     reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
@@ -102,12 +110,20 @@ def prove(
     committed = reference is not None and reference.startswith("cmt_")
     reading, shapes = Reading(mean=mean, std=std), shapes_of(service, model_id)
     values = reading.one(input_, "input", shapes) if input_ else None
+    held = _by_name("input", input_id) if input_id and "=" in input_id else {}
+    given = values if isinstance(values, dict) else {}
+    inputs: dict[str, Any] = {name: {"id": each} for name, each in held.items()}
+    inputs |= {
+        name: {"values": each, "privacy": input_privacy} for name, each in given.items() if name not in held
+    }
     image = Path(reference) if reference and not committed else None
     asked: ProofFields = {
         "scheme": scheme,
-        "input_id": input_id,
-        "input_privacy": input_privacy,
+        "input_id": None if inputs else input_id,
+        "input_privacy": None if inputs else input_privacy,
+        "inputs": inputs or None,
         "reveal": reveal,
+        "outputs": cast(dict[str, Reveal], _by_name("outputs", outputs)) if outputs else None,
         "top": top,
         "reference": reading.one(image, "reference", shapes) if image else None,
         "reference_id": reference if committed else None,
@@ -116,6 +132,7 @@ def prove(
         "challenge": challenge,
         "labels": labels.read(label) or None,
     }
+    values = None if inputs else values
     if dry_run:
         return service.dry_run(model_id, values, **asked)
     job = service.create_proof(
@@ -127,6 +144,16 @@ def prove(
     if key_out:
         written(_key_of(service, job), key_out)
     return job
+
+
+def _by_name(field: str, text: str) -> dict[str, str]:
+    """Of ``NAME=VALUE,NAME=VALUE``. Raises ``RequestError``."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    named = {name: value for name, _, value in pairs}
+    if len(named) < len(pairs) or not all(named.values()):
+        reason = f"--{field} is NAME=VALUE,NAME=VALUE…, each name once"
+        raise RequestError("request.invalid", reason, field=field)
+    return named
 
 
 @asking

@@ -78,7 +78,7 @@ class Reading:
         return self.samples(path, field, shapes()).to_npz()
 
     def one(self, path: Path, field: str, shapes: Callable[[], Shapes]) -> Any:
-        """An input as requests have it: nested lists."""
+        """An input as requests have it: nested lists, those of several by their names."""
         from circuits.samples import array, is_pictures
 
         if not is_pictures(path) and (given := array(path.read_bytes(), field)) is not None:
@@ -93,7 +93,9 @@ def shapes_of(service: Client, model_id: str) -> Callable[[], Shapes]:
         described = service.get_model(model_id).description
         if described is None:
             raise ClientError(f"{model_id} is not registered yet: its inputs' shapes are not known")
-        return {"input": tuple(described["quantisation"]["input"]["shape"])}
+        kinds = described["quantisation"]
+        several = {kind["name"]: tuple(kind["shape"]) for kind in kinds.get("inputs", [])}
+        return several or {"input": tuple(kinds["input"]["shape"])}
 
     return ask
 

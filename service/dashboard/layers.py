@@ -31,11 +31,14 @@ class Layer:
 
 
 def layers(circuit: Mapping[str, Any], seconds: float | None) -> list[Layer]:
-    """The input, the nodes in order, the output and what they share; ``seconds``: what a proof takes."""
+    """The inputs, the nodes in order, the output and what they share; ``seconds``: what a proof takes."""
     nodes = {node["name"]: node for node in circuit["architecture"]}
-    known = {"input": {"shape": circuit["quantisation"]["input"]["shape"]}, **nodes, "output": {}, SHARED: {}}
+    several = {f"input/{kind['name']}": kind for kind in circuit["quantisation"].get("inputs", [])}
+    inputs = several or {"input": circuit["quantisation"]["input"]}
+    shapes = {name: {"shape": kind["shape"]} for name, kind in inputs.items()}
+    known = {**shapes, **nodes, "output": {}, SHARED: {}}
     rows = _rows(circuit, known)
-    types = {"input": circuit["quantisation"]["input"], **_types(circuit)}
+    types = {**inputs, **_types(circuit)}
     share = seconds / sum(rows.values()) if seconds is not None else None
     return [
         _layer(name, node, rows[name], share, types.get(name))

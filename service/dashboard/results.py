@@ -9,6 +9,7 @@ from typing import Any
 from service.dashboard.pictures import Picture
 from verifier.documents import Group
 from verifier.scales import real_logits
+from verifier.schemes import INPUT, kind_of
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,23 @@ def _answer(scheme: str, values: Mapping[str, Any]) -> str:
         return f"{values['correct']:,} of {values['size']:,} right, {share:.1f} %"
     if scheme == "recognition":
         return f"{'A match' if values['match'] else 'No match'} within {values['threshold']:,}"
+    if several := [name for name in values if "/" in name and kind_of(name) != INPUT]:
+        return "; ".join(_of_output(name, values[name]) for name in several if kind_of(name) != "logits")
     if "top" in values:
         return "Labels " + ", ".join(map(str, values["top"]))
     if "values" in values:
         count = len(values["values"])
         return f"{count:,} output{'s' * (count != 1)}"
     return f"Label {values['label']}"
+
+
+def _of_output(name: str, value: int | list[int]) -> str:
+    """Of one of several."""
+    kind, _, output = name.partition("/")
+    if kind == "values":
+        return f"{output}: {len(value) if isinstance(value, list) else 1:,} values"
+    shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return f"{output}: {'label' if kind == 'label' else 'labels'} {shown}"
 
 
 def _logits(integers: Sequence[int], circuit: Mapping[str, Any]) -> list[Logit]:

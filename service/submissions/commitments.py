@@ -27,7 +27,7 @@ def commit(
 ) -> str:
     """The commitment's id, or that of the one which the ``Idempotency-Key`` made. Raises ``ZenError``."""
     numbers = intake.numbers(body.values, "values")
-    said = (body.model_id, body.kind, str(numbers.shape))
+    said = (body.model_id, body.kind, str(numbers.shape), *([body.name] if body.name else []))
     macs = runtime.vault.macs(b"commitment", *(part.encode() for part in said), numbers.tobytes())
     key = idempotency_key and scoped(caller.tenant_id, idempotency_key)
 
@@ -83,8 +83,8 @@ def _commit(runtime: Runtime, body: CommitmentRequest, model: Model) -> Commitme
     """The row, and in the store what opens it."""
     quantised = encryption.open_network(runtime, model)
     if body.kind == "input":
-        read = intake.read_input(quantised, body.values, "values")
-        values = intake.committed_values(quantised, read)
+        read = intake.read_input(quantised, body.values, "values", body.name)
+        values = intake.committed_values(quantised, read, name=body.name)
     else:
         values = intake.read_reference(quantised, body.values, "values")
     needed = intake.committed_count(quantised, model.weight_privacy)

@@ -12,14 +12,14 @@ from service.encryption import Secret
 from service.runtime import Runtime
 from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Commitments, Datasets
-from service.submissions.requests import ProofRequest
+from service.submissions.requests import InputRequest, ProofRequest
 from verifier.documents import canonical
-from verifier.schemes import CommitmentKind
+from verifier.schemes import CommitmentKind, Privacy
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
 TAKES: Final = {
-    "inference": (*_INPUT, "reveal", "top"),
+    "inference": (*_INPUT, "inputs", "reveal", "outputs", "top"),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id",),
 }
@@ -47,13 +47,20 @@ def check_fields(body: ProofRequest) -> None:
     if body.scheme == "accuracy":
         _require_one(given, "dataset_id")
         return
-    _require_one(given, "input", "input_id")
+    _require_one(given, "input", "input_id", *(["inputs"] if "inputs" in takes else []))
     if {"input_id", "input_privacy"} <= given:
         raise _invalid("input_privacy", "leave it out: an input that input_id names is committed")
+    if {"inputs", "input_privacy"} <= given:
+        raise _invalid("input_privacy", "each of inputs has a privacy of its own")
+    for name, each in (body.inputs or {}).items():
+        if (each.values is None) == (each.id is None) or (each.id and each.privacy):
+            raise _invalid(f"inputs.{name}", "give values, with their privacy, or the id of a commitment")
+    if {"reveal", "outputs"} <= given:
+        raise _invalid("outputs", "give reveal, of all outputs, or outputs, by their names")
     if body.scheme == "recognition":
         _require_one(given, "reference", "reference_id")
         _require_one(given, "threshold")
-    elif (body.reveal == "top") != ("top" in given):
+    elif ("top" in {body.reveal, *(body.outputs or {}).values()}) != ("top" in given):
         raise _invalid("top", 'give it with "reveal": "top", and only then')
 
 
@@ -64,7 +71,12 @@ def fingerprint(runtime: Runtime, body: ProofRequest) -> tuple[bytes, ...]:
         for name in ("input", "reference")
         if (values := getattr(body, name)) is not None
     ]
-    rest = canonical(body.model_dump(exclude={"input", "reference"}, exclude_none=True))
+    inputs = body.inputs or {}
+    several = {name: each.values for name, each in inputs.items() if each.values is not None}
+    arrays += [intake.numbers(several[name], f"inputs.{name}") for name in sorted(several)]
+    named: Any = {"inputs": {name: {"values"} for name in several}} if several else {}
+    left_out: Any = dict.fromkeys(("input", "reference"), True) | named
+    rest = canonical(body.model_dump(exclude=left_out, exclude_none=True))
     parts = [part for array in arrays for part in (str(array.shape).encode(), array.tobytes())]
     return runtime.vault.macs(b"proof", rest, *parts)
 
@@ -88,17 +100,12 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
         return Order(said, dataset_id=dataset.id)
     quantised = encryption.open_network(runtime, model)
-    if body.input_id is not None:
-        held = _committed(runtime, Commitments(session, tenant_id), model, "input", body.input_id)
-        secrets = {"input": Secret(intake.committed_input(quantised, held.values), held.opening)}
-    else:
-        secrets = {"input": Secret(intake.read_input(quantised, body.input, "input"))}
-    privacy = "committed" if body.input_id else body.input_privacy or "private"
+    secrets, privacy = _inputs(runtime, Commitments(session, tenant_id), body, model, quantised)
     request: dict[str, Any] = said | {"input_privacy": privacy, "input_id": body.input_id}
     if body.scheme == "inference":
-        reveal = intake.revealed(quantised, body.reveal)
+        reveal = intake.revealed(quantised, body.outputs or body.reveal)
         if body.top is not None:
-            intake.check_top(quantised, body.top)
+            intake.check_top(quantised, reveal, body.top)
         return Order(request | {"reveal": reveal, "top": body.top or 1}, secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
@@ -115,12 +122,49 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
     return Order(request, secrets)
 
 
+def _inputs(
+    runtime: Runtime, commitments: Commitments, body: ProofRequest, model: Model, quantised: bytes
+) -> tuple[dict[str, Secret], Privacy | dict[str, Privacy]]:
+    """The input and its privacy, or those of several by their names."""
+    if body.inputs is None:
+        only = InputRequest(values=body.input, id=body.input_id, privacy=body.input_privacy)
+        intake.check_inputs(quantised, None)
+        return {"input": _input(runtime, commitments, only, model, quantised)}, _privacy(only)
+    intake.check_inputs(quantised, body.inputs)
+    secrets = {
+        f"input/{name}": _input(runtime, commitments, each, model, quantised, name)
+        for name, each in body.inputs.items()
+    }
+    return secrets, {name: _privacy(each) for name, each in body.inputs.items()}
+
+
+def _input(
+    runtime: Runtime,
+    commitments: Commitments,
+    given: InputRequest,
+    model: Model,
+    quantised: bytes,
+    name: str | None = None,
+) -> Secret:
+    if given.id is not None:
+        held = _committed(runtime, commitments, model, "input", given.id)
+        return Secret(intake.committed_input(quantised, held.values, name), held.opening)
+    field = "input" if name is None else f"inputs.{name}"
+    return Secret(intake.read_input(quantised, given.values, field, name))
+
+
+def _privacy(given: InputRequest) -> Privacy:
+    return "committed" if given.id else given.privacy or "private"
+
+
 def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str, Any]:
     """What tells the circuit that the order takes from others of its network (``keys.form_of``)."""
     if dataset is not None:
         return {"scheme": body.scheme, "batch": dataset.shard_size}
     asked = order.request
-    privacy = {"input": asked["input_privacy"]}
+    given = asked["input_privacy"]
+    several = given if isinstance(given, dict) else {}
+    privacy = {f"input/{name}": each for name, each in several.items()} or {"input": given}
     if body.scheme == "recognition":
         return {"scheme": body.scheme, "privacy": privacy | {"reference": asked["reference_privacy"]}}
     return {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}

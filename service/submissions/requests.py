@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
-from verifier.documents import MOST_INTEGER, Challenge
+from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge
 from verifier.schemes import (
     AnyScheme,
     CommitmentKind,
@@ -21,6 +21,8 @@ from verifier.schemes import (
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
+OwnName = Annotated[str, StringConstraints(pattern=OWN_NAME)]
+"""Of one of several inputs or outputs."""
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
 Bits = Annotated[int, Field(ge=2, le=16)]
 MOST = 1_000_000
@@ -54,6 +56,19 @@ class CommitmentRequest(BaseModel):
     values: list[Any] = Field(
         description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
     )
+    name: OwnName | None = Field(
+        default=None, description="Which input it is, of a model of several.", examples=["image"]
+    )
+
+
+class InputRequest(BaseModel):
+    """One of several inputs: its values, or a commitment to it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    values: list[Any] | None = Field(default=None, description="Numbers, nested to the shape of the input.")
+    privacy: PublicOrPrivate | None = Field(default=None, description="Whether the proof shows them. private")
+    id: ResourceId | None = Field(default=None, description="A commitment to the input, in their place.")
 
 
 class ProofRequest(BaseModel):
@@ -85,9 +100,19 @@ class ProofRequest(BaseModel):
         default=None, description="Whether the proof shows it. private"
     )
     input_id: ResourceId | None = Field(default=None, description="A commitment to the input.")
+    inputs: dict[OwnName, InputRequest] | None = Field(
+        default=None,
+        description="Inference: of a network of several, each by its name, in the place of those.",
+        examples=[{"image": {"id": "cmt_5d1f0c"}, "mask": {"values": [0, 1], "privacy": "public"}}],
+    )
     reveal: Reveal | None = Field(
         default=None,
         description="Inference: what the proof shows of the output. label; values where there are no classes",
+    )
+    outputs: dict[OwnName, Reveal] | None = Field(
+        default=None,
+        description="Inference: of several outputs, what the proof shows of each that it names.",
+        examples=[{"scores": "label", "boxes": "values"}],
     )
     top: int | None = Field(
         default=None, ge=1, le=MOST, description="Inference: how many labels, with reveal top; at most ten."

@@ -174,14 +174,21 @@ def _proof_form(
     with runtime.database.read() as session:
         model = Models(session, visitor.principal.tenant_id).ready(model_id)
         circuit = Browsing(session, visitor.principal.sight).described(str(model.verification_key_id))
-        shape = circuit["quantisation"]["input"]["shape"]
+        kind = circuit["quantisation"].get("input")
+        if kind is None:
+            raise RequestError(
+                "request.invalid",
+                "the model has several inputs, and this form takes one: use the API, or `zenserve prove`",
+                field="model_id",
+            )
+        shape = kind["shape"]
         return page(
             request,
             visitor,
             "new-proof.html",
             _status(error),
             model=model,
-            type=circuit["quantisation"]["input"],
+            type=kind,
             drawn=is_picture(shape) and len(shape) - shape.count(1) == 2,
             datasets=Browsing(session, visitor.principal.tenant_id).dataset_names(model_id, LONGEST),
             given=given,

@@ -1,0 +1,120 @@
+"""Models of several inputs and outputs through the service: registered, committed to, proven, refused."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from client import ApiError, Client, Model
+from service.dashboard.layers import layers
+from service.dashboard.results import result
+from service.encryption import Secret, pack, unpack
+from service.runtime import Runtime
+from tests.circuits.test_several import model as network
+from tests.circuits.test_several import samples
+from tests.service.conftest import open_runtime
+from tests.service.support import serving, work_on
+
+SAMPLES = samples()
+GIVEN: dict[str, Any] = {
+    "image": {"values": SAMPLES["image"][0].tolist()},
+    "mask": {"values": SAMPLES["mask"][0].tolist(), "privacy": "public"},
+    "token__ids": {"values": SAMPLES["token::ids"][0].tolist()},
+}
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, Client, Model]]:
+    runtime = open_runtime(tmp_path_factory.mktemp("several") / "data")
+    calibration = io.BytesIO()
+    np.savez(calibration, allow_pickle=False, **SAMPLES)
+    with serving(runtime) as url, Client(url) as client:
+        model = client.create_model(network(), calibration.getvalue())
+        work_on(runtime, model.id)
+        found = client.get_model(model.id)
+        assert found.state == "succeeded", found.problem
+        yield runtime, client, found
+    runtime.close()
+
+
+def test_a_committed_a_public_and_a_private_input(masked: tuple[Runtime, Client, Model]) -> None:
+    runtime, api, model = masked
+    image = GIVEN["image"]["values"]
+    held = api.create_commitment(model.id, "input", image, name="image")
+    inputs = GIVEN | {"image": {"id": held.id}}
+    outputs: dict[str, Any] = {"scores": "logits", "shifted": "values"}
+    tried = api.dry_run(model.id, inputs=inputs, outputs=outputs)
+    proof = api.create_proof(model.id, inputs=inputs, outputs=outputs)
+    work_on(runtime, proof.id)
+    proof = api.get_proof(proof.id)
+    assert proof.state == "succeeded", proof.problem
+    document = api.get_proof_document(proof.id)
+    assert api.verify(document).valid
+    assert proof.values == tried.values == document["statement"]["values"]
+    assert [*document["statement"]["values"]] == [
+        "input/mask", "label/scores", "logits/scores", "values/shifted",
+    ]  # fmt: skip
+    assert document["statement"]["commitments"] == {"input/image": held.commitment}
+    circuit = api.get_verification_key(document["statement"]["verification_key"]["id"])["circuit"]
+    assert circuit["privacy"]["input/token__ids"] == "private"
+    assert result(document, circuit).answer == (
+        f"scores: label {document['statement']['values']['label/scores']}; shifted: 2 values"
+    )
+    assert {layer.name for layer in layers(circuit, None)} > {"input/image", "input/mask"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "field"),
+    [
+        ({"values": [0.0]}, "input.names", "inputs"),
+        ({"inputs": {"image": GIVEN["image"]}}, "input.names", "inputs"),
+        ({"inputs": GIVEN | {"other": GIVEN["mask"]}}, "input.names", "inputs"),
+        ({"inputs": GIVEN, "input_privacy": "public"}, "request.invalid", "input_privacy"),
+        ({"inputs": GIVEN | {"mask": {}}}, "request.invalid", "inputs.mask"),
+        (
+            {"inputs": GIVEN | {"mask": {"id": "cmt_1", "privacy": "public"}}},
+            "request.invalid",
+            "inputs.mask",
+        ),
+        ({"inputs": GIVEN | {"mask": {"values": [2, 0, 0, 0]}}}, "input.out_of_range", "inputs.mask"),
+        ({"inputs": GIVEN | {"mask": {"values": [1, 0]}}}, "input.shape", "inputs.mask"),
+        ({"inputs": GIVEN, "outputs": {"nothing": "label"}}, "statement.reveal", "reveal"),
+        ({"inputs": GIVEN, "outputs": {"scores": "top"}}, "request.invalid", "top"),
+        ({"inputs": GIVEN, "outputs": {"scores": "top"}, "top": 4}, "input.out_of_range", "top"),
+        ({"inputs": GIVEN, "outputs": {"scores": "label"}, "reveal": "label"}, "request.invalid", "outputs"),
+        ({"inputs": GIVEN, "scheme": "recognition"}, "request.invalid", "inputs"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    masked: tuple[Runtime, Client, Model], fields: dict[str, Any], code: str, field: str
+) -> None:
+    _, api, model = masked
+    with pytest.raises(ApiError) as refused:
+        api.create_proof(model.id, **fields)
+    assert (refused.value.code, refused.value.field) == (code, field)
+
+
+def test_a_commitment_to_another_input_is_refused(masked: tuple[Runtime, Client, Model]) -> None:
+    _, api, model = masked
+    held = api.create_commitment(model.id, "input", GIVEN["mask"]["values"], name="mask")
+    with pytest.raises(ApiError) as refused:
+        api.create_proof(model.id, inputs=GIVEN | {"image": {"id": held.id}})
+    assert (refused.value.code, refused.value.field) == ("conflict.commitment", "inputs.image.id")
+    with pytest.raises(ApiError) as refused:
+        api.create_commitment(model.id, "input", GIVEN["mask"]["values"])
+    assert (refused.value.code, refused.value.field) == ("input.names", "name")
+    with pytest.raises(ApiError) as refused:
+        api.create_dataset(model.id, b"[[0]]", b"[0]", privacy="public")
+    assert refused.value.code == "statement.several"
+
+
+def test_secrets_of_inputs_whose_names_end_as_openings_do() -> None:
+    one, other = np.array([1]), np.array([2])
+    found = unpack(pack({"input/a": Secret(one, b"x"), "input/a.opening": Secret(other)}))
+    assert (found["input/a"].opening, found["input/a.opening"].opening) == (b"x", None)
+    assert [found[name].values.tolist() for name in found] == [[1], [2]]
+    assert unpack(pack({"value": Secret(one, b"y")}))["value"].opening == b"y"
