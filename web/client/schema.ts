@@ -580,6 +580,8 @@ export interface components {
       kind: "input" | "reference";
       /** @description Numbers, nested to the shape of the model's input: for a reference, an image of it. */
       values: unknown[];
+      /** @description Which input it is, of a model of several. */
+      name?: string | null;
     };
     /** @description A commitment. Proofs about what it is to name it by its id. */
     CommitmentView: {
@@ -975,6 +977,15 @@ export interface components {
        * @constant
        */
       status?: "ok";
+    };
+    /** @description One of several inputs: its values, or a commitment to it. */
+    InputRequest: {
+      /** @description Numbers, nested to the shape of the input. */
+      values?: unknown[] | null;
+      /** @description Whether the proof shows them. private */
+      privacy?: ("public" | "private") | null;
+      /** @description A commitment to the input, in their place. */
+      id?: string | null;
     };
     /** @description Who signs receipts. */
     IssuerView: {
@@ -1525,8 +1536,16 @@ export interface components {
       input_privacy?: ("public" | "private") | null;
       /** @description A commitment to the input. */
       input_id?: string | null;
+      /** @description Inference: of a network of several, each by its name, in the place of those. */
+      inputs?: {
+        [key: string]: components["schemas"]["InputRequest"];
+      } | null;
       /** @description Inference: what the proof shows of the output. label; values where there are no classes */
       reveal?: ("label" | "logits" | "top" | "values") | null;
+      /** @description Inference: of several outputs, what the proof shows of each that it names. */
+      outputs?: {
+        [key: string]: "label" | "logits" | "top" | "values";
+      } | null;
       /** @description Inference: how many labels, with reveal top; at most ten. */
       top?: number | null;
       /** @description Recognition: an image; the proof shows its embedding. */
@@ -2031,6 +2050,7 @@ export type Failure = components["schemas"]["Failure"];
 export type FinishRequest = components["schemas"]["FinishRequest"];
 export type HandedStateRequest = components["schemas"]["HandedStateRequest"];
 export type Health = components["schemas"]["Health"];
+export type InputRequest = components["schemas"]["InputRequest"];
 export type IssuerView = components["schemas"]["IssuerView"];
 export type JobEnd = components["schemas"]["JobEnd"];
 export type KeyFile = components["schemas"]["KeyFile"];
