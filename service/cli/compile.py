@@ -43,7 +43,7 @@ def compile_network(
         str, typer.Argument(metavar="NAME_OR_ONNX", help="A network of the zoo, or an ONNX file.")
     ],
     input_privacy: Annotated[
-        PublicOrPrivate, typer.Option(help="Whether proofs show their input.")
+        PublicOrPrivate, typer.Option(help="Whether proofs show their inputs.")
     ] = "private",
     weight_privacy: Annotated[
         Privacy,
@@ -135,7 +135,13 @@ def _samples(
         return reading.samples(calibration, "calibration", graph.entries).inputs, "file"
     if not Path(network).is_file():
         return zoo.calibration(network), "zoo"
-    return np.random.default_rng(0).random((SAMPLES, *graph.input.shape)), "random"
+    rng = np.random.default_rng(0)
+    return {
+        entry.name: rng.random((SAMPLES, *entry.shape))
+        if entry.values == "real"
+        else rng.integers(0, 2, (SAMPLES, *entry.shape))
+        for entry in graph.inputs
+    }, "random"
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:

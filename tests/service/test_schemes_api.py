@@ -145,7 +145,7 @@ def test_an_input_that_was_committed_to_without_its_type_is_committed_to_anew(
     api: Client, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(intake, "committed_values", lambda _, q: q)
+        earlier.setattr(intake, "committed_values", lambda _, q, name: q)
         commitment = api.create_commitment(model.id, "input", INPUT)
     with pytest.raises(ApiError, match="anew") as refusal:
         api.create_proof(model.id, input_id=commitment.id)
