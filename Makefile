@@ -39,6 +39,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.sharing
 	$(BIN)/python -m bench.ezkl
 	$(BIN)/python -m bench.schemes
+	$(BIN)/python -m bench.spartan
 	$(BIN)/python -m bench.service
 
 # The types of the API, and what service/api/pages has of web/'s making, anew: the tests compare.
