@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from bench import spartan
+from bench.schemes import QUICK
 
 
 @pytest.mark.large
 def test_both_systems_prove_the_same(tmp_path: Path) -> None:
-    ours, theirs = spartan.rows(spartan.QUICK, 1, tmp_path)
+    ours, theirs = spartan.rows(QUICK, 1, tmp_path)
     assert (ours.name, theirs.name) == ("spartan", "groth16")
     assert ours.size == theirs.size
     assert theirs.ratio is not None
