@@ -23,7 +23,6 @@ _INSTEAD = {
     **dict.fromkeys(["FusedMatMul"], _PLAIN),
     **dict.fromkeys(["If", "Loop", "Scan"], _NO_CONTROL),
     **dict.fromkeys(["GRU", "LSTM", "RNN"], "use convolutions or dense layers"),
-    "ReduceProd": "multiply the entries one by one, with Mul",
 }
 
 

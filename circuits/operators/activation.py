@@ -25,6 +25,7 @@ from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.constants import folded
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
 from circuits.operators.reshape import of_both
@@ -33,6 +34,9 @@ from relations.integers import IntArray
 from relations.relation import Relation, Tabulated, Tensor
 from verifier.schemes import Privacy
 from zenerrors import ModelError
+
+TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
+"""Of a real number the whole one towards zero."""
 
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
@@ -259,11 +263,23 @@ def _pow(step: Step) -> Value:
 
 
 def _mod(step: Step) -> Value:
-    if step.is_data(1) or not step.attributes.get("fmod", 0):
-        raise step.refuse(
-            "unsupported_operator", "is of integers or by a computed tensor; only fmod=1 by a constant"
-        )
-    return of_both(step, applied(step, f"fmod(x, {number(step, step.number(1, 1.0))})"))
+    if step.is_data(1):
+        raise step.refuse("unsupported_operator", "is by a computed tensor; it must be a constant")
+    divisor = number(step, step.number(1, 1.0))
+    if step.attributes.get("fmod", 0):
+        return of_both(step, applied(step, f"fmod(x, {divisor})"))
+    if not step.is_data(0):
+        return folded(step, np.mod)
+    return of_both(step, applied(step, f"x - {divisor} * floor(x / {divisor} + 1e-09)"))
+
+
+def _shifted(step: Step) -> Value:
+    """Integers times or by a power of two, down to a whole one."""
+    direction, places = step.attributes.get("direction", b""), step.number(1, 0.0)
+    if direction not in (b"LEFT", b"RIGHT") or not 0 <= places < 64:
+        raise step.refuse("unsupported_attribute", "must shift LEFT or RIGHT, by fewer than 64 places")
+    text = f"x * {2.0**places}" if direction == b"LEFT" else f"floor(x / {2.0**places} + 1e-09)"
+    return of_both(step, applied(step, text))
 
 
 def _linear_sigmoid(step: Step) -> Value:
@@ -312,6 +328,7 @@ _SELU: Final = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232
 ENTRY = Entry(
     onnx={
         **{name: _plain(function) for name, function in _PLAIN.items()},
+        "BitShift": Operator(_shifted, {"direction": "s"}, 2, 2),
         "Celu": _with("celu", {"alpha": 1.0}),
         "Elu": _with("elu", {"alpha": 1.0}),
         "Gelu": Operator(_gelu, {"approximate": "s"}, elementwise=True),

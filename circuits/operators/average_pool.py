@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from circuits.graphs.node import Constants, Number, Written, dims, windows
 from circuits.graphs.site import Site
-from circuits.graphs.types import FloatArray, Rescale, Shape
+from circuits.graphs.types import Affine, FloatArray, Rescale, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
@@ -60,7 +60,7 @@ class AveragePool(Pool):
         counts = self.counts(site.shapes[0][1:])
         if len(np.unique(counts)) == 1:
             counts = counts.ravel()[:1].reshape((1,) * counts.ndim)
-        if site.unscaled and counts.size == 1:
+        if site.unscaled and counts.size == 1 and counts.item() == math.prod(self.kernel):
             rescale = None
         elif self.keeps_type(site.clamp is not None):
             # Rounded down, so that an average of values of the type stays in the type.
@@ -81,7 +81,8 @@ class AveragePool(Pool):
 
 @dataclass(frozen=True, eq=False)
 class WindowSum(Windowed):
-    """``acc = sum (q - z)`` over each window of each channel: average pooling, its divisor in ``rescale``."""
+    """``acc = sum (q - z)`` over each window of each channel: average pooling, its divisor in ``rescale``.
+    Sums that are an output are those of averages over whole windows."""
 
     kernel: Sizes
     stride: Sizes
@@ -97,6 +98,9 @@ class WindowSum(Windowed):
 
     def kernel_weight(self, shape: Shape) -> IntArray:
         return np.ones((shape[0], 1, *self.kernel), dtype=np.int64)
+
+    def step(self, types: Sequence[Affine]) -> float | None:
+        return types[0].scale / math.prod(self.kernel)
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         (x,) = terms

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation
+from circuits.operators.activation import TRUNCATED, Activation
 from circuits.operators.entry import Entry
 
 
@@ -49,15 +49,14 @@ def _cast(step: Step) -> Value:
 
 
 # What casts to whole numbers and booleans make of real numbers.
-_TRUNCATED = "sign(x) * floor(abs(x) + 1e-09)"
 _WHOLE: Final = {
     Element.BOOL: "less(0.0, abs(x))",
-    Element.INT8: _TRUNCATED,
-    Element.INT16: _TRUNCATED,
-    Element.INT32: _TRUNCATED,
-    Element.INT64: _TRUNCATED,
-    Element.UINT8: _TRUNCATED,
-    Element.UINT16: _TRUNCATED,
+    Element.INT8: TRUNCATED,
+    Element.INT16: TRUNCATED,
+    Element.INT32: TRUNCATED,
+    Element.INT64: TRUNCATED,
+    Element.UINT8: TRUNCATED,
+    Element.UINT16: TRUNCATED,
 }
 
 

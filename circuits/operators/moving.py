@@ -7,7 +7,7 @@ of constants, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from circuits.graphs.node import dims
-from circuits.graphs.types import FloatArray, Shape
+from circuits.graphs.types import Shape
 from circuits.onnx.constants import MOST_DIMENSIONS, Constant
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.concat import Concat, joined_type
@@ -167,6 +167,23 @@ def _scatter_elements(step: Step) -> Value:
         grid[axis] = wanted
         places = places.copy()
         places[tuple(grid)] = others
+        return places
+
+    return rearranged(step, written, 0, 2)
+
+
+def _scatter_nd(step: Step) -> Value:
+    if step.attributes.get("reduction", b"none") != b"none":
+        raise step.refuse("unsupported_attribute", "combines what it writes with what is there; use none")
+    whole, updates, wanted = step.whole(), step.whole(2), step.plain(1).array
+    depth = wanted.shape[-1] if wanted.ndim else 0
+    if not 1 <= depth <= len(whole) or updates != (*wanted.shape[:-1], *whole[depth:]):
+        raise step.refuse("shape", f"writes shape {[*updates]} at {[*wanted.shape]} into {[*whole]}")
+    columns = tuple(_within(step, wanted[..., i], whole[i]) for i in range(depth))
+
+    def written(places: IntArray, others: IntArray) -> IntArray:
+        places = places.copy()
+        places[columns] = others
         return places
 
     return rearranged(step, written, 0, 2)
@@ -334,82 +351,8 @@ def _image(step: Step) -> Shape:
     return step.whole()
 
 
-def _resize(step: Step) -> Value:
-    """To the nearest entry. Three inputs and more: opset 11, which has a region and sizes."""
-    whole, said = step.whole(), step.attributes
-    if said.get("mode", b"nearest") != b"nearest":
-        raise step.refuse("unsupported_attribute", f"has mode {said['mode'][:20]!r}; use nearest")
-    newer = len(step.inputs) > 2
-    where = said.get("coordinate_transformation_mode", b"half_pixel" if newer else b"asymmetric")
-    rounding = said.get("nearest_mode", b"round_prefer_floor" if newer else b"floor")
-    if where not in _COORDINATES or rounding not in _ROUNDINGS or said.get("axes") is not None:
-        raise step.refuse("unsupported_attribute", f"resizes by {where[:20]!r} and {rounding[:20]!r}")
-    scales, sizes = _resized(step, whole)
-    step.spend(math.prod(sizes))
-    nearest = []
-    for size, scale, length in zip(whole, scales, sizes, strict=True):
-        at = _COORDINATES[where](np.arange(length, dtype=np.float64), scale, size, length)
-        nearest.append(np.clip(_ROUNDINGS[rounding](at), 0, size - 1).astype(np.int64))
-    return rearranged(step, lambda places: places[np.ix_(*nearest)], 0)
-
-
-def _resized(step: Step, whole: Shape) -> tuple[list[float], list[int]]:
-    """The scale of each axis, and its new size."""
-    at = 2 if len(step.inputs) > 2 else 1
-    if step.has(3):
-        sizes = step.numbers("sizes", 3)
-        if len(sizes) != len(whole) or min(*sizes, *whole, 1) < 1:
-            raise step.refuse("shape", f"resizes {len(whole)} axes to {sizes}")
-        return [length / size for length, size in zip(sizes, whole, strict=True)], sizes
-    scales = step.attributes.get("scales") or step.weights(at).array.ravel().tolist()
-    if len(scales) != len(whole) or not all(0 < scale < 1 << 16 for scale in scales):
-        raise step.refuse("shape", f"resizes {len(whole)} axes by {scales[:8]}")
-    return scales, [math.floor(size * scale) for size, scale in zip(whole, scales, strict=True)]
-
-
-def _from_half_pixel(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
-    return (at + 0.5) / scale - 0.5
-
-
-def _from_half_pixel_of_several(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
-    return (at + 0.5) / scale - 0.5 if length > 1 else np.zeros(1)
-
-
-def _from_corners(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
-    return at * (size - 1) / (length - 1) if length > 1 else np.zeros(1)
-
-
-def _from_start(at: FloatArray, scale: float, size: int, length: int) -> FloatArray:
-    return at / scale
-
-
-# From places along an axis of the output, ``length`` of them, to places along that of the input.
-_COORDINATES: Final[Mapping[bytes, Callable[[FloatArray, float, int, int], FloatArray]]] = {
-    b"align_corners": _from_corners,
-    b"asymmetric": _from_start,
-    b"half_pixel": _from_half_pixel,
-    b"pytorch_half_pixel": _from_half_pixel_of_several,
-}
-_ROUNDINGS: Final[Mapping[bytes, Callable[[FloatArray], FloatArray]]] = {
-    b"ceil": np.ceil,
-    b"floor": np.floor,
-    b"round_prefer_ceil": lambda at: np.floor(at + 0.5),
-    b"round_prefer_floor": lambda at: np.ceil(at - 0.5),
-}
-
 _AXIS = {"axis": "i"}
 _BLOCKS = {"blocksize": "i", "mode": "s"}
-_RESIZE = {
-    "antialias": "i",
-    "coordinate_transformation_mode": "s",
-    "cubic_coeff_a": "f",
-    "exclude_outside": "i",
-    "extrapolation_value": "f",
-    "keep_aspect_ratio_policy": "s",
-    "mode": "s",
-    "nearest_mode": "s",
-}
-
 ENTRY = Entry(
     onnx={
         "Concat": Operator(_concat, _AXIS, 1, 1 << 10),
@@ -417,13 +360,12 @@ ENTRY = Entry(
         "Expand": Operator(_expand, {}, 2, 2),
         "GatherND": Operator(_gather_nd, {"batch_dims": "i"}, 2, 2),
         "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
-        "Resize": Operator(_resize, _RESIZE, 2, 4),
         "ScatterElements": Operator(_scatter_elements, {**_AXIS, "reduction": "s"}, 3, 3),
+        "ScatterND": Operator(_scatter_nd, {"reduction": "s"}, 3, 3),
         "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
         "SpaceToDepth": Operator(_space_to_depth, {"blocksize": "i"}),
         "Split": Operator(_split, {**_AXIS, "num_outputs": "i", "split": "ints"}, 1, 2),
         "Tile": Operator(_tile, {}, 2, 2),
         "Trilu": Operator(_trilu, {"upper": "i"}, 1, 2),
-        "Upsample": Operator(_resize, {"mode": "s", "scales": "floats"}, 1, 2),
     },
 )

@@ -14,7 +14,7 @@ from circuits.graphs.rewriting import fresh
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation, tabulate
+from circuits.operators.activation import TRUNCATED, Activation, tabulate
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
@@ -117,6 +117,18 @@ def multiply(step: Step) -> Value:
 
 
 def _div(step: Step) -> Value:
+    """Of integers towards zero."""
+    made = _quotient(step)
+    if not isinstance(made, Data) or not step.is_whole(0):
+        return made
+    if step.is_data(1):
+        raise step.refuse(
+            "unsupported_operator", "divides integers by a computed tensor; cast them to floats"
+        )
+    return replace(made, tensor=step.emit(Activation, (made.tensor,), TRUNCATED))
+
+
+def _quotient(step: Step) -> Value:
     if both_constant(step):
         if step.is_whole(1) and not step.plain(1).array.all():
             raise step.refuse("tensor_type", "divides integers by zero")

@@ -18,9 +18,11 @@ from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation
 from circuits.operators.average_pool import WindowSum, averaged_whole
+from circuits.operators.concat import Concat
 from circuits.operators.entry import Entry
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.moving import picked, rearranged
+from circuits.operators.multiply import Mul
 from circuits.operators.reshape import shaped
 from circuits.operators.windows import POOL, Pool, pool
 from relations import planes
@@ -80,6 +82,20 @@ class Rows:
             self._step.emit(SumPool, (image,), *self._kernel, divisor=divisor) if self.length > 1 else image
         )
 
+    def product(self, image: str) -> str:
+        """The product of each row, [1, count, 1]: of pairs, of pairs of these, and so on."""
+        length, step = self.length, self._step
+        while length > 1:
+            grid = np.arange(self.count * length).reshape(1, 1, self.count, length)
+            data, half = Data(image, shape=grid.shape), length // 2
+            halves = [picked(step, grid[..., at : at + half], [data]).tensor for at in (0, half)]
+            image = step.emit(Mul, tuple(halves))
+            if length % 2:
+                rest = picked(step, grid[..., -1:], [data]).tensor
+                image = step.emit(Concat, (image, rest), 2)
+            length -= half
+        return image
+
     def spread(self, column: str) -> str:
         """A number of each row for all of its entries."""
         rows = np.repeat(np.arange(self.count), self.length).reshape(1, 1, self.count, self.length)
@@ -98,12 +114,13 @@ class Rows:
 @dataclass(frozen=True)
 class Reduction:
     """Formulas of each entry ``before`` a row becomes one value, and of that, ``behind``. The value is the
-    ``largest`` entry or the sum, with ``mean`` the mean."""
+    ``largest`` entry, the ``product`` or the sum, with ``mean`` the mean."""
 
     before: str = "x"
     behind: str = "x"
     largest: bool = False
     mean: bool = False
+    product: bool = False
 
 
 def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray]) -> Value:
@@ -117,7 +134,7 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
     kept = bool(step.attributes.get("keepdims", 1))
     if not step.is_data(0):
         constant = step.plain(0)
-        if constant.kind not in FLOATS and reduction not in (_SUM, _MAX):
+        if constant.kind not in FLOATS and reduction not in (_SUM, _MAX, _PRODUCT):
             raise step.refuse("tensor_type", "takes floats")
         if not constant.array.size:
             raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
@@ -133,7 +150,10 @@ def _over(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> 
     rows = Rows(step, Data(tensor, shape=whole), axes)
     made = function(step, rows.image, reduction.before)
     divisor = rows.length if reduction.mean else 1
-    made = rows.largest(made) if reduction.largest else rows.sums(made, divisor)
+    if reduction.product:
+        made = rows.product(made)
+    else:
+        made = rows.largest(made) if reduction.largest else rows.sums(made, divisor)
     return shaped(step, Data(function(step, made, reduction.behind)), shape)
 
 
@@ -198,6 +218,7 @@ def _cumulative_sum(step: Step) -> Value:
 
 _MOST_POWER = 8
 _SUM, _MEAN, _MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
+_PRODUCT = Reduction(product=True)
 _L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
 _NORMS: Final = {1: _L1, 2: _L2}
 _ATTRIBUTES = {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}
@@ -210,6 +231,7 @@ _REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
     "ReduceMean": (_MEAN, np.mean),
     # The largest of their opposites, and its opposite.
     "ReduceMin": (Reduction("-x", "-x", largest=True), np.min),
+    "ReduceProd": (_PRODUCT, np.prod),
     "ReduceSum": (_SUM, np.sum),
     "ReduceSumSquare": (Reduction("x * x"), lambda x, **over: np.sum(x * x, **over)),
 }

@@ -159,11 +159,58 @@ def several(rng: Rng) -> Case:
     return lines((3, 4), *steps, s=[1], e=[2], a=[2], **ends)
 
 
+def between_entries(rng: Rng) -> Case:
+    """Of a mode, along two axes, larger or smaller, by scales or to sizes."""
+    where = rng.choice(["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"])
+    said: dict[str, Any] = {"mode": str(rng.choice(["linear", "cubic"]))}
+    said["coordinate_transformation_mode"] = str(where)
+    if said["mode"] == "cubic":
+        said["exclude_outside"] = int(rng.integers(0, 2))
+    if rng.random() < 0.5:
+        node = make_node("Resize", ["x", "", "", "z"], ["h"], **said)
+        return [node], {"z": np.array([1, 2, *rng.integers(1, 9, 2)])}, (2, 4, 5)
+    node = make_node("Resize", ["x", "", "z"], ["h"], **said)
+    return [node], {"z": np.array([1, 1, 2.0, 0.6], np.float32)}, (2, 4, 5)
+
+
+def multiplied(rng: Rng) -> Case:
+    """Three numbers and five, the pairs first."""
+    axis = np.array([int(rng.integers(1, 3))])
+    return [make_node("Sin", ["x"], ["s"]), make_node("ReduceProd", ["s", "a"], ["h"])], {"a": axis}, (3, 5)
+
+
+def whole_quotients(rng: Rng) -> Case:
+    nodes = [
+        make_node("Mul", ["x", "ten"], ["t"]),
+        make_node("Cast", ["t"], ["i"], to=7),
+        make_node("Div", ["i", "three"], ["d"]),
+        make_node("Mod", ["i", "three"], ["m"]),
+        make_node("Add", ["d", "m"], ["s"]),
+        make_node("Cast", ["s"], ["h"], to=1),
+    ]
+    numbers = {"ten": np.float32(10), "three": np.int64(3)}
+    return nodes, {key: np.array(value) for key, value in numbers.items()}, (3, 4)
+
+
+def written_at_constants(rng: Rng) -> Case:
+    """Where a constant is not zero."""
+    nodes = [
+        make_node("NonZero", ["c"], ["n"]),
+        make_node("Transpose", ["n"], ["places"], perm=[1, 0]),
+        make_node("Slice", ["x", "from", "to", "axis"], ["s"]),
+        make_node("Reshape", ["s", "flat"], ["u"]),
+        make_node("ScatterND", ["x", "places", "u"], ["h"]),
+    ]
+    constants = {"c": np.array([[[0, 1, 0], [1, 0, 1]]]), "from": [0], "to": [1], "axis": [1], "flat": [-1]}
+    return nodes, {key: np.array(value) for key, value in constants.items()}, (2, 3)
+
+
 CASES: list[Callable[[Rng], Case]] = [
     *(products, broadcast_product, quotient, product_of_constants_and_two),
     *map(reduced, REDUCTIONS),
     *(global_max, norms_of_windows, cumulative),
     *(comparisons, chosen_by_constants, whole_numbers, difference, several),
+    *(between_entries, written_at_constants, multiplied),
 ]
 
 
@@ -186,6 +233,11 @@ def test_it_agrees_with_onnxruntime(case: Callable[[Rng], Case]) -> None:
     rng = np.random.default_rng(20261123)
     for _ in range(4):
         same_everywhere(case(rng), rng)
+
+
+def test_whole_quotients_and_remainders_agree() -> None:
+    rng = np.random.default_rng(1)
+    same_everywhere(whole_quotients(rng), rng, part=0.9)
 
 
 def same_everywhere(made: Case, rng: Rng, *, most: float = 0.03, part: float = 0.95) -> None:
@@ -271,7 +323,13 @@ def test_without_axes_all_or_none_are_reduced() -> None:
         ([make_node("ReduceSum", ["x", "a"], ["h"])], {"a": np.array([1, 1])}, "shape"),
         ([make_node("ReduceMax", ["x", "a"], ["h"])], {"a": np.array([4])}, "shape"),
         ([make_node("ReduceL1", ["x"], ["h"], noop_with_empty_axes=1)], {}, "unsupported_attribute"),
-        ([make_node("ReduceProd", ["x"], ["h"])], {}, "unsupported_operator"),
+        ([make_node("Mod", ["x", "x"], ["h"])], {}, "unsupported_operator"),
+        ([make_node("Resize", ["x", "", "s"], ["h"], mode="linear")], {"s": np.ones(2, np.float32)}, "shape"),
+        (
+            [make_node("BitShift", ["x", "k"], ["h"], direction="LEFT")],
+            {"k": np.array(1 << 40)},
+            "unsupported_attribute",
+        ),
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array([1, 2])}, "shape"),
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(-4)}, "shape"),
         ([make_node("GlobalLpPool", ["x"], ["h"], p=0)], {}, "unsupported_attribute"),
