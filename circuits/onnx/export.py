@@ -29,7 +29,7 @@ def export_torch(module: Any, *examples: Any) -> bytes:
         ) from None
     if not isinstance(module, torch.nn.Module):
         raise ModelError("model.export", f"a {type(module).__name__} is no torch.nn.Module and no ONNX file")
-    tensors = tuple(torch.as_tensor(example) for example in examples)
+    tensors = tuple(_tensor(example) for example in examples)
     refusals = []
     with _evaluated(module), _silenced():
         for exporter in (_exported, _traced):
@@ -38,6 +38,15 @@ def export_torch(module: Any, *examples: Any) -> bytes:
             except Exception as refusal:  # whatever a module and an exporter may raise
                 refusals.append(f"{exporter.__doc__}: {_reason(refusal)}")
     raise ModelError("model.export", f"PyTorch does not export the module; {'; '.join(refusals)}")
+
+
+def _tensor(example: Any) -> Any:
+    """Tensors as they are; other floats are of the type that modules have."""
+    import torch
+
+    made = torch.as_tensor(example)
+    given = isinstance(example, torch.Tensor) or not made.is_floating_point()
+    return made if given else made.to(torch.get_default_dtype())
 
 
 def _exported(module: Any, examples: tuple[Any, ...]) -> bytes:

@@ -185,5 +185,6 @@ def test_the_module_of_the_page_is_proven(capsys: pytest.CaptureFixture[str]) ->
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102  our own page
     assert "The network's outputs are" in capsys.readouterr().out
+    assert len(zenserve.prove(names["network"], X).shown) == 1
     with refuses("model.export", match=r"no torch\.nn\.Module"):
         zenserve.prove(object(), X)
