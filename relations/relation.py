@@ -172,6 +172,11 @@ class OneHot(_Relation):
 
     place: Tensor
 
+    @property
+    def most(self) -> int:
+        """The last place that is one or is asked for."""
+        return max(self.place.bound.interval[1], self.out.shape[-1] - 1)
+
 
 @dataclass(frozen=True, eq=False)
 class Equal(_Relation):

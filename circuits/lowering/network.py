@@ -295,8 +295,8 @@ class Lowering:
         argmax(self._tools, relation.name, values, bounds, labels.reshape(-1, labels.shape[-1]))
 
     def _one_hot(self, relation: OneHot) -> None:
-        out, most = relation.out, relation.place.bound.interval[1]
-        wires = one_hot(self._tools, relation.name, self.values(relation.place), most)
+        out = relation.out
+        wires = one_hot(self._tools, relation.name, self.values(relation.place), relation.most)
         self.hold(out, wires[:, : out.shape[-1]])
 
     def _equal(self, relation: Equal) -> None:

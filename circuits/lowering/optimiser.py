@@ -260,8 +260,7 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
             count, bounds = math.prod(relation.value.shape) // math.prod(rows), relation.value.bound.interval
             costs.append(argmax_cost(tools, math.prod(rows), count, wanted, bounds))
         if isinstance(relation, OneHot):
-            place = relation.place
-            costs.append(one_hot_cost(math.prod(place.shape), place.bound.interval[1]))
+            costs.append(one_hot_cost(math.prod(relation.place.shape), relation.most))
     return Cost.sum(costs)
 
 

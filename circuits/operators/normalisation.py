@@ -58,7 +58,7 @@ def _by_channel(step: Step, groups: int) -> Value:
     if len(whole) < 3 or groups < 1 or whole[1] % groups:
         raise step.refuse("shape", f"normalises [{dims(whole)}] in {groups} groups of channels")
     split = shaped(step, _data(step), (whole[0], groups, math.prod(whole[1:]) // groups))
-    made = shaped(step, _normalised(step, split, [0, 2], step.attributes.get("epsilon", 1e-5)), whole)
+    made = shaped(step, _normalised(step, split, [2], step.attributes.get("epsilon", 1e-5)), whole)
     wide = whole[1] // groups if step.weights(1).array.shape == (groups,) else 1
     return _scaled(step, made, (whole[1] // wide,), (1,) * (len(whole) - 2), wide)
 

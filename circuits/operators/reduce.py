@@ -144,6 +144,8 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
 
 def _over(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> Data:
     tensor, whole = step.floats(), step.whole()
+    if reduction.mean and step.is_whole(0):
+        raise step.refuse("tensor_type", "divides computed integers, dropping the rest; cast them to floats")
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(whole) if kept or axis not in axes)
     if reduction == Reduction(mean=True) and len(whole) == 4 and whole[0] == 1 and [*axes] == [2, 3]:
         return shaped(step, Data(averaged_whole(step, tensor)), shape)

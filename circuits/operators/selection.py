@@ -90,7 +90,7 @@ class QuantOneHot(QuantNode):
         name, entries = self.name[:80], types[0].top + 1
         require(self.places.shape == (entries,), f"node {name!r} needs a table of {entries} places")
         inside = (self.places >= -1) & (self.places < self.size)
-        require(bool(inside.all()), f"node {name!r} has places beyond {self.size}")
+        require(self.size >= 1 and bool(inside.all()), f"node {name!r} has places beyond {self.size}")
 
     def relate(
         self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy

@@ -330,6 +330,7 @@ def test_without_axes_all_or_none_are_reduced() -> None:
             {"k": np.array(1 << 40)},
             "unsupported_attribute",
         ),
+        ([make_node("Cast", ["x"], ["i"], to=7), *chain("ReduceMean i -> h")], {}, "tensor_type"),
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array([1, 2])}, "shape"),
         ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(-4)}, "shape"),
         ([make_node("GlobalLpPool", ["x"], ["h"], p=0)], {}, "unsupported_attribute"),

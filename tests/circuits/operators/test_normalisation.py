@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx.helper import make_node
 
 from circuits import load_onnx
 from circuits.lowering import Level
@@ -79,6 +80,16 @@ def test_groups_have_factors_of_their_own_then_channels(opset: int, size: int) -
     normal = (rows - rows.mean(axis=2, keepdims=True)) / np.sqrt(rows.var(axis=2, keepdims=True) + 1e-5)
     factor, term = (np.repeat(case[1][name], 4 // size).reshape(4, 1, 1) for name in ("s", "b"))
     np.testing.assert_allclose(graph.run(x), normal.reshape(x.shape) * factor + term, atol=1e-6)
+
+
+def test_each_sample_has_its_own_mean() -> None:
+    steps = [
+        make_node("Reshape", ["x", "t"], ["r"]),
+        make_node("InstanceNormalization", ["r", "s", "b"], ["n"]),
+        make_node("Flatten", ["n"], ["h"], axis=0),
+    ]
+    constants = {"t": np.array([3, 2, 4]), **vectors(np.random.default_rng(1), 2)}
+    agree(model((steps, constants, (24,))), np.random.default_rng(1))
 
 
 def test_the_root_of_the_mean_of_squares() -> None:

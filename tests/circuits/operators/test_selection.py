@@ -122,6 +122,15 @@ PROVEN: Mapping[str, Case] = {
         {"d": np.array(2), "v": np.array([0, 1])},
         (2,),
     ),
+    "a place that few of the integers have": (
+        [
+            make_node("Cast", ["x"], ["b"], to=9),
+            make_node("Cast", ["b"], ["i"], to=7),
+            make_node("OneHot", ["i", "d", "v"], ["h"]),
+        ],
+        {"d": np.array(4), "v": np.array([0, 1])},
+        (2,),
+    ),
     "an entry": (
         [make_node("ArgMax", ["x"], ["i"], axis=1), make_node("Gather", ["t", "i"], ["h"])],
         {"t": np.array([[1.0, 2.0], [0.5, -1.0]], np.float32)},
