@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from pydantic import Field, ValidationError
 
 from verifier import policy, receipts, words
+from verifier.document import printable
 from verifier.documents import (
     Document,
     DocumentKind,
@@ -99,9 +100,9 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
     except Exception as accident:  # which Python would end with 1, as if there were a verdict
         traceback.print_exc()
         trouble = ZenError("internal", f"an accident, and no verdict: {type(accident).__name__}")
-    print(_printable(f"error: {in_words(trouble)}"), file=sys.stderr)
+    print(printable(f"error: {in_words(trouble)}"), file=sys.stderr)
     if in_json:
-        message = _printable(named(trouble))
+        message = printable(named(trouble))
         print(_as_json(Trouble(error=Error(code=trouble.code, message=message, field=trouble.field))))
     return TROUBLE
 
@@ -319,9 +320,4 @@ def lines(verdict: Verification | ReceiptVerification) -> list[str]:
     shown = [f"{word}: {verdict.detail} [{verdict.reason}]"]
     for title, sentences in (("Verified", verdict.verified), ("Not verified", verdict.not_verified)):
         shown += [f"{title}:", *(f"  - {sentence}" for sentence in sentences)] if sentences else []
-    return [_printable(line) for line in shown]
-
-
-def _printable(text: str) -> str:
-    """Text from elsewhere, fit to print: its control codes do nothing."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return [printable(line) for line in shown]

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
 from zenerrors import FileFormatError
+
+# Controls, what only directs text, spaces but one, surrogates, private use, and what is no character: what
+# Unicode assigns later is printable before and after, whichever version a reader has.
+_UNPRINTABLE: Final = re.compile(
+    r"["
+    r"\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u1680\u180e"
+    r"\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ud800-\uf8ff\ufdd0-\ufdef\ufeff\ufff0-\ufffb"
+    r"\ufffe-\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U0001fffe-\U0001ffff\U0002fffe-\U0002ffff\U0003fffe-\U0003ffff\U0004fffe-\U0004ffff"
+    r"\U0005fffe-\U0005ffff\U0006fffe-\U0006ffff\U0007fffe-\U0007ffff\U0008fffe-\U0008ffff"
+    r"\U0009fffe-\U0009ffff\U000afffe-\U000affff\U000bfffe-\U000bffff\U000cfffe-\U000cffff"
+    r"\U000dfffe-\U000e00ff\U000e01f0-\U000e0fff\U000efffe-\U0010ffff"
+    r"]"
+)
+
+
+def is_printable(text: str) -> bool:
+    """Whether all its characters can be printed (docs/formats.md)."""
+    return _UNPRINTABLE.search(text) is None
+
+
+def printable(text: str) -> str:
+    """Text from elsewhere, fit to print: its control codes do nothing."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def parse_json(data: bytes | str) -> Any:

@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from verifier.document import parse_json
+from verifier.document import is_printable, parse_json
 from verifier.points import SCALAR_MODULUS
 from verifier.registry import FIRST, SYSTEMS
 from verifier.schemes import INPUT, AnyScheme, kind_of
@@ -36,8 +36,8 @@ from zenerrors import FileFormatError
 
 
 def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("control characters and unassigned ones are not allowed")
+    if not is_printable(text):
+        raise ValueError("control characters and spaces but one kind are not allowed")
     return text
 
 

@@ -23,6 +23,7 @@ from client.resources import (
     Tenant,
     Webhook,
 )
+from verifier.document import printable
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
@@ -289,7 +290,7 @@ def _of_table(tensor: dict[str, Any]) -> str:
 
 def escape(text: str) -> str:
     """Text from elsewhere, fit to print: its markup is not taken as ours, its control codes do nothing."""
-    return escape_markup("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+    return escape_markup(printable(text))
 
 
 def _cause(problem: dict[str, Any]) -> str:

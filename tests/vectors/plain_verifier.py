@@ -33,6 +33,15 @@ class Refused(Exception):  # noqa: N818
     """The document proves nothing: why not."""
 
 
+RANGES = """
+    0000-001F 007F-00A0 00AD 0600-0605 061C 06DD 070F 0890-0891 08E2 1680 180E 2000-200F 2028-202F 205F-206F
+    3000 D800-F8FF FDD0-FDEF FEFF FFF0-FFFB FFFE-FFFF 110BD 110CD 13430-1343F 1BCA0-1BCA3 1D173-1D17A
+    1FFFE-1FFFF 2FFFE-2FFFF 3FFFE-3FFFF 4FFFE-4FFFF 5FFFE-5FFFF 6FFFE-6FFFF 7FFFE-7FFFF 8FFFE-8FFFF
+    9FFFE-9FFFF AFFFE-AFFFF BFFFE-BFFFF CFFFE-CFFFF DFFFE-E00FF E01F0-E0FFF EFFFE-10FFFF
+"""
+UNPRINTABLE = [tuple(int(end, 16) for end in (each.split("-") * 2)[:2]) for each in RANGES.split()]
+
+
 def require(right: object, why: str) -> None:
     if not right:
         raise Refused(why)
@@ -136,8 +145,13 @@ def moment(value: Any) -> bool:
         return False
 
 
+def is_printable(text: str) -> bool:
+    """None of the ranges of the page."""
+    return not any(first <= ord(c) <= last for c in text for first, last in UNPRINTABLE)
+
+
 def question(value: Any) -> bool:
-    return fits(value, ".{1,200}") and value.isprintable()
+    return fits(value, ".{1,200}") and is_printable(value)
 
 
 def author(value: Any) -> bool:
@@ -145,7 +159,7 @@ def author(value: Any) -> bool:
     if is_beacon(value):
         return fits(value, r"beacon 2\^([0-9]|1[0-6]) [0-9a-f]{64}")
     disguised = re.search(r"2\^[0-9]+ [0-9a-f]{64}$|\(a beacon\)$", str(value))
-    return fits(value, r"\S(.*\S)?") and value.isprintable() and len(value.encode()) <= 80 and not disguised
+    return fits(value, r"\S(.*\S)?") and is_printable(value) and len(value.encode()) <= 80 and not disguised
 
 
 def is_beacon(name: Any) -> bool:

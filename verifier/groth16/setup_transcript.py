@@ -18,7 +18,7 @@ from typing import Any, Final
 from py_arkworks_bls12381 import G2Point, Scalar
 
 from verifier.beacon import Beacon, is_reserved
-from verifier.document import as_list, check_header, from_hex, hex_list
+from verifier.document import as_list, check_header, from_hex, hex_list, is_printable
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import SCALAR_MODULUS, PointError, decode_g2
 from zenerrors import CeremonyError, FileFormatError
@@ -70,7 +70,7 @@ def check_name(name: str) -> None:
     and not what a beacon's could be taken for.
     """
     disguised = _LIKE_A_BEACON.search(name) and not is_reserved(name)
-    printable = name.isprintable() and name.strip() == name and 1 <= len(name.encode()) <= MAX_NAME_BYTES
+    printable = is_printable(name) and name.strip() == name and 1 <= len(name.encode()) <= MAX_NAME_BYTES
     if disguised or not printable:
         raise CeremonyError(
             "ceremony.name",

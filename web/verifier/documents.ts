@@ -8,6 +8,7 @@
 
 import { sha256 } from "@noble/hashes/sha2.js";
 import { fromBigEndian, fromHex, hex } from "./bytes.ts";
+import { isPrintable } from "./document.ts";
 import { ZenError } from "./errors.ts";
 import {
   anyInteger,
@@ -83,11 +84,6 @@ const systemId = textThat(
   (id) => SYSTEMS.has(id),
   `one of the proof systems that are known here, ${[...SYSTEMS.keys()].join(", ")}: a newer program may know it`,
 );
-
-/** No control character and none that is not assigned: none that Unicode calls other or separator, but the space. */
-function isPrintable(words: string): boolean {
-  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(words);
-}
 
 /** Months end at 12, and February at 28 or 29. */
 function isMoment(words: string): boolean {

@@ -11,7 +11,7 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Beacon, isReserved } from "../beacon.ts";
 import { concat, equal, fromBigEndian, toBigEndian } from "../bytes.ts";
 import { GENERATOR_G2, INFINITY_G2 } from "../curve.ts";
-import { asList, checkHeader, fromHex, hexList } from "../document.ts";
+import { asList, checkHeader, fromHex, hexList, isPrintable } from "../document.ts";
 import { ZenError } from "../errors.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { at, zip } from "../lists.ts";
@@ -24,7 +24,6 @@ const HEADER = { format: "zenserve ceremony transcript", version: 1 } as const;
 
 const LIKE_A_BEACON = /2\^[0-9]+ [0-9a-f]{64}$|\(a beacon\)$/;
 /** Of one character or more, none of them a space but the plain one, and that inside only. */
-const PRINTABLE = /^(?! )(?:[^\p{C}\p{Z}]| )+(?<! )$/u;
 const CHALLENGE_TAG = utf8ToBytes("zenserve contribution 1");
 const HASH_TAG = utf8ToBytes("zenserve contribution hash 1");
 const BYTES = 32;
@@ -105,7 +104,12 @@ function transcriptOf({ name, secrets, nonces }: Contribution, previous: Uint8Ar
 function checkName(name: string): void {
   // The length first: on a name of megabytes the patterns run out of stack.
   const fits = name.length <= MAX_NAME_BYTES && utf8ToBytes(name).length <= MAX_NAME_BYTES;
-  if (!fits || !PRINTABLE.test(name) || (LIKE_A_BEACON.test(name) && !isReserved(name))) {
+  if (
+    !fits ||
+    !isPrintable(name) ||
+    !/^[^ ](.*[^ ])?$/su.test(name) ||
+    (LIKE_A_BEACON.test(name) && !isReserved(name))
+  ) {
     throw new ZenError(
       "ceremony.name",
       `a contributor's name is 1 to ${MAX_NAME_BYTES} bytes of printable text without space around it, and ` +
