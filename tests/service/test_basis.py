@@ -126,6 +126,19 @@ def test_none_is_added_below_one_that_another_process_added_meanwhile(
     assert len(list((runtime.settings.data_dir / "artifacts").glob("??/*"))) == 2
 
 
+def test_of_larger_ones_that_are_made_at_once_none_is_below_another(each_runtime: Runtime) -> None:
+    settings = each_runtime.settings.model_copy(update={"basis_points": BASIS_POINTS})
+    runtime = replace(each_runtime, settings=settings)
+    bases.require_basis(runtime, GROTH16, 8)
+    asked = [2 * BASIS_POINTS, 4 * BASIS_POINTS] * 2
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda values: bases.require_basis(runtime, GROTH16, values).length, asked))
+    stored = points(runtime)
+    assert stored in ([256, 512, 1024], [256, 1024])
+    for values, length in zip(asked, made, strict=True):
+        assert length == next(each for each in stored if values <= each)
+
+
 def test_a_basis_is_imported_before_the_first_commitment_or_a_larger_one(runtime: Runtime) -> None:
     given, larger = CommitmentKey.generate(16), CommitmentKey.generate(64)
     for _ in range(2):
