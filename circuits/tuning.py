@@ -39,10 +39,12 @@ MAX_LOSS: Final = 1.0
 _CALIBRATIONS: Final[tuple[tuple[Method, bool], ...]] = (("min-max", False), ("min-max", True), ("mse", True))
 # Codes of errors that say that so many bits make no network.
 _NO_SUCH: Final = ("model.range_too_wide", "model.scale", "statement.could_wrap")
+_GUARD: Final = 3
 # The share of values that are to be as near as the loss says.
 _SHARE: Final = 0.95
 _SAMPLES: Final = 512
 _FIRST: Final = 8
+_TOO_MUCH: Final = "not tried: many samples, or a large network"
 _LOWERINGS: Final = (4, 2, 1)
 # Of all trials together, in products of weights and inputs; each takes some of its own.
 _MOST_WORK: Final = 1 << 35
@@ -50,10 +52,12 @@ _LEAST_WORK: Final = 1 << 26
 
 
 class Judgement(NamedTuple):
-    """``loss``: in percent. ``noise``: the power of the outputs' error, the outputs' being 1.
-    ``constraints``: of the default proof."""
+    """``loss``: in percent. ``guarded``: where it is of labels the same with errors ``_GUARD`` times as
+    large, as samples are few, and often those of the training. ``noise``: the power of the outputs' error,
+    the outputs' being 1. ``constraints``: of the default proof."""
 
     loss: float
+    guarded: float
     noise: float
     constraints: int
 
@@ -164,23 +168,33 @@ class _Judge:
         constraints = plan_inference(qgraph, weight_privacy=self._weight_privacy).rows
         q = {name: qgraph.entries[name].type.quantise(values) for name, values in self._x.items()}
         made = qgraph.run_all(q, {*qgraph.outputs.values()})
-        far = noise = lost = 0.0
-        differ = np.zeros(self.samples, np.bool_)
+        far = noise = 0.0
+        lost = dict.fromkeys((1, _GUARD), 0.0)
+        differ = {times: np.zeros(self.samples, np.bool_) for times in lost}
         for name, exact in self._exact.items():
             tensor = qgraph.outputs[name]
             integers, scales = made[tensor].reshape(exact.shape), qgraph.scale_of(tensor)
-            guess, expected = integers.argmax(axis=1), exact.argmax(axis=1)
-            differ |= guess != expected
-            if self._labels is not None:
-                lost += float(np.mean(expected == self._labels) - np.mean(guess == self._labels))
-            if scales is None:  # labels are all that can be said of them
-                noise, far = noise + float(differ.mean()), max(far, float(differ.mean()))
+            # Sums without one scale have nothing but an order.
+            error = None if scales is None else scales[0] * (integers - scales[1]) - exact
+            expected = exact.argmax(axis=1)
+            for times in lost:
+                worse = integers if error is None or times == 1 else exact + times * error
+                guess = worse.argmax(axis=1)
+                differ[times] |= guess != expected
+                if self._labels is not None:
+                    lost[times] += float(np.mean(expected == self._labels) - np.mean(guess == self._labels))
+            if error is None:
+                noise, far = noise + float(differ[1].mean()), max(far, float(differ[1].mean()))
                 continue
-            error = np.abs(scales[0] * (integers - scales[1]) - exact)
             noise += float((error**2).sum() / ((exact**2).sum() or 1.0))
-            far = max(far, float(np.quantile(error, _SHARE, axis=1, method="higher").max()) / _range(exact))
-        loss = {"accuracy": lost, "agreement": float(differ.mean()), "values": far}[self.measure]
-        return Judgement(100 * loss, noise, constraints)
+            reach = np.quantile(np.abs(error), _SHARE, axis=1, method="higher").max()
+            far = max(far, float(reach) / _range(exact))
+        loss, guarded = (
+            100
+            * {"accuracy": lost[times], "agreement": float(differ[times].mean()), "values": far}[self.measure]
+            for times in lost
+        )
+        return Judgement(loss, guarded, noise, constraints)
 
 
 def _range(values: FloatArray) -> float:
@@ -231,7 +245,7 @@ class _Trials:
             except (ModelError, StatementError) as error:
                 if error.code not in _NO_SUCH or not (found or index < len(_CALIBRATIONS)):
                     raise
-        return min(found, key=lambda trial: trial.judgement[:2])
+        return min(found, key=lambda trial: trial.judgement[1:3])
 
     def tuned(self, trial: _Trial, why: Mapping[Slot, str], max_loss: float | None) -> Tuned:
         settings, judgement, qgraph = trial.settings, trial.judgement, trial.qgraph
@@ -258,11 +272,11 @@ def _search(trials: _Trials, weight_bits: int | None, max_loss: float) -> Tuned:
     found = _uniform(trials, weight_bits, max_loss)
     while found.settings.bits in range(LEAST_BITS + 1, _FIRST + 1) and trials.may_try:
         fewer = _of_bits(trials, found.settings.bits - 1, weight_bits)
-        if fewer is None or fewer.judgement.loss > max_loss:
+        if fewer is None or fewer.judgement.guarded > max_loss:
             break
         found = fewer
     slots = [slot for slot in trials.calibrated.slots if not (slot.weights and weight_bits)]
-    why = dict.fromkeys(slots, "not tried: the samples are many, or the network large")
+    why = dict.fromkeys(slots, _TOO_MUCH)
     for lowering in _LOWERINGS:
         found = _lowered(trials, found, slots, lowering, max_loss, why)
     return trials.tuned(found, why, max_loss)
@@ -273,9 +287,9 @@ def _uniform(trials: _Trials, weight_bits: int | None, max_loss: float) -> _Tria
     least = math.inf
     for bits in range(_FIRST, MOST_BITS + 1):
         found = _of_bits(trials, bits, weight_bits)
-        if found is not None and found.judgement.loss <= max_loss:
+        if found is not None and found.judgement.guarded <= max_loss:
             return found
-        least = min(least, found.judgement.loss if found else math.inf)
+        least = min(least, found.judgement.guarded if found else math.inf)
     if math.isinf(least):
         return trials.best_of(_FIRST, weight_bits)  # says why there is none
     raise ModelError(
@@ -306,16 +320,16 @@ def _lowered(
         saved = found.judgement.constraints - alone.judgement.constraints
         if saved <= 0:
             why[slot] = f"{_bits(by)} less saves nothing"
-        elif alone.judgement.loss > max_loss:
-            why[slot] = f"{_bits(by)} less loses {alone.judgement.loss:.3g} %"
+        elif alone.judgement.guarded > max_loss:
+            why[slot] = f"{_bits(by)} less loses {alone.judgement.guarded:.3g} %"
         else:
             ranked.append(((alone.judgement.noise - found.judgement.noise) / saved, slot))
     for _, slot in sorted(ranked, key=lambda entry: entry[0]):
         lower = _with_fewer(trials, found, slot, by, why)
         if lower is None:
             continue
-        if lower.judgement.loss > max_loss:
-            why[slot] = f"{_bits(by)} less loses {lower.judgement.loss:.3g} % with the others'"
+        if lower.judgement.guarded > max_loss:
+            why[slot] = f"{_bits(by)} less loses {lower.judgement.guarded:.3g} % with the others'"
         elif lower.judgement.constraints < found.judgement.constraints:
             found = lower
             why[slot] = "fewer are not tried"
@@ -329,7 +343,10 @@ def _with_fewer(trials: _Trials, found: _Trial, slot: Slot, by: int, why: dict[S
     for name in slot.names:
         bits, weight_bits = layers.get(name, default)
         layers[name] = (bits, weight_bits - by) if slot.weights else (bits - by, weight_bits)
-    if min(map(min, layers.values())) < LEAST_BITS or not trials.may_try:
+    if min(map(min, layers.values())) < LEAST_BITS:
+        why[slot] = "there are no fewer" if by == 1 else why[slot]
+        return None
+    if not trials.may_try:
         return None
     with _none_such():
         return trials.of(found.settings, layers)

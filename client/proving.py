@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar, Unpack
+from typing import Any, Final, Literal, TypeVar, Unpack
 
 from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_form
 from client.errors import UnreachableError
@@ -31,7 +31,9 @@ class Proving(Calls):
         name: str = "unnamed",
         system: str | None = None,
         weight_privacy: PublicOrCommitted = "public",
-        bits: int = 8,
+        bits: int | Literal["auto"] = 8,
+        weight_bits: int | None = None,
+        max_loss: float | None = None,
         sizes: Mapping[str, int] | None = None,
         parent_id: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -39,16 +41,19 @@ class Proving(Calls):
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
-        ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``parent_id``:
-        the model that this is a new version of. ``system``: the proof system, the service's own choice where
-        none is named. ``labels``: what to find it by in lists.
-        ``sizes``: of dimensions that the file only names. ``require_ceremony``: use keys of a ceremony alone.
+        ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``bits``: of tensors
+        and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
+        that this is a new version of. ``system``: the proof system, the service's own choice where none is
+        named. ``labels``: what to find it by in lists. ``sizes``: of dimensions that the file only names.
+        ``require_ceremony``: use keys of a ceremony alone.
         """
         fields = {
             "name": name,
             "system": system,
             "weight_privacy": weight_privacy,
             "bits": bits,
+            "weight_bits": weight_bits,
+            "max_loss": max_loss,
             "shape": pairs(sizes),
             "parent_id": parent_id,
             "label": pairs(labels),

@@ -40,25 +40,39 @@ def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
     return circuits.quantise(graph, given.inputs, bits=int(bits)).to_bytes()
 
 
-def read_model(onnx: bytes, calibration: bytes, bits: bytes, labels: bytes, sizes: bytes) -> bytes:
+def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> bytes:
     """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
-    the samples; without any the report has ranges alone. ``sizes``: JSON, of dimensions by name.
+    the samples; without any the report has ranges alone. ``precision``: JSON, what ``circuits.tune``
+    is to be called with. ``sizes``: JSON, of dimensions by name.
 
     Raises ``ModelError``, ``TensorError``, ``StatementError`` for labels of a network without classes.
     """
     graph = circuits.load_onnx(onnx, json.loads(sizes))
     given = samples.parse(calibration, graph.entries, "calibration")
-    inputs = given.inputs
     classes = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
-    qgraph = circuits.quantise(graph, inputs, bits=int(bits))
-    found = json.dumps(_report(graph, qgraph, inputs, classes), allow_nan=False)
-    return found.encode() + b"\n" + qgraph.to_bytes()
+    if classes is not None:
+        classes = _classes_of(graph, classes, len(next(iter(given.inputs.values()))))
+    tuned = circuits.tune(graph, given.inputs, labels=classes, **json.loads(precision))
+    found = _report(graph, tuned.qgraph, given.inputs, classes) | {"tuning": tuned.to_json()}
+    return json.dumps(found, allow_nan=False).encode() + b"\n" + tuned.qgraph.to_bytes()
+
+
+def _classes_of(graph: Graph, labels: NDArray[Any], count: int) -> Integers:
+    """The calibration's labels, one for each sample."""
+    require_one(graph, "what labels tell", "calibration_labels", "leave them out")
+    outputs = math.prod(graph.shapes[graph.output])
+    require_classes(outputs, "calibration_labels", "leave them out")
+    classes = _classes(labels, outputs, "calibration_labels")
+    if len(classes) != count:
+        reason = f"there are {len(classes)} calibration_labels, and {count} samples: one for each"
+        raise TensorError("input.shape", reason, field="calibration_labels")
+    return classes
 
 
 def _report(
-    graph: Graph, qgraph: QuantGraph, given: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None
+    graph: Graph, qgraph: QuantGraph, given: Mapping[str, NDArray[Any]], labels: Integers | None
 ) -> dict[str, Any]:
     """How far the tensors reach; with labels, what quantisation costs, too."""
     inputs = next(iter(given.values()))
@@ -66,13 +80,7 @@ def _report(
         tensors = [asdict(each) for each in ranges(graph, qgraph, given)]
         unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
         return {"images": len(inputs), **unknown, "tensors": tensors}
-    require_one(qgraph, "what labels tell", "calibration_labels", "leave them out")
-    require_classes(qgraph.classes, "calibration_labels", "leave them out")
-    classes = _classes(labels, qgraph.classes, "calibration_labels")
-    if len(classes) != len(inputs):
-        reason = f"there are {len(classes)} calibration_labels, and {len(inputs)} samples: one for each"
-        raise TensorError("input.shape", reason, field="calibration_labels")
-    return report(graph, qgraph, inputs, classes).to_json()
+    return report(graph, qgraph, inputs, labels).to_json()
 
 
 def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from circuits.graphs.graph import Graph
 from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
@@ -226,14 +227,17 @@ def public_group(
 
 
 def require_one(
-    qgraph: QuantGraph, what: str, field: str = "scheme", remedy: str = "export one, or prove inferences"
+    network: Graph | QuantGraph,
+    what: str,
+    field: str = "scheme",
+    remedy: str = "export one, or prove inferences",
 ) -> None:
     """Raises ``StatementError`` (``statement.several``) for networks of several inputs or outputs."""
-    if len(qgraph.inputs) != 1 or len(qgraph.outputs) != 1:
+    if len(network.inputs) != 1 or len(network.outputs) != 1:
         raise StatementError(
             "statement.several",
             f"{what} is of a network of one input and one output, and this one has "
-            f"{len(qgraph.inputs)} and {len(qgraph.outputs)}: {remedy}",
+            f"{len(network.inputs)} and {len(network.outputs)}: {remedy}",
             field=field,
         )
 

@@ -130,7 +130,7 @@ class ModelSummary(JobView):
         description="Whether everybody may know the weights, or proofs are about a commitment to them.",
         examples=["committed"],
     )
-    bits: int = Field(description="Precision of its quantised tensors.", examples=[8])
+    bits: int = Field(description="Precision of its quantised tensors, the most that one has.", examples=[8])
     parent_id: str | None = Field(description="The model that this is a new version of.")
     network: str | None = Field(
         description="SHA-256 of the network, or of its architecture where the weights are committed."
@@ -186,6 +186,36 @@ class TensorReport(BaseModel):
     )
 
 
+class TunedLayer(BaseModel):
+    """What a tensor and the weights that make it got."""
+
+    name: str = Field(description="As the network's file has it.", examples=["dense1"])
+    operator: str = Field(description="What makes it; `input` of the input.", examples=["Dense"])
+    bits: int | None = Field(description="Of the tensor; null of sums without a type.", examples=[8])
+    weight_bits: int | None = Field(description="Null where there are no weights.", examples=[6])
+    why: str = Field(
+        description="Why not fewer; empty where bits were given.", examples=["a bit less loses 0.7 %"]
+    )
+
+
+class Tuning(BaseModel):
+    """Which calibration and bits were chosen, and what they lose on the calibration data."""
+
+    method: str = Field(description="How ranges were taken.", examples=["mse"])
+    per_channel: bool = Field(
+        description="Whether weights have a scale for each output channel.", examples=[True]
+    )
+    measure: str = Field(description="What loss is of: accuracy, agreement or values.", examples=["accuracy"])
+    loss: float = Field(description="In percent.", examples=[0.2])
+    max_loss: float | None = Field(
+        description="What was allowed; null where bits were given.", examples=[0.5]
+    )
+    constraints: int = Field(description="Of the default proof.", examples=[53926])
+    samples: int = Field(description="So many were compared.", examples=[100])
+    trials: int = Field(description="So often it was quantised.", examples=[40])
+    layers: list[TunedLayer] = Field(description="In the order of the network, its input first.")
+
+
 class QuantisationReport(BaseModel):
     """What quantisation did to the network, on the calibration: accuracies where that came with labels."""
 
@@ -204,6 +234,9 @@ class QuantisationReport(BaseModel):
     )
     warning: str | None = Field(default=None, description="What to do where that is more than a percent.")
     tensors: list[TensorReport] = Field(description="In the order of the network, its input first.")
+    tuning: Tuning | None = Field(
+        default=None, description="How bits and calibration were chosen; null for models of older services."
+    )
 
 
 class ModelView(ModelSummary):

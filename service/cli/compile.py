@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from base.processors import usable_cores
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
+from service.cli.precision import Bits, MaxLoss, Measure, WeightBits
 from service.cli.samples import FILES, LabelColumn, Mean, Reading, Sizes, Std
 from service.submissions import sizes
 from verifier.schemes import Privacy, PublicOrPrivate
@@ -27,8 +28,8 @@ from zenerrors import naming
 
 if TYPE_CHECKING:
     from base.progress import Progress
-    from circuits import Circuit, Graph
-    from circuits.graphs.types import FloatArray
+    from circuits import Circuit, Graph, QuantGraph
+    from circuits.samples import Samples
 
 Scheme = Literal["inference", "recognition"]
 
@@ -56,7 +57,13 @@ def compile_network(
     scheme: Annotated[
         Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")
     ] = "inference",
-    bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
+    bits: Bits = 8,
+    weight_bits: WeightBits = None,
+    max_loss: MaxLoss = 1.0,
+    measure: Annotated[
+        Measure | None,
+        typer.Option(help="What may be lost; else by the labels and outputs that there are."),
+    ] = None,
     calibration: Annotated[Path | None, typer.Option(exists=True, help=f"Typical inputs: {FILES}")] = None,
     label_column: LabelColumn = None,
     mean: Mean = None,
@@ -74,6 +81,9 @@ def compile_network(
         "scheme": scheme,
         "level": level,
         "bits": bits,
+        "weight_bits": weight_bits,
+        "max_loss": max_loss,
+        "measure": measure,
         "privacy": {"input": input_privacy, "weights": weight_privacy},
         "sizes": sizes.read(shape),
     }
@@ -98,22 +108,21 @@ def compile_network(
 def _compile(
     network: str, options: dict[str, Any], calibration: Path | None, reading: Reading, progress: Progress
 ) -> dict[str, Any]:
-    from circuits import quantise
     from circuits.schemes import cost
     from prover import registry
     from verifier.registry import FIRST
 
     progress("read", 0.0)
     graph = _graph(network, options["sizes"])
-    inputs, origin = _samples(network, graph, calibration, reading)
+    given, origin = _samples(network, graph, calibration, reading)
     progress("quantise", 0.1)
-    qgraph = quantise(graph, inputs, bits=options["bits"])
+    qgraph, tuning = _quantised(graph, given, origin, options)
     progress("compile", 0.3)
     circuit = _circuit(qgraph, options)
     progress("count", 0.6)
     circuit.constraint_system.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
-    return {"calibration": origin} | cost.report(circuit, registry.find(FIRST), THREADS)
+    return {"calibration": origin, "tuning": tuning} | cost.report(circuit, registry.find(FIRST), THREADS)
 
 
 def _graph(network: str, sizes: dict[str, int]) -> Graph:
@@ -123,25 +132,53 @@ def _graph(network: str, sizes: dict[str, int]) -> Graph:
         return load_onnx(Path(network), sizes) if Path(network).is_file() else zoo.network(network)
 
 
-def _samples(
-    network: str, graph: Graph, calibration: Path | None, reading: Reading
-) -> tuple[FloatArray | Mapping[str, Any], str]:
+def _samples(network: str, graph: Graph, calibration: Path | None, reading: Reading) -> tuple[Samples, str]:
     """Inputs to calibrate with, and where they come from."""
     import numpy as np
 
     from circuits import zoo
+    from circuits.samples import Samples
 
     if calibration is not None:
-        return reading.samples(calibration, "calibration", graph.entries).inputs, "file"
+        return reading.samples(calibration, "calibration", graph.entries), "file"
     if not Path(network).is_file():
-        return zoo.calibration(network), "zoo"
+        return Samples({graph.input.name: zoo.calibration(network)}), "zoo"
     rng = np.random.default_rng(0)
-    return {
+    made = {
         entry.name: rng.random((SAMPLES, *entry.shape))
         if entry.values == "real"
         else rng.integers(0, 2, (SAMPLES, *entry.shape))
         for entry in graph.inputs
-    }, "random"
+    }
+    return Samples(made), "random"
+
+
+def _quantised(
+    graph: Graph, given: Samples, origin: str, options: dict[str, Any]
+) -> tuple[QuantGraph, dict[str, Any] | None]:
+    """The network, and how it was tuned: inputs that are made up say nothing of what it loses."""
+    import numpy as np
+
+    from circuits import quantise, tune
+
+    labels = given.labels
+    if labels is not None:
+        classes = labels.ndim == 1 and bool((labels == np.rint(labels)).all())
+        labels = labels.astype(np.int64) if classes else None
+    bits, weight_bits = options["bits"], options["weight_bits"]
+    if origin != "file" and bits != "auto":
+        return quantise(graph, given.inputs, bits, weight_bits=weight_bits), None
+    tuned = tune(
+        graph,
+        given.inputs,
+        bits=None if bits == "auto" else bits,
+        weight_bits=weight_bits,
+        max_loss=options["max_loss"],
+        measure=options["measure"],
+        labels=labels,
+        weight_privacy=options["privacy"]["weights"],
+    )
+    return tuned.qgraph, tuned.to_json()
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
@@ -178,9 +215,31 @@ def _shown(document: dict[str, Any], *, explain: bool) -> Iterator[RenderableTyp
         for row in rows:
             table.add_row(*(_cell(row[name]) for name in names))
         yield table
+    if document["tuning"] and document["bits"] == "auto":
+        yield _tuning(document["tuning"])
     if explain:
         yield _explanation(document)
     yield terminal.table_of(_summary(document))
+
+
+def _tuning(tuning: dict[str, Any]) -> Table:
+    """What each tensor, and the weights that make it, got, and why not fewer bits."""
+    table = Table(title="Bits", title_justify="left")
+    for name in ("name", "bits", "weights"):
+        table.add_column(name, justify="left" if name == "name" else "right")
+    table.add_column("fewer", ratio=1)
+    for layer in tuning["layers"]:
+        bits, weights = (str(layer[name] or "") for name in ("bits", "weight_bits"))
+        table.add_row(terminal.escape(layer["name"]), bits, weights, layer["why"])
+    return table
+
+
+def _lost(tuning: dict[str, Any]) -> str:
+    scales = "by channel" if tuning["per_channel"] else "by tensor"
+    return (
+        f"{tuning['loss']:.3g} % of {tuning['measure']} on {tuning['samples']} samples, calibrated by "
+        f"{tuning['method']}, weights {scales}"
+    )
 
 
 def _explanation(document: dict[str, Any]) -> Table:
@@ -211,10 +270,13 @@ def _summary(document: dict[str, Any]) -> dict[str, str]:
         "random": "by random inputs: widths and accuracy will differ with real ones (--calibration)",
     }
     threads = seconds["threads"]
+    few = f"as few bits as lose {document['max_loss']:g} %"
+    bits = few if document["bits"] == "auto" else f"{document['bits']} bits"
     return {
         "network": terminal.escape(document["network"]),
         "proves": f"{document['scheme']}, input {privacy['input']}, weights {privacy['weights']}",
-        "quantised": f"to {document['bits']} bits, {calibration[document['calibration']]}",
+        "quantised": f"to {bits}, {calibration[document['calibration']]}",
+        **({"loses": _lost(document["tuning"])} if document["tuning"] else {}),
         "level": str(document["level"]),
         **{_heading(name): f"{document[name]:,}" for name in ("constraints", "variables", "nonzeros")},
         "public inputs": f"{document['public_inputs']:,}",

@@ -12,6 +12,7 @@ import typer
 
 from client.resources import Model
 from service.cli.answers import Answer, written
+from service.cli.precision import Bits, MaxLoss, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
 from service.cli.shared import (
     Labels,
@@ -53,7 +54,9 @@ def add_model(
     weight_privacy: Annotated[
         PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
     ] = "public",
-    bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
+    bits: Bits = 8,
+    weight_bits: WeightBits = None,
+    max_loss: MaxLoss = 1.0,
     parent_id: Annotated[
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,
@@ -73,6 +76,8 @@ def add_model(
         system=system,
         weight_privacy=weight_privacy,
         bits=bits,
+        weight_bits=weight_bits,
+        max_loss=max_loss,
         sizes=given,
         parent_id=parent_id,
         require_ceremony=require_ceremony or None,

@@ -17,6 +17,7 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
+from service.submissions.requests import Precision
 from verifier.registry import FIRST
 from zenerrors import RequestError
 
@@ -27,6 +28,7 @@ def register(
     row: Model,
     handed: Sequence[Handed],
     sizes: Mapping[str, int],
+    precision: Precision,
     labels: dict[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> str:
@@ -36,7 +38,10 @@ def register(
     ``handed``: the model, its calibration and, if there are any, the calibration's labels. ``sizes``: of
     dimensions that the file only names.
     """
-    options = [row.name, row.weight_privacy, str(row.bits), row.parent_id or "", *(f.sha256 for f in handed)]
+    bits = precision.bits
+    options = [row.name, row.weight_privacy, bits, row.parent_id or "", *(f.sha256 for f in handed)]
+    if precision != Precision(bits=bits):
+        options.append(precision.model_dump_json())
     if row.require_ceremony:
         options.append("require_ceremony")
     if row.system != FIRST:
@@ -53,13 +58,15 @@ def register(
             return earlier
         _check_parent(Models(session, caller.tenant_id), row)
     onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
-    parts = onnx, samples, str(row.bits).encode(), b"".join(classes), said.encode()
+    asked = json.dumps(precision.asked | {"weight_privacy": row.weight_privacy})
+    parts = onnx, samples, asked.encode(), b"".join(classes), said.encode()
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
     report, _, quantised = read.partition(b"\n")
     if row.weight_privacy == "committed":
         basis.basis_length(runtime, system, intake.committed_count(quantised, row.weight_privacy))
     row.id = new_id("mdl")
     row.report = json.loads(report)
+    row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
     terms = replace(terms, size=len(quantised))
     return jobs.submit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
@@ -24,7 +24,13 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PR
 OwnName = Annotated[str, StringConstraints(pattern=OWN_NAME)]
 """Of one of several inputs or outputs."""
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
-Bits = Annotated[int, Field(ge=2, le=16)]
+WidthBits = Annotated[int, Field(ge=2, le=16)]
+Bits = Annotated[
+    str,
+    StringConstraints(pattern=r"^(auto|[2-9]|1[0-6])$"),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 2, "maximum": 16}, {"const": "auto"}]}),
+]
+MaxLoss = Annotated[float, Field(ge=0, le=100)]
 MOST = 1_000_000
 MOST_DAYS = 3650
 Labels = Annotated[
@@ -69,6 +75,19 @@ class InputRequest(BaseModel):
     values: list[Any] | None = Field(default=None, description="Numbers, nested to the shape of the input.")
     privacy: PublicOrPrivate | None = Field(default=None, description="Whether the proof shows them. private")
     id: ResourceId | None = Field(default=None, description="A commitment to the input, in their place.")
+
+
+class Precision(BaseModel):
+    """How a network is quantised: ``circuits.tune`` says what these mean."""
+
+    bits: Bits = "8"
+    weight_bits: WidthBits | None = None
+    max_loss: MaxLoss = 1.0
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As ``circuits.tune`` takes it."""
+        return self.model_dump() | {"bits": None if self.bits == "auto" else int(self.bits)}
 
 
 class ProofRequest(BaseModel):

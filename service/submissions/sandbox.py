@@ -1,8 +1,8 @@
 """Untrusted files are parsed in a child process with limits on memory, time and what it may write.
 
-Parent: ``run(tenant_id, "read_model", onnx, calibration, bits, labels, sizes)``. The child is this module run
-as a program; both sides speak length-prefixed byte strings, so nothing that the child says can be more than
-bytes to the parent.
+Parent: ``run(tenant_id, "read_model", onnx, calibration, precision, labels, sizes)``. The child is this
+module run as a program; both sides speak length-prefixed byte strings, so nothing that the child says can be
+more than bytes to the parent.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import circuits
-from circuits import QuantGraph, compile_inference
+from circuits import compile_inference, load_onnx, tune
 from prover import groth16
 from prover.groth16 import cost
 from service import engine, intake
@@ -68,8 +68,9 @@ def test_the_report_says_what_the_circuit_has(
     report: Any, network: Path, calibration: Path, tmp_path: Path, weights: Any
 ) -> None:
     document = report(network, "--calibration", calibration, "--weight-privacy", weights, "--level", 2)
-    quantised = intake.quantise(tiny_onnx(), tiny_calibration(), b"8")
-    circuit = compile_inference(QuantGraph.from_bytes(quantised), weight_privacy=weights, level=2)
+    tuned = tune(load_onnx(tiny_onnx()), np.load(calibration), weight_privacy=weights)
+    circuit = compile_inference(tuned.qgraph, weight_privacy=weights, level=2)
+    assert document["tuning"] == tuned.to_json()
     assert document["digest"] == circuit.constraint_system.digest.hex()
     assert document["constraints"] == circuit.constraint_system.constraints
     assert document["variables"] == circuit.constraint_system.variables
@@ -177,7 +178,7 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path
     assert "[model.not_onnx]" in complaint(tmp_path / "text.onnx")
     (tmp_path / "c.json").write_text('["a"]')
     assert "[input.not_numeric]" in complaint(network, "--calibration", tmp_path / "c.json")
-    assert "or equal to 16" in complaint(network, "--bits", "17")
+    assert "from 2 to 16" in complaint(network, "--bits", "17")
     assert "or equal to 5" in complaint(network, "--level", "6")
     assert "[statement.privacy]" in complaint(network, "--level", "4", "--weight-privacy", "committed")
     assert "--calibration" in complaint(network, "--calibration", tmp_path / "missing.npy")

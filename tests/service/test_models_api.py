@@ -240,7 +240,7 @@ def test_a_parser_that_takes_too_much_says_so() -> None:
 def test_a_parser_that_takes_too_long_or_crashes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.001)
     with pytest.raises(ResourceError, match=f"{CPU_SECONDS} seconds"):
-        sandbox.run("t", "read_model", tiny_onnx(), tiny_calibration(), b"8", b"", b"{}")
+        sandbox.run("t", "read_model", tiny_onnx(), tiny_calibration(), b"{}", b"", b"{}")
     monkeypatch.undo()
     with pytest.raises(ModelError, match="broke down"):
         sandbox.run("t", "no such operation")

@@ -305,10 +305,17 @@ export interface components {
        */
       weight_privacy?: "public" | "committed";
       /**
-       * @description Precision of the quantised network.
+       * @description Precision of the quantised network, or auto: of each tensor and each layer's weights as few bits as max_loss allows.
        * @default 8
        */
-      bits?: number;
+      bits?: number | "auto";
+      /** @description Of weights; as bits unless it is given. */
+      weight_bits?: number | null;
+      /**
+       * @description For automatic bits what may be lost on the calibration, in percent: of accuracy with labels, else of agreement with floats, or of the range of outputs that are no classes.
+       * @default 1
+       */
+      max_loss?: number;
       /** @description The model that it is a new version of, both committed. */
       parent_id?: string | null;
       /**
@@ -1275,7 +1282,7 @@ export interface components {
        * @enum {string}
        */
       weight_privacy: "public" | "committed";
-      /** @description Precision of its quantised tensors. */
+      /** @description Precision of its quantised tensors, the most that one has. */
       bits: number;
       /** @description The model that this is a new version of. */
       parent_id: string | null;
@@ -1358,7 +1365,7 @@ export interface components {
        * @enum {string}
        */
       weight_privacy: "public" | "committed";
-      /** @description Precision of its quantised tensors. */
+      /** @description Precision of its quantised tensors, the most that one has. */
       bits: number;
       /** @description The model that this is a new version of. */
       parent_id: string | null;
@@ -1671,6 +1678,8 @@ export interface components {
       warning?: string | null;
       /** @description In the order of the network, its input first. */
       tensors: components["schemas"]["TensorReport"][];
+      /** @description How bits and calibration were chosen; null for models of older services. */
+      tuning?: components["schemas"]["Tuning"] | null;
     };
     /** @description ``ready`` if nothing fails; ``failing`` says what does and why. */
     Readiness: {
@@ -1873,6 +1882,40 @@ export interface components {
       worst?: number | null;
       /** @description The share of values beyond what the integers stand for; with labels. */
       saturated?: number | null;
+    };
+    /** @description What a tensor and the weights that make it got. */
+    TunedLayer: {
+      /** @description As the network's file has it. */
+      name: string;
+      /** @description What makes it; `input` of the input. */
+      operator: string;
+      /** @description Of the tensor; null of sums without a type. */
+      bits: number | null;
+      /** @description Null where there are no weights. */
+      weight_bits: number | null;
+      /** @description Why not fewer; empty where bits were given. */
+      why: string;
+    };
+    /** @description Which calibration and bits were chosen, and what they lose on the calibration data. */
+    Tuning: {
+      /** @description How ranges were taken. */
+      method: string;
+      /** @description Whether weights have a scale for each output channel. */
+      per_channel: boolean;
+      /** @description What loss is of: accuracy, agreement or values. */
+      measure: string;
+      /** @description In percent. */
+      loss: number;
+      /** @description What was allowed; null where bits were given. */
+      max_loss: number | null;
+      /** @description Of the default proof. */
+      constraints: number;
+      /** @description So many were compared. */
+      samples: number;
+      /** @description So often it was quantised. */
+      trials: number;
+      /** @description In the order of the network, its input first. */
+      layers: components["schemas"]["TunedLayer"][];
     };
     /** @description A file that was brought ahead of the request that names it. */
     UploadView: {
@@ -2092,6 +2135,8 @@ export type TenantChange = components["schemas"]["TenantChange"];
 export type TenantRequest = components["schemas"]["TenantRequest"];
 export type TenantView = components["schemas"]["TenantView"];
 export type TensorReport = components["schemas"]["TensorReport"];
+export type TunedLayer = components["schemas"]["TunedLayer"];
+export type Tuning = components["schemas"]["Tuning"];
 export type UploadView = components["schemas"]["UploadView"];
 export type UsageView = components["schemas"]["UsageView"];
 export type Verification = components["schemas"]["Verification"];

@@ -41,7 +41,7 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.submissions import models
-from service.submissions.requests import Bits, Name, ResourceId
+from service.submissions.requests import Bits, MaxLoss, Name, Precision, ResourceId, WidthBits
 from verifier.documents import ProofDocument, Receipt
 from verifier.registry import FIRST
 from verifier.schemes import PublicOrCommitted
@@ -65,7 +65,18 @@ _jobs.add_events("Server-sent events of the registration, as those of a proof.")
 _FIELDS = (
     *("model", "calibration", "calibration_labels"),
     *("model_sha256", "calibration_sha256", "calibration_labels_sha256"),
-    *("name", "system", "weight_privacy", "bits", "shape", "parent_id", "label", "require_ceremony"),
+    *(
+        "name",
+        "system",
+        "weight_privacy",
+        "bits",
+        "weight_bits",
+        "max_loss",
+        "shape",
+        "parent_id",
+        "label",
+        "require_ceremony",
+    ),
 )
 
 
@@ -102,7 +113,25 @@ async def create_model(
         PublicOrCommitted,
         Form(description="Whether everybody may know the weights, or proofs are about a commitment to them."),
     ] = "public",
-    bits: Annotated[Bits, Form(description="Precision of the quantised network.")] = 8,
+    bits: Annotated[
+        Bits,
+        Form(
+            description="Precision of the quantised network, or auto: of each tensor and each layer's weights"
+            " as few bits as max_loss allows.",
+            examples=[8],
+        ),
+    ] = "8",
+    weight_bits: Annotated[
+        WidthBits | None, Form(description="Of weights; as bits unless it is given.", examples=[4])
+    ] = None,
+    max_loss: Annotated[
+        MaxLoss,
+        Form(
+            description="For automatic bits what may be lost on the calibration, in percent: of accuracy with"
+            " labels, else of agreement with floats, or of the range of outputs that are no classes.",
+            examples=[0.5],
+        ),
+    ] = 1.0,
     parent_id: Annotated[
         ResourceId | None,
         Form(description="The model that it is a new version of, both committed.", examples=["mdl_5d1f0c"]),
@@ -126,12 +155,14 @@ async def create_model(
         name=name,
         system=system,
         weight_privacy=weight_privacy,
-        bits=bits,
         parent_id=parent_id,
         require_ceremony=require_ceremony,
     )
     model_id = await run_in_threadpool(
-        models.register, runtime, principal, row, files, sizes, labels, idempotency_key
+        models.register,
+        *(runtime, principal, row, files, sizes),
+        Precision(bits=bits, weight_bits=weight_bits, max_loss=max_loss),
+        *(labels, idempotency_key),
     )
     return await _jobs.answer(runtime, principal, model_id, wait, response)
 

@@ -22,7 +22,7 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
 from service.submissions import models, orders, proofs, sandbox, sizes
-from service.submissions.requests import Bits, Name, ProofRequest
+from service.submissions.requests import Name, Precision, ProofRequest
 from verifier.document import parse_json
 from verifier.registry import FIRST
 from verifier.schemes import PublicOrCommitted
@@ -40,7 +40,6 @@ class _NewModel(BaseModel):
     name: Name
     system: str = FIRST
     weight_privacy: PublicOrCommitted
-    bits: Bits
 
 
 @router.get("/new")
@@ -71,9 +70,9 @@ def register_model(
             files.append(handed("calibration_labels", calibration_labels, None))
         named = given | {"name": name or PurePath(str(model and model.filename)).stem}
         row = Model(**_checked(_NewModel, named).model_dump())
-        made = models.register(
-            runtime, visitor.principal, row, files, sizes.read(shape.replace(",", " ").split())
-        )
+        precision = _checked(Precision, {"bits": bits})
+        dimensions = sizes.read(shape.replace(",", " ").split())
+        made = models.register(runtime, visitor.principal, row, files, dimensions, precision)
     except ZenError as error:
         return _model_form(request, visitor, given, error)
     return see(f"/admin/jobs/{made}")

@@ -1,0 +1,35 @@
+"""How networks are to be quantised, as commands take it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+Measure = Literal["accuracy", "agreement", "values"]
+
+
+def _bits(value: Any) -> int | Literal["auto"]:
+    text = str(value)
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal() or not 2 <= int(text) <= 16:
+        raise typer.BadParameter("it must be auto, or from 2 to 16")
+    return int(text)
+
+
+Bits = Annotated[
+    Any,
+    typer.Option(
+        metavar="BITS",
+        parser=_bits,
+        help="Precision of the quantised network, 2 to 16; auto: as little as --max-loss allows.",
+    ),
+]
+WeightBits = Annotated[int | None, typer.Option(min=2, max=16, help="Of weights, where it is another.")]
+MaxLoss = Annotated[
+    float,
+    typer.Option(
+        min=0, max=100, help="For --bits auto: percent of accuracy, agreement or range that may be lost."
+    ),
+]
