@@ -87,8 +87,9 @@ def _fitted(values: Any, shape: Shape, leading: int, field: str) -> FloatArray:
 
 def varied(x: NDArray[Any], values: Values = "real") -> FloatArray:
     """``x`` and variations of it, [1 + VARIATIONS, *shape]: each value times 0.9 to 1.1, so that no range is
-    a point, and signs and zeros stay. Integers stay such, and booleans what they are."""
+    a point, and signs and zeros stay. Integers stay such, between the least and the largest: they may be
+    indices; booleans stay what they are."""
     most = 0.0 if values == "boolean" else VARIED
     factors = np.random.default_rng(0).uniform(1 - most, 1 + most, (VARIATIONS, *x.shape))
     made: FloatArray = np.concatenate([np.ones((1, *x.shape)), factors]) * x
-    return made if values == "real" else np.rint(made)
+    return made if values == "real" else np.rint(made).clip(x.min(), x.max())
