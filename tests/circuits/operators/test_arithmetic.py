@@ -90,6 +90,12 @@ REDUCTIONS = (
 )
 
 
+def averages(rng: Rng) -> Case:
+    """At the end, sums of whole windows, which have a scale; others are rescaled."""
+    said: dict[str, Any] = {"pads": [1, 0, 0, 1]} if rng.random() < 0.5 else {}
+    return [make_node("AveragePool", ["x"], ["h"], kernel_shape=[2, 2], **said)], {}, (3, 4, 2)
+
+
 def global_max(rng: Rng) -> Case:
     return [make_node("GlobalMaxPool", ["x"], ["h"])], {}, (3, 4, 2)
 
@@ -208,7 +214,7 @@ def written_at_constants(rng: Rng) -> Case:
 CASES: list[Callable[[Rng], Case]] = [
     *(products, broadcast_product, quotient, product_of_constants_and_two),
     *map(reduced, REDUCTIONS),
-    *(global_max, norms_of_windows, cumulative),
+    *(averages, global_max, norms_of_windows, cumulative),
     *(comparisons, chosen_by_constants, whole_numbers, difference, several),
     *(between_entries, written_at_constants, multiplied),
 ]
