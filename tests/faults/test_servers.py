@@ -98,7 +98,7 @@ def test_redis_stopped_flushed_and_started_again(cluster: Cluster, model: Model)
         cluster.ended_well(proof)
 
 
-@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("commits", [pytest.param(False, marks=pytest.mark.large), True])
 def test_the_api_killed_in_the_middle_of_a_submission(
     cluster: Cluster, model: Model, *, commits: bool
 ) -> None:

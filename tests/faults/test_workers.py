@@ -116,6 +116,7 @@ def test_a_host_whose_clock_is_wrong(
         cluster.ended_well(proof)
 
 
+@pytest.mark.large
 def test_a_worker_told_to_stop_gives_its_job_back(cluster: Cluster, model: Model) -> None:
     with cluster.holding():
         (proof,) = cluster.prove(model)
@@ -142,7 +143,7 @@ def test_a_worker_told_to_stop_ends_its_job_within_the_drain(cluster: Cluster, m
         cluster.ended_well(each)
 
 
-@pytest.mark.parametrize("name", ["beat-2", "worker-2"])
+@pytest.mark.parametrize("name", [pytest.param("beat-2", marks=pytest.mark.large), "worker-2"])
 def test_a_process_told_to_stop_while_it_starts(cluster: Cluster, name: str) -> None:
     cluster.start(name)
     cluster.stop(name)

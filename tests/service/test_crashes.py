@@ -198,6 +198,7 @@ def test_kill_of_the_worker_in_the_middle_of_a_shard(
     assert service.client.verify(service.client.get_proof_document(proof_id)).valid
 
 
+@pytest.mark.large
 def test_kill_of_the_whole_service_while_a_proof_waits_for_its_shards(
     service: Service, model: Model, dataset: Dataset
 ) -> None:

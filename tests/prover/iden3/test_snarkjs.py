@@ -136,6 +136,7 @@ def test_their_ceremony_here(
     assert verifies_here(snarkjs, tmp_path, key, "1.zkey", "our.wtns")
 
 
+@pytest.mark.large
 def test_our_powers_of_tau_there(snarkjs: Snarkjs, example: Example, tmp_path: Path) -> None:
     """Powers from here, prepared and used there: the key is one for provers on both sides.
 
