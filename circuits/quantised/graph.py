@@ -55,8 +55,9 @@ class QuantInput:
     shape: Shape
     type: Affine
 
-    def quantise(self, x: ArrayLike, field: str = "input") -> IntArray:
-        """The integers of the real numbers ``x``, int64[*shape].
+    def quantise(self, x: ArrayLike, field: str = "input", *, saturate: bool = False) -> IntArray:
+        """The integers of the real numbers ``x``, int64[*shape]. ``saturate``: those beyond the type's range
+        are its ends.
 
         Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
         ``input.out_of_range`` for a value outside the type's range by more than rounding.
@@ -64,7 +65,7 @@ class QuantInput:
         tensor = as_finite_tensor(x, self.shape, field=field)
         low, high = self.type.interval
         bad = first_index((tensor < low) | (tensor > high))
-        if bad is not None:
+        if bad is not None and not saturate:
             raise TensorError(
                 "input.out_of_range",
                 f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
@@ -199,16 +200,18 @@ class QuantGraph:
         """How many outputs there are."""
         return math.prod(self.shapes[self.output])
 
-    def quantise_input(self, x: ArrayLike) -> IntArray:
+    def quantise_input(self, x: ArrayLike, *, saturate: bool = False) -> IntArray:
         """``QuantInput.quantise`` of the only input."""
-        return self.input.quantise(x)
+        return self.input.quantise(x, saturate=saturate)
 
-    def quantise_inputs(self, x: ArrayLike | Mapping[str, ArrayLike]) -> dict[str, IntArray]:
+    def quantise_inputs(
+        self, x: ArrayLike | Mapping[str, ArrayLike], *, saturate: bool = False
+    ) -> dict[str, IntArray]:
         """``QuantInput.quantise`` of each input by its name, of an only one also from the array alone. Raises
         ``TensorError`` (``input.names``), too."""
         given = by_name(x, self.entries, field="input")
         return {
-            name: entry.quantise(given[name], called(INPUT, name, self.inputs))
+            name: entry.quantise(given[name], called(INPUT, name, self.inputs), saturate=saturate)
             for name, entry in self.entries.items()
         }
 

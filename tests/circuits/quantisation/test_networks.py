@@ -22,7 +22,7 @@ from circuits.operators.max_pool import MaxPool
 from circuits.quantisation import METHODS, Method, report
 from tests.circuits import real
 from tests.circuits.test_onnx_exporters import quantised, run
-from zenerrors import ModelError
+from zenerrors import ModelError, TensorError
 
 SHAPE = (2, 8, 8)
 
@@ -274,3 +274,13 @@ def test_on_real_images_accuracy_is_within_one_percent_of_onnxruntime(name: str,
     assert result.float_accuracy == pytest.approx(exact, abs=0.001)
     assert abs(result.accuracy - exact) <= 0.01
     assert result.warning is None
+
+
+def test_inputs_beyond_calibration_saturate_where_that_is_asked_for() -> None:
+    qgraph = quantise(tensor("x", 2).relu().graph(), np.array([[-1.0, 1.0]]))
+    with pytest.raises(TensorError, match=r"input\[1\] lies outside"):
+        qgraph.quantise_input([0.0, 3.0])
+    assert qgraph.quantise_input([-9.0, 3.0], saturate=True).tolist() == [0, 255]
+    assert qgraph.quantise_inputs([-9.0, 3.0], saturate=True)["x"].tolist() == [0, 255]
+    with pytest.raises(TensorError, match="finite"):
+        qgraph.quantise_input([0.0, np.inf], saturate=True)
