@@ -22,7 +22,7 @@ from tests.refusals import refuses
 
 ROOT = Path(__file__).parents[2]
 LINEAR = [helper.make_node("MatMul", ["x", "w"], ["y"])]
-IMPOSSIBLE = [helper.make_node("Hardmax", ["x"], ["y"])]
+IMPOSSIBLE = [helper.make_node("Bernoulli", ["x"], ["y"])]
 
 
 def network(folder: Path, nodes: list[NodeProto], kind: int = TensorProto.FLOAT) -> Path:
@@ -60,8 +60,8 @@ def test_networks_come_as_far_as_they_do(tmp_path: Path) -> None:
     )
     assert min(linear.size or 0, linear.median, linear.peak_mb or 0, linear.more["prove_s"]) > 0
     assert [other.more[stage] for stage in STAGES] == [False] * 4
-    assert other.more["blockers"] == ["Hardmax"]
-    assert "no circuit for Hardmax" in other.more["reason"]
+    assert other.more["blockers"] == ["Bernoulli"]
+    assert "no circuit for Bernoulli" in other.more["reason"]
     assert "2 networks, 0 constant, 1 loaded, 1 compiled, 1 executed, 1 proven" in ended.stdout
 
 
