@@ -49,11 +49,11 @@ Code = Literal[
     "statement.classes", "statement.column", "statement.commitment_at_infinity", "statement.could_wrap",
     "statement.duplicate_segment", "statement.duplicate_wires", "statement.embedding",
     "statement.key_mismatch", "statement.level", "statement.link_without_challenge",
-    "statement.no_weights", "statement.openings", "statement.post_challenge", "statement.privacy",
-    "statement.product_shape", "statement.range", "statement.reveal", "statement.segments",
-    "statement.several", "statement.size", "statement.soundness", "statement.system", "statement.table_width",
-    "statement.too_large", "statement.unsatisfied", "statement.witness_constant",
-    "statement.witness_shape",
+    "statement.measure", "statement.no_weights", "statement.openings", "statement.post_challenge",
+    "statement.privacy", "statement.product_shape", "statement.range", "statement.reveal",
+    "statement.segments", "statement.several", "statement.size", "statement.soundness",
+    "statement.system", "statement.table_width", "statement.too_large", "statement.unsatisfied",
+    "statement.witness_constant", "statement.witness_shape",
 ]
 # fmt: on
 
@@ -226,6 +226,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "statement.embedding": "a network that makes no embedding: end it with a ReLU or a clamp",
     "statement.key_mismatch": "the key was made for another statement",
     "statement.level": "no such level",
+    "statement.measure": "no such measure, or none of this network",
     "statement.link_without_challenge": "a linked segment without a challenge",
     "statement.no_weights": "the network has no weights to commit to",
     "statement.openings": "an opening does not open the commitment",

@@ -51,7 +51,7 @@ def documents() -> dict[str, Files]:
     q = networks.inputs(world.graph, SHARDS * BATCH, 7)
     data = LabelledData.of(world.graph.input.type.real(q), world.graph.run(q).argmax(axis=1))
     parts = assessor.parts(data)
-    total = sum(part.count for part in parts)
+    total = sum(part.counts[0] for part in parts)
     accuracy = assessor.prove(assessor.state(assessor.dataset(parts, data.sha256), total), parts)
     assessed = {"proof": accuracy.model_dump_json(), "key": assessor.maker.key_file.model_dump_json()}
     samples = {"samples": json.dumps(data.samples.tolist()), "labels": json.dumps(data.labels.tolist())}

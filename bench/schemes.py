@@ -114,7 +114,7 @@ def case(task: Task) -> Case:
     accuracy = circuits.compile_accuracy(graph, batch=len(images), weight_privacy="committed")
     shard = {
         "dataset": accuracy.dataset_values(images, labels),
-        "correct": np.array([accuracy.count(images, labels)]),
+        "correct": accuracy.counts(images, labels),
     }
     return Case(
         accuracy,

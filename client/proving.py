@@ -10,7 +10,7 @@ from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_f
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
 from client.resources import Commitment, Dataset, DryRun, InputFields, Model, Proof, ProofFields, State
-from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
+from verifier.schemes import CommitmentKind, Measure, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")
 
@@ -179,16 +179,17 @@ class Proving(Calls):
         samples: bytes,
         labels: bytes | None = None,
         *,
+        targets: bytes | None = None,
         privacy: PublicOrPrivate,
         name: str = "unnamed",
         shard_size: int | None = None,
         job_labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Dataset]:
-        """Add labelled samples for a model: files as docs/inputs.md has them. ``labels``: the samples'
-        classes, unless their file has them. ``shard_size``: samples in one proof, by default as many as fit
-        the service's memory. ``job_labels``: what to find it by in lists, as the ``labels`` of models and
-        proofs.
+        """Add samples for a model: files as docs/inputs.md has them. ``labels``: the samples' classes, unless
+        their file has them; or ``targets``, what the network should say of them. ``shard_size``: samples in
+        one proof, by default as many as fit the service's memory. ``job_labels``: what to find it by in
+        lists, as the ``labels`` of models and proofs.
         """
         fields = {
             "model_id": model_id,
@@ -197,9 +198,8 @@ class Proving(Calls):
             "shard_size": shard_size,
             "label": pairs(job_labels),
         }
-        files = {"samples": samples}
-        if labels is not None:
-            files["labels"] = labels
+        others = {"labels": labels, "targets": targets}
+        files = {"samples": samples} | {name: file for name, file in others.items() if file is not None}
         return self._submit_files(Dataset, "datasets", files, fields, idempotency_key)
 
     @endpoint
@@ -265,6 +265,7 @@ class Proving(Calls):
         reference_id: str | None = None,
         threshold: int | None = None,
         dataset_id: str | None = None,
+        measure: Measure | None = None,
         challenge: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int | None = None,
@@ -278,9 +279,9 @@ class Proving(Calls):
         network of several inputs or outputs it takes ``inputs`` by their names, each with ``values`` and
         ``privacy`` or with the ``id`` of a commitment, and ``outputs``, what is shown of those it names.
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``. Accuracy takes
-        ``dataset_id``. All take ``challenge``, a text to appear in the statement; ``labels``, what to find it
-        by in lists; ``priority``, -10 to 10; ``deadline_seconds``, after which the job is given up;
-        ``expires_in_days``, after which the proof is deleted (docs/api.md).
+        ``dataset_id``, ``measure``, and with ``top-k`` ``top``. All take ``challenge``, a text to appear in
+        the statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
+        after which the job is given up; ``expires_in_days``, after which the proof is deleted (docs/api.md).
         """
         body = {
             "model_id": model_id,
@@ -296,6 +297,7 @@ class Proving(Calls):
             "reference_id": reference_id,
             "threshold": threshold,
             "dataset_id": dataset_id,
+            "measure": measure,
             "challenge": challenge,
             "labels": dict(labels) if labels else None,
             "priority": priority,

@@ -10,6 +10,8 @@ from typing import Any, Literal, TypedDict, TypeVar
 from verifier.schemes import (
     AnyScheme,
     CommitmentKind,
+    Compared,
+    Measure,
     Privacy,
     PublicOrCommitted,
     PublicOrPrivate,
@@ -97,15 +99,15 @@ class Model(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset(Job):
-    """Labelled samples, committed in shards. ``sha256`` is there where they are public. Lists leave out the
-    ``shards``.
-    """
+    """Samples with labels, or with what ``compared`` says, committed in shards. ``sha256`` is there where
+    they are public. Lists leave out the ``shards``."""
 
     model_id: str
     name: str
     privacy: PublicOrPrivate
     size: int
     sha256: str | None
+    compared: Compared = "labels"
     picked_for: str | None
     shard_size: int | None
     shards: list[dict[str, Any]] | None = None
@@ -171,6 +173,7 @@ class CircuitFields(TypedDict, total=False):
     top: int
     reference_privacy: PublicOrCommitted
     shard_size: int
+    measure: Measure
     verification_key_id: str
 
 
@@ -196,6 +199,7 @@ class ProofFields(TypedDict, total=False):
     reference_id: str | None
     threshold: int | None
     dataset_id: str | None
+    measure: Measure | None
     challenge: str | None
     labels: Mapping[str, str] | None
 

@@ -21,7 +21,7 @@ from circuits.quantised import Integers
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
-from prover.groth16 import CommitmentKey, Opening, ProvingKey, sum_blindings
+from prover.groth16 import CommitmentKey, Opening, ProvingKey
 from relations.integers import IntArray
 from verifier import documents
 from verifier.datasets import LabelledData
@@ -136,11 +136,11 @@ def recognise(
 
 @dataclass(frozen=True)
 class Part:
-    """A shard as its prover knows it: ``samples`` and ``labels`` of a whole batch, the last ones padding."""
+    """A shard as its prover knows it: ``given``, samples and labels (and targets) of a whole batch, the last
+    ones padding, and what they count."""
 
-    samples: IntArray
-    labels: IntArray
-    count: int
+    given: tuple[IntArray, ...]
+    counts: IntArray
     dataset: Opening
     correct: Opening
 
@@ -152,16 +152,16 @@ def measure(
     basis: CommitmentKey,
     challenge: str | None = None,
 ) -> ProofDocument:
-    """How many labels of a public dataset the network gets right: one proof for each shard, and the total."""
+    """What the circuit measures of a public dataset: one proof for each shard, and the totals."""
     circuit = scheme.circuit
     parts = _parts(circuit, data, basis)
-    sizes = [int((part.labels < circuit.qgraph.classes).sum()) for part in parts]
+    sizes = [int((part.given[1] < circuit.filler).sum()) for part in parts]
     shards = [
         Shard(
             size=size,
             dataset=part.dataset.commitment.hex(),
             correct=part.correct.commitment.hex(),
-            opening=reveal(basis, part.dataset, circuit.dataset_values(part.samples, part.labels)),
+            opening=reveal(basis, part.dataset, circuit.dataset_values(*part.given)),
         )
         for part, size in zip(parts, sizes, strict=True)
     ]
@@ -170,13 +170,15 @@ def measure(
         size=data.size,
         picked_for=model.commitment.hex(),
         shards=shards,
-        blinding=sum_blindings([part.correct.blinding_bytes for part in parts]).hex(),
+        blinding=basis.open_sum(
+            [part.correct for part in parts], [part.counts.tolist() for part in parts]
+        ).hex(),
     )
-    values: Values = {"correct": sum(part.count for part in parts), "size": data.size}
+    values: Values = circuit.totals([part.counts for part in parts]) | {"size": data.size}
     statement = scheme.state(values, {"model": model}, dataset=dataset, challenge=challenge)
     proofs = [
         scheme.prove(
-            circuit.witness(part.samples, part.labels, statement=statement.scalar),
+            circuit.witness(*part.given, statement=statement.scalar),
             {"model": model, "dataset": part.dataset, "correct": part.correct},
         )
         for part in parts
@@ -186,13 +188,12 @@ def measure(
 
 def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentKey) -> list[Part]:
     kind = InputType(shape=list(circuit.qgraph.input.shape), **vars(circuit.qgraph.input.type))
-    parts = []
-    for numbers in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
+    parts, batch, classes = [], circuit.batch, circuit.qgraph.classes
+    for numbers in data.shard_values(kind, batch, classes, circuit.measurement.targets):
         values = np.array(numbers, dtype=np.int64)
-        samples = values[len(kind.limbs) : -circuit.batch].reshape(circuit.batch, *circuit.qgraph.input.shape)
-        labels = values[-circuit.batch :]
-        count = circuit.count(samples, labels)
-        # Anyone who has the dataset can compute its commitment: it hides nothing. The count's does.
+        given = circuit.parts(values)
+        counts = circuit.counts(*given)
+        # Anyone who has the dataset can compute its commitment: it hides nothing. The counts' does.
         dataset = commit(basis, values, hiding=False)
-        parts.append(Part(samples, labels, count, dataset, commit(basis, np.array([count]))))
+        parts.append(Part(given, counts, dataset, commit(basis, counts)))
     return parts

@@ -101,8 +101,8 @@ class Committing(CommitmentScheme):
         """The inverse of ``Opening.to_bytes``. Raises ``StatementError`` (``statement.openings``)."""
 
     @abstractmethod
-    def open_sum(self, openings: Sequence[Any], values: Sequence[int]) -> bytes:
-        """What ``check_sum`` takes for commitments to these values, one each."""
+    def open_sum(self, key: Any, openings: Sequence[Any], values: Sequence[Sequence[int]]) -> bytes:
+        """What ``check_sum`` takes for commitments, under ``key``, to these values, as many each."""
 
 
 class ProofSystem(VerifyingSystem):

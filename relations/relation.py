@@ -188,7 +188,8 @@ class Equal(_Relation):
 
 @dataclass(frozen=True, eq=False)
 class Total(_Relation):
-    """``out`` [1] is ``constant + sign · sum value`` over all entries; ``sign`` is 1 or -1."""
+    """``out`` [n] is ``constant + sign · sum value``, of each column of value [.., n]; ``sign`` is 1 or
+    -1."""
 
     value: Tensor
     sign: int = 1
@@ -198,6 +199,13 @@ class Total(_Relation):
 @dataclass(frozen=True, eq=False)
 class Square(_Relation):
     """``out = value²``."""
+
+    value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Absolute(_Relation):
+    """``out = |value|``."""
 
     value: Tensor
 
@@ -213,9 +221,8 @@ class AtLeast(_Relation):
 Weighted = MatMul | Convolution
 Accumulation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
-Relation = (
-    Accumulation | Lookup | Tabulated | Maximum | Move | Argmax | OneHot | Equal | Total | Square | AtLeast
-)
+Comparison = Argmax | OneHot | Equal | AtLeast
+Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Comparison | Total | Square | Absolute
 
 
 @dataclass(frozen=True, eq=False)

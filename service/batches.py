@@ -12,22 +12,39 @@ from service.encryption import Integers, Secret
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """``samples``: int64[batch, *shape], quantised; ``labels``: int64[batch]. ``size`` of them are the
-    dataset's; the others are zeros, with a label that no network gives.
+    """``samples``: int64[batch, *shape], quantised; ``labels``: int64[batch]; ``targets``: int64[batch,
+    outputs], quantised, where there are any. ``size`` of them are the dataset's; the others are zeros and the
+    least targets, with a label that says so.
     """
 
     samples: Integers
     labels: Integers
+    targets: Integers | None
     size: int
 
+    @property
+    def committed(self) -> tuple[Integers, ...]:
+        """In the order in which they are committed to."""
+        return (self.samples, *([] if self.targets is None else [self.targets]), self.labels)
 
-def cut(dataset: Mapping[str, Secret], batch: int, classes: int) -> list[Batch]:
-    """All batches of ``samples`` and ``labels``, the last one filled up."""
-    samples, labels = dataset["samples"].values, dataset["labels"].values
-    return [
-        _filled(samples[start : start + batch], labels[start : start + batch], batch, classes)
-        for start in range(0, len(labels), batch)
-    ]
+    @property
+    def parts(self) -> tuple[Integers, ...]:
+        """As ``circuits.Accuracy`` takes them."""
+        parts = self.samples, self.labels
+        return parts if self.targets is None else (*parts, self.targets)
+
+
+def cut(dataset: Mapping[str, Secret], batch: int, fills: Mapping[str, int]) -> list[Batch]:
+    """All batches of ``samples``, ``labels`` and, where there are any, ``targets``, the last one filled up
+    with ``fills`` (``intake.fillings``)."""
+    size = len(dataset["labels"].values)
+    parts = {name: _filled(part.values, batch, fills[name]) for name, part in dataset.items()}
+
+    def made(start: int) -> Batch:
+        own = {name: part[start : start + batch] for name, part in parts.items()}
+        return Batch(own["samples"], own["labels"], own.get("targets"), min(batch, size - start))
+
+    return [made(start) for start in range(0, size, batch)]
 
 
 def even(size: int, most: int) -> int:
@@ -36,8 +53,7 @@ def even(size: int, most: int) -> int:
     return -(-size // shards)
 
 
-def _filled(samples: Integers, labels: Integers, batch: int, classes: int) -> Batch:
-    size = len(labels)
-    zeros = np.zeros((batch - size, *samples.shape[1:]), dtype=np.int64)
-    nothing = np.full(batch - size, classes, dtype=np.int64)
-    return Batch(np.concatenate([samples, zeros]), np.concatenate([labels, nothing]), size)
+def _filled(values: Integers, batch: int, fill: int) -> Integers:
+    """As many more, of ``fill`` alone, as make whole batches."""
+    more = np.full((-len(values) % batch, *values.shape[1:]), fill, dtype=np.int64)
+    return np.concatenate([values, more])

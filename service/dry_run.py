@@ -65,12 +65,16 @@ def _one_input(
 def _accuracy(
     task: dict[str, Any], quantised: bytes, secrets: bytes
 ) -> tuple[Circuit, Values, Callable[[], FrArray], int]:
-    size = task["batch"]
-    batches = cut(unpack(secrets), size, intake.class_count(quantised))
-    circuit = engine.compile_circuit(quantised, "accuracy", weight_privacy=task["weight_privacy"], batch=size)
+    size, dataset = task["batch"], unpack(secrets)
+    batches = cut(dataset, size, intake.fillings(quantised, task["weight_privacy"], "targets" in dataset))
+    circuit = engine.compile_circuit(
+        quantised,
+        "accuracy",
+        weight_privacy=task["weight_privacy"],
+        batch=size,
+        **engine.measuring(task["request"]),
+    )
     assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
-    values: Values = {
-        "correct": sum(circuit.count(batch.samples, batch.labels) for batch in batches),
-        "size": sum(batch.size for batch in batches),
-    }
-    return circuit, values, partial(circuit.witness, batches[0].samples, batches[0].labels), len(batches)
+    totals = circuit.totals([circuit.counts(*batch.parts) for batch in batches])
+    values: Values = totals | {"size": sum(batch.size for batch in batches)}
+    return circuit, values, partial(circuit.witness, *batches[0].parts), len(batches)

@@ -22,7 +22,7 @@ from prover.system import CommitmentKey, ProofSystem
 from service.encryption import Secret
 from verifier.documents import Values, canonical
 from verifier.registry import FIRST
-from verifier.schemes import Privacy
+from verifier.schemes import Compared, Measure, Privacy
 from zenerrors import ModelError
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
@@ -90,6 +90,13 @@ def task(
     )
 
 
+def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of an accuracy's circuit. ``asked``: what the request says, which before there were other
+    measures said nothing of them.
+    """
+    return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)}
+
+
 def circuit_digest(system: ProofSystem, circuit: Circuit, basis: CommitmentKey | None) -> str:
     """What keys are kept by: SHA-256, in hex, of the proof system, the constraints, what they mean, and the
     basis they link to, if they link to any.
@@ -130,16 +137,25 @@ def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) ->
 
 
 def largest_batch(
-    system: ProofSystem, quantised: bytes, weight_privacy: Privacy, most: int, threads: int
+    system: ProofSystem,
+    quantised: bytes,
+    weight_privacy: Privacy,
+    compared: Compared,
+    most: int,
+    threads: int,
 ) -> int:
     """How many samples, up to ``most``, one proof of accuracy takes in the memory that is free.
 
-    By estimate: what circuits of one and of two samples take, drawn out in a straight line. Raises
+    By estimate: what circuits of one and of two samples take, drawn out in a straight line; of targets by the
+    measure that takes the most. Raises
     ``ModelError`` (``model.memory``) where a single sample is too much.
     """
     graph = QuantGraph.from_bytes(quantised)
+    measure: Measure = "r2" if compared == "targets" else "accuracy"
     one, two = (
-        circuits.compile_accuracy(graph, batch=batch, weight_privacy=weight_privacy).constraint_system
+        circuits.compile_accuracy(
+            graph, batch=batch, weight_privacy=weight_privacy, measure=measure
+        ).constraint_system
         for batch in (1, 2)
     )
     free = free_memory()

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,15 @@ from circuits import QuantGraph, samples
 from circuits.graphs.graph import Graph
 from circuits.quantisation import ranges, report
 from circuits.quantised import QuantInput
-from circuits.schemes.circuit import require_classes, require_one
-from circuits.schemes.inference import all_shown, most_labels, require_outputs
+from circuits.schemes.accuracy import target_type
+from circuits.schemes.circuit import most_labels, require_classes, require_one
+from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.recognition import embedding_type
 from service.encryption import Integers, Secret, pack
-from verifier.datasets import LabelledData, one_input
-from verifier.schemes import Privacy, Reveal
-from zenerrors import ConflictError, TensorError
+from verifier.datasets import LabelledData, one_input, quantise_targets
+from verifier.measures import takes_targets
+from verifier.schemes import Compared, Measure, Privacy, Reveal
+from zenerrors import ConflictError, RequestError, TensorError
 
 Floats = NDArray[np.float64]
 _KEPT_BYTES: Final = 1 << 20
@@ -92,19 +94,47 @@ def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:
     """
     graph = QuantGraph.from_bytes(quantised)
     require_one(graph, "an accuracy", "model_id")
-    require_classes(graph.classes, "model_id", "datasets are for accuracies, and those are of labels")
+    require_classes(graph.classes, "labels", "give targets, to measure errors by")
     given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
     images = given.inputs[graph.input.name].astype(np.float64)
     classes = _classes(_labels(given, labels), graph.classes, "labels")
-    if images.shape[:1] != classes.shape:
+    _require_one_each(images, classes, "labels")
+    secrets = {"samples": _quantised_all(graph, images), "labels": Secret(classes)}
+    return LabelledData.of(images, classes).sha256 + pack(secrets)
+
+
+def read_measured(quantised: bytes, weight_privacy: bytes, content: bytes, targets: bytes) -> bytes:
+    """``read_dataset`` of samples with targets, one of each sample or as many as there are outputs: int64[n,
+    outputs], quantised. Raises ``StatementError`` for a network whose outputs have no one scale.
+    """
+    graph, privacy = QuantGraph.from_bytes(quantised), cast("Privacy", weight_privacy.decode())
+    require_one(graph, "an accuracy", "model_id")
+    kind = target_type(graph, privacy)
+    given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
+    images = given.inputs[graph.input.name].astype(np.float64)
+    values = samples.parse_labels(targets, "targets")
+    _require_one_each(images, values, "targets")
+    data = LabelledData.with_targets(images, values)
+    secrets = {
+        "samples": _quantised_all(graph, images),
+        "labels": Secret(data.labels),
+        "targets": Secret(quantise_targets(data.targets_of(graph.classes), kind)),
+    }
+    return data.sha256 + pack(secrets)
+
+
+def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None:
+    if samples.shape[:1] != others.shape[:1]:
         raise TensorError(
             "input.shape",
-            f"the samples have shape {list(images.shape)}, and there are {len(classes)} labels: one for each",
+            f"the samples have shape {list(samples.shape)}, and there are {len(others)} {field}:"
+            " one for each",
             field="samples",
         )
-    integers = np.stack([_quantised(graph, image, "samples", i) for i, image in enumerate(images)])
-    secrets = {"samples": Secret(integers), "labels": Secret(classes)}
-    return LabelledData.of(images, classes).sha256 + pack(secrets)
+
+
+def _quantised_all(graph: QuantGraph, samples: Floats) -> Secret:
+    return Secret(np.stack([_quantised(graph, sample, "samples", i) for i, sample in enumerate(samples)]))
 
 
 def _labels(given: samples.Samples, labels: bytes) -> NDArray[Any]:
@@ -130,6 +160,7 @@ def as_json(quantised: bytes, data: bytes, field: bytes) -> bytes:
 UNTRUSTED: dict[str, Callable[..., bytes]] = {
     "read_model": read_model,
     "read_dataset": read_dataset,
+    "read_measured": read_measured,
     "as_json": as_json,
 }
 
@@ -211,17 +242,25 @@ def _entry(graph: QuantGraph, name: str | None) -> QuantInput:
     return entry
 
 
-def samples_in(quantised: bytes, values: int) -> int:
-    """How many samples, each with its label, a commitment to so many values can be to. Raises
+def samples_in(quantised: bytes, compared: Compared, values: int) -> int:
+    """How many samples, each with its label or its targets, a commitment to so many values can be to. Raises
     ``StatementError`` (``statement.several``) for a network of several inputs or outputs.
     """
     graph = _graph(quantised)
     require_one(graph, "an accuracy", "model_id")
-    return max(0, values - len(circuits.input_values(graph))) // (math.prod(graph.input.shape) + 1)
+    targets = graph.classes if compared == "targets" else 0
+    room = max(0, values - len(circuits.input_values(graph)))
+    return room // (math.prod(graph.input.shape) + targets + 1)
 
 
-def class_count(quantised: bytes) -> int:
-    return _graph(quantised).classes
+def fillings(quantised: bytes, weight_privacy: Privacy, measured: bool) -> dict[str, int]:
+    """What fills up a shard (``verifier.datasets``): samples, labels and, where they are ``measured`` by any,
+    targets.
+    """
+    graph = _graph(quantised)
+    if not measured:
+        return {"samples": 0, "labels": graph.classes}
+    return {"samples": 0, "labels": 1, "targets": target_type(graph, weight_privacy).minimum}
 
 
 def read_input(quantised: bytes, values: Any, field: str, name: str | None = None) -> Integers:
@@ -254,6 +293,21 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
             f"threshold must be from 0 to {most}, the largest distance",
             field="threshold",
         )
+
+
+def measured(compared: Compared, asked: Measure | None) -> Measure:
+    """How a network is measured on a dataset; if nothing is asked, by what the dataset has. Raises
+    ``RequestError`` where it has not what the measure takes.
+    """
+    measure: Measure = asked or ("mse" if compared == "targets" else "accuracy")
+    if takes_targets(measure) != (compared == "targets"):
+        wanted = [each for each in get_args(Measure) if takes_targets(each) == (compared == "targets")]
+        raise RequestError(
+            "request.invalid",
+            f"measure: the dataset has {compared}, by which are measured {', '.join(wanted)}",
+            field="measure",
+        )
+    return measure
 
 
 def revealed(quantised: bytes, asked: Reveal | dict[str, Reveal] | None) -> Reveal | dict[str, Reveal]:

@@ -19,7 +19,7 @@ from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError, RequestError
 
-_FORM: Final = ("scheme", "privacy", "reveal", "top", "batch")
+_FORM: Final = ("scheme", "privacy", "reveal", "top", "batch", "measure")
 
 
 def circuit_of(runtime: Runtime, key: KeyFile) -> str:
@@ -35,6 +35,12 @@ def circuit_of(runtime: Runtime, key: KeyFile) -> str:
 def install(session: Session, circuit: str, stored: str, size: int, key: KeyFile) -> None:
     """Have proofs of this circuit made with the proving key in the store, of ``size`` bytes, from now on."""
     Circuits(session).replace(circuit, stored, key, key.circuit["constraints"]["total"], size)
+
+
+def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What descriptions say of a measure: of right labels nothing, and ``top`` of ``top-k`` alone."""
+    names = {"accuracy": (), "top-k": ("measure", "top")}.get(asked["measure"], ("measure",))
+    return {name: asked[name] for name in names}
 
 
 def form_of(description: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,8 +44,8 @@ REFUSED, TROUBLE = 1, 2
 _FILES: Final = {
     "key": "the verification key's file, from whom you trust",
     "input": "the input to compare, as it was before quantisation: .npy or JSON; several by name: .npz",
-    "dataset": "the dataset to compare: .npz with samples and labels, or samples as .npy or JSON",
-    "labels": "the dataset's labels, where its file has none: .npy or JSON",
+    "dataset": "the dataset to compare: .npz with samples and labels or targets, or samples, .npy or JSON",
+    "labels": "the dataset's labels, or targets, where its file has none: .npy or JSON",
     "opening": "what opens the commitment to the input, or those to a private dataset",
     "registration": "the proof of the committed model's registration",
     "registration_key": "the registration's own verification key, from whom you trust",
@@ -286,7 +286,9 @@ def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
             known = replace(known, input=datasets.load_inputs(given["input"], key.circuit.quantisation))
     if "dataset" in given:
         with _reading("dataset", given["dataset"]):
-            known = replace(known, dataset=datasets.load(given["dataset"], given.get("labels")))
+            targets = key.circuit.targets is not None
+            data = datasets.load(given["dataset"], given.get("labels"), targets=targets)
+            known = replace(known, dataset=data)
     if "opening" in given:
         known = replace(known, openings=_read(OpeningFile, given, "opening"))
     _require_comparable(given, document, key, known)

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from verifier.document import parse_json
-from verifier.documents import InputType, Quantisation
+from verifier.documents import InputType, Quantisation, canonical
+from verifier.measures import Targets
 from zenerrors import TensorError
 
 NPY: Final = b"\x93NUMPY"
@@ -32,21 +33,24 @@ UNREADABLE: Final = (ValueError, RecursionError, EOFError, BadZipFile, NotImplem
 """What reading bytes of either, or JSON, may raise."""
 _PLAIN: Final = (ZIP_STORED, ZIP_DEFLATED)
 _TAG: Final = b"zenserve dataset 1\n"
+_TARGETS_TAG: Final = b"zenserve dataset 2\n"
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledData:
-    """``samples``: float64[n, *shape], finite, as they were before quantisation; ``labels``: int64[n].
-
-    Raises ``TensorError``: ``input.shape``, ``input.not_numeric``, ``input.not_finite``, ``input.empty``.
+    """``samples``: float64[n, *shape], finite, as they were before quantisation; ``labels``: int64[n], or
+    ``targets``: float64[n, outputs], finite, as they were, and all labels 0.
     """
 
     samples: NDArray[np.float64]
     labels: NDArray[np.int64]
+    targets: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, samples: ArrayLike, labels: ArrayLike) -> LabelledData:
-        """From numbers of any kind; labels must be integers that are not negative."""
+        """From numbers of any kind; labels must be integers that are not negative. Raises ``TensorError``:
+        ``input.shape``, ``input.not_numeric``, ``input.not_finite``, ``input.empty``.
+        """
         x, y = numbers(samples, "samples"), np.asarray(labels)
         if y.ndim != 1 or x.ndim < 2 or len(x) != len(y):
             raise TensorError(
@@ -54,11 +58,25 @@ class LabelledData:
                 f"samples are {list(x.shape)} and labels {list(y.shape)}; they must be [n, …] and [n]",
                 field="labels",
             )
-        if not len(y):
-            raise TensorError("input.empty", "the dataset has no samples", field="samples")
+        _require_some(x)
         if y.dtype.kind not in "iu" or y.min() < 0 or y.max() > np.iinfo(np.int64).max:
             raise TensorError("input.not_numeric", "labels must be integers from 0 on", field="labels")
         return cls(x, y.astype(np.int64))
+
+    @classmethod
+    def with_targets(cls, samples: ArrayLike, targets: ArrayLike) -> LabelledData:
+        """From numbers of any kind: of each sample one target, or as many as the network has outputs. Raises
+        ``TensorError`` as ``of``.
+        """
+        x, y = numbers(samples, "samples"), numbers(targets, "targets")
+        if y.ndim < 1 or x.ndim < 2 or len(x) != len(y):
+            raise TensorError(
+                "input.shape",
+                f"samples are {list(x.shape)} and targets {list(y.shape)}; they must be [n, …] and [n, …]",
+                field="targets",
+            )
+        _require_some(x)
+        return cls(x, np.zeros(len(x), np.int64), y.reshape(len(y), -1))
 
     @property
     def size(self) -> int:
@@ -67,27 +85,73 @@ class LabelledData:
     @cached_property
     def sha256(self) -> bytes:
         """The content's hash, 32 bytes: the tag, a line with the samples' shape as JSON, then the samples as
-        float64 and the labels as int64, little-endian, row-major."""
-        digest = hashlib.sha256(_TAG + json.dumps(list(self.samples.shape)).encode() + b"\n")
+        float64 and the labels as int64, little-endian, row-major. With targets, another tag, both shapes in
+        two lines, then both as float64."""
+        tag, shapes, second = _TAG, [self.samples.shape], self.labels.astype("<i8")
+        if self.targets is not None:
+            tag, shapes, second = _TARGETS_TAG, [*shapes, self.targets.shape], self.targets.astype("<f8")
+        digest = hashlib.sha256(tag + b"".join(json.dumps(list(shape)).encode() + b"\n" for shape in shapes))
         digest.update(np.ascontiguousarray(self.samples, dtype="<f8").data)
-        digest.update(np.ascontiguousarray(self.labels, dtype="<i8").data)
+        digest.update(np.ascontiguousarray(second).data)
         return digest.digest()
 
-    def shard_values(self, kind: InputType, batch: int, classes: int) -> Iterator[list[int]]:
+    def shard_values(
+        self, kind: InputType, batch: int, classes: int, target: Targets | None = None
+    ) -> Iterator[list[int]]:
         """What the shards' commitments are to: the samples' type (``InputType.limbs``), the integers of
-        ``batch`` samples, then their labels.
+        ``batch`` samples, of their targets where errors are measured (``target``), then their labels.
 
-        The last shard is filled up with samples of zeros and the label ``classes``, which no network gives.
-        Raises ``TensorError`` (``input.shape``, ``input.out_of_range``).
-        """
-        if self.labels.max() >= classes:
+        The last shard is filled up with samples of zeros and the label ``classes``, which no network gives,
+        or with targets that are the least and the label 1. Raises ``TensorError`` (``input.shape``,
+        ``input.out_of_range``)."""
+        targets = quantise_targets(self.targets_of(classes), target) if target else None
+        filler = 1 if target else classes
+        if self.targets is not None and target is None:
+            raise TensorError("input.shape", "this is measured by labels, not by targets", field="targets")
+        if self.labels.max() >= filler:
             raise TensorError("input.out_of_range", f"labels must lie in [0, {classes - 1}]", field="labels")
         for start in range(0, self.size, batch):
             samples, labels = self.samples[start : start + batch], self.labels[start : start + batch]
             values = [number for sample in samples for number in quantise(sample, kind)]
             missing = batch - len(labels)
             values += [0] * (missing * len(values) // len(labels))
-            yield [*kind.limbs, *values, *labels.tolist(), *[classes] * missing]
+            if target and targets is not None:
+                values += targets[start : start + batch].ravel().tolist()
+                values += [target.minimum] * (missing * classes)
+            yield [*kind.limbs, *values, *labels.tolist(), *[filler] * missing]
+
+    def targets_of(self, outputs: int) -> NDArray[np.float64]:
+        """The targets of a network of so many outputs. Raises ``TensorError`` (``input.shape``)."""
+        if self.targets is None:
+            raise TensorError("input.shape", "errors are measured by targets, not by labels", field="labels")
+        if self.targets.shape[1] != outputs:
+            raise TensorError(
+                "input.shape",
+                f"a sample has {self.targets.shape[1]} targets, and the network {outputs} outputs",
+                field="targets",
+            )
+        return self.targets
+
+
+def _require_some(samples: NDArray[np.float64]) -> None:
+    if not len(samples):
+        raise TensorError("input.empty", "the dataset has no samples", field="samples")
+
+
+def quantise_targets(targets: NDArray[np.float64], kind: Targets) -> NDArray[np.int64]:
+    """The integers of targets, of their shape: the nearest. None is clipped, which would hide an error.
+    Raises ``TensorError`` (``input.out_of_range``)."""
+    with np.errstate(over="ignore"):
+        nearest = np.rint(targets / kind.scale) + kind.zero_point
+    if (nearest < kind.minimum).any() or (nearest > kind.maximum).any():
+        ends = kind.minimum - kind.zero_point, kind.maximum - kind.zero_point
+        low, high = (canonical(end * kind.scale).decode() for end in ends)
+        raise TensorError(
+            "input.out_of_range",
+            f"targets lie too far from all that the network can say: take those from {low} to {high}",
+            field="targets",
+        )
+    return nearest.astype(np.int64)
 
 
 def quantise(values: ArrayLike, kind: InputType) -> list[int]:
@@ -110,16 +174,19 @@ def one_input(given: Sequence[int], shape: Sequence[int]) -> bool:
     return [1, *given] == [*shape] or [*given] == [1, *shape]
 
 
-def load(file: Path, labels: Path | None = None) -> LabelledData:
-    """From a ``.npz`` file with ``samples`` and ``labels``, or two files. Raises ``TensorError``."""
+def load(file: Path, labels: Path | None = None, *, targets: bool = False) -> LabelledData:
+    """From a ``.npz`` file with ``samples`` and ``labels``, or ``targets``, or two files. Raises
+    ``TensorError``.
+    """
+    made = LabelledData.with_targets if targets else LabelledData.of
     if labels is not None:
-        return LabelledData.of(load_array(file), load_array(labels))
-    arrays = _read(file)
-    if not isinstance(arrays, dict) or not {"samples", "labels"} <= arrays.keys():
+        return made(load_array(file), load_array(labels))
+    arrays, name = _read(file), "targets" if targets else "labels"
+    if not isinstance(arrays, dict) or not {"samples", name} <= arrays.keys():
         raise TensorError(
-            "input.unreadable", f"{file} is no .npz file with samples and labels", field="samples"
+            "input.unreadable", f"{file} is no .npz file with samples and {name}", field="samples"
         )
-    return LabelledData.of(arrays["samples"], arrays["labels"])
+    return made(arrays["samples"], arrays[name])
 
 
 def load_array(file: Path) -> NDArray[Any]:

@@ -28,9 +28,10 @@ from pydantic import (
 )
 
 from verifier.document import is_printable, parse_json
+from verifier.measures import Count, Measurement, Targets, takes_targets
 from verifier.points import SCALAR_MODULUS
 from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import INPUT, AnyScheme, kind_of
+from verifier.schemes import INPUT, AnyScheme, Measure, kind_of
 from verifier.system import VerifyingSystem
 from zenerrors import FileFormatError
 
@@ -217,8 +218,8 @@ class KeyReference(Document):
 class Shard(Document):
     """A part of a dataset, proven on its own.
 
-    ``dataset``: the commitment to its samples and labels; ``correct``: to how many of them the network gets
-    right; ``opening``: of ``dataset``, where the dataset is public.
+    ``dataset``: the commitment to its samples and labels, or targets; ``correct``: to how many of them the
+    network gets right, or what else its measure counts; ``opening``: of ``dataset``, where that is public.
     """
 
     size: Size = Field(description="How many samples are in it.", examples=[100])
@@ -231,8 +232,7 @@ class Dataset(Document):
     """What an accuracy is about. ``sha256``: its content (``verifier.datasets``), null where it is private.
 
     ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
-    ``blinding``: what opens the sum of all ``correct`` to the total: the sum of their blinding factors, where
-    the commitment scheme adds up.
+    ``blinding``: what opens the sum of all ``correct`` to the totals, as the commitment scheme has it.
     """
 
     sha256: Digest | None = Field(description="Of its content; null where it is private.")
@@ -511,7 +511,7 @@ class Group(BaseModel):
         """The group's values as a list. Raises ``ValueError`` where they are not of its count and range."""
         if isinstance(value, list) != (self.shape != []):
             raise ValueError(f"values.{self.name} must be {'a list' if self.shape else 'a number'}")
-        numbers = value if isinstance(value, list) else [value]
+        numbers = as_list(value)
         if len(numbers) != self.count:
             raise ValueError(f"values.{self.name} must have {self.count} numbers, not {len(numbers)}")
         if any(not self.minimum <= number <= self.maximum for number in numbers):
@@ -519,7 +519,15 @@ class Group(BaseModel):
         return numbers
 
 
-_COUNT = Group(name="", first=0, count=1, shape=[], minimum=0, maximum=(1 << 63) - 1)
+def _counted(count: Count) -> Group:
+    """Its total over all shards; which there can be is for who knows the samples' number to see."""
+    most = (1 << 63) - 1
+    shape = [] if count.size is None else [count.size]
+    low = 0 if count.least >= 0 else -most
+    return Group(name=count.name, first=0, count=count.size or 1, shape=shape, minimum=low, maximum=most)
+
+
+_SIZE: Final = Count("size", None, 0, 1)
 
 
 class InputType(BaseModel):
@@ -584,9 +592,9 @@ _SINGLE: Final = ("statement", "label", "threshold", "match", "size")
 class Description(BaseModel):
     """What verification reads of a circuit's description (``Circuit.describe``); the rest is for people.
 
-    ``commitments``: the linked segments in order. Of accuracies ``batch``, the samples that fit a shard, and
-    ``classes``, the label that no network gives.
-    """
+    ``commitments``: the linked segments in order. Of accuracies ``batch``, the samples that fit a shard;
+    ``classes``, how many outputs the network has, and the label that it never gives; ``measure``, with
+    ``top`` of ``top-k``; and ``targets``, of measures that take any."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -598,6 +606,9 @@ class Description(BaseModel):
     quantisation: Quantisation
     batch: Size | None = None
     classes: Size | None = None
+    measure: Measure = "accuracy"
+    top: Size = 1
+    targets: Targets | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -631,7 +642,14 @@ class Description(BaseModel):
             self.batch is None or self.classes is None or not {"dataset", "correct"} <= {*self.commitments}
         ):
             raise ValueError("an accuracy has batch, classes, a dataset and a count")
+        if takes_targets(self.measure) != (self.targets is not None):
+            raise ValueError("targets: measures of errors have them, and no others")
         return self
+
+    @property
+    def measurement(self) -> Measurement:
+        """What an accuracy measures."""
+        return Measurement(self.measure, self.top, self.classes or 0, self.targets)
 
     def _is_shown(self, names: Sequence[str]) -> bool:
         """Whether the scheme may show this: of each output what goes together, the outputs one by one."""
@@ -650,9 +668,11 @@ class Description(BaseModel):
         """How many values the commitment ``name`` is to; None where the description does not say."""
         kind = self.quantisation.types.get("input" if name == "dataset" else name)
         if kind is None:
-            return 1 if name == "correct" else None
-        sample = math.prod(kind.shape)
-        return len(kind.limbs) + (sample if name != "dataset" else (self.batch or 0) * (sample + 1))
+            counts = sum(count.size or 1 for count in self.measurement.counts)
+            return counts if name == "correct" else None
+        sample, targets = math.prod(kind.shape), (self.classes or 0) if self.targets else 0
+        samples = (self.batch or 0) * (sample + targets + 1)
+        return len(kind.limbs) + (samples if name == "dataset" else sample)
 
     def public_values(self, values: Values) -> list[int]:
         """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard
@@ -663,7 +683,7 @@ class Description(BaseModel):
         """
         shown = {group.name: group for group in self.public_inputs[1:]}
         if self.scheme == "accuracy":
-            shown = {name: _COUNT.model_copy(update={"name": name}) for name in ("correct", "size")}
+            shown = {count.name: _counted(count) for count in (*self.measurement.counts, _SIZE)}
         if values.keys() != shown.keys():
             raise ValueError(f"values must be {', '.join(shown) or 'empty'}")
         flat = [number for group in shown.values() for number in group.numbers(values[group.name])]
@@ -738,6 +758,11 @@ class Receipt(OfSystem):
         parent = self.parent.commitment if self.parent else None
         self._require_form({"commitment": self.commitment, "parent.commitment": parent}, {})
         return self
+
+
+def as_list(numbers: int | list[int]) -> list[int]:
+    """Of a statement's values, which may be a plain number."""
+    return numbers if isinstance(numbers, list) else [numbers]
 
 
 def canonical(value: Any) -> bytes:

@@ -27,8 +27,10 @@ from verifier.documents import (
     OpeningFile,
     ProofDocument,
     Statement,
+    as_list,
 )
 from verifier.keys import OpenedKey, opened
+from verifier.measures import Targets
 from verifier.registry import SYSTEMS, Systems
 from verifier.schemes import INPUT, kind_of
 from verifier.system import TRANSPARENT, Claim, Flaw
@@ -68,7 +70,9 @@ class LabelledData(Protocol):
     @property
     def size(self) -> int: ...
 
-    def shard_values(self, kind: InputType, batch: int, classes: int) -> Iterator[list[int]]: ...
+    def shard_values(
+        self, kind: InputType, batch: int, classes: int, target: Targets | None = None
+    ) -> Iterator[list[int]]: ...
 
 
 class Verification(Document):
@@ -319,14 +323,27 @@ class Case:
         for name in ("dataset", "correct"):
             if len({getattr(shard, name) for shard in shards}) != len(shards):
                 refuse("shard_repeated", f"Two shards have the same commitment {name}.")
-        total, size = self.statement.values["correct"], self.statement.values["size"]
-        if size != dataset.size or not isinstance(total, int) or total > dataset.size:
-            refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
+        totals = self._totals(dataset)
         counts = [bytes.fromhex(shard.correct) for shard in shards]
-        verdict = self.key.system.commitments.check_sum(counts, total, bytes.fromhex(dataset.blinding))
+        basis, blinding = self.key.verifying.basis or b"", bytes.fromhex(dataset.blinding)
+        verdict = self.key.system.commitments.check_sum(basis, counts, totals, blinding)
         if not verdict:
             mismatch = verdict.reason == SUM_MISMATCH
             refuse("total_mismatch" if mismatch else verdict.reason, "" if mismatch else verdict.detail)
+
+    def _totals(self, dataset: Dataset) -> list[int]:
+        """What is claimed of all shards together, where so many samples can add up to it: whatever is added
+        up is far below the order of the field then, and wraps around nothing."""
+        values, size = self.statement.values, dataset.size
+        totals = [
+            (count, total)
+            for count in self.circuit.measurement.counts
+            for total in as_list(values[count.name])
+        ]
+        possible = all(size * count.least <= total <= size * count.most for count, total in totals)
+        if values["size"] != size or not possible:
+            refuse("total_mismatch", "The claimed numbers are not those of the dataset.")
+        return [total for _, total in totals]
 
     def _claims(self, shards: Sequence[tuple[dict[str, str], list[int]]]) -> list[Claim]:
         """``shards``: of each proof the commitments beside those that all have, and what it shows."""
@@ -377,9 +394,9 @@ class Case:
                 "shard_missing", f"The dataset has {data.size} samples, the proof is about {dataset.size}."
             )
         openings = self._openings("dataset") if dataset.sha256 is None else {}
-        kind = circuit.quantisation.types[INPUT]
-        parts = data.shard_values(kind, circuit.batch or 0, circuit.classes or 0)
         try:
+            kind, batch = circuit.quantisation.types[INPUT], circuit.batch or 0
+            parts = data.shard_values(kind, batch, circuit.classes or 0, circuit.targets)
             for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
                 opening = shard.opening or openings.get(shard.dataset)
                 if opening is None:

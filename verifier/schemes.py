@@ -20,6 +20,12 @@ Reveal = Literal["label", "logits", "top", "values"]
 """What an inference shows of its output: the label, beside it all logits, a few labels in order, or all
 values, which need not be of classes.
 """
+Measure = Literal["accuracy", "top-k", "f1", "mse", "mae", "r2"]
+"""What an accuracy counts or adds up over samples (``verifier.measures``): labels that are right, or among
+the likeliest; of each class how often it is said, is there, and both; errors of values, squared or absolute.
+"""
+Compared = Literal["labels", "targets"]
+"""What a dataset has beside samples."""
 INPUT: Final = "input"
 """What statements call an input: of several, each has its name behind it (``called``)."""
 

@@ -100,9 +100,12 @@ class CommitmentScheme(ABC):
         """
 
     @abstractmethod
-    def check_sum(self, commitments: Sequence[bytes], total: int, blinding: bytes) -> Verdict:
-        """Whether ``commitments``, each to a single value, add up to ``total``: else ``sum_mismatch``, or
-        what is wrong with them. That none is counted twice is for the caller to see. Never raises.
+    def check_sum(
+        self, basis: bytes, commitments: Sequence[bytes], totals: Sequence[int], opening: bytes
+    ) -> Verdict:
+        """Whether ``commitments``, each to as many values as there are ``totals``, add up to these, value by
+        value, under the commitment key ``basis``: else ``sum_mismatch``, or what is wrong with them. That
+        none is counted twice is for the caller to see. Never raises.
         """
 
 

@@ -16,6 +16,7 @@ from verifier.documents import (
     KeyFile,
     Statement,
     Values,
+    as_list,
     canonical,
     checked,
     named,
@@ -43,6 +44,10 @@ _ORDER_UNSAID = (
 )
 _PRIVATE_DATASET_UNSAID = (
     "What the samples are, or that they are different ones: only who knows the dataset can check this."
+)
+_TARGETS_UNSAID = (
+    "The errors against targets as they were: each was rounded to the nearest of the outputs' steps. Nor the"
+    " error of any one sample."
 )
 
 _NETWORK_UNSEEN = (
@@ -118,6 +123,8 @@ def make_statement(
 
 def claim(description: Description, values: Values) -> str:
     """What is claimed: the values that a reader asks for, then how they come about."""
+    if description.scheme == "accuracy":
+        return f"{_measured(description, values)} {description.meaning}"
     facts = [_FACTS[name](values) for name in _FACTS if name in values]
     for group in description.public_inputs:
         if group.kind in ("label", "logits", "top", "values") and (group.owner or group.kind == "values"):
@@ -148,6 +155,7 @@ def does_not_say(
         *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
         *([_ORDER_UNSAID] if dataset else []),
         *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
+        *([_TARGETS_UNSAID] if description.targets else []),
     ]
     return [*unsaid, *_ALWAYS_UNSAID, system.setups[setup]]
 
@@ -289,8 +297,13 @@ _FACTS = {
         f"The input is {'' if values['match'] == 1 else 'not '}within the threshold,"
         f" {values['threshold']}, of the reference."
     ),
-    "correct": lambda values: f"The network gets {values['correct']} of {values['size']} labels right.",
 }
+
+
+def _measured(description: Description, values: Values) -> str:
+    measurement = description.measurement
+    totals = {count.name: as_list(values[count.name]) for count in measurement.counts}
+    return measurement.claim(totals, *as_list(values["size"]))
 
 
 def _outputs(group: Group, integers: list[int]) -> str:
@@ -306,4 +319,4 @@ def _outputs(group: Group, integers: list[int]) -> str:
 
 
 def _listed(numbers: int | list[int]) -> str:
-    return ", ".join(map(str, [numbers] if isinstance(numbers, int) else numbers))
+    return ", ".join(map(str, as_list(numbers)))

@@ -35,6 +35,7 @@ from circuits.r1cs.sources import Known, Source
 from relations.bounds import slot_width
 from relations.integers import IntArray
 from relations.relation import (
+    Absolute,
     Accumulation,
     Argmax,
     AtLeast,
@@ -110,14 +111,16 @@ class Lowering:
                     self._move(relation)
                 case Argmax():
                     self._argmax(relation)
-                case OneHot():
-                    self._one_hot(relation)
                 case Equal():
                     self._equal(relation)
+                case OneHot():
+                    self._one_hot(relation)
                 case Total():
                     self._total(relation)
                 case Square():
                     self._square(relation)
+                case Absolute():
+                    self._absolute(relation)
                 case AtLeast():
                     self._at_least(relation)
 
@@ -305,13 +308,14 @@ class Lowering:
         self.hold(relation.out, is_zero(self._builder, relation.out.name, difference.whole()))
 
     def _total(self, relation: Total) -> None:
-        sums = linear.Linear.ones(self.wires[relation.value].reshape(1, -1))
+        values, columns = self.values(relation.value), math.prod(relation.out.shape)
+        sums = values.sums(np.arange(values.rows) % columns, columns)
         if relation.out in self.wires:
             # As sum value = sign (out - constant).
             self._require(relation.out, sums.shift(relation.sign * relation.constant), relation.sign)
         else:
             total = sums.scale(relation.sign).shift(relation.constant)
-            self._sums[relation.out] = _Held(total, np.zeros((1,), np.int64), short=False)
+            self._sums[relation.out] = _Held(total, np.arange(columns), short=False)
 
     def _square(self, relation: Square) -> None:
         value, out = (
@@ -321,6 +325,17 @@ class Lowering:
         self._builder.multiply(relation.out.name, value, value, linear.Linear.wires(out.ravel()))
         self._builder.fill(steps.Product(relation.out.name, out.ravel(), value.compact, value.compact))
         self.hold(relation.out, out)
+
+    def _absolute(self, relation: Absolute) -> None:
+        """Rows: one each, and its range check: of the two roots of ``out² = value²`` one is not below 0."""
+        name, value = relation.out.name, self.values(relation.value)
+        wires = self._tools.chosen(name, *relation.out.shape)
+        self.hold(relation.out, wires)
+        out = linear.Linear.wires(wires.ravel())
+        both = value.take(np.repeat(np.arange(value.rows), 2)).scale(np.tile([1, -1], value.rows))
+        self._builder.fill(steps.Maximum(name, wires.ravel(), both.compact))
+        self._builder.multiply(name, out - value, out + value, linear.Linear.empty(value.rows))
+        self._tools.ranged(name, out, relation.out.bound.bits)
 
     def _at_least(self, relation: AtLeast) -> None:
         left, right = self.values(relation.left), self.values(relation.right)

@@ -1,55 +1,81 @@
-"""ZENacc: how many samples of a labelled batch a network gets right.
+"""ZENacc: how well a network does on a batch of samples, counted without telling.
 
-The statement: of the samples and labels that the commitment ``dataset`` is to, as many as the commitment
-``correct`` is to are labelled as the network labels them. Which ones stays hidden, and so does the count: the
-counts of several batches add up in their commitments, and the sum alone is opened. How many samples there
-are is public: a batch that is not full is filled up with samples whose label is no class.
-"""
+The statement: of the samples and labels, or targets, that the commitment ``dataset`` is to, the counts of the
+measure (``verifier.measures``) are what the commitment ``correct`` is to, named for the first of them: how
+many labels are right. What each sample adds stays hidden, and so do the counts: those of several batches add
+up in their commitments, and the sums alone are opened. How many samples there are is public: a batch that is
+not full is filled up with samples that add nothing."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import Cost, Lowering, Plan, argmax_cost, arithmetic, best_plan
+from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
+from circuits.schemes import measures
 from circuits.schemes.circuit import (
     Circuit,
     Values,
     checked_integers,
     public_group,
-    require_classes,
     require_known,
     require_one,
 )
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
+from circuits.schemes.measures import Samples
 from kernels import FrArray
 from relations.bounds import Bound, Proof
-from relations.integers import IntArray
-from relations.relation import Argmax, Equal, Relations, Tensor, Total
-from verifier.schemes import Privacy
-from zenerrors import StatementError
+from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
+from relations.relation import Equal, Relations, Tensor, Total
+from verifier.measures import Measurement, Targets
+from verifier.schemes import Measure, Privacy
+from zenerrors import StatementError, TensorError
 
 DATASET, CORRECT = "dataset", "correct"
 _LEVEL: Final = 5
 
+_OF_LABELS: Final = "The prover knows the committed samples and labels, and "
+_OF_TARGETS: Final = (
+    "The prover knows the committed samples and targets, and {network} maps the samples to outputs "
+)
+_SAYS: Final[dict[Measure, str]] = {
+    "accuracy": _OF_LABELS + "{network} gives as many of the samples their labels as is committed to.",
+    "top-k": _OF_LABELS
+    + "{network} has the labels of as many samples as is committed to among its TOP likeliest, the first of"
+    " equals first.",
+    "f1": _OF_LABELS
+    + "{network} gives each class to as many samples, rightly and in all, and as many have it for their"
+    " label, as is committed to.",
+    "mse": _OF_TARGETS + "whose squared differences to the targets add up to what is committed to.",
+    "mae": _OF_TARGETS + "whose absolute differences to the targets add up to what is committed to.",
+    "r2": _OF_TARGETS
+    + "whose squared differences to the targets, and these and their squares, of each output add up to what"
+    " is committed to.",
+}
 
+
+@dataclass(frozen=True, eq=False)
 class Accuracy(Circuit):
     """The circuit of one batch. Linked segments: "model" where it is committed, "dataset" and "correct"."""
 
+    measurement: Measurement
     scheme = "accuracy"
 
     @property
     def claim(self) -> str:
+        measure = self.measurement.measure
+        filling = "is never right" if measure in ("accuracy", "top-k") else "adds nothing"
         return (
-            "The prover knows the committed samples and labels, and {network} gives as many of the samples "
-            "their labels as is committed to. The size says how many samples there are: what else fills the "
-            "batch up is never right."
+            _SAYS[measure].replace("TOP", str(self.measurement.top))
+            + f" The size says how many samples there are: what else fills the batch up {filling}."
         )
 
     @property
@@ -66,117 +92,231 @@ class Accuracy(Circuit):
         return self._layout(public_group("size", (), 0, self.batch))
 
     def describe(self) -> dict[str, Any]:
-        return super().describe() | {"batch": self.batch, "classes": self.qgraph.classes}
+        described = super().describe() | {"batch": self.batch, "classes": self.qgraph.classes}
+        measure, top, _, targets = self.measurement
+        if measure != "accuracy":
+            described["measure"] = measure
+        if measure == "top-k":
+            described["top"] = top
+        if targets is not None:
+            described["targets"] = targets.model_dump()
+        return described
 
-    def dataset_values(self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]) -> IntArray:
-        """What the commitment to a batch is to: the samples' type, all samples row by row, then all labels
-        (``circuits.schemes.inputs.input_values``), int64[n].
+    @property
+    def filler(self) -> int:
+        """The label of what fills up a batch: samples with targets have the label 0."""
+        return _filler(self.measurement)
 
-        ``samples``: integers [batch, *input_shape] of the input's type, ``labels``: [batch], each from 0 to
-        the number of classes: with that number, a sample is never right and does not count. Raises
-        ``TensorError``.
+    def dataset_values(
+        self,
+        samples: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        targets: NDArray[np.integer[Any]] | None = None,
+    ) -> IntArray:
+        """What the commitment to a batch is to: the samples' type, all samples row by row, then their targets
+        where they have any, then all labels (``circuits.schemes.inputs.input_values``), int64[n].
+
+        ``samples``: integers [batch, *input_shape] of the input's type; ``labels``: [batch], each from 0 to
+        ``filler``: with that number, a sample does not count; ``targets``: [batch, outputs], as
+        ``verifier.measures.Targets`` has them, for measures that take any. Raises ``TensorError``.
         """
-        return input_values(self.qgraph, *self._checked(samples, labels))
+        return input_values(self.qgraph, *self._checked(samples, labels, targets).values())
 
     def _checked(
-        self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]
-    ) -> tuple[IntArray, IntArray]:
-        shape = (self.batch, *self.qgraph.input.shape)
-        return (
-            checked_integers(samples, shape, self.qgraph.input.type.top, "samples"),
-            checked_integers(labels, (self.batch,), self.qgraph.classes, "labels"),
+        self,
+        samples: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        targets: NDArray[np.integer[Any]] | None,
+    ) -> dict[str, IntArray]:
+        shape, kind = (self.batch, *self.qgraph.input.shape), self.measurement.targets
+        if (targets is None) != (kind is None):
+            raise TensorError(
+                "input.shape", "samples have targets where errors are measured", field="targets"
+            )
+        given = {"samples": checked_integers(samples, shape, self.qgraph.input.type.top, "samples")}
+        if targets is not None and kind is not None:
+            beyond, shape = np.asarray(targets) - kind.minimum, (self.batch, self.qgraph.classes)
+            top = kind.maximum - kind.minimum
+            given["targets"] = checked_integers(beyond, shape, top, "targets") + kind.minimum
+        return given | {"labels": checked_integers(labels, (self.batch,), self.filler, "labels")}
+
+    def counts(
+        self,
+        samples: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        targets: NDArray[np.integer[Any]] | None = None,
+    ) -> IntArray:
+        """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]."""
+        outputs = self.qgraph.run(np.asarray(samples, np.int64))
+        compared = outputs if targets is None else np.asarray(targets, np.int64)
+        return measures.counted(
+            self.measurement, outputs, labels != self.filler, np.asarray(labels, np.int64), compared
         )
 
-    def count(self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]]) -> int:
-        """How many of the samples the network gives their labels."""
-        return int((self.qgraph.run(np.asarray(samples, np.int64)).argmax(axis=1) == labels).sum())
+    def parts(self, values: IntArray) -> tuple[IntArray, ...]:
+        """The inverse of ``dataset_values``: samples, labels, and targets where there are any."""
+        batch, outputs = self.batch, self.qgraph.classes
+        targets = batch * outputs if self.measurement.targets else 0
+        samples = batch * math.prod(self.qgraph.input.shape)
+        first, second, labels = np.split(values[-(samples + targets + batch) :], [samples, samples + targets])
+        found = first.reshape(batch, *self.qgraph.input.shape), labels
+        return (*found, second.reshape(batch, outputs)) if targets else found
+
+    def totals(self, counts: Sequence[IntArray]) -> Values:
+        """What the counts of several batches add up to, by name. Raises ``StatementError``
+        (``statement.measure``) where that is more than a statement holds.
+        """
+        totals = [sum(column) for column in zip(*(each.tolist() for each in counts), strict=True)]
+        if max(map(abs, totals)) >= JSON_LIMIT:
+            raise StatementError(
+                "statement.measure",
+                "the sums over all samples are beyond 53 bits, which no statement holds: take fewer samples,"
+                " or a network that ends in a ReLU or a clamp",
+                field="measure",
+            )
+        return self.measurement.values(totals)
 
     def witness(
-        self, samples: NDArray[np.integer[Any]], labels: NDArray[np.integer[Any]], *, statement: int = 0
+        self,
+        samples: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        targets: NDArray[np.integer[Any]] | None = None,
+        *,
+        statement: int = 0,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``."""
-        whole, own = self._checked(samples, labels)
-        return self._witness({"samples": whole.ravel(), "labels": own}, statement)
+        given = self._checked(samples, labels, targets)
+        return self._witness({name: values.ravel() for name, values in given.items()}, statement)
 
     def values(self, labels: NDArray[np.integer[Any]]) -> Values:
         """What a proof shows, by the names of ``public_layout``."""
-        return {"size": int((np.asarray(labels) != self.qgraph.classes).sum())}
+        return {"size": int((np.asarray(labels) != self.filler).sum())}
 
     def public_inputs(self, labels: NDArray[np.integer[Any]], *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
         return self._listed(self.values(labels), statement)
 
 
-def compile_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Accuracy:
+def compile_accuracy(
+    qgraph: QuantGraph,
+    *,
+    batch: int,
+    weight_privacy: Privacy = "public",
+    measure: Measure = "accuracy",
+    top: int = 1,
+) -> Accuracy:
     """The circuit of ``batch`` samples. Deterministic; with committed weights it depends on types only.
+    ``top``: among how many labels, of the measure ``top-k``.
 
-    Rows beside the network's: four for each sample, and range checks of its label. Raises ``StatementError``
-    as ``compile_inference``, and ``statement.batch`` for a batch of none.
+    Raises ``StatementError`` as ``compile_inference``, ``statement.batch`` for a batch of none, and
+    ``statement.measure`` for a network that cannot be measured so, or not in batches so large.
     """
-    typed = _typed(qgraph, batch, weight_privacy)
+    typed, measurement = _typed(qgraph, batch, weight_privacy, measure, top)
     network, builder = typed.relations, Builder()
-    plan, relations = _plan(typed, network), _relations(network, qgraph.classes)
+    plan, relations = _plan(typed, measurement), _relations(network, measurement)
     begin(builder, typed)
-    _, labels, correct, size = relations.given
+    _, *targets, labels, size = relations.given[: -len(measurement.counts)]
     tools = arithmetic(builder, _LEVEL)
     lowering = Lowering(tools, relations, _LEVEL, plan)
     lowering.hold(size, builder.public("size", 1))
     committed_type(builder, DATASET, qgraph)
     builder.segment(CORRECT, linked=True)
     lowering.hold(network.input, builder.committed(DATASET, "samples", math.prod(network.input.shape)))
-    lowering.hold(labels, builder.committed(DATASET, "labels", batch))
-    lowering.hold(correct, builder.committed(CORRECT, "correct", 1))
+    for tensor in (*targets, labels):
+        lowering.hold(tensor, builder.committed(DATASET, tensor.name, math.prod(tensor.shape)))
+    for tensor, count in zip(relations.given[-len(measurement.counts) :], measurement.counts, strict=True):
+        lowering.hold(tensor, builder.committed(CORRECT, count.name, math.prod(tensor.shape)))
     tools.ranged("input/value", lowering.values(network.input), qgraph.input.type.bits)
-    for name, lowest in _label_ranges(qgraph.classes):
-        tools.ranged(name, lowering.values(labels), qgraph.classes.bit_length(), lowest)
+    for tensor in targets:
+        tools.ranged(
+            "output/target_range", lowering.values(tensor), tensor.bound.bits, tensor.bound.interval[0]
+        )
+    filler = _filler(measurement)
+    for name, lowest in _label_ranges(filler):
+        tools.ranged(name, lowering.values(labels), filler.bit_length(), lowest)
     lowering.lower()
-    return Accuracy(typed, _LEVEL, builder.program(), plan, relations, lowering.wires)
+    return Accuracy(typed, _LEVEL, builder.program(), plan, relations, lowering.wires, measurement)
 
 
-def _relations(network: Relations, classes: int) -> Relations:
-    """Those of ``network``, and how many of its labels are right."""
-    batch = network.input.shape[0]
+def _relations(network: Relations, measurement: Measurement) -> Relations:
+    """Those of ``network``, and its counts; given: targets where there are any, labels, size and counts."""
+    batch, filler, kind = network.input.shape[0], _filler(measurement), measurement.targets
 
     def tensor(name: str, most: int, *shape: int, proof: Proof = "relation") -> Tensor:
         return Tensor(name, shape, Bound.of(0, most, proof))
 
-    labels = tensor("labels", classes, batch, 1, proof="range")
-    found = tensor("output/label", classes - 1, batch, 1)
-    right, filling = tensor("output/right", 1, batch, 1), tensor("output/filling", 1, batch, 1)
-    correct, size = tensor("output/correct", batch, 1), tensor("output/size", batch, 1)
+    labels, filling = tensor("labels", filler, batch, 1, proof="range"), tensor("output/filling", 1, batch, 1)
+    size = tensor("output/size", batch, 1)
+    bound = Bound.of(kind.minimum, kind.maximum, "range") if kind else None
+    targets = Tensor("targets", network.output.shape, bound) if bound else None
+    counts = {
+        count.name: Tensor(
+            f"output/{count.name}", (count.size or 1,), Bound.of(batch * count.least, batch * count.most)
+        )
+        for count in measurement.counts
+    }
+    fill = Equal("output/filling", filling, labels, filler)
+    samples = Samples(network.output, labels, fill, targets)
     return network.extended(
-        (labels, correct, size),
-        (
-            Argmax("output/argmax", found, network.output),
-            Equal("output/right", right, found, labels),
-            Equal("output/filling", filling, labels, classes),
-            Total("output/correct", correct, right),
-            Total("output/size", size, filling, -1, batch),
-        ),
+        (*([targets] if targets else []), labels, size, *counts.values()),
+        (*measures.measured(samples, measurement, counts), Total("output/size", size, filling, -1, batch)),
     )
 
 
-def plan_accuracy(qgraph: QuantGraph, *, batch: int, weight_privacy: Privacy = "public") -> Plan:
+def target_type(qgraph: QuantGraph, weight_privacy: Privacy) -> Targets:
+    """How targets of the network's samples are quantised, whatever measures by them. Raises
+    ``StatementError`` (``statement.measure``) where none can be.
+    """
+    typed = TypedGraph(qgraph, "committed", weight_privacy)
+    return measures.targets(qgraph, typed.relations.output.bound.interval)
+
+
+def plan_accuracy(
+    qgraph: QuantGraph,
+    *,
+    batch: int,
+    weight_privacy: Privacy = "public",
+    measure: Measure = "accuracy",
+    top: int = 1,
+) -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
-    typed = _typed(qgraph, batch, weight_privacy)
-    return _plan(typed, typed.relations)
+    return _plan(*_typed(qgraph, batch, weight_privacy, measure, top))
 
 
-def _typed(qgraph: QuantGraph, batch: int, weight_privacy: Privacy) -> TypedGraph:
+def _typed(
+    qgraph: QuantGraph, batch: int, weight_privacy: Privacy, measure: Measure, top: int
+) -> tuple[TypedGraph, Measurement]:
     require_known(_LEVEL, weight_privacy=weight_privacy)
     if batch < 1:
         raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
     require_one(qgraph, "an accuracy")
-    require_classes(qgraph.classes, "scheme", "an accuracy is of labels")
-    return TypedGraph(qgraph, "committed", weight_privacy, batch)
+    typed = TypedGraph(qgraph, "committed", weight_privacy, batch)
+    measurement = measures.measurement(qgraph, typed.relations.output.bound.interval, measure, top)
+    if any(batch * max(-count.least, count.most) >= INTEGER_LIMIT for count in measurement.counts):
+        raise StatementError(
+            "statement.measure",
+            f"the sums of {batch} samples could exceed 62 bits: take fewer samples at a time",
+            field="batch",
+        )
+    return typed, measurement
 
 
-def _plan(typed: TypedGraph, network: Relations) -> Plan:
-    tools, graph = arithmetic(Builder(), _LEVEL), typed.qgraph
-    argmaxes = argmax_cost(tools, typed.batch, graph.classes, 1, network.output.bound.interval)
-    labels = Cost.range_checks(graph.classes.bit_length(), typed.batch * len(_label_ranges(graph.classes)))
-    others = inputs_cost(typed) + labels + argmaxes + Cost(rows=4 * typed.batch + 2)
-    return best_plan(tools, network, _LEVEL, others)
+def _plan(typed: TypedGraph, measurement: Measurement) -> Plan:
+    tools, network, filler = arithmetic(Builder(), _LEVEL), typed.relations, _filler(measurement)
+    relations = _relations(network, measurement)
+    own = relations.relations[len(network.relations) :]
+    labels = Cost.range_checks(filler.bit_length(), typed.batch * len(_label_ranges(filler)))
+    ranges = [
+        Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape))
+        for tensor in relations.given
+        if tensor.name == "targets"
+    ]
+    costs = [measures.cost(tools, relation) for relation in own]
+    return best_plan(tools, network, _LEVEL, Cost.sum([inputs_cost(typed), labels, *ranges, *costs]))
+
+
+def _filler(measurement: Measurement) -> int:
+    return 1 if measurement.targets else measurement.outputs
 
 
 def _label_ranges(classes: int) -> list[tuple[str, int]]:

@@ -288,7 +288,13 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
         case "registration":
             return compile_registration(qgraph)
         case "accuracy":
-            return compile_accuracy(qgraph, batch=description["batch"], weight_privacy=privacy["weights"])
+            return compile_accuracy(
+                qgraph,
+                batch=description["batch"],
+                weight_privacy=privacy["weights"],
+                measure=description.get("measure", "accuracy"),
+                top=description.get("top", 1),
+            )
         case "recognition":
             return compile_recognition(
                 qgraph,

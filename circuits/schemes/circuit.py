@@ -30,6 +30,7 @@ from zenerrors import StatementError, TensorError
 
 # Each takes 100 bytes of a key's file, and a fifth of a millisecond of whoever reads it.
 _MOST_SHOWN: Final = 100_000
+_MOST_LABELS: Final = 10
 
 # Public inputs by the names of their groups, as plain integers.
 Values = dict[str, int | list[int]]
@@ -224,6 +225,11 @@ def public_group(
         "maximum": maximum,
         **(more or {}),
     }
+
+
+def most_labels(outputs: int) -> int:
+    """How many labels a proof can show: the last one is no news, and each costs as much as the first."""
+    return min(_MOST_LABELS, outputs - 1)
 
 
 def require_one(

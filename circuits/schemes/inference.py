@@ -22,6 +22,7 @@ from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import (
     Circuit,
     Values,
+    most_labels,
     public_group,
     require_classes,
     require_few,
@@ -36,7 +37,6 @@ from verifier.documents import MOST_NAMES
 from verifier.schemes import Privacy, Reveal, called
 from zenerrors import StatementError
 
-_MOST_LABELS: Final = 10
 # Images and embeddings have more values: who has as many classes asks for a label.
 _MOST_LIKELY_CLASSES: Final = 2048
 
@@ -260,11 +260,6 @@ def require_outputs(outputs: int, reveal: Reveal) -> None:
         require_classes(outputs, "reveal", "reveal the values")
     if reveal in ("logits", "values"):
         require_few(outputs, "reveal")
-
-
-def most_labels(outputs: int) -> int:
-    """How many labels a proof can show: the last one is no news, and each costs as much as the first."""
-    return min(_MOST_LABELS, outputs - 1)
 
 
 def _require_shown(typed: TypedGraph, shown: Mapping[str, Reveal], top: int) -> None:

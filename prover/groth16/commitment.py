@@ -11,6 +11,7 @@ lengths matter, the statement fixes them. ``groth16.opening`` checks what ``reve
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Final
@@ -26,7 +27,14 @@ from prover import backends
 from prover.groth16.point_arrays import pairings_cancel
 from prover.groth16.powers_of_tau import PowersOfTau
 from verifier.groth16 import transcript
-from verifier.groth16.opening import SCALAR_BYTES, Revealed, blinding_value, check_opening, second_generator
+from verifier.groth16.opening import (
+    SCALAR_BYTES,
+    Revealed,
+    blinding_value,
+    check_opening,
+    second_generator,
+    sum_blindings,
+)
 from verifier.points import G1_BYTES, SCALAR_MODULUS, PointError, decode_g1
 from verifier.preamble import COMMITMENT_BASIS
 from zenerrors import EncodingError, StatementError
@@ -189,6 +197,19 @@ class CommitmentKey:
                 "statement.openings", "the commitment is not to these values", field="openings"
             )
         return revealed
+
+    def open_sum(self, openings: Sequence[Opening], values: Sequence[Sequence[int]]) -> bytes:
+        """What shows the sum of commitments to be to that of these values, as many each: of one value ρ, of
+        more ``Revealed.to_bytes``. Raises as ``reveal``.
+        """
+        blinding = sum_blindings(opening.blinding_bytes for opening in openings)
+        totals = [sum(column) for column in zip(*values, strict=True)]
+        if len(totals) == 1:
+            return blinding
+        points = g1.decompress(b"".join(opening.commitment for opening in openings))
+        point = g1.msm(points, fr.from_ints([1] * len(openings)))
+        total = Opening(g1.compress(point[None]), fr.from_ints([int.from_bytes(blinding, "big")])[0])
+        return self.reveal(total, fr.from_ints(totals)).to_bytes()
 
     def first(self, count: int) -> WordArray:
         """U_0 .. U_(count - 1). Raises ``StatementError`` (``statement.basis_length``)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from base.progress import Progress
 from kernels import FrArray
@@ -17,7 +18,6 @@ from prover.groth16.proving_key import ProvingKey
 from prover.groth16.trusted_setup import setup
 from prover.size import Size
 from prover.system import Committing, Estimate, ProofSystem
-from verifier.groth16.opening import sum_blindings
 from verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
 from verifier.groth16.verifying_key import VerifyingKey
 
@@ -32,8 +32,9 @@ class TauCommitments(PedersenOverPowersOfTau, Committing):
     def read_opening(self, data: bytes) -> Opening:
         return Opening.from_bytes(data)
 
-    def open_sum(self, openings: Sequence[Opening], values: Sequence[int]) -> bytes:
-        return sum_blindings(opening.blinding_bytes for opening in openings)
+    def open_sum(self, key: Any, openings: Sequence[Opening], values: Sequence[Sequence[int]]) -> bytes:
+        opening: bytes = key.open_sum(openings, values)
+        return opening
 
 
 class Groth16(Groth16Verifier, ProofSystem):

@@ -18,7 +18,7 @@ from service.storage.records.resources import Commitment, Dataset, Model, Proof
 from service.submissions.requests import ResourceId
 from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
 from verifier.registry import FIRST
-from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import CommitmentKind, Compared, PublicOrCommitted, PublicOrPrivate, Scheme
 
 Item = TypeVar("Item")
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -283,6 +283,9 @@ class DatasetSummary(JobView):
     )
     size: int = Field(description="How many samples it has.", examples=[100])
     sha256: str | None = Field(description="Of the content; null where it is private.")
+    compared: Compared = Field(
+        description="What its samples have, which says what can be measured.", examples=["labels"]
+    )
     picked_for: str | None = Field(description="The model's commitment, which was there before.")
     shard_size: int | None = Field(description="Samples in one proof.")
 
@@ -448,6 +451,6 @@ def _model_fields(model: Model) -> dict[str, Any]:
 
 
 def _dataset_fields(dataset: Dataset) -> dict[str, Any]:
-    names = ("model_id", "name", "privacy", "size", "picked_for", "shard_size")
+    names = ("model_id", "name", "privacy", "size", "compared", "picked_for", "shard_size")
     fields = job_fields(dataset.job) | {name: getattr(dataset, name) for name in names}
     return fields | {"sha256": dataset.sha256 if dataset.privacy == "public" else None}

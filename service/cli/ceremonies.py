@@ -37,7 +37,7 @@ def open_ceremony(
         typer.Option(
             "--circuit",
             help="What its proofs prove: registration, inference, inference:reveal=logits,"
-            " accuracy:shard_size=100; or the id of a key that it has. Once for each.",
+            " accuracy:shard_size=100,measure=f1; or the id of a key that it has. Once for each.",
         ),
     ],
     name: Annotated[str, typer.Option(help="What to call it.")] = "unnamed",

@@ -47,6 +47,10 @@ def add_dataset(
         ),
     ] = None,
     *,
+    targets: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="In place of labels: what the network should say."),
+    ] = None,
     privacy: Annotated[PublicOrPrivate, typer.Option(help="Whether proofs name it by its content's hash.")],
     label_column: LabelColumn = None,
     mean: Mean = None,
@@ -59,12 +63,13 @@ def add_dataset(
     label: Labels = None,
     wait: Annotated[bool, typer.Option(help="Wait until it is committed.")] = True,
 ) -> Dataset:
-    """Add labelled samples for MODEL, which has to be registered first."""
+    """Add samples with labels, or targets, for MODEL, which has to be registered first."""
     reading = Reading(label_column, mean, std)
     dataset = service.create_dataset(
         model_id,
         reading.sent(samples, "samples", shapes_of(service, model_id)),
         labels.read_bytes() if labels else None,
+        targets=targets.read_bytes() if targets else None,
         privacy=privacy,
         name=name or samples.stem,
         shard_size=shard_size,

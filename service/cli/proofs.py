@@ -25,7 +25,7 @@ from service.cli.shared import (
     finished,
 )
 from service.submissions import labels
-from verifier.schemes import CommitmentKind, PublicOrPrivate, Reveal, Scheme
+from verifier.schemes import CommitmentKind, Measure, PublicOrPrivate, Reveal, Scheme
 from zenerrors import RequestError
 
 if TYPE_CHECKING:
@@ -76,12 +76,15 @@ def prove(
         str | None,
         typer.Option(metavar="NAME=REVEAL,…", help="Of several outputs, what the proof shows of which."),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, help="How many labels, with --reveal top.")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="How many labels, with --reveal top or --measure top-k.")
+    ] = None,
     reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
     dataset_id: Annotated[
         str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
     ] = None,
+    measure: Annotated[Measure | None, typer.Option(help="What is measured on the dataset.")] = None,
     challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
     mean: Mean = None,
     std: Std = None,
@@ -129,6 +132,7 @@ def prove(
         "reference_id": reference if committed else None,
         "threshold": threshold,
         "dataset_id": dataset_id,
+        "measure": measure,
         "challenge": challenge,
         "labels": labels.read(label) or None,
     }

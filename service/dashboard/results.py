@@ -43,7 +43,7 @@ def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
     statement = document["statement"]
     values = statement["values"]
     return Result(
-        answer=_answer(statement["scheme"], values),
+        answer=_measured(statement) if "measure" in circuit else _answer(statement["scheme"], values),
         statement=statement,
         logits=_logits(values["logits"], circuit) if "logits" in values else [],
         outputs=_outputs(values["values"], circuit) if "values" in values else [],
@@ -58,6 +58,12 @@ def picture(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Picture 
         return None
     group = next(group for group in circuit["public_inputs"] if group["name"] == "input")
     return Picture.of(values, group["shape"], group["maximum"])
+
+
+def _measured(statement: Mapping[str, Any]) -> str:
+    """The first sentence of an accuracy's claim says what was measured."""
+    said: str = statement["claim"].partition(". ")[0]
+    return said
 
 
 def _answer(scheme: str, values: Mapping[str, Any]) -> str:

@@ -37,13 +37,13 @@ _TAKES: Final = {
     "registration": (),
     "inference": ("input_privacy", "reveal", "top"),
     "recognition": ("input_privacy", "reference_privacy"),
-    "accuracy": ("shard_size",),
+    "accuracy": ("shard_size", "measure", "top"),
 }
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "registration": {},
     "inference": {"input_privacy": "private", "top": 1},
     "recognition": {"input_privacy": "private", "reference_privacy": "public"},
-    "accuracy": {},
+    "accuracy": {"measure": "accuracy", "top": 1},
 }
 _MEMORY_PER_BYTE: Final = 4
 """Of a state: what verifying the next one, or closing, takes, coarsely."""
@@ -207,8 +207,11 @@ def _asked(session: Session, model: Model, body: CircuitRequest, field: str) -> 
         raise _invalid(field, "the model's weights are public, nothing is registered")
     if scheme == "accuracy" and "shard_size" not in given:
         raise _invalid(field, "give the dataset's shard_size")
-    if (given.get("reveal") == "top") != ("top" in given):
-        raise _invalid(f"{field}.top", 'give it with "reveal": "top", and only then', field)
+    named = given.get("reveal") == "top" or given.get("measure") == "top-k"
+    if named != ("top" in given):
+        raise _invalid(
+            f"{field}.top", 'give it with "reveal": "top" or "measure": "top-k", and only then', field
+        )
     return {"scheme": scheme} | _DEFAULTS[scheme] | given
 
 

@@ -30,21 +30,27 @@ def add(
     labels: dict[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> str:
-    """Read and quantise the samples and their classes, and queue the commitment to ``row``. The dataset's id,
-    or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
+    """Read and quantise the samples and their classes or targets, and queue the commitment to ``row``. The
+    dataset's id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
 
-    ``handed``: the samples and, unless their file has them, their labels.
+    ``handed``: the samples and, unless their file has them, their labels; or targets.
     """
-    options = (row.model_id, row.privacy, row.name, str(row.shard_size), *(file.sha256 for file in handed))
+    measured = ("targets",) * (row.compared == "targets")
+    files = (file.sha256 for file in handed)
+    options = (row.model_id, row.privacy, row.name, str(row.shard_size), *files, *measured)
     terms = jobs.terms(runtime, caller, b"dataset", options, labels, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
             return earlier
         model = Models(session, caller.tenant_id).ready(row.model_id)
     quantised = encryption.open_network(runtime, model)
-    _check_shard_size(runtime, model, quantised, row.shard_size)
-    content, *labelled = (file.read(runtime, caller.tenant_id) for file in handed)
-    read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(labelled))
+    _check_shard_size(runtime, model, quantised, row)
+    content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
+    if row.compared == "labels":
+        read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(others))
+    else:
+        privacy = model.weight_privacy.encode()
+        read = sandbox.run(caller.tenant_id, "read_measured", quantised, privacy, content, *others)
     row.id = new_id("dst")
     row.picked_for = model.commitment
     row.sha256 = read[:_HASH_BYTES].hex()
@@ -75,10 +81,11 @@ def delete(runtime: Runtime, caller: Principal, dataset_id: str) -> None:
     jobs.delete(runtime, [dataset.samples, dataset.openings])
 
 
-def _check_shard_size(runtime: Runtime, model: Model, quantised: bytes, shard_size: int | None) -> None:
+def _check_shard_size(runtime: Runtime, model: Model, quantised: bytes, dataset: Dataset) -> None:
     values = intake.committed_count(quantised, model.weight_privacy)
-    most = intake.samples_in(quantised, basis.basis_length(runtime, registry.find(model.system), values))
-    if most < (shard_size or 1):
+    points = basis.basis_length(runtime, registry.find(model.system), values)
+    most = intake.samples_in(quantised, dataset.compared, points)
+    if most < (dataset.shard_size or 1):
         raise RequestError(
             "request.invalid",
             f"shard_size: the basis that commitments about this model are over has points for {most} of its"

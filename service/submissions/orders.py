@@ -21,7 +21,7 @@ _INPUT: Final = ("input", "input_privacy", "input_id")
 TAKES: Final = {
     "inference": (*_INPUT, "inputs", "reveal", "outputs", "top"),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
-    "accuracy": ("dataset_id",),
+    "accuracy": ("dataset_id", "measure", "top"),
 }
 _ALL: Final = (
     *("model_id", "scheme", "challenge", "labels"),
@@ -46,6 +46,8 @@ def check_fields(body: ProofRequest) -> None:
         raise _invalid(name, f"the scheme {body.scheme} does not take it; it takes {', '.join(takes)}")
     if body.scheme == "accuracy":
         _require_one(given, "dataset_id")
+        if (body.measure == "top-k") != ("top" in given):
+            raise _invalid("top", 'give it with "measure": "top-k", and only then')
         return
     _require_one(given, "input", "input_id", *(["inputs"] if "inputs" in takes else []))
     if {"input_id", "input_privacy"} <= given:
@@ -98,7 +100,10 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         dataset = Datasets(session, tenant_id).ready(str(body.dataset_id))
         if dataset.model_id != model.id:
             raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
-        return Order(said, dataset_id=dataset.id)
+        measure = intake.measured(dataset.compared, body.measure)
+        if body.top is not None:
+            intake.check_top(encryption.open_network(runtime, model), "top", body.top)
+        return Order(said | {"measure": measure, "top": body.top or 1}, dataset_id=dataset.id)
     quantised = encryption.open_network(runtime, model)
     secrets, privacy = _inputs(runtime, Commitments(session, tenant_id), body, model, quantised)
     request: dict[str, Any] = said | {"input_privacy": privacy, "input_id": body.input_id}
@@ -159,9 +164,9 @@ def _privacy(given: InputRequest) -> Privacy:
 
 def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str, Any]:
     """What tells the circuit that the order takes from others of its network (``keys.form_of``)."""
-    if dataset is not None:
-        return {"scheme": body.scheme, "batch": dataset.shard_size}
     asked = order.request
+    if dataset is not None:
+        return {"scheme": body.scheme, "batch": dataset.shard_size} | keys.measuring(asked)
     given = asked["input_privacy"]
     several = given if isinstance(given, dict) else {}
     privacy = {f"input/{name}": each for name, each in several.items()} or {"input": given}

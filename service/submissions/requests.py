@@ -12,6 +12,7 @@ from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge
 from verifier.schemes import (
     AnyScheme,
     CommitmentKind,
+    Measure,
     Privacy,
     PublicOrCommitted,
     PublicOrPrivate,
@@ -134,7 +135,10 @@ class ProofRequest(BaseModel):
         examples=[{"scores": "label", "boxes": "values"}],
     )
     top: int | None = Field(
-        default=None, ge=1, le=MOST, description="Inference: how many labels, with reveal top; at most ten."
+        default=None,
+        ge=1,
+        le=MOST,
+        description="How many labels, with reveal top or measure top-k; at most ten.",
     )
     reference: list[Any] | None = Field(
         default=None, description="Recognition: an image; the proof shows its embedding."
@@ -149,6 +153,10 @@ class ProofRequest(BaseModel):
         description="Recognition: the largest squared distance of a match.",
     )
     dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
+    measure: Measure | None = Field(
+        default=None,
+        description="Accuracy: what is counted or added up. accuracy; mse of a dataset with targets",
+    )
     labels: Labels | None = Field(
         default=None,
         description="Names and values to find it by, 16 at most; no part of the proof.",
@@ -178,7 +186,12 @@ class CircuitRequest(BaseModel):
         default=None,
         description="Inference: what proofs show of the output. label; values where there are no classes",
     )
-    top: int | None = Field(default=None, ge=1, description="Inference: how many labels, with reveal top.")
+    top: int | None = Field(
+        default=None, ge=1, description="How many labels, with reveal top or measure top-k."
+    )
+    measure: Measure | None = Field(
+        default=None, description="Accuracy: what is counted or added up. accuracy"
+    )
     reference_privacy: PublicOrCommitted | None = Field(
         default=None, description="Recognition: whether proofs show the reference. public"
     )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from relations.planes import Sliding
 from relations.relation import (
+    Absolute,
     Argmax,
     AtLeast,
     Convolution,
@@ -194,12 +195,18 @@ def _equal(check: _Check, relation: Equal) -> Integers:
 
 
 def _total(check: _Check, relation: Total) -> Integers:
-    total = sum(check.value(relation.value).ravel().tolist())
-    return np.array([relation.constant + relation.sign * total], object)
+    columns = relation.out.shape[0]
+    entries = check.value(relation.value).ravel().tolist()
+    totals = [sum(entries[column::columns]) for column in range(columns)]
+    return np.array([relation.constant + relation.sign * total for total in totals], object)
 
 
 def _square(check: _Check, relation: Square) -> Integers:
     return check.value(relation.value) ** 2
+
+
+def _absolute(check: _Check, relation: Absolute) -> Integers:
+    return np.array([abs(x) for x in check.value(relation.value).ravel()], object).reshape(relation.out.shape)
 
 
 def _at_least(check: _Check, relation: AtLeast) -> Integers:
@@ -219,9 +226,10 @@ _MAKES: dict[type, Any] = {
     Maximum: _maximum,
     Move: _move,
     Argmax: _argmax,
-    OneHot: _one_hot,
     Equal: _equal,
+    OneHot: _one_hot,
     Total: _total,
     Square: _square,
+    Absolute: _absolute,
     AtLeast: _at_least,
 }

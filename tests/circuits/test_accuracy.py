@@ -62,7 +62,9 @@ def test_the_count_is_that_of_the_slow_executor_sample_by_sample(
     found = [slow_execute(graph, sample)[0] for sample in samples]
     assert z[circuit.layout["output/label"]].tolist() == found
     assert (
-        z[circuit.layout["correct"]].tolist() == [np.sum(found == labels)] == [circuit.count(samples, labels)]
+        z[circuit.layout["correct"]].tolist()
+        == [np.sum(found == labels)]
+        == [*circuit.counts(samples, labels)]
     )
     assert z[1 : 1 + circuit.constraint_system.public].tolist() == circuit.public_inputs(labels)
     assert circuit.values(labels) == {"size": np.sum(labels < graph.classes)}
@@ -83,7 +85,7 @@ def test_segments_hold_what_the_commitments_are_to(weights: Privacy) -> None:
     }
     expected = {
         "dataset": circuit.dataset_values(samples, labels).tolist(),
-        "correct": [circuit.count(samples, labels)],
+        "correct": circuit.counts(samples, labels).tolist(),
     }
     if weights == "committed":
         expected = {"model": parameters(graph).tolist()} | expected
@@ -286,7 +288,7 @@ def test_one_commitment_serves_inference_and_accuracy_and_nothing_else_passes() 
     values = {
         "model": parameters(graph),
         "dataset": counting.dataset_values(samples, labels),
-        "correct": np.array([counting.count(samples, labels)]),
+        "correct": counting.counts(samples, labels),
         "input": input_values(graph, samples[0]),
     }
     basis = commitment_basis(max(len(value) for value in values.values()))

@@ -17,7 +17,7 @@ from circuits.quantised import Integers
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
-from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving, sum_blindings
+from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
 from verifier.documents import (
@@ -35,6 +35,7 @@ from verifier.documents import (
 )
 from verifier.groth16.system import Groth16Verifier
 from verifier.keys import key_file
+from verifier.schemes import Measure
 from verifier.words import make_statement
 
 MADE_AT = "2026-11-21T12:00:00Z"
@@ -115,36 +116,53 @@ class Part:
     samples: IntArray
     labels: IntArray
     size: int
-    count: int
+    counts: list[int]
     dataset: Opening
     correct: Opening
+    targets: IntArray | None = None
+
+    @property
+    def given(self) -> tuple[IntArray, ...]:
+        """As the circuit takes it."""
+        parts = self.samples, self.labels
+        return parts if self.targets is None else (*parts, self.targets)
 
 
 class AccuracyMaker:
     """Proves a dataset shard by shard. ``model``: the opening of the network's commitment."""
 
-    def __init__(self, graph: QuantGraph, basis: CommitmentKey, model: Opening, batch: int) -> None:
-        self.circuit: Accuracy = compile_accuracy(graph, batch=batch, weight_privacy="committed")
+    def __init__(
+        self,
+        graph: QuantGraph,
+        basis: CommitmentKey,
+        model: Opening,
+        batch: int,
+        measure: Measure = "accuracy",
+        top: int = 1,
+    ) -> None:
+        self.circuit: Accuracy = compile_accuracy(
+            graph, batch=batch, weight_privacy="committed", measure=measure, top=top
+        )
         self.maker = Maker.of(self.circuit, basis)
         self.model = model
 
     def parts(self, data: LabelledData, *, hiding: bool = False) -> list[Part]:
-        circuit, shape = self.circuit, self.circuit.qgraph.input.shape
+        circuit, target = self.circuit, self.circuit.measurement.targets
         kind = InputType.model_validate(self.maker.key_file.circuit["quantisation"]["input"])
         parts = []
-        for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes):
+        for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes, target):
             whole = np.array(values)
-            samples = whole[len(kind.limbs) : -circuit.batch].reshape(circuit.batch, *shape)
-            labels = whole[-circuit.batch :]
-            count = circuit.count(samples, labels)
+            samples, labels, *targets = circuit.parts(whole)
+            counts = circuit.counts(samples, labels, *targets)
             parts.append(
                 Part(
                     samples,
                     labels,
-                    int((labels < circuit.qgraph.classes).sum()),
-                    count,
+                    int((labels < circuit.filler).sum()),
+                    counts.tolist(),
                     self.maker.commit(whole, hiding=hiding),
-                    self.maker.commit(np.array([count])),
+                    self.maker.commit(counts),
+                    *targets,
                 )
             )
         return parts
@@ -159,7 +177,7 @@ class AccuracyMaker:
         )
 
     def reveal(self, part: Part) -> dict[str, Any]:
-        values = self.circuit.dataset_values(part.samples, part.labels)
+        values = self.circuit.dataset_values(*part.given)
         return self.maker.basis.reveal(part.dataset, fr.from_ints(values.tolist())).to_json()
 
     def opening_file(self, parts: Sequence[Part]) -> OpeningFile:
@@ -181,12 +199,19 @@ class AccuracyMaker:
             "size": sum(part.size for part in parts),
             "picked_for": self.model.commitment.hex(),
             "shards": [self.shard(part, public=public) for part in parts],
-            "blinding": sum_blindings([part.correct.blinding_bytes for part in parts]).hex(),
+            "blinding": self.opened(parts).hex(),
         }
         return Dataset(**(fields | more))
 
-    def state(self, dataset: Dataset, total: int, **more: Any) -> Statement:
-        values: Values = {"correct": total, "size": dataset.size}
+    def opened(self, parts: Sequence[Part]) -> bytes:
+        """What opens the sum of their counts."""
+        return self.maker.basis.open_sum([part.correct for part in parts], [part.counts for part in parts])
+
+    def totals(self, parts: Sequence[Part]) -> list[int]:
+        return [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
+
+    def state(self, dataset: Dataset, *totals: int, **more: Any) -> Statement:
+        values: Values = self.circuit.measurement.values(totals) | {"size": dataset.size}
         return self.maker.state(values, {"model": self.model}, dataset=dataset, **more)
 
     def prove(self, statement: Statement, parts: Sequence[Part]) -> ProofDocument:
@@ -195,7 +220,7 @@ class AccuracyMaker:
             statement,
             [
                 self.maker.prove(
-                    self.circuit.witness(part.samples, part.labels, statement=statement.scalar),
+                    self.circuit.witness(*part.given, statement=statement.scalar),
                     [self.model, part.dataset, part.correct],
                 )
                 for part in parts
@@ -205,7 +230,7 @@ class AccuracyMaker:
     def document(self, data: LabelledData, *, public: bool = True, **more: Any) -> ProofDocument:
         parts = self.parts(data, hiding=not public)
         dataset = self.dataset(parts, data.sha256 if public else None)
-        return self.prove(self.state(dataset, sum(part.count for part in parts), **more), parts)
+        return self.prove(self.state(dataset, *self.totals(parts), **more), parts)
 
 
 def with_type(graph: QuantGraph, kind: Affine) -> QuantGraph:

@@ -415,7 +415,7 @@ class TestAccuracy:
         assert reason(fewer, key) == "shard_missing"
         # Proven as if the rest were all: only who has the dataset can tell.
         rest = parts[1:]
-        claimed = assessor.state(assessor.dataset(rest, data.sha256), sum(part.count for part in rest))
+        claimed = assessor.state(assessor.dataset(rest, data.sha256), sum(part.counts[0] for part in rest))
         document = assessor.prove(claimed, rest)
         assert judge(document, key).valid
         assert reason(document, key, known=Known(dataset=data)) == "shard_missing"
@@ -424,18 +424,18 @@ class TestAccuracy:
         self, assessor: AccuracyMaker, key: KeyFile, data: LabelledData, parts: list[Part]
     ) -> None:
         twice = [parts[1], *parts[1:]]
-        assert parts[1].count > parts[0].count
-        claimed = assessor.state(assessor.dataset(twice, data.sha256), sum(part.count for part in twice))
+        assert parts[1].counts[0] > parts[0].counts[0]
+        claimed = assessor.state(assessor.dataset(twice, data.sha256), sum(part.counts[0] for part in twice))
         assert reason(assessor.prove(claimed, twice), key) == "shard_repeated"
         # With a commitment to the count of its own, and then with all its commitments anew.
-        again = replace(parts[1], correct=assessor.maker.commit(np.array([parts[1].count])))
+        again = replace(parts[1], correct=assessor.maker.commit(np.array(parts[1].counts)))
         twice = [again, *parts[1:]]
-        claimed = assessor.state(assessor.dataset(twice, data.sha256), sum(part.count for part in twice))
+        claimed = assessor.state(assessor.dataset(twice, data.sha256), sum(part.counts[0] for part in twice))
         assert reason(assessor.prove(claimed, twice), key) == "shard_repeated"
         values = assessor.circuit.dataset_values(again.samples, again.labels)
         hidden = replace(again, dataset=assessor.maker.commit(values))
         twice = [hidden, *parts[1:]]
-        claimed = assessor.state(assessor.dataset(twice, data.sha256), sum(part.count for part in twice))
+        claimed = assessor.state(assessor.dataset(twice, data.sha256), sum(part.counts[0] for part in twice))
         document = assessor.prove(claimed, twice)
         assert reason(document, key, known=Known(dataset=data)) == "dataset_mismatch"
 
@@ -450,11 +450,11 @@ class TestAccuracy:
             replace(
                 part,
                 dataset=assessor.maker.commit(values),
-                correct=assessor.maker.commit(np.array([part.count])),
+                correct=assessor.maker.commit(np.array(part.counts)),
             )
             for _ in range(3)
         ]
-        claimed = assessor.state(assessor.dataset(thrice, None), 3 * part.count)
+        claimed = assessor.state(assessor.dataset(thrice, None), 3 * part.counts[0])
         document = assessor.prove(claimed, thrice)
         verdict = judge(document, key)
         assert verdict.valid
@@ -523,7 +523,7 @@ class TestAccuracy:
     def test_a_count_that_is_not_the_shards(
         self, assessor: AccuracyMaker, key: KeyFile, data: LabelledData, parts: list[Part]
     ) -> None:
-        better = replace(parts[0], correct=assessor.maker.commit(np.array([3])), count=3)
+        better = replace(parts[0], correct=assessor.maker.commit(np.array([3])), counts=[3])
         shards = [better, *parts[1:]]
         document = assessor.prove(assessor.state(assessor.dataset(shards, data.sha256), 8), shards)
         assert reason(document, key) == "correct_mismatch"
@@ -540,7 +540,7 @@ class TestAccuracy:
         """A shard of fewer samples than its circuit takes could hide some that count."""
         shards = [replace(part, size=size) for part, size in zip(parts, sizes, strict=False)]
         dataset = assessor.dataset(shards, data.sha256, size=8)
-        total = sum(part.count for part in shards)
+        total = sum(part.counts[0] for part in shards)
         assert reason(assessor.prove(assessor.state(dataset, total), shards), key) == "shard_missing"
 
     def test_padding_that_counts(
@@ -552,19 +552,19 @@ class TestAccuracy:
         samples, labels = last.samples.copy(), last.labels.copy()
         samples[2], labels[2] = samples[0], labels[0]
         values = assessor.circuit.dataset_values(samples, labels)
-        count = assessor.circuit.count(samples, labels)
+        counts = assessor.circuit.counts(samples, labels)
         filled = replace(
             last,
             samples=samples,
             labels=labels,
-            count=count,
+            counts=counts.tolist(),
             dataset=assessor.maker.commit(values, hiding=False),
-            correct=assessor.maker.commit(np.array([count])),
+            correct=assessor.maker.commit(counts),
         )
         shards = [*parts[:-1], filled]
         fewer = [replace(parts[0], size=2)]
         for those, hash_ in ((shards, data.sha256), (shards, None), (fewer, None)):
-            total = sum(part.count for part in those)
+            total = sum(part.counts[0] for part in those)
             document = assessor.prove(assessor.state(assessor.dataset(those, hash_), total), those)
             assert reason(document, key) == "pairing_mismatch"
 

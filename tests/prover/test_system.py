@@ -17,7 +17,7 @@ from tests.prover.statements import COMMITTED_Z, committed_statement, complete_c
 from tests.service.toy_system import ToySystem
 from verifier.registry import SYSTEMS
 from verifier.system import Claim
-from verifier.verdict import LINK_MISMATCH, SUM_MISMATCH
+from verifier.verdict import LINK_MISMATCH, SUM_MISMATCH, Verdict
 from zenerrors import FileFormatError, StatementError
 
 WITNESS = fr.from_ints(COMMITTED_Z)
@@ -118,14 +118,26 @@ def test_openings_come_back_from_bytes_and_open_in_public(made: Made) -> None:
     assert public[0] == public[1]
 
 
-def test_sums_are_opened_by_their_total(made: Made) -> None:
-    scheme, counts = made.system.commitments, [3, 4, 5]
-    openings = [made.basis.commit(fr.from_ints([count])) for count in counts]
-    commitments, blinding = [each.commitment for each in openings], scheme.open_sum(openings, counts)
-    assert scheme.check_sum(commitments, 12, blinding)
-    assert scheme.check_sum(commitments, 13, blinding).reason == SUM_MISMATCH
-    assert not scheme.check_sum(commitments[:2], 12, blinding)
-    assert not scheme.check_sum(commitments, 12, blinding[:-1])
+@pytest.mark.parametrize("counts", [[[3], [4], [5]], [[3, -7], [4, 0], [5, 2]]])
+def test_sums_are_opened_by_their_totals(made: Made, counts: list[list[int]]) -> None:
+    scheme, basis = made.system.commitments, made.basis
+    openings = [basis.commit(fr.from_ints(count)) for count in counts]
+    commitments, shown = [each.commitment for each in openings], scheme.open_sum(basis, openings, counts)
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+
+    def verdict(those: list[bytes], claimed: list[int], opening: bytes = shown) -> Verdict:
+        return scheme.check_sum(basis.identity, those, claimed, opening)
+
+    assert verdict(commitments, totals)
+    for place in range(len(totals)):
+        wrong = [total + (index == place) for index, total in enumerate(totals)]
+        assert verdict(commitments, wrong).reason == SUM_MISMATCH
+    assert not verdict(commitments[:2], totals)
+    assert not verdict([*commitments, commitments[0]], totals)
+    assert not verdict(commitments, totals, shown[:-1])
+    assert not verdict(commitments, totals[::-1] if len(totals) > 1 else [totals[0] + 1])
+    other = scheme.open_sum(basis, openings[:2], counts[:2])
+    assert not verdict(commitments, totals, other)
 
 
 def test_systems_are_found_by_their_ids(tmp_path: Path) -> None:

@@ -87,10 +87,12 @@ class SaltedHashes(Committing):
     def read_opening(self, data: bytes) -> Salted:
         return Salted(data[:BYTES], data[BYTES:])
 
-    def open_sum(self, openings: Sequence[Salted], values: Sequence[int]) -> bytes:
+    def open_sum(self, key: Any, openings: Sequence[Salted], values: Sequence[Sequence[int]]) -> bytes:
         """It shows every value."""
-        pairs = zip(openings, values, strict=True)
-        return b"".join(opening.blinding_bytes + value.to_bytes(BYTES, "big") for opening, value in pairs)
+        return b"".join(
+            opening.blinding_bytes + b"".join((value % fr.modulus).to_bytes(BYTES, "big") for value in own)
+            for opening, own in zip(openings, values, strict=True)
+        )
 
     def check_form(self, opening: Mapping[str, Any]) -> None:
         salt = from_hex(opening.get("blinding"), "blinding")
@@ -103,11 +105,17 @@ class SaltedHashes(Committing):
         salt, integers = bytes.fromhex(opening["blinding"]), [value % fr.modulus for value in values]
         return said(OK if commitment == hashed(salt, integers) else "opening_mismatch")
 
-    def check_sum(self, commitments: Sequence[bytes], total: int, blinding: bytes) -> Verdict:
-        parts = [blinding[start : start + 2 * BYTES] for start in range(0, len(blinding), 2 * BYTES)]
-        values = [int.from_bytes(part[BYTES:], "big") for part in parts]
-        opened = [hashed(part[:BYTES], [value]) for part, value in zip(parts, values, strict=True)]
-        return said(OK if (opened, sum(values)) == (list(commitments), total) else SUM_MISMATCH)
+    def check_sum(
+        self, basis: bytes, commitments: Sequence[bytes], totals: Sequence[int], opening: bytes
+    ) -> Verdict:
+        words = [opening[start : start + BYTES] for start in range(0, len(opening), BYTES)]
+        size = 1 + len(totals)
+        parts = [words[start : start + size] for start in range(0, len(words), size)]
+        values = [[int.from_bytes(word, "big") for word in part[1:]] for part in parts]
+        opened = [hashed(part[0], own) for part, own in zip(parts, values, strict=True)]
+        found = [sum(column) % fr.modulus for column in zip(*values, strict=True)]
+        same = (opened, found) == ([*commitments], [total % fr.modulus for total in totals])
+        return said(OK if same else SUM_MISMATCH)
 
 
 @dataclass(frozen=True)

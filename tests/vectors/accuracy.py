@@ -18,14 +18,14 @@ from verifier.documents import ProofDocument
 def write(vectors: Vectors, world: World) -> None:
     a, data, model = world.assessor, world.data, world.model.commitment.hex()
     key, parts = a.maker.key_file, a.parts(data)
-    dataset, total = a.dataset(parts, data.sha256), sum(part.count for part in parts)
+    dataset, total = a.dataset(parts, data.sha256), sum(part.counts[0] for part in parts)
     honest = a.prove(a.state(dataset, total), parts)
 
     def case(name: str, comment: str, document: Any, reason: str = "ok", **told: Any) -> None:
         vectors.case(f"accuracy/{name}", comment, document, key, reason, **told)
 
     def proven(those: Sequence[Part], count: int | None = None, **more: Any) -> ProofDocument:
-        count = sum(part.count for part in those) if count is None else count
+        count = sum(part.counts[0] for part in those) if count is None else count
         return a.prove(a.state(a.dataset(those, data.sha256, **more), count), those)
 
     def given(other: LabelledData = data) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def write(vectors: Vectors, world: World) -> None:
     case("rest", "The others, proven as if they were all.", rest)
     case("rest-seen", "Who has the dataset can tell.", rest, "shard_missing", **given())
 
-    again = replace(parts[1], correct=a.maker.commit(np.array([parts[1].count])))
+    again = replace(parts[1], correct=a.maker.commit(np.array(parts[1].counts)))
     case("twice", "A shard twice.", proven([parts[1], *parts[1:]]), "shard_repeated")
     case("twice-again", "Its count committed to anew.", proven([again, *parts[1:]]), "shard_repeated")
     values = a.circuit.dataset_values(again.samples, again.labels)
@@ -94,22 +94,22 @@ def write(vectors: Vectors, world: World) -> None:
         last,
         samples=samples,
         labels=labels,
-        count=a.circuit.count(samples, labels),
+        counts=a.circuit.counts(samples, labels).tolist(),
         dataset=a.maker.commit(a.circuit.dataset_values(samples, labels), hiding=False),
     )
-    filled = replace(filled, correct=a.maker.commit(np.array([filled.count])))
+    filled = replace(filled, correct=a.maker.commit(np.array(filled.counts)))
     case("padding", "Padding that counts.", proven([*parts[:-1], filled]), "pairing_mismatch")
 
     case("total", "One more than there are.", proven(parts, total + 1), "total_mismatch")
     seven = a.state(dataset.model_copy(update={"size": 7}), 7).model_copy(update={"dataset": dataset})
     case("size", "Seven of seven, of a dataset of eight.", a.prove(seven, parts), "total_mismatch")
     case("size-sum", "Nine samples, in shards of eight.", proven(parts, size=9), "shard_missing")
-    beyond = replace(parts[0], correct=a.maker.commit(np.array([5])), count=5)
+    beyond = replace(parts[0], correct=a.maker.commit(np.array([5])), counts=[5])
     document = a.prove(a.state(a.dataset([beyond, *parts[1:]], data.sha256), 9), [beyond, *parts[1:]])
     case("beyond", "Nine of eight.", document, "total_mismatch")
     case("blinding", "It opens nothing.", proven(parts, blinding="0" * 64), "total_mismatch")
     case("blinding-beyond", "It is above r.", proven(parts, blinding="f" * 64), "opening_blinding")
-    better = replace(parts[0], correct=a.maker.commit(np.array([3])), count=3)
+    better = replace(parts[0], correct=a.maker.commit(np.array([3])), counts=[3])
     case("count", "A count that is not the shard's.", proven([better, *parts[1:]]), "correct_mismatch")
 
     other = world.held["input"].commitment.hex()

@@ -93,7 +93,9 @@ def _known(files: Mapping[str, Path], key: OpenedKey) -> Known:
     registration = of_kind(ProofDocument, "registration")
     return Known(
         input=datasets.load_inputs(files["input"], key.circuit.quantisation) if "input" in files else None,
-        dataset=datasets.load(files["dataset"], files["labels"]) if "dataset" in files else None,
+        dataset=datasets.load(files["dataset"], files["labels"], targets=key.circuit.targets is not None)
+        if "dataset" in files
+        else None,
         openings=of_kind(OpeningFile, "opening"),
         registration=registration
         and Registration(registration, opened(of_kind(KeyFile, "registration_key"), SYSTEMS)),

@@ -11,7 +11,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.vectors import accuracy, ceremonies, files, honest, outputs, pins, receipts, several, statements
+from tests.vectors import (
+    accuracy,
+    ceremonies,
+    files,
+    honest,
+    measures,
+    outputs,
+    pins,
+    receipts,
+    several,
+    statements,
+)
 from tests.vectors.cases import FOLDER
 from tests.vectors.world import World
 from tests.vectors.writing import Vectors, seeded
@@ -24,7 +35,8 @@ def write(folder: Path = FOLDER) -> None:
     folder.mkdir()
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
-        for part in (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several):
+        parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
+        for part in parts:
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

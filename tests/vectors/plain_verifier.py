@@ -23,7 +23,7 @@ from typing import Any
 import py_ecc.optimized_bls12_381 as bls
 from py_ecc.bls.g2_primitives import subgroup_check
 from py_ecc.bls.hash_to_curve import hash_to_G1
-from py_ecc.bls.point_compression import compress_G2, decompress_G1, decompress_G2
+from py_ecc.bls.point_compression import compress_G1, compress_G2, decompress_G1, decompress_G2
 
 Json = dict[str, Any]
 MOST, MANY, R = 2**53 - 1, 2**16, bls.curve_order
@@ -219,7 +219,10 @@ GROUP = {"name": TEXT, "first": NUMBER, "count": COUNT, "shape": [NUMBER, 0, 16]
 TYPES = {"input": (None, of_input), "inputs": (None, [of_input, 2, 16])}
 CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [TEXT, 0, 16],
            "public_inputs": [dict, 1, MANY], "batch": (None, COUNT), "classes": (None, COUNT),
+           "measure": "accuracy|top-k|f1|mse|mae|r2", "top": COUNT, "targets": (None, dict),
            "quantisation": lambda value: has(value, TYPES)}
+TARGETS = {"scale": lambda value: type(value) in (int, float) and 0 < value <= 1e140,
+           "zero_point": NUMBER, "minimum": NUMBER, "maximum": NUMBER, "error": NUMBER}
 TOLD = {"key_id": HASH, "network": HASH, "issuer": HASH, "model": HEX48, "input_commitment": HEX48,
         "reference": HEX48, "challenge": question, "after": moment, "before": moment, "require": "ceremony"}
 PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
@@ -234,7 +237,6 @@ FACTS = {
     "top": "The labels, the likeliest first, are {top}.",
     "logits": "The network's outputs are {logits}.",
     "match": "The input is {not_}within the threshold, {threshold}, of the reference.",
-    "correct": "The network gets {correct} of {size} labels right.",
 }
 UNSAID = {
     "registration": "What the network's weights are, or who trained it.",
@@ -249,6 +251,8 @@ UNSAID = {
                " word.",
     "hidden": "What the samples are, or that they are different ones: only who knows the dataset can check"
               " this.",
+    "targets": "The errors against targets as they were: each was rounded to the nearest of the outputs'"
+               " steps. Nor the error of any one sample.",
     "network": "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
     "time": "Who made the proof, or when: made_at is the word of whoever made it.",
     "development": "Anything, to someone who distrusts whoever made the keys: this is a development setup by"
@@ -360,6 +364,7 @@ def check_key(key: Json) -> None:
 
 
 def check_circuit(circuit: Json) -> None:
+    circuit |= {"measure": "accuracy", "top": 1, "targets": None} | circuit
     require(has(circuit, CIRCUIT), "the description lacks a field")
     kinds = circuit["quantisation"].get("inputs") or [circuit["quantisation"].get("input")]
     given = [name for name in ("input", "inputs") if circuit["quantisation"].get(name)]
@@ -395,6 +400,9 @@ def check_circuit(circuit: Json) -> None:
             sizes and commitments[-2:] == ["dataset", "correct"],
             "an accuracy has a batch, classes, a dataset and a count",
         )
+    measured, targets = circuit["measure"] in ("mse", "mae", "r2"), circuit["targets"]
+    require(measured == (targets is not None), "errors are measured by targets, and nothing else")
+    require(targets is None or has(targets, TARGETS), "targets of no type")
 
 
 def is_shown(scheme: str, names: list[str]) -> bool:
@@ -419,9 +427,30 @@ def input_types(circuit: Json) -> dict[str, Json]:
 def committed_values(circuit: Json, name: str) -> int | None:
     """How many there are, where the description says it."""
     if name in ("model", "reference", "correct"):
-        return 1 if name == "correct" else None
+        return sum(count or 1 for _, count, _, _ in counts_of(circuit)) if name == "correct" else None
     sample = math.prod(input_types(circuit)["input" if name == "dataset" else name]["shape"])
-    return 5 + ((circuit.get("batch") or 0) * (sample + 1) if name == "dataset" else sample)
+    targets = circuit["classes"] if circuit["targets"] else 0
+    return 5 + ((circuit.get("batch") or 0) * (sample + targets + 1) if name == "dataset" else sample)
+
+
+def counts_of(circuit: Json) -> list[tuple[str, int | None, int, int]]:
+    """Of each its name, how many numbers (None: one, in no list), the least and most that a sample adds."""
+    outputs, targets = circuit.get("classes") or 0, circuit["targets"]
+    if circuit["measure"] == "f1":
+        return [(name, outputs, 0, 1) for name in ("true_positives", "predicted", "actual")]
+    if targets is None:
+        return [("correct", None, 0, 1)]
+    low, high, error = targets["minimum"], targets["maximum"], targets["error"]
+    each: dict[str, list[tuple[str, int | None, int, int]]] = {
+        "mse": [("squared_error", None, 0, outputs * error**2)],
+        "mae": [("absolute_error", None, 0, outputs * error)],
+        "r2": [
+            ("squared_error", outputs, 0, error**2),
+            ("target_sum", outputs, min(0, low), max(0, high)),
+            ("target_square", outputs, 0, max(low**2, high**2)),
+        ],
+    }
+    return each[circuit["measure"]]
 
 
 def type_limbs(kind: Json) -> list[int]:
@@ -461,6 +490,8 @@ def check_statement(document: Json, file: Json) -> None:
 def claim(circuit: Json, values: Json) -> str:
     shown = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in values.items()}
     shown["not_"] = "" if values.get("match") == 1 else "not "
+    if circuit["scheme"] == "accuracy":
+        return f"{measured(circuit, values, values['size'])} {circuit['meaning']}"
     facts = [fact.format(**shown) for name, fact in FACTS.items() if name in values]
     for group in circuit["public_inputs"]:
         kind, _, output = group["name"].partition("/")
@@ -473,6 +504,50 @@ def claim(circuit: Json, values: Json) -> str:
             )
             facts.append(f"Of the output {output}: {fact}" if output else fact)
     return " ".join([*facts, circuit["meaning"]])
+
+
+def measured(circuit: Json, values: Json, size: int) -> str:
+    first, *others = [values[name] for name, *_ in counts_of(circuit)]
+    match circuit["measure"]:
+        case "accuracy":
+            return f"The network gets {first} of {size} labels right."
+        case "top-k":
+            top = circuit["top"]
+            return f"For {first} of {size} samples the label is among the network's {top} likeliest."
+        case "f1":
+            counts = zip(first, *others, strict=True)
+            shares = {
+                index: [(2 * both, said + there), (both, said), (both, there)]
+                for index, (both, said, there) in enumerate(counts)
+                if said + there
+            }
+            mean = in_places([own[0] for own in shares.values()])
+            text = f"Over {size} samples the network's F1 is {mean}, the mean of {len(shares)} classes."
+            if len(first) > 16:
+                return text
+            each = [f"{index}: {', '.join(in_places([x]) for x in own)}" for index, own in shares.items()]
+            return f"{text} F1, precision and recall by class, rounded down: {'; '.join(each)}."
+        case "r2":
+            spreads = [size * square - total**2 for total, square in zip(*others, strict=True)]
+            text = f"The network's R² over {size} samples is"
+            if min(spreads) <= 0:
+                return f"{text} none: the targets of an output are all the same."
+            mean = in_places(
+                [(each - size * error, each) for error, each in zip(first, spreads, strict=True)]
+            )
+            return f"{text} {mean}, rounded down."
+    scale = float(circuit["targets"]["scale"])
+    kind, factor = ("squared", scale * scale) if circuit["measure"] == "mse" else ("absolute", scale)
+    mean = ecmascript(factor * (first / size / circuit["classes"]))
+    text = f"The network's mean {kind} error over {size} samples is {mean}"
+    return f"{text}, for outputs and targets in steps of {ecmascript(scale)}."
+
+
+def in_places(shares: list[tuple[int, int]]) -> str:
+    """The mean of the shares, in four places, rounded down."""
+    parts = [10**6 * part // whole if whole else 0 for part, whole in shares]
+    found = sum(parts) // max(1, len(parts)) // 100
+    return f"{'-' * (found < 0)}{abs(found) // 10**4}.{abs(found) % 10**4:04}"
 
 
 def outputs(group: Json, values: Any) -> str:
@@ -497,6 +572,7 @@ def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
         "reference": "reference" in commitments,
         "dataset": dataset,
         "hidden": dataset and dataset["sha256"] is None,
+        "targets": circuit["targets"],
     }
     unsaid = []
     for name in (*(name for name in said if said[name]), "network", "time", setup):
@@ -516,8 +592,10 @@ def public_values(circuit: Json, values: Json) -> list[int]:
     """The public inputs after the statement; of accuracies, whose shards have their own, none."""
     groups = {group["name"]: group for group in circuit["public_inputs"][1:]}
     if accuracy := circuit["scheme"] == "accuracy":
-        single = {"count": 1, "shape": [], "minimum": 0, "maximum": MOST}
-        groups = {"correct": single, "size": single}
+        groups = {
+            name: {"count": n or 1, "shape": [n] if n else [], "minimum": -MOST * (low < 0), "maximum": MOST}
+            for name, n, low, _ in [*counts_of(circuit), ("size", None, 0, 1)]
+        }
     require(values.keys() == groups.keys(), "the values are not those of the circuit")
     shown: list[int] = []
     for name, group in groups.items():
@@ -538,7 +616,7 @@ def judge(data: bytes, file: Json, told: Json) -> tuple[Json, Json]:
     check_expected(statement, file, told)
     shards: list[tuple[Json, list[int]]] = [({}, public_values(circuit, statement["values"]))]
     if statement["dataset"]:
-        shards = shards_of(statement, circuit["batch"])
+        shards = shards_of(statement, file)
     require(len(document["proofs"]) == len(shards), "there are more or fewer proofs than there should be")
     scalar = int.from_bytes(sha256(statement)[:31], "big")
     for proof, (own, shown) in zip(document["proofs"], shards, strict=True):
@@ -576,8 +654,9 @@ def check_proof(key: Json, inputs: list[int], proof: str, commitments: list[str]
     require(product_is_one(pairs), "the proof does not prove this statement")
 
 
-def shards_of(statement: Json, batch: int) -> list[tuple[Json, list[int]]]:
+def shards_of(statement: Json, file: Json) -> list[tuple[Json, list[int]]]:
     """Of each proof its own commitments, and what it shows."""
+    circuit, batch = file["circuit"], file["circuit"]["batch"]
     dataset, values = statement["dataset"], statement["values"]
     shards, model = dataset["shards"], statement["commitments"].get("model")
     require(dataset["picked_for"] == model, "it was picked for another model")
@@ -586,10 +665,20 @@ def shards_of(statement: Json, batch: int) -> list[tuple[Json, list[int]]]:
     require(right, "shards are not full, or more or fewer than the dataset")
     for name in ("dataset", "correct"):
         require(len({shard[name] for shard in shards}) == len(shards), "a shard is counted twice")
-    require(values["size"] == dataset["size"] >= values["correct"], "the numbers are not the dataset's")
-    counts = [(1, point(shard["correct"])) for shard in shards]
-    opened = (-values["correct"], bls.G1), (-blinding_factor(dataset["blinding"]), second_generator())
-    require(bls.is_inf(combine(*counts, *opened)), "the counts do not add up to the total")
+    size, totals = dataset["size"], list[int]()
+    for name, count, least, most in counts_of(circuit):
+        numbers = values[name] if count else [values[name]]
+        right = all(size * least <= number <= size * most for number in numbers)
+        require(right and values["size"] == size, "the numbers are not the dataset's")
+        totals += numbers
+    total = combine(*((1, point(shard["correct"])) for shard in shards))
+    if len(totals) == 1:
+        opened = (-totals[0], bls.G1), (-blinding_factor(dataset["blinding"]), second_generator())
+        require(bls.is_inf(combine((1, total), *opened)), "the counts do not add up to the total")
+    else:
+        digits, cm = dataset["blinding"], f"{compress_G1(total):096x}"
+        opening = {"blinding": digits[:64], "quotient": digits[64:160], "tau_g2": digits[160:]}
+        check_opening(file["key"]["basis"], cm, totals, opening)
     return [({name: shard[name] for name in ("dataset", "correct")}, [shard["size"]]) for shard in shards]
 
 
@@ -678,11 +767,19 @@ def check_input(statement: Json, file: Json, values: Any, openings: Json) -> Non
 def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openings: Json) -> None:
     circuit, dataset = file["circuit"], statement["dataset"]
     require(dataset, "it is about no dataset")
-    kind = circuit["quantisation"]["input"]
-    require(fits(labels, [range(2**63), 1, math.inf]) and len(labels) == len(samples), "labels are none")
-    require(dataset["sha256"] in (None, dataset_hash(samples, labels)), "the dataset is another")
-    fit = dataset["size"] == len(labels) and max(labels) < circuit["classes"]
-    require(fit, "the dataset is of another size or network")
+    kind, target, classes = circuit["quantisation"]["input"], circuit["targets"], circuit["classes"]
+    targets: list[list[int]] = []
+    require(isinstance(labels, list) and len(labels) == len(samples) > 0, "there are as many as samples")
+    require(dataset["sha256"] in (None, dataset_hash(samples, labels, target)), "the dataset is another")
+    if target:
+        targets = [[round(t / target["scale"]) + target["zero_point"] for t in flat([own])] for own in labels]
+        labels, filler = [0] * len(samples), 1
+        inside = all(target["minimum"] <= t <= target["maximum"] for t in flat(targets))
+        require(inside and {len(own) for own in targets} == {classes}, "targets are beyond any type")
+    else:
+        filler = classes
+        require(fits(labels, [range(classes), 1, math.inf]), "labels are none of the network's")
+    require(dataset["size"] == len(samples), "the dataset is of another size")
     for index, shard in enumerate(dataset["shards"]):
         part = slice(index * circuit["batch"], (index + 1) * circuit["batch"])
         opening = shard["opening"] or openings.get(shard["dataset"])
@@ -690,7 +787,8 @@ def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openin
         values = flat([quantised(sample, kind) for sample in samples[part]])
         missing = circuit["batch"] - len(labels[part])
         values += [0] * (missing * math.prod(kind["shape"]))
-        values = type_limbs(kind) + values + labels[part] + [circuit["classes"]] * missing
+        values += flat(targets[part]) + [target["minimum"]] * (missing * classes) if target else []
+        values = type_limbs(kind) + values + labels[part] + [filler] * missing
         check_opening(file["key"]["basis"], shard["dataset"], values, opening)
 
 
@@ -728,11 +826,15 @@ def quantised(values: Any, kind: Json) -> list[int]:
     return [max(0, min(2 ** kind["bits"] - 1, round(value) + kind["zero_point"])) for value in nearest]
 
 
-def dataset_hash(samples: Any, labels: list[int]) -> str:
-    header = b"zenserve dataset 1\n" + json.dumps(shape_of(samples)).encode() + b"\n"
-    numbers = flat(samples)
-    packed = struct.pack(f"<{len(numbers)}d{len(labels)}q", *numbers, *labels)
-    return hashlib.sha256(header + packed).hexdigest()
+def dataset_hash(samples: Any, labels: Any, targets: object) -> str:
+    """Of samples with labels, or with targets in their place."""
+    header, numbers, others = json.dumps(shape_of(samples)) + "\n", flat(samples), flat(labels)
+    if targets:
+        header += json.dumps([len(labels), len(others) // len(labels)]) + "\n"
+    require(targets or fits(labels, [range(2**63), 1, math.inf]), "labels are none")
+    header = ("zenserve dataset 2\n" if targets else "zenserve dataset 1\n") + header
+    packed = struct.pack(f"<{len(numbers)}d{len(others)}{'d' if targets else 'q'}", *numbers, *others)
+    return hashlib.sha256(header.encode() + packed).hexdigest()
 
 
 # Ceremonies of keys.

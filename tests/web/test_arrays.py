@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tests.web.conftest import Node
 from verifier import datasets
 from verifier.documents import InputType
+from verifier.measures import Targets
 from zenerrors import TensorError
 
 Json = dict[str, Any]
@@ -42,8 +43,9 @@ def _expected(question: Json) -> Any:
         if "input" in question:
             return datasets.quantise(datasets.load_array(Path(question["input"])), kind)
         labels = question["labels"] and Path(question["labels"])
-        data = datasets.load(Path(question["dataset"]), labels)
-        shards = list(data.shard_values(kind, question["batch"], question["classes"]))
+        target = Targets(**question["target"]) if question["target"] else None
+        data = datasets.load(Path(question["dataset"]), labels, targets=target is not None)
+        shards = list(data.shard_values(kind, question["batch"], question["classes"], target))
         return {"size": data.size, "sha256": data.sha256.hex(), "shards": shards}
     except TensorError as error:
         return {"code": error.code, "field": error.field}
@@ -287,7 +289,7 @@ def test_archives_that_say_another_size_are_not_read(ask: Ask, tmp_path: Path) -
 
 
 def test_datasets(ask: Ask, tmp_path: Path) -> None:
-    told = {"labels": None, "batch": 2, "classes": 10}
+    told: Json = {"labels": None, "batch": 2, "classes": 10, "target": None}
     files = _files(tmp_path, dict(_of_datasets()), TYPE)
     questions = {name: told | {"dataset": each["input"], "type": TYPE} for name, each in files.items()}
     (tmp_path / "samples").write_bytes(b"[[[0, 0.25, 2], [3, 4, 5]], [[-1, 7, 8], [9, 1e9, 0.75]]]")
@@ -295,4 +297,30 @@ def test_datasets(ask: Ask, tmp_path: Path) -> None:
     apart = {"dataset": str(tmp_path / "samples"), "labels": str(tmp_path / "labels"), "type": TYPE}
     for batch in (1, 2, 3):
         questions[f"apart {batch}"] = told | apart | {"batch": batch}
+    _compare(ask, questions)
+
+
+def test_datasets_with_targets(ask: Ask, tmp_path: Path) -> None:
+    target = {"scale": 0.1, "zero_point": 2, "minimum": -20, "maximum": 43, "error": 58}
+    told: Json = {"type": TYPE, "batch": 2, "classes": 2, "target": target}
+    samples, questions = np.arange(18.0).reshape(3, 2, 3), dict[str, Json]()
+    targets = {
+        "two": np.array([[0.25, -0.05], [0.15, 1.0], [-2.2, 4.1]]),
+        "beyond": np.array([[0.0, 4.2], [0, 0], [0, 0]]),
+        "below": np.array([[0.0, -2.3], [0, 0], [0, 0]]),
+        "integers": np.array([[0, 1], [2, 3], [1, 1]]),
+        "one": np.zeros(3),
+        "fewer": np.zeros((2, 2)),
+        "deep": np.zeros((3, 2, 1)),
+        "nan": np.full((3, 2), np.nan),
+        "none": np.zeros((0, 2)),
+    }
+    for name, values in targets.items():
+        own = samples[: len(values)] if name == "none" else samples
+        np.savez(tmp_path / f"{name}.npz", samples=own, targets=values)
+        np.savez(tmp_path / f"{name}-labels.npz", samples=own, labels=values)
+        whole = {"dataset": str(tmp_path / f"{name}.npz"), "labels": None}
+        questions[name] = told | whole
+        questions[f"{name}, of labels"] = told | whole | {"target": None}
+        questions[f"{name}, called labels"] = told | whole | {"dataset": str(tmp_path / f"{name}-labels.npz")}
     _compare(ask, questions)

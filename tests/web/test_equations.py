@@ -285,20 +285,56 @@ def sums() -> Iterator[Json]:
     total, blinding = sum(values), sum(blindings).to_bytes(32, "big")
     asked = {
         "ask": "sum",
+        "basis": OPENINGS["openings"][0]["identity"],
         "commitments": [data.hex() for data in commitments],
-        "total": str(total),
+        "totals": [str(total)],
         "blinding": blinding.hex(),
     }
     yield asked
     yield {**asked, "commitments": asked["commitments"][:4]}
-    yield {**asked, "commitments": [], "total": "0", "blinding": "00" * 32}
+    yield {**asked, "commitments": [], "totals": ["0"], "blinding": "00" * 32}
     for other in (total + 1, total + R, -1):
-        yield {**asked, "total": str(other)}
+        yield {**asked, "totals": [str(other)]}
     for data in (blinding[1:], (sum(blindings) + R).to_bytes(32, "big"), bytes(32)):
         yield {**asked, "blinding": data.hex()}
     for _ in range(10):
         wrong = changed(draw, commitments[4], [(0, 48)])
         yield {**asked, "commitments": [*asked["commitments"][:4], wrong.hex()]}
+    yield from _sums_of_vectors(draw, asked)
+
+
+def _sums_of_vectors(draw: random.Random, asked: Json) -> Iterator[Json]:
+    """τ is known: a sum opened to several totals, then with each part changed."""
+    tau, h = 7, second_generator()
+    vectors = [[draw.randrange(-(1 << 40), 1 << 40) for _ in range(3)] for _ in range(2)]
+    rhos = [draw.randrange(R) for _ in vectors]
+
+    def at(values: list[int], point: int) -> int:
+        return sum(value * pow(point, power, R) for power, value in enumerate(values)) % R
+
+    points = [
+        G1Point() * Scalar(at(own, tau)) + h * Scalar(rho) for own, rho in zip(vectors, rhos, strict=True)
+    ]
+    totals = [sum(column) for column in zip(*vectors, strict=True)]
+    basis, blinding = g1(tau), (sum(rhos) % R).to_bytes(32, "big")
+    added = bytes((points[0] + points[1]).to_compressed_bytes())
+    z = transcript.opening_point(basis, added, blinding, [total % R for total in totals])
+    quotient = (at(totals, tau) - at(totals, z)) * pow(tau - z, -1, R)
+    opened = blinding + g1(quotient) + g2(tau)
+    commitments = [bytes(point.to_compressed_bytes()).hex() for point in points]
+    right = {**asked, "basis": basis.hex(), "commitments": commitments, "totals": [*map(str, totals)]}
+    right |= {"blinding": opened.hex()}
+    yield right
+    yield right | {"commitments": commitments[:1]}
+    yield right | {"commitments": [*commitments, commitments[0]]}
+    yield right | {"basis": ""}
+    yield right | {"basis": asked["basis"]}
+    for place in range(3):
+        yield right | {"totals": [str(total + (index == place)) for index, total in enumerate(totals)]}
+    for data in (opened[:-1], opened + b"\0", blinding, b"", blinding + bytes(144)):
+        yield right | {"blinding": data.hex()}
+    for _ in range(6):
+        yield right | {"blinding": changed(draw, opened, [(0, len(opened))]).hex()}
 
 
 def key_of(document: Json) -> VerifyingKey:
@@ -337,8 +373,9 @@ def opening_judged(request: Json) -> Json:
 
 
 def sum_judged(request: Json) -> Json:
-    commitments, total = hexes(request["commitments"]), int(request["total"])
-    return told(SYSTEM.commitments.check_sum(commitments, total, bytes.fromhex(request["blinding"])))
+    basis, *commitments = hexes([request["basis"], *request["commitments"]])
+    totals = list(map(int, request["totals"]))
+    return told(SYSTEM.commitments.check_sum(basis, commitments, totals, bytes.fromhex(request["blinding"])))
 
 
 ANSWERS: Final[dict[str, Callable[[Json], Any]]] = {

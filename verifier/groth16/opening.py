@@ -23,7 +23,7 @@ from verifier.document import check_header, from_hex
 from verifier.groth16 import transcript
 from verifier.groth16.proof import decoded
 from verifier.groth16.verdict import verdict_of
-from verifier.points import SCALAR_MODULUS, Fault, PointError, decode_g1
+from verifier.points import G1_BYTES, SCALAR_MODULUS, Fault, PointError, decode_g1
 from verifier.verdict import OK, Verdict
 from zenerrors import EncodingError
 
@@ -56,6 +56,16 @@ class Revealed:
             "quotient": self.quotient.hex(),
             "tau_g2": self.tau_g2.hex(),
         }
+
+    def to_bytes(self) -> bytes:
+        """The parts one after the other, 176 bytes."""
+        return self.blinding + self.quotient + self.tau_g2
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Revealed:
+        """The inverse of ``to_bytes``, of any bytes: ``check_opening`` judges them."""
+        end = SCALAR_BYTES + G1_BYTES
+        return cls(data[:SCALAR_BYTES], data[SCALAR_BYTES:end], data[end:])
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Revealed:
@@ -93,6 +103,21 @@ def check_sum(commitments: Sequence[bytes], total: int, blinding: bytes) -> Verd
     except EncodingError as error:
         reason = _reason(error)
     return verdict_of(reason, "The commitments add up to this total." if reason == OK else "")
+
+
+def check_sums(
+    identity: bytes, commitments: Sequence[bytes], totals: Sequence[int], revealed: Revealed
+) -> Verdict:
+    """Whether ``commitments``, each to as many values as there are ``totals``, add up to one to these: their
+    sum is opened as any commitment (``check_opening``). What the caller sees to is as of ``check_sum``;
+    values are taken modulo r, so that they may be below 0."""
+    try:
+        found = bytes(_sum(commitments).to_compressed_bytes())
+        same = check_opening(identity, found, totals, revealed)
+        reason = "sum_mismatch" if same.reason == "opening_mismatch" else same.reason
+    except EncodingError as error:
+        reason = _reason(error)
+    return verdict_of(reason, "The commitments add up to these totals." if reason == OK else "")
 
 
 def sum_blindings(blindings: Iterable[bytes]) -> bytes:
@@ -161,10 +186,14 @@ def _judge_sum(commitments: Sequence[bytes], total: int, blinding: bytes) -> str
     if type(total) is not int or not 0 <= total < SCALAR_MODULUS:
         return "sum_total"
     expected = ARKWORKS.weighted_sum([G1Point(), second_generator()], [total, blinding_value(blinding)])
+    return OK if _sum(commitments) == expected else "sum_mismatch"
+
+
+def _sum(commitments: Sequence[bytes]) -> G1Point:
     found = G1Point.identity()
     for data in commitments:
         found = found + decoded(ARKWORKS.decode_g1, data, "commitment")
-    return OK if found == expected else "sum_mismatch"
+    return found
 
 
 def evaluate(scalars: Sequence[int], z: int) -> int:

@@ -10,7 +10,7 @@ from verifier import system
 from verifier.beacon import is_reserved
 from verifier.curve import ARKWORKS, Curve
 from verifier.groth16 import setup_transcript
-from verifier.groth16.opening import SCALAR_BYTES, Revealed, check_opening, check_sum
+from verifier.groth16.opening import SCALAR_BYTES, Revealed, check_opening, check_sum, check_sums
 from verifier.groth16.verdict import REASONS
 from verifier.groth16.verification import verify_groups
 from verifier.groth16.verifying_key import VerifyingKey
@@ -55,8 +55,12 @@ class PedersenOverPowersOfTau(CommitmentScheme):
     ) -> Verdict:
         return check_opening(basis, commitment, values, Revealed.from_json(opening))
 
-    def check_sum(self, commitments: Sequence[bytes], total: int, blinding: bytes) -> Verdict:
-        return check_sum(commitments, total, blinding)
+    def check_sum(
+        self, basis: bytes, commitments: Sequence[bytes], totals: Sequence[int], opening: bytes
+    ) -> Verdict:
+        if len(totals) == 1:
+            return check_sum(commitments, totals[0], opening)
+        return check_sums(basis, commitments, totals, Revealed.from_bytes(opening))
 
 
 class Groth16Verifier(VerifyingSystem):

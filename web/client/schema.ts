@@ -58,7 +58,8 @@ export interface Routes {
   "GET /v1/datasets/{dataset_id}/events": operations["followDataset"];
   /** The datasets, newest first. */
   "GET /v1/datasets": operations["listDatasets"];
-  /** Add labelled samples for a registered model: they are checked at once, then committed as a job.
+  /** Add labelled samples, or samples with targets, for a registered model: they are checked at once, then
+   * committed as a job.
    *
    * The model must be registered before: its commitment is on record as older than the choice of the samples.
    * One proof is about `shard_size` of them; as many as fit the memory, unless given. Each file is sent along,
@@ -261,10 +262,14 @@ export interface components {
       samples?: Blob | Uint8Array<ArrayBuffer> | null;
       /** @description Their classes `[n]`, unless the samples' file has them. */
       labels?: Blob | Uint8Array<ArrayBuffer> | null;
+      /** @description In place of labels: `[n, outputs]`, what the network should say; or `[n]`. */
+      targets?: Blob | Uint8Array<ArrayBuffer> | null;
       /** @description SHA-256 of an upload, in the file's place. */
       samples_sha256?: string | null;
       /** @description SHA-256 of an upload, in the file's place. */
       labels_sha256?: string | null;
+      /** @description SHA-256 of an upload, in the file's place. */
+      targets_sha256?: string | null;
       /**
        * @description What to call it.
        * @default unnamed
@@ -531,8 +536,10 @@ export interface components {
       input_privacy?: ("public" | "private" | "committed") | null;
       /** @description Inference: what proofs show of the output. label; values where there are no classes */
       reveal?: ("label" | "logits" | "top" | "values") | null;
-      /** @description Inference: how many labels, with reveal top. */
+      /** @description How many labels, with reveal top or measure top-k. */
       top?: number | null;
+      /** @description Accuracy: what is counted or added up. accuracy */
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2") | null;
       /** @description Recognition: whether proofs show the reference. public */
       reference_privacy?: ("public" | "committed") | null;
       /** @description Accuracy: samples in one proof, as the dataset has it. */
@@ -688,8 +695,7 @@ export interface components {
      * @description What an accuracy is about. ``sha256``: its content (``verifier.datasets``), null where it is private.
      *
      *     ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
-     *     ``blinding``: what opens the sum of all ``correct`` to the total: the sum of their blinding factors, where
-     *     the commitment scheme adds up.
+     *     ``blinding``: what opens the sum of all ``correct`` to the totals, as the commitment scheme has it.
      */
     Dataset: {
       /** @description Of its content; null where it is private. */
@@ -775,6 +781,11 @@ export interface components {
       size: number;
       /** @description Of the content; null where it is private. */
       sha256: string | null;
+      /**
+       * @description What its samples have, which says what can be measured.
+       * @enum {string}
+       */
+      compared: "labels" | "targets";
       /** @description The model's commitment, which was there before. */
       picked_for: string | null;
       /** @description Samples in one proof. */
@@ -852,6 +863,11 @@ export interface components {
       size: number;
       /** @description Of the content; null where it is private. */
       sha256: string | null;
+      /**
+       * @description What its samples have, which says what can be measured.
+       * @enum {string}
+       */
+      compared: "labels" | "targets";
       /** @description The model's commitment, which was there before. */
       picked_for: string | null;
       /** @description Samples in one proof. */
@@ -1553,7 +1569,7 @@ export interface components {
       outputs?: {
         [key: string]: "label" | "logits" | "top" | "values";
       } | null;
-      /** @description Inference: how many labels, with reveal top; at most ten. */
+      /** @description How many labels, with reveal top or measure top-k; at most ten. */
       top?: number | null;
       /** @description Recognition: an image; the proof shows its embedding. */
       reference?: unknown[] | null;
@@ -1563,6 +1579,8 @@ export interface components {
       threshold?: number | null;
       /** @description Accuracy: what it is about. */
       dataset_id?: string | null;
+      /** @description Accuracy: what is counted or added up. accuracy; mse of a dataset with targets */
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2") | null;
       /** @description Names and values to find it by, 16 at most; no part of the proof. */
       labels?: {
         [key: string]: string;
@@ -1735,8 +1753,8 @@ export interface components {
     /**
      * @description A part of a dataset, proven on its own.
      *
-     *     ``dataset``: the commitment to its samples and labels; ``correct``: to how many of them the network gets
-     *     right; ``opening``: of ``dataset``, where the dataset is public.
+     *     ``dataset``: the commitment to its samples and labels, or targets; ``correct``: to how many of them the
+     *     network gets right, or what else its measure counts; ``opening``: of ``dataset``, where that is public.
      */
     Shard: {
       /** @description How many samples are in it. */

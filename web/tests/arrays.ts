@@ -1,6 +1,6 @@
 /**
- * Reads the files that come as lines of JSON, `{input, type}` or `{dataset, labels, type, batch, classes}`, and answers
- * in lines with what is in them, or with the code of the error.
+ * Reads the files that come as lines of JSON, `{input, type}` or `{dataset, labels, type, batch, classes, target}`, and
+ * answers in lines with what is in them, or with the code of the error.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,10 +20,13 @@ async function answer({
   type,
   batch,
   classes,
+  target,
 }: ReturnType<typeof JSON.parse>): Promise<unknown> {
   if (input !== undefined) return datasets.quantise(await datasets.loadArray(readFileSync(input)), type);
-  const data = await datasets.load(readFileSync(dataset), labels === null ? undefined : readFileSync(labels));
-  return { size: data.size, sha256: hex(data.sha256), shards: [...data.shardValues(type, batch, classes)] };
+  const second = labels === null ? undefined : readFileSync(labels);
+  const data = await datasets.load(readFileSync(dataset), second, target !== null);
+  const shards = [...data.shardValues(type, batch, classes, target)];
+  return { size: data.size, sha256: hex(data.sha256), shards };
 }
 
 function code(error: unknown): { code: string; field: string | null } {

@@ -56,8 +56,15 @@ const ANSWERS: Readonly<Record<string, (request: JsonObject) => unknown>> = {
       groth16.commitments.checkOpening(bytes(basis), bytes(commitment), integers(values), object(opening)),
     ),
   form: ({ opening }) => groth16.commitments.checkForm(object(opening)) ?? null,
-  sum: ({ commitments, total, blinding }) =>
-    told(groth16.commitments.checkSum(list(commitments).map(bytes), BigInt(text(total)), bytes(blinding))),
+  sum: ({ basis, commitments, totals, blinding }) =>
+    told(
+      groth16.commitments.checkSum(
+        bytes(basis),
+        list(commitments).map(bytes),
+        integers(totals),
+        bytes(blinding),
+      ),
+    ),
 };
 
 for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) {

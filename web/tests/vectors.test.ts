@@ -19,6 +19,8 @@ const UNREACHED = new Map([
   ["The registration is of another proof system.", ONE_SYSTEM],
   ["The opening given is of another commitment scheme.", ONE_SYSTEM],
   ["The input given is not of the network's shape.", "what reads inputs refuses it first"],
+  ["The network has no ${", "what reads inputs refuses it first"],
+  ["The proof is about several inputs.", "an accuracy is of one"],
 ]);
 /** What comes next refuses it under the same name: links hold over one basis, but for roots of polynomials. */
 const TWICE_REFUSED = ["The registration's commitment is over another basis."];

@@ -7,9 +7,11 @@ import { limbs, same } from "./documents.ts";
 import type { InputType } from "./documents.ts";
 import { ZenError } from "./errors.ts";
 import type * as judging from "./judging.ts";
-import { product } from "./lists.ts";
+import { at, product } from "./lists.ts";
+import type { Targets } from "./measures.ts";
 
 const TAG = "zenserve dataset 1\n";
+const TARGETS_TAG = "zenserve dataset 2\n";
 const MOST_LABEL = (1n << 63n) - 1n;
 const NUMBER_BYTES = 8;
 
@@ -19,18 +21,28 @@ interface Numbers {
   readonly values: Float64Array;
 }
 
-/** `samples`: of shape [n, …], as they were before quantisation; `labels`: n of them, from 0 to 2^63 - 1. */
+/**
+ * `samples`: of shape [n, …], as they were before quantisation; `labels`: n of them, from 0 to 2^63 - 1, or `targets`:
+ * as many of each sample, as they were, and all labels 0.
+ */
 export class LabelledData implements judging.LabelledData {
   readonly samples: Numbers;
   readonly labels: readonly bigint[];
+  readonly targets: Numbers | null;
   #sha256: Uint8Array | null = null;
 
   /**
    * Throws `ZenError`: `input.shape`, `input.not_numeric`, `input.not_finite`, `input.empty`. Labels must be integers
-   * that are not negative.
+   * that are not negative; with `measured`, they are targets in place of that.
    */
-  constructor(samples: NumberArray, labels: NumberArray) {
+  constructor(samples: NumberArray, labels: NumberArray, measured = false) {
     this.samples = numbers(samples, "samples");
+    if (measured) {
+      this.targets = targetsOf(samples, labels);
+      this.labels = Array<bigint>(at(this.targets.shape, 0)).fill(0n);
+      return;
+    }
+    this.targets = null;
     const [count, ...rest] = labels.shape;
     if (count === undefined || rest.length > 0 || samples.shape.length < 2 || count !== samples.shape[0]) {
       throw new ZenError(
@@ -53,7 +65,8 @@ export class LabelledData implements judging.LabelledData {
 
   /**
    * The content's hash, 32 bytes: the tag, a line with the samples' shape as JSON, then the samples as float64 and the
-   * labels as int64, little-endian, row-major.
+   * labels as int64, little-endian, row-major. With targets, another tag, both shapes in two lines, then both as
+   * float64.
    */
   get sha256(): Uint8Array {
     this.#sha256 ??= this.#hash();
@@ -62,25 +75,37 @@ export class LabelledData implements judging.LabelledData {
 
   #hash(): Uint8Array {
     const { shape, values } = this.samples;
-    const floats = new DataView(new ArrayBuffer(NUMBER_BYTES * values.length));
-    values.forEach((each, index) => floats.setFloat64(NUMBER_BYTES * index, each, true));
+    const hash = sha256.create();
+    if (this.targets !== null) {
+      const shapes = `${written(shape)}\n${written(this.targets.shape)}\n`;
+      return hash
+        .update(new TextEncoder().encode(`${TARGETS_TAG}${shapes}`))
+        .update(asFloats(values))
+        .update(asFloats(this.targets.values))
+        .digest();
+    }
     const integers = new DataView(new ArrayBuffer(NUMBER_BYTES * this.size));
     this.labels.forEach((each, index) => integers.setBigInt64(NUMBER_BYTES * index, each, true));
-    return sha256
-      .create()
+    return hash
       .update(new TextEncoder().encode(`${TAG}${written(shape)}\n`))
-      .update(new Uint8Array(floats.buffer))
+      .update(asFloats(values))
       .update(new Uint8Array(integers.buffer))
       .digest();
   }
 
   /**
-   * What the shards' commitments are to: the samples' type (`limbs`), the integers of `batch` samples, then their
-   * labels. The last shard is filled up with samples of zeros and the label `classes`, which no network gives.
-   * Throws `ZenError` (`input.shape`, `input.out_of_range`).
+   * What the shards' commitments are to: the samples' type (`limbs`), the integers of `batch` samples, of their
+   * targets where errors are measured (`target`), then their labels. The last shard is filled up with samples of zeros
+   * and the label `classes`, which no network gives, or with targets that are the least and the label 1. Throws
+   * `ZenError` (`input.shape`, `input.out_of_range`).
    */
-  *shardValues(kind: InputType, batch: number, classes: number): Generator<number[]> {
-    if (this.labels.some((label) => label >= classes)) {
+  *shardValues(kind: InputType, batch: number, classes: number, target: Targets | null): Generator<number[]> {
+    const targets = target === null ? null : this.#quantised(target, classes);
+    if (target === null && this.targets !== null) {
+      throw new ZenError("input.shape", "this is measured by labels, not by targets", "targets");
+    }
+    const filler = target === null ? classes : 1;
+    if (this.labels.some((label) => label >= filler)) {
       throw new ZenError("input.out_of_range", `labels must lie in [0, ${classes - 1}]`, "labels");
     }
     const [, ...shape] = this.samples.shape;
@@ -95,10 +120,24 @@ export class LabelledData implements judging.LabelledData {
         ...limbs(kind),
         ...integers(samples, kind),
         ...padding,
+        ...(targets?.slice(classes * start, classes * (start + labels.length)) ?? []),
+        ...Array<number>(target === null ? 0 : missing * classes).fill(target?.minimum ?? 0),
         ...labels,
-        ...Array<number>(missing).fill(classes),
+        ...Array<number>(missing).fill(filler),
       ];
     }
+  }
+
+  #quantised(kind: Targets, outputs: number): number[] {
+    if (this.targets === null) {
+      throw new ZenError("input.shape", "errors are measured by targets, not by labels", "labels");
+    }
+    const [, own] = this.targets.shape;
+    if (own !== outputs) {
+      const reason = `a sample has ${own} targets, and the network ${outputs} outputs`;
+      throw new ZenError("input.shape", reason, "targets");
+    }
+    return quantiseTargets(this.targets.values, kind);
   }
 }
 
@@ -109,16 +148,35 @@ export function quantise(array: NumberArray, kind: InputType): number[] {
   return integers(values, kind);
 }
 
-/** The dataset in a `.npz` file with `samples` and `labels`, or in two files. Throws `ZenError` (`input.*`). */
-export async function load(file: Uint8Array, labels?: Uint8Array): Promise<LabelledData> {
-  if (labels !== undefined) return new LabelledData(await loadArray(file), await loadArray(labels));
+/** The integers of targets: the nearest. None is clipped, which would hide an error. Throws `ZenError`. */
+function quantiseTargets(targets: Float64Array, kind: Targets): number[] {
+  const nearest = Array.from(targets, (x) => rounded(x / kind.scale) + kind.zero_point + 0);
+  if (nearest.some((each) => each < kind.minimum || each > kind.maximum)) {
+    const [low, high] = [kind.minimum, kind.maximum].map((end) => (end - kind.zero_point) * kind.scale);
+    const reason = `targets lie too far from all that the network can say: take those from ${low} to ${high}`;
+    throw new ZenError("input.out_of_range", reason, "targets");
+  }
+  return nearest;
+}
+
+/**
+ * The dataset in a `.npz` file with `samples` and `labels`, or with `targets` where it is `measured` by these, or in two
+ * files. Throws `ZenError` (`input.*`).
+ */
+export async function load(
+  file: Uint8Array,
+  labels: Uint8Array | undefined,
+  measured: boolean,
+): Promise<LabelledData> {
+  if (labels !== undefined) return new LabelledData(await loadArray(file), await loadArray(labels), measured);
   const arrays = await readArrays(file, "input");
-  const parts = arrays instanceof Map ? ["samples", "labels"].map((name) => arrays.get(name)) : [];
+  const name = measured ? "targets" : "labels";
+  const parts = arrays instanceof Map ? ["samples", name].map((each) => arrays.get(each)) : [];
   const [samples, own] = parts;
   if (samples === undefined || own === undefined) {
-    throw new ZenError("input.unreadable", "this is no .npz file with samples and labels", "samples");
+    throw new ZenError("input.unreadable", `this is no .npz file with samples and ${name}`, "samples");
   }
-  return new LabelledData(samples, own);
+  return new LabelledData(samples, own, measured);
 }
 
 /** The array in a `.npy` file (never a pickle) or in JSON. Throws `ZenError` (`input.unreadable`). */
@@ -152,6 +210,27 @@ export async function loadInputs(
 function unnamed(types: ReadonlyMap<string, InputType>): ZenError {
   const names = [...types.keys()].map((name) => name.replace("input/", "")).join(", ");
   return new ZenError("input.names", `the file must have arrays by the names ${names}`, "input");
+}
+
+/** One target of each sample, or as many as the network has outputs: [n, outputs]. */
+function targetsOf(samples: NumberArray, targets: NumberArray): Numbers {
+  const { shape, values } = numbers(targets, "targets");
+  const [count] = shape;
+  if (count === undefined || samples.shape.length < 2 || count !== samples.shape[0]) {
+    throw new ZenError(
+      "input.shape",
+      `samples are ${written(samples.shape)} and targets ${written(shape)}; they must be [n, …] and [n, …]`,
+      "targets",
+    );
+  }
+  if (count === 0) throw new ZenError("input.empty", "the dataset has no samples", "samples");
+  return { shape: [count, values.length / count], values };
+}
+
+function asFloats(values: Float64Array): Uint8Array {
+  const floats = new DataView(new ArrayBuffer(NUMBER_BYTES * values.length));
+  values.forEach((each, index) => floats.setFloat64(NUMBER_BYTES * index, each, true));
+  return new Uint8Array(floats.buffer);
 }
 
 function numbers(array: NumberArray, field: string): Numbers {

@@ -31,6 +31,8 @@ import type { Read, Reader } from "./fields.ts";
 import { canonical, parse, Real } from "./json.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { product } from "./lists.ts";
+import { countsOf, MEASURES, MOST_STEP, takesTargets } from "./measures.ts";
+import type { Count, Measurement } from "./measures.ts";
 import { SCALAR_MODULUS } from "./points.ts";
 import { FIRST, SYSTEMS } from "./registry.ts";
 import type { VerifyingSystem } from "./system.ts";
@@ -360,13 +362,18 @@ export function reals({ scale, zero_point: zero }: Group, integers: readonly num
   return scale === null ? null : integers.map((q) => scale * (q - Number(zero)));
 }
 
+/** A statement's value, which may be a plain number. */
+export function listOf(given: Values[string] = []): readonly number[] {
+  return typeof given === "number" ? [given] : given;
+}
+
 /** The value as a list. Throws `RangeError` where they are not of its count and range. */
 export function numbersOf(each: Form, given: Values[string]): readonly number[] {
   const listed = Array.isArray(given);
   if (listed !== each.shape.length > 0) {
     throw new RangeError(`values.${each.name} must be ${listed ? "a number" : "a list"}`);
   }
-  const found: readonly number[] = typeof given === "number" ? [given] : given;
+  const found = listOf(given);
   if (found.length !== each.count) {
     throw new RangeError(`values.${each.name} must have ${each.count} numbers, not ${found.length}`);
   }
@@ -400,6 +407,17 @@ export function limbs(kind: InputType): number[] {
 }
 const LIMBS = 5;
 
+/** How a network's outputs and the targets of samples are quantised (`measures.ts`). */
+const targets = openObject({
+  scale: checked(real, (scale, place) => {
+    if (!(scale > 0 && scale <= MOST_STEP)) fault(place, "this must be above 0, and at most 1e+140");
+  }),
+  zero_point: number,
+  minimum: number,
+  maximum: number,
+  error: number,
+});
+
 /** Of each scheme what can be committed to, in order, and what it may show beside an input and a reference. */
 const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; shown: string[][] }>> = {
   registration: { outside: ["model"], shown: [[]] },
@@ -431,6 +449,9 @@ const described = openObject({
   ),
   batch: optional(nullable(size), null),
   classes: optional(nullable(size), null),
+  measure: optional(oneOf(...MEASURES), MEASURES[0]),
+  top: optional(size, 1),
+  targets: optional(nullable(targets), null),
 });
 /** What verification reads of a circuit's description; the rest is for people. */
 export type Description = Read<typeof described>;
@@ -485,6 +506,14 @@ function fits(circuit: Description, place: string): void {
   if (circuit.scheme === "accuracy" && (circuit.batch === null || circuit.classes === null || !counted)) {
     fault(place, "an accuracy has batch, classes, a dataset and a count");
   }
+  if (takesTargets(circuit.measure) !== (circuit.targets !== null)) {
+    fault(place, "targets: measures of errors have them, and no others");
+  }
+}
+
+/** What an accuracy measures. */
+export function measurementOf({ measure, top, classes, targets }: Description): Measurement {
+  return { measure, top, outputs: classes ?? 0, targets };
 }
 
 /** Whether the scheme may show this: of each output what goes together, the outputs one by one. */
@@ -530,12 +559,23 @@ export function inputSize(kind: InputType): number {
 /** How many values the commitment is to; null where the description does not say. */
 export function committedValues(circuit: Description, part: string): number | null {
   const kind = inputTypes(circuit).get(part === "dataset" ? "input" : part);
-  if (kind === undefined) return part === "correct" ? 1 : null;
+  if (kind === undefined) {
+    const counts = countsOf(measurementOf(circuit)).reduce((sum, count) => sum + (count.size ?? 1), 0);
+    return part === "correct" ? counts : null;
+  }
   const sample = inputSize(kind);
-  return LIMBS + (part === "dataset" ? (circuit.batch ?? 0) * (sample + 1) : sample);
+  const targets = circuit.targets === null ? 0 : (circuit.classes ?? 0);
+  return LIMBS + (part === "dataset" ? (circuit.batch ?? 0) * (sample + targets + 1) : sample);
 }
 
-const COUNT = { count: 1, shape: [], minimum: 0n, maximum: (1n << 63n) - 1n };
+/** A total over all shards; which there can be is for who knows the samples' number to see. */
+function counted({ name, size: count, least }: Count): Form {
+  const most = (1n << 63n) - 1n;
+  const shape = count === null ? [] : [BigInt(count)];
+  return { name, count: count ?? 1, shape, minimum: least < 0 ? -most : 0n, maximum: most };
+}
+
+const SIZE: Count = { name: "size", size: null, least: 0, most: 1 };
 
 /**
  * The public inputs after `statement`, canonical, in order. None for an accuracy, where each shard has its own.
@@ -545,7 +585,7 @@ const COUNT = { count: 1, shape: [], minimum: 0n, maximum: (1n << 63n) - 1n };
 export function publicValues(circuit: Description, values: Values): bigint[] {
   const accuracy = circuit.scheme === "accuracy";
   const shown: readonly Form[] = accuracy
-    ? ["correct", "size"].map((each) => ({ ...COUNT, name: each }))
+    ? [...countsOf(measurementOf(circuit)), SIZE].map(counted)
     : circuit.public_inputs.slice(1);
   const names = shown.map((each) => each.name);
   if (!same([...names].sort(), Object.keys(values).sort())) {

@@ -11,6 +11,8 @@ import {
   expected,
   inputSize,
   limbs,
+  listOf,
+  measurementOf,
   publicValues,
   readParsed,
   same,
@@ -35,6 +37,8 @@ import { ZenError } from "./errors.ts";
 import type { JsonObject } from "./json.ts";
 import type { OpenedKey } from "./keys.ts";
 import { at } from "./lists.ts";
+import { countsOf } from "./measures.ts";
+import type { Targets } from "./measures.ts";
 import { TRANSPARENT } from "./system.ts";
 import type { Claim, Flaw } from "./system.ts";
 import { LINK_MISMATCH, OK, Refusal, refuse, SUM_MISMATCH } from "./verdict.ts";
@@ -70,7 +74,12 @@ export interface LabelledData {
   readonly sha256: Uint8Array;
   readonly size: number;
   /** Throws `ZenError` (`input.*`). */
-  shardValues(kind: InputType, batch: number, classes: number): Iterable<readonly number[]>;
+  shardValues(
+    kind: InputType,
+    batch: number,
+    classes: number,
+    target: Targets | null,
+  ): Iterable<readonly number[]>;
 }
 
 /**
@@ -313,7 +322,7 @@ export class Case {
 
   /** That the shards are of samples for this model, each there once, and that their counts add up to the claim. */
   #checkShards(dataset: Dataset): void {
-    const { values, commitments } = this.statement;
+    const { commitments } = this.statement;
     const { shards } = dataset;
     const { proofs } = this.document;
     const { commitments: scheme } = this.key.system;
@@ -336,16 +345,34 @@ export class Case {
         refuse("shard_repeated", `Two shards have the same commitment ${name}.`);
       }
     }
-    const { correct: total, size } = values;
-    if (size !== dataset.size || typeof total !== "number" || total > dataset.size) {
-      refuse("total_mismatch", "The claimed numbers are not those of the dataset.");
-    }
+    const totals = this.#totals(dataset).map(BigInt);
     const counts = shards.map((shard) => bytesOf(shard.correct));
-    const verdict = scheme.checkSum(counts, BigInt(total), bytesOf(dataset.blinding));
+    const basis = this.key.verifying.basis ?? new Uint8Array();
+    const verdict = scheme.checkSum(basis, counts, totals, bytesOf(dataset.blinding));
     if (!verdict.valid) {
       const mismatch = verdict.reason === SUM_MISMATCH;
       refuse(mismatch ? "total_mismatch" : verdict.reason, mismatch ? "" : verdict.detail);
     }
+  }
+
+  /**
+   * What is claimed of all shards together, where so many samples can add up to it: whatever is added up is far below
+   * the order of the field then, and wraps around nothing.
+   */
+  #totals({ size }: Dataset): readonly number[] {
+    const { values } = this.statement;
+    const possible = countsOf(measurementOf(this.circuit)).map(({ name, least, most }) => ({
+      numbers: listOf(values[name]),
+      low: size * least,
+      high: size * most,
+    }));
+    const beyond = possible.some(({ numbers, low, high }) =>
+      numbers.some((each) => each < low || each > high),
+    );
+    if (values["size"] !== size || beyond) {
+      refuse("total_mismatch", "The claimed numbers are not those of the dataset.");
+    }
+    return possible.flatMap(({ numbers }) => numbers);
   }
 
   /** `shards`: of each proof the commitments beside those that all have, and what it shows. */
@@ -409,7 +436,7 @@ export class Case {
 
   #checkDataset(data: LabelledData): void {
     const { dataset } = this.statement;
-    const { batch, classes, quantisation } = this.circuit;
+    const { batch, classes, quantisation, targets } = this.circuit;
     if (dataset === null) refuse("dataset_mismatch", "The proof is about no dataset.");
     if (dataset.sha256 !== null && dataset.sha256 !== hex(data.sha256)) {
       refuse("dataset_mismatch", `The given dataset has the SHA-256 ${hex(data.sha256)}.`);
@@ -421,7 +448,7 @@ export class Case {
     try {
       let index = 0;
       const kind = quantisation.input ?? refuse("dataset_mismatch", "The proof is about several inputs.");
-      for (const values of data.shardValues(kind, batch ?? 0, classes ?? 0)) {
+      for (const values of data.shardValues(kind, batch ?? 0, classes ?? 0, targets)) {
         const shard = at(dataset.shards, index);
         const opening = shard.opening ?? openings.get(shard.dataset);
         if (opening === undefined) {

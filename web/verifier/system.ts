@@ -56,8 +56,16 @@ export interface CommitmentScheme {
     opening: JsonObject,
   ): Verdict;
 
-  /** Whether `commitments`, each to a single value, add up to `total`. Never throws. */
-  checkSum(commitments: readonly Uint8Array[], total: bigint, blinding: Uint8Array): Verdict;
+  /**
+   * Whether `commitments`, each to as many values as there are `totals`, add up to these, value by value, under the
+   * commitment key `basis`. Never throws.
+   */
+  checkSum(
+    basis: Uint8Array,
+    commitments: readonly Uint8Array[],
+    totals: readonly bigint[],
+    opening: Uint8Array,
+  ): Verdict;
 }
 
 /**

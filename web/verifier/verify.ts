@@ -163,7 +163,10 @@ async function compared(given: Given, document: ProofDocument, key: OpenedKey): 
       input === undefined
         ? new Map()
         : await about("input", () => datasets.loadInputs(input, inputTypes(key.circuit))),
-    dataset: dataset === undefined ? null : await about("dataset", () => datasets.load(dataset, labels)),
+    dataset:
+      dataset === undefined
+        ? null
+        : await about("dataset", () => datasets.load(dataset, labels, key.circuit.targets !== null)),
     openings,
   };
   if (input !== undefined || dataset !== undefined) requireComparable(given, document, key, found);

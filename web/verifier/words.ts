@@ -1,8 +1,19 @@
 /** What a statement says, in words: verifiers make them again, and never take them from a document. */
 
-import { inputTypes, kindOf, numbersOf, ownerOf, reals, systemOf } from "./documents.ts";
+import {
+  inputTypes,
+  kindOf,
+  listOf,
+  measurementOf,
+  numbersOf,
+  ownerOf,
+  reals,
+  systemOf,
+} from "./documents.ts";
 import type { Dataset, Description, Group, Statement, Values } from "./documents.ts";
 import { canonical, Real } from "./json.ts";
+import { at } from "./lists.ts";
+import * as measures from "./measures.ts";
 import { CEREMONY } from "./system.ts";
 import type { VerifyingSystem } from "./system.ts";
 
@@ -24,6 +35,9 @@ const ORDER_UNSAID =
   "That the samples were picked after the model was committed to: picked_for is the service's word.";
 const PRIVATE_DATASET_UNSAID =
   "What the samples are, or that they are different ones: only who knows the dataset can check this.";
+const TARGETS_UNSAID =
+  "The errors against targets as they were: each was rounded to the nearest of the outputs' steps. Nor the error" +
+  " of any one sample.";
 
 const NETWORK_UNSEEN =
   "That the network is the one you mean: compare its SHA-256, network, with one that you know.";
@@ -74,6 +88,7 @@ export interface Seen {
 
 /** What is claimed: the values that a reader asks for, then how they come about. */
 export function claim(circuit: Description, values: Values): string {
+  if (circuit.scheme === "accuracy") return `${measured(circuit, values)} ${circuit.meaning}`;
   const facts = Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
   const outputs = circuit.public_inputs.flatMap((group) => said(group, values[group.name]));
   return [...facts, ...outputs, circuit.meaning].join(" ");
@@ -107,6 +122,7 @@ export function doesNotSay(
     ...when(commitments.includes("reference"), REFERENCE_UNSAID),
     ...when(dataset !== null, ORDER_UNSAID),
     ...when(dataset !== null && dataset.sha256 === null, PRIVATE_DATASET_UNSAID),
+    ...when(circuit.targets !== null, TARGETS_UNSAID),
     ...ALWAYS_UNSAID,
     system.setups[setup] ?? "",
   ];
@@ -232,9 +248,15 @@ const FACTS: Readonly<Record<string, (values: Values) => string>> = {
   match: (values) =>
     `The input is ${values["match"] === 1 ? "" : "not "}within the threshold, ${listed(values["threshold"])}, of the` +
     " reference.",
-  correct: (values) =>
-    `The network gets ${listed(values["correct"])} of ${listed(values["size"])} labels right.`,
 };
+
+function measured(circuit: Description, values: Values): string {
+  const measurement = measurementOf(circuit);
+  const totals = Object.fromEntries(
+    measures.countsOf(measurement).map(({ name }) => [name, listOf(values[name])]),
+  );
+  return measures.claim(measurement, totals, at(listOf(values["size"]), 0));
+}
 
 /** The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language. */
 function saidOutputs(group: Group, integers: readonly number[]): string {
@@ -248,5 +270,5 @@ function saidOutputs(group: Group, integers: readonly number[]): string {
 }
 
 function listed(numbers: Values[string] | undefined): string {
-  return [numbers].flat().join(", ");
+  return listOf(numbers).join(", ");
 }

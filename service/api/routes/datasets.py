@@ -38,6 +38,7 @@ from service.submissions import datasets
 from service.submissions.requests import Name, ResourceId
 from verifier.documents import OpeningFile
 from verifier.schemes import PublicOrPrivate
+from zenerrors import RequestError
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 
@@ -61,7 +62,7 @@ _jobs.add_cancel(
 _jobs.add_retry("Try to commit to a dataset once more, after that failed.")
 _jobs.add_events("Server-sent events of a dataset's commitment, as those of a proof.")
 _FIELDS = (
-    *("samples", "labels", "samples_sha256", "labels_sha256"),
+    *("samples", "labels", "targets", "samples_sha256", "labels_sha256", "targets_sha256"),
     *("model_id", "name", "privacy", "shard_size", "label"),
 )
 
@@ -88,8 +89,13 @@ async def create_dataset(
     labels: Annotated[
         UploadFile | None, File(description="Their classes `[n]`, unless the samples' file has them.")
     ] = None,
+    targets: Annotated[
+        UploadFile | None,
+        File(description="In place of labels: `[n, outputs]`, what the network should say; or `[n]`."),
+    ] = None,
     samples_sha256: Hash = None,
     labels_sha256: Hash = None,
+    targets_sha256: Hash = None,
     name: Annotated[Name, Form(description="What to call it.", examples=["held-out digits"])] = "unnamed",
     shard_size: Annotated[
         int | None,
@@ -102,16 +108,28 @@ async def create_dataset(
     ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> DatasetView:
-    """Add labelled samples for a registered model: they are checked at once, then committed as a job.
+    """Add labelled samples, or samples with targets, for a registered model: they are checked at once, then
+    committed as a job.
 
     The model must be registered before: its commitment is on record as older than the choice of the samples.
     One proof is about `shard_size` of them; as many as fit the memory, unless given. Each file is sent along,
     or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256.
     """
-    files = [handed("samples", samples, samples_sha256)]
-    if labels is not None or labels_sha256 is not None:
+    files, measured = [handed("samples", samples, samples_sha256)], (targets or targets_sha256) is not None
+    labelled = (labels or labels_sha256) is not None
+    if measured and labelled:
+        raise RequestError("request.invalid", "targets: give labels or targets, one of them", field="targets")
+    if labelled:
         files.append(handed("labels", labels, labels_sha256))
-    row = Dataset(model_id=model_id, name=name, privacy=privacy, shard_size=shard_size)
+    if measured:
+        files.append(handed("targets", targets, targets_sha256))
+    row = Dataset(
+        model_id=model_id,
+        name=name,
+        privacy=privacy,
+        shard_size=shard_size,
+        compared="targets" if measured else "labels",
+    )
     dataset_id = await run_in_threadpool(
         datasets.add, runtime, principal, row, files, job_labels, idempotency_key
     )

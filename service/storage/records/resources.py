@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 from service.storage.records.base import LOCAL_TENANT, Base, where
 from service.storage.records.jobs import Job
 from verifier.registry import FIRST
-from verifier.schemes import CommitmentKind, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import CommitmentKind, Compared, PublicOrCommitted, PublicOrPrivate, Scheme
 
 
 class VerificationKey(Base):
@@ -128,9 +128,10 @@ class Dataset(Base):
     privacy: Mapped[PublicOrPrivate] = mapped_column(String(16))
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of the samples and labels as they were given (``verifier.datasets``); not shown where they are
-    private.
+    """Of the samples and labels, or targets, as they were given (``verifier.datasets``); not shown where they
+    are private.
     """
+    compared: Mapped[Compared] = mapped_column(String(16), server_default="labels")
     picked_for: Mapped[str | None] = mapped_column(String(96))
     """The model's commitment, in hex: it was there before the samples were picked."""
     shard_size: Mapped[int | None]

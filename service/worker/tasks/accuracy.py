@@ -7,10 +7,9 @@ interrupted is made anew, and one that was written is never made again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from circuits import Accuracy
 from service import basis as bases
@@ -50,7 +49,7 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         shard = Shards(session).get(hold.claim.id)
         proof = Proofs(session).get(shard.proof_id)
         dataset = _dataset(Datasets(session), proof)
-    circuit, batches = _open(runtime, dataset)
+    circuit, batches = _open(runtime, dataset, proof.request)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
     if keys.file.id != proof.verification_key_id:
         raise ConflictError(
@@ -65,7 +64,7 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
     scalar = _statement(proof).scalar
-    witness = partial(circuit.witness, batch.samples, batch.labels, statement=scalar)
+    witness = partial(circuit.witness, *batch.parts, statement=scalar)
     made = steps.prove(runtime, hold, circuit, keys, witness, openings)
     with runtime.database.write() as session:
         timings = hold.timings()
@@ -78,17 +77,17 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     hold.progress("load model", 0.0)
     with runtime.database.read() as session:
         dataset = _dataset(Datasets(session), proof)
-    circuit, batches = _open(runtime, dataset)
+    circuit, batches = _open(runtime, dataset, proof.request)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
     basis = steps.model_basis(runtime, circuit, proof.model)
     counts, openings = [], []
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))
-        counts.append(circuit.count(batch.samples, batch.labels))
-        openings.append(bases.commit(basis, np.array(counts[-1:]), runtime.settings.threads))
+        counts.append(circuit.counts(*batch.parts))
+        openings.append(bases.commit(basis, counts[-1], runtime.settings.threads))
     statement = make_statement(
         keys.file,
-        values={"correct": sum(counts), "size": dataset.size},
+        values=circuit.totals(counts) | {"size": dataset.size},
         commitments={"model": proof.model.commitment} if proof.model.commitment else {},
         made_at=timestamp(now()),
         dataset=_described(
@@ -96,7 +95,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
             open_openings(runtime, dataset),
             batches,
             [opening.commitment for opening in openings],
-            keys.system.commitments.open_sum(openings, counts),
+            keys.system.commitments.open_sum(basis, openings, [each.tolist() for each in counts]),
         ),
         challenge=proof.request.get("challenge"),
     )
@@ -125,11 +124,12 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
             Proofs(session).get(proof.id).document = document.model_dump(mode="json")
 
 
-def _open(runtime: Runtime, dataset: Dataset) -> tuple[Accuracy, list[Batch]]:
+def _open(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple[Accuracy, list[Batch]]:
     quantised, batch = encryption.open_network(runtime, dataset.model), dataset.shard_size
     assert batch is not None  # noqa: S101  committed datasets have one
+    options = engine.measuring(asked)
     circuit = engine.compile_circuit(
-        quantised, "accuracy", weight_privacy=dataset.model.weight_privacy, batch=batch
+        quantised, "accuracy", weight_privacy=dataset.model.weight_privacy, batch=batch, **options
     )
     assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
     return circuit, open_batches(runtime, dataset, batch, quantised)

@@ -33,7 +33,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     parts = []
     for index, shard in enumerate(batches):
         hold.progress("commit", index / len(batches))
-        values = intake.committed_values(quantised, shard.samples, shard.labels)
+        values = intake.committed_values(quantised, *shard.committed)
         parts.append(_committed(basis, values, runtime.settings.threads, hiding=dataset.privacy == "private"))
     _refuse_equal(parts)
     openings = OpeningFile(**named(system), kind="dataset", parts=parts)
@@ -53,7 +53,8 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
 def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: bytes) -> list[Batch]:
     """The dataset's shards in the clear."""
     secrets = encryption.get_secrets(runtime, f"dataset:{dataset.id}", dataset.samples)
-    return cut(secrets, batch, intake.class_count(quantised))
+    fills = intake.fillings(quantised, dataset.model.weight_privacy, "targets" in secrets)
+    return cut(secrets, batch, fills)
 
 
 def _committed(basis: CommitmentKey, values: Integers, threads: int, *, hiding: bool) -> OpeningPart:
@@ -78,7 +79,8 @@ def _refuse_equal(parts: list[OpeningPart]) -> None:
 def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes, points: int) -> int:
     """As many samples in one proof as fit the memory and the basis."""
     system, privacy = registry.find(dataset.model.system), dataset.model.weight_privacy
-    most = min(dataset.size, intake.samples_in(quantised, points))
+    most = min(dataset.size, intake.samples_in(quantised, dataset.compared, points))
     return even(
-        dataset.size, engine.largest_batch(system, quantised, privacy, most, runtime.settings.threads)
+        dataset.size,
+        engine.largest_batch(system, quantised, privacy, dataset.compared, most, runtime.settings.threads),
     )

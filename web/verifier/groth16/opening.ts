@@ -17,7 +17,7 @@ import { GENERATOR_G1, GENERATOR_G2, INFINITY_G1, productsAgree, weightedSum } f
 import { checkHeader, fromHex } from "../document.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { at } from "../lists.ts";
-import { decodeG1, decodeG2, PointError, SCALAR_MODULUS, type G1, type G2 } from "../points.ts";
+import { decodeG1, decodeG2, G1_BYTES, PointError, SCALAR_MODULUS, type G1, type G2 } from "../points.ts";
 import { OK, SUM_MISMATCH, type Verdict } from "../verdict.ts";
 import { decoded, Refused } from "./proof.ts";
 import { openingPoint, SCALAR_BYTES } from "./transcript.ts";
@@ -95,10 +95,41 @@ export function checkSum(commitments: readonly Uint8Array[], total: bigint, blin
   return judged("The commitments add up to this total.", () => {
     if (total < 0n || total >= SCALAR_MODULUS) throw new Refused("sum_total");
     const expected = weightedSum([GENERATOR_G1, secondGenerator()], [total, blindingValue(blinding)]);
-    const points = commitments.map((data) => decoded(decodeG1, data, "commitment"));
-    const found = points.reduce((sum, point) => sum.add(point), INFINITY_G1);
-    if (!found.equals(expected)) throw new Refused(SUM_MISMATCH);
+    if (!sumOf(commitments).equals(expected)) throw new Refused(SUM_MISMATCH);
   });
+}
+
+/**
+ * Whether `commitments`, each to as many values as there are `totals`, add up to one to these: their sum is opened as
+ * any commitment (`checkOpening`). What the caller sees to is as of `checkSum`; values may be below 0.
+ */
+export function checkSums(
+  identity: Uint8Array,
+  commitments: readonly Uint8Array[],
+  totals: readonly bigint[],
+  revealed: Revealed,
+): Verdict {
+  return judged("The commitments add up to these totals.", () => {
+    const found = sumOf(commitments).toBytes();
+    const verdict = checkOpening(identity, found, totals, revealed);
+    if (verdict.reason === "opening_mismatch") throw new Refused(SUM_MISMATCH);
+    if (!verdict.valid) throw new Refused(verdict.reason);
+  });
+}
+
+/** The inverse of the parts one after the other, of any bytes: `checkOpening` judges them. */
+export function fromBytes(data: Uint8Array): Revealed {
+  const end = SCALAR_BYTES + G1_BYTES;
+  return {
+    blinding: data.subarray(0, SCALAR_BYTES),
+    quotient: data.subarray(SCALAR_BYTES, end),
+    tauG2: data.subarray(end),
+  };
+}
+
+function sumOf(commitments: readonly Uint8Array[]): G1 {
+  const points = commitments.map((data) => decoded(decodeG1, data, "commitment"));
+  return points.reduce((sum, point) => sum.add(point), INFINITY_G1);
 }
 
 interface Powers {

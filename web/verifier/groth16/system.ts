@@ -31,7 +31,12 @@ const pedersenOverPowersOfTau: CommitmentScheme = {
     return opening.checkOpening(basis, commitment, values, opening.fromJson(document));
   },
 
-  checkSum: opening.checkSum,
+  checkSum(basis, commitments, totals, opened) {
+    const [total] = totals;
+    return totals.length === 1 && total !== undefined
+      ? opening.checkSum(commitments, total, opened)
+      : opening.checkSums(basis, commitments, totals, opening.fromBytes(opened));
+  },
 };
 
 export const groth16: VerifyingSystem<VerifyingKey> = {

@@ -1,0 +1,19 @@
+"""Whether a dataset's samples have labels or targets: labels, so far.
+
+Only an addition: code of before goes on working, and knows datasets with labels alone.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    column = sa.Column("compared", sa.String(16), nullable=False, server_default="labels")
+    op.add_column("datasets", column)
+
+
+def downgrade() -> None:
+    op.drop_column("datasets", "compared")
