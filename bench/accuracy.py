@@ -95,7 +95,8 @@ def rows(net: str, settings: list[Setting]) -> list[Row]:
             "weakest_db": weakest.snr,
         }
         more = settings_of | measured
-        found.append(Row(net, len(images), result.accuracy, unit="accuracy", more=more))
+        accuracy = result.accuracy or 0.0  # it has labels
+        found.append(Row(net, len(images), accuracy, unit="accuracy", more=more))
     return found
 
 

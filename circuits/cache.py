@@ -1,7 +1,8 @@
 """What compiling found, kept by content: the same question is never worked out twice.
 
-An entry is a JSON document under the SHA-256 of all that it depends on. It holds counts, digests and
-timings, never weights: those stay in the files and processes that need them. Needs the standard library only.
+An entry is a JSON document under the SHA-256 of all that it depends on. It holds counts, digests, timings
+and reports on quantisation, never weights: those stay in the files and processes that need them. Needs the
+standard library only.
 """
 
 from __future__ import annotations

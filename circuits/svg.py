@@ -1,4 +1,6 @@
-"""Charts as SVG text, for reports: lines over numbers, bars over names. Nothing but strings."""
+"""Charts as SVG text, for reports: lines over numbers, bars over names, and, in the colours of the page that
+they stand on, histograms, pairs and tables of counts. Nothing but strings.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,10 @@ _COLOURS = (
 )
 _LEGEND_LINE = 16
 _LETTER = 6.6
+# Of charts in the colours of a page, light or dark.
+_WIDE, _HIGH, _SIDE = 240, 48, 400
+_FLOATS, _INTEGERS, _CUT = "#98a09c", "#1f8a9e", "#d1495b"
+_DOT = f'fill="{_INTEGERS}" fill-opacity="0.6"'
 # How far names go down that are turned by 35 degrees.
 _SLOPE = 0.57
 
@@ -66,6 +72,85 @@ def bar_chart(
     for place, name in enumerate(names):
         parts.append(_text(_LEFT + step * (place + 0.5), _HEIGHT - _BOTTOM + 14, name, turned=turned))
     return _svg(parts, list(series), below=int(_SLOPE * longest) if turned else 0)
+
+
+def histograms(
+    start: float, width: float, floats: Sequence[int], integers: Sequence[int], ends: tuple[float, float]
+) -> str:
+    """How many values lie in the bins from ``start`` on: of floats as bars, of integers as a line. What lies
+    beyond the ``ends`` of the integers is red. Heights are logarithms.
+    """
+    most = math.log1p(max((*floats, *integers, 1)))
+    step = _WIDE / max(1, len(floats))
+
+    def height(count: int) -> float:
+        return _HIGH * math.log1p(count) / most
+
+    parts = []
+    for index, count in enumerate(floats):
+        middle = start + width * (index + 0.5)
+        cut = count > 0 and not ends[0] - width / 2 <= middle <= ends[1] + width / 2
+        parts.append(
+            f'<rect x="{step * index:.1f}" y="{_HIGH - height(count):.1f}" width="{step:.1f}" '
+            f'height="{height(count):.1f}" fill="{_CUT if cut else _FLOATS}"/>'
+        )
+    tops = [(index, _HIGH - height(count)) for index, count in enumerate(integers)]
+    places = [(step * (index + side), top) for index, top in tops for side in (0, 1)]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    parts.append(f'<polyline points="{path}" fill="none" stroke="{_INTEGERS}" stroke-width="1.5"/>')
+    parts.append(f'<path d="M0 {_HIGH}H{_WIDE}" stroke="currentColor" stroke-opacity="0.4"/>')
+    return _plain(parts, _WIDE, _HIGH + 1)
+
+
+def scatter(x: str, y: str, points: Points) -> str:
+    """A mark for each pair, and the line on which both are the same."""
+    values = [value for point in points for value in point]
+    across = _Axis(values, _LEFT, _SIDE - _RIGHT)
+    up = _Axis(values, _SIDE - _BOTTOM, _RIGHT)
+    parts = []
+    for tick in up.ticks:
+        height, place = up.place(tick), across.place(tick)
+        parts += [
+            _faint(_LEFT, height, _SIDE - _RIGHT, height),
+            _faint(place, _RIGHT, place, _SIDE - _BOTTOM),
+        ]
+        parts += [_text(_LEFT - 8, height + 4, _number(tick), anchor="end")]
+        parts += [_text(place, _SIDE - _BOTTOM + 16, _number(tick))]
+    low, high = up.ticks[0], up.ticks[-1]
+    parts.append(_faint(across.place(low), up.place(low), across.place(high), up.place(high)))
+    parts += [
+        f'<circle cx="{across.place(a):.1f}" cy="{up.place(b):.1f}" r="2.5" {_DOT}/>' for a, b in points
+    ]
+    parts.append(_text((_LEFT + _SIDE - _RIGHT) / 2, _SIDE - 18, x))
+    turned = f"translate(14 {(_SIDE - _BOTTOM) / 2}) rotate(-90)"
+    parts.append(f'<g transform="{turned}">{_text(0, 0, y)}</g>')
+    return _plain(parts, _SIDE, _SIDE)
+
+
+def matrix(rows_are: str, columns_are: str, rows: Sequence[Sequence[int]]) -> str:
+    """A table of counts, each shaded by its share of its row."""
+    size = (_SIDE - _LEFT - _RIGHT) / max(1, len(rows))
+    parts = []
+    for down, row in enumerate(rows):
+        for right, count in enumerate(row):
+            x, y = _LEFT + size * right, _RIGHT + size * down
+            opacity = 0.2 + 0.6 * count / sum(row) if count else 0
+            colour = _INTEGERS if down == right else _CUT
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{size:.1f}" height="{size:.1f}" fill="{colour}" '
+                f'fill-opacity="{opacity:.2f}" stroke="currentColor" stroke-opacity="0.15"/>'
+            )
+            if count and size > 18:
+                parts.append(_text(x + size / 2, y + size / 2 + 4, str(count), size=11))
+        middle = size * (down + 0.5)
+        if size > 11 or down % 5 == 0:
+            parts.append(_text(_LEFT - 8, _RIGHT + middle + 4, str(down), anchor="end"))
+            parts.append(_text(_LEFT + middle, _SIDE - _LEFT + 16, str(down)))
+    parts.append(_text((_LEFT + _SIDE - _RIGHT) / 2, _SIDE - _LEFT + 38, columns_are))
+    parts.append(
+        f'<g transform="translate(14 {(_SIDE - _LEFT) / 2}) rotate(-90)">{_text(0, 0, rows_are)}</g>'
+    )
+    return _plain(parts, _SIDE, _SIDE - _LEFT + 46)
 
 
 class _Axis:
@@ -159,3 +244,19 @@ def _svg(parts: Iterable[str], names: Sequence[str], below: int = 0) -> str:
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {page} font-family="sans-serif">'
     background = f'<rect width="{_WIDTH}" height="{height}" fill="white"/>'
     return "\n".join([opening, background, *parts, *legend, "</svg>"]) + "\n"
+
+
+def _faint(x1: float, y1: float, x2: float, y2: float) -> str:
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="currentColor" '
+        'stroke-opacity="0.18"/>'
+    )
+
+
+def _plain(parts: Iterable[str], width: float, height: float) -> str:
+    """A chart without a background, whose text has the colour of the text around it."""
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        'font-family="sans-serif" fill="currentColor">'
+    )
+    return "\n".join([opening, *parts, "</svg>"]) + "\n"

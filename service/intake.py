@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final, cast, get_args
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 import circuits
 from circuits import QuantGraph, samples
 from circuits.graphs.graph import Graph
-from circuits.quantisation import ranges, report
+from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.schemes.accuracy import target_type
 from circuits.schemes.circuit import most_labels, require_classes, require_one
@@ -46,43 +45,45 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
-    the samples; without any the report has ranges alone. ``precision``: JSON, what ``circuits.tune``
-    is to be called with. ``sizes``: JSON, of dimensions by name.
+    the samples; without any the report has no accuracies. ``precision``: JSON, what ``circuits.tune`` is to
+    be called with. ``sizes``: JSON, of dimensions by name.
 
-    Raises ``ModelError``, ``TensorError``, ``StatementError`` for labels of a network without classes.
+    Raises ``ModelError``, ``TensorError``.
     """
     graph = circuits.load_onnx(onnx, json.loads(sizes))
     given = samples.parse(calibration, graph.entries, "calibration")
-    classes = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
-    if classes is not None:
-        classes = _classes_of(graph, classes, len(next(iter(given.inputs.values()))))
+    right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
+    if right is not None:
+        right = _right(graph, right, len(next(iter(given.inputs.values()))))
+    classes = right if right is not None and right.ndim == 1 and right.dtype == np.int64 else None
+    if classes is not None and math.prod(graph.shapes[graph.output]) < 2:
+        classes = None  # a value for each
     tuned = circuits.tune(graph, given.inputs, labels=classes, **json.loads(precision))
-    found = _report(graph, tuned.qgraph, given.inputs, classes) | {"tuning": tuned.to_json()}
+    found = _report(graph, tuned.qgraph, given.inputs, right) | {"tuning": tuned.to_json()}
     return json.dumps(found, allow_nan=False).encode() + b"\n" + tuned.qgraph.to_bytes()
 
 
-def _classes_of(graph: Graph, labels: NDArray[Any], count: int) -> Integers:
-    """The calibration's labels, one for each sample."""
+def _right(graph: Graph, labels: NDArray[Any], count: int) -> NDArray[Any]:
+    """The calibration's labels, one for each sample: classes, or targets of values."""
     require_one(graph, "what labels tell", "calibration_labels", "leave them out")
-    outputs = math.prod(graph.shapes[graph.output])
-    require_classes(outputs, "calibration_labels", "leave them out")
-    classes = _classes(labels, outputs, "calibration_labels")
-    if len(classes) != count:
-        reason = f"there are {len(classes)} calibration_labels, and {count} samples: one for each"
+    if labels.shape[:1] != (count,):
+        reason = f"there are {labels.size} calibration_labels, and {count} samples: one for each"
         raise TensorError("input.shape", reason, field="calibration_labels")
-    return classes
+    outputs = math.prod(graph.shapes[graph.output])
+    return _classes(labels, outputs, "calibration_labels") if outputs > 1 and labels.ndim == 1 else labels
 
 
 def _report(
-    graph: Graph, qgraph: QuantGraph, given: Mapping[str, NDArray[Any]], labels: Integers | None
+    graph: Graph, qgraph: QuantGraph, inputs: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None
 ) -> dict[str, Any]:
-    """How far the tensors reach; with labels, what quantisation costs, too."""
-    inputs = next(iter(given.values()))
+    """What quantisation costs, by labels where there are any: classes, or targets of values."""
     if labels is None:
-        tensors = [asdict(each) for each in ranges(graph, qgraph, given)]
-        unknown = dict.fromkeys(("float_accuracy", "accuracy", "agreement", "drop", "warning"))
-        return {"images": len(inputs), **unknown, "tensors": tensors}
-    return report(graph, qgraph, inputs, labels).to_json()
+        return report(graph, qgraph, inputs).to_json()
+    try:
+        return report(graph, qgraph, inputs, labels).to_json()
+    except TensorError as error:
+        error.field = error.field and "calibration_" + error.field
+        raise
 
 
 def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:

@@ -2,6 +2,6 @@
 
 from circuits.graphs.calibration import METHODS, Method
 from circuits.quantisation.quantiser import quantise
-from circuits.quantisation.reporting import Report, ranges, report
+from circuits.quantisation.reporting import Report, report
 
-__all__ = ["METHODS", "Method", "Report", "quantise", "ranges", "report"]
+__all__ = ["METHODS", "Method", "Report", "quantise", "report"]

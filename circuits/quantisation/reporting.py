@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from circuits import svg
 from circuits.graphs.graph import Graph
-from circuits.graphs.tensors import as_finite_tensor, as_samples
-from circuits.graphs.types import Affine, FloatArray
-from circuits.quantisation.plan import input_names, plan
+from circuits.graphs.tensors import as_samples
+from circuits.graphs.types import Affine, FloatArray, Shape
+from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import QuantGraph
+from relations.integers import IntArray
 from zenerrors import TensorError
 
 # A larger drop in accuracy gets a warning.
 WORST_DROP = 0.01
+MOST_CLASSES = 32
+"""Networks with more classes have no table of which are taken for which."""
+BINS = 48
+"""Of a histogram, at most."""
+MOST_POINTS = 400
 _AT_ONCE = 64
 
 
@@ -43,6 +49,18 @@ class TensorRange:
 
 
 @dataclass(frozen=True)
+class Histogram:
+    """How many values lie in each of the bins of ``width`` from ``start`` on: of the float tensor, and of
+    what the integers stand for. Bins hold whole steps of the type.
+    """
+
+    start: float
+    width: float
+    floats: tuple[int, ...]
+    integers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class TensorReport(TensorRange):
     """One tensor of integers beside the float network's.
 
@@ -53,46 +71,85 @@ class TensorReport(TensorRange):
     snr: float
     worst: float
     saturated: float
+    histogram: Histogram
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Mean squared and mean absolute error, and the share of the variance that is explained: None where there
+    is none."""
+
+    mse: float
+    mae: float
+    r2: float | None
+
+
+@dataclass(frozen=True)
+class OutputReport:
+    """An output of ``size`` values. ``agreement``: how often the largest of them is the same one in floats
+    and in integers, and ``confusion`` how often which was taken for which, a row for each class in floats:
+    of outputs that are classes, and few. ``errors``: of the integers' values against the floats', and
+    ``points`` some pairs of both: of outputs with one scale. Against targets, where there are any:
+    ``float_loss`` and ``loss``.
+    """
+
+    name: str
+    size: int
+    agreement: float | None
+    confusion: tuple[tuple[int, ...], ...] | None
+    errors: Errors | None
+    points: tuple[tuple[float, float], ...]
+    float_loss: Errors | None
+    loss: Errors | None
 
 
 @dataclass(frozen=True)
 class Report:
-    """``agreement``: how often both networks say the same. ``accuracy`` is that of the integers."""
+    """On so many ``images``, the samples: what both networks make of them. ``agreement``: how often they say
+    the same class, where the only output is one. ``accuracy`` is that of the integers, by labels.
+    """
 
     images: int
-    float_accuracy: float
-    accuracy: float
-    agreement: float
+    float_accuracy: float | None
+    accuracy: float | None
+    outputs: tuple[OutputReport, ...]
     tensors: tuple[TensorReport, ...]
 
     @property
-    def drop(self) -> float:
+    def agreement(self) -> float | None:
+        return self.outputs[0].agreement if len(self.outputs) == 1 else None
+
+    @property
+    def drop(self) -> float | None:
+        if self.float_accuracy is None or self.accuracy is None:
+            return None
         return self.float_accuracy - self.accuracy
 
     @property
     def warning(self) -> str | None:
-        """What to do where accuracy drops by more than a percent; None where it does not."""
-        if self.drop <= WORST_DROP:
+        """What to do where accuracy drops by more than a percent or, without labels, more than a percent of
+        the samples change their class; None where not.
+        """
+        if self.drop is not None and self.drop > WORST_DROP:
+            what = f"accuracy drops by {self.drop:.1%}, from {self.float_accuracy:.1%} to {self.accuracy:.1%}"
+        elif self.drop is None and self.agreement is not None and 1 - self.agreement > WORST_DROP:
+            what = f"integers give another class for {1 - self.agreement:.1%} of the samples"
+        else:
             return None
         weakest = min(self.tensors, key=lambda tensor: tensor.snr)
         return (
-            f"accuracy drops by {self.drop:.1%}, from {self.float_accuracy:.1%} to {self.accuracy:.1%}: use "
-            f"more bits, per-channel weights, or another calibration; {weakest.name!r} loses most "
-            f"({weakest.snr:.0f} dB)"
+            f"{what}: use more bits, per-channel weights, or another calibration; {weakest.name!r} loses "
+            f"most ({weakest.snr:.0f} dB)"
         )
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able."""
-        return asdict(self) | {"drop": self.drop, "warning": self.warning}
+        return asdict(self) | {"agreement": self.agreement, "drop": self.drop, "warning": self.warning}
 
     def text(self) -> str:
-        """A table, with the warning if there is one."""
+        """Sentences on the outputs and a table of the tensors, with the warning if there is one."""
         heads = f"{'tensor':<14}{'operator':<12}{'bits':>4}{'SNR (dB)':>10}{'worst (steps)':>15}"
-        lines = [
-            f"{self.images} images: accuracy {self.float_accuracy:.2%} in floats, {self.accuracy:.2%} in "
-            f"integers; the same answer for {self.agreement:.2%}",
-            f"{heads}{'saturated':>11}",
-        ]
+        lines = [*sentences(self.to_json()), f"{heads}{'saturated':>11}"]
         lines += [
             f"{t.name:<14}{t.operator:<12}{t.bits:>4}{t.snr:>10.1f}{t.worst:>15.1f}{t.saturated:>11.2%}"
             for t in self.tensors
@@ -107,21 +164,61 @@ class Report:
     def plot(self) -> str:
         """The tensors' signal-to-noise ratios as an SVG chart."""
         names = [tensor.name for tensor in self.tensors]
-        title = f"Quantisation: accuracy {self.float_accuracy:.1%} to {self.accuracy:.1%}"
+        title = f"Quantisation: error by tensor, on {self.images} samples"
         return svg.bar_chart(title, "SNR (dB)", names, {"SNR": [max(0.0, t.snr) for t in self.tensors]})
 
 
+def sentences(report: Mapping[str, Any]) -> Iterator[str]:
+    """What a report, as JSON, says of the outputs."""
+    samples = f"{report['images']} samples"
+    if report["accuracy"] is not None:
+        yield (
+            f"{samples}: accuracy {report['float_accuracy']:.2%} in floats, "
+            f"{report['accuracy']:.2%} in integers"
+        )
+    for output in report.get("outputs", ()):
+        of = f" of {output['name']!r}" if len(report["outputs"]) > 1 else ""
+        if output["agreement"] is not None:
+            yield f"{samples}: the same answer{of} in floats and integers for {output['agreement']:.2%}"
+        for name, what in (
+            ("errors", "integers beside floats"),
+            ("float_loss", "floats beside the targets"),
+            ("loss", "integers beside the targets"),
+        ):
+            if (errors := output[name]) is not None:
+                r2 = "" if errors["r2"] is None else f", R² {errors['r2']:.4f}"
+                yield f"Values{of}, {what}: MSE {errors['mse']:.4g}, MAE {errors['mae']:.4g}{r2}"
+
+
 class _Tally:
-    """Running extremes and sums over the images for one tensor."""
+    """Running extremes and sums over the samples for one tensor."""
 
     def __init__(self, kind: Affine, tabulated: tuple[str, float] | None) -> None:
         self.kind, self.tabulated = kind, tabulated
         self.low, self.high = math.inf, -math.inf
         self.signal = self.noise = self.worst = 0.0
         self.beyond = self.count = 0
+        self.edges: FloatArray = np.zeros(0)
+        self.floats = self.integers = np.zeros(0, dtype=np.int64)
 
     def see(self, exact: FloatArray) -> None:
         self.low, self.high = min(self.low, float(exact.min())), max(self.high, float(exact.max()))
+
+    def bin(self) -> None:
+        """Once all is seen: bins of whole steps, over all that floats or integers reach."""
+        least, greatest = self.ends
+        step = self.kind.scale
+        below = max(0.0, math.floor((least - self.low) / step + 0.5))
+        start = least - step * (below + 0.5)
+        steps = math.ceil((max(self.high, greatest) - start) / step + 0.5)
+        width = math.ceil(steps / BINS) * step
+        self.edges = np.float64(start) + width * np.arange(math.ceil(steps * step / width) + 1.0)
+        self.floats = self.integers = np.zeros(len(self.edges) - 1, dtype=np.int64)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        least, greatest = (self.kind.scale * end for end in self.kind.centred)
+        return least, greatest
 
     def compare(self, exact: FloatArray, real: FloatArray) -> None:
         error = np.abs(real - exact)
@@ -131,70 +228,197 @@ class _Tally:
         self.worst = max(self.worst, float(error.max()) / self.kind.scale)
         self.beyond += int(((exact < low) | (exact > high)).sum())
         self.count += exact.size
+        self.floats = self.floats + self._counted(exact)
+        self.integers = self.integers + self._counted(real)
 
-    def range(self, name: str, operator: str) -> TensorRange:
-        least, greatest = (self.kind.scale * end for end in self.kind.centred)
-        made = self.tabulated or (None, None)
-        return TensorRange(name, operator, self.kind.bits, self.low, self.high, least, greatest, *made)
+    def _counted(self, values: FloatArray) -> NDArray[np.int64]:
+        places = ((values - self.edges[0]) / (self.edges[1] - self.edges[0])).astype(np.int64).ravel()
+        return np.bincount(np.clip(places, 0, len(self.floats) - 1), minlength=len(self.floats))
 
     def report(self, name: str, operator: str) -> TensorReport:
         if self.noise == 0:
             snr = math.inf
         else:
             snr = 10 * math.log10(self.signal / self.noise) if self.signal else -math.inf
-        # JSON has no infinity: 200 dB is beyond what any type of 8 bits can show.
+        # JSON has no infinity: 200 dB is beyond what any type of 16 bits can show.
         snr = min(max(snr, -200.0), 200.0)
-        seen = asdict(self.range(name, operator))
-        return TensorReport(**seen, snr=snr, worst=self.worst, saturated=self.beyond / self.count)
-
-
-def report(graph: Graph, qgraph: QuantGraph, inputs: ArrayLike, labels: ArrayLike) -> Report:
-    """Run both networks of one input and one output, ``qgraph`` being ``quantise(graph, ..)``, on
-    inputs[n, *input shape].
-
-    ``labels``: int[n]. Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
-    """
-    x = as_finite_tensor(inputs, (None, *graph.input.shape), field="inputs")
-    expected = np.asarray(labels)
-    if expected.shape != (len(x),) or expected.dtype.kind not in "iu":
-        raise TensorError(
-            "input.shape", f"labels must be {len(x)} integers, one for each input", field="labels"
+        function, rounding = self.tabulated or (None, None)
+        start, width = float(self.edges[0]), float(self.edges[1] - self.edges[0])
+        counted = Histogram(start, width, tuple(self.floats.tolist()), tuple(self.integers.tolist()))
+        return TensorReport(
+            name,
+            operator,
+            self.kind.bits,
+            self.low,
+            self.high,
+            *self.ends,
+            function,
+            rounding,
+            snr=snr,
+            worst=self.worst,
+            saturated=self.beyond / self.count,
+            histogram=counted,
         )
-    sources = _sources(graph)
-    costs = _tallies(qgraph, sources)
-    right = right_float = same = 0
-    for start in range(0, len(x), _AT_ONCE):
-        part, wanted = x[start : start + _AT_ONCE], expected[start : start + _AT_ONCE]
-        floats = graph.run_all(part, {sources[name] for name in costs} | {graph.output})
-        q = qgraph.input.type.quantise(part)
-        for name, values in qgraph.tensors(q):
-            if name in costs:
-                costs[name].see(floats[sources[name]])
-                costs[name].compare(floats[sources[name]], costs[name].kind.real(values))
-            if name == qgraph.output:
-                guess = values.reshape(len(part), -1).argmax(axis=1)
-        guess_float = floats[graph.output].reshape(len(part), -1).argmax(axis=1)
-        right += int((guess == wanted).sum())
-        right_float += int((guess_float == wanted).sum())
-        same += int((guess == guess_float).sum())
-    operators = _operators(qgraph)
-    tensors = tuple(cost.report(name, operators[name]) for name, cost in costs.items())
-    return Report(len(x), right_float / len(x), right / len(x), same / len(x), tensors)
 
 
-def ranges(
-    graph: Graph, qgraph: QuantGraph, inputs: ArrayLike | Mapping[str, ArrayLike]
-) -> tuple[TensorRange, ...]:
-    """How far the tensors reach, by the float network alone, on inputs as for ``quantise``."""
+class _Loss:
+    """Running sums of the differences of values [n, size] from what they should be."""
+
+    def __init__(self) -> None:
+        self.squares = self.absolutes = 0.0
+        self.samples = self.count = 0
+        self.sums: Any = 0.0
+        self.powers: Any = 0.0
+
+    def see(self, wanted: FloatArray, found: FloatArray) -> None:
+        error = found - wanted
+        self.squares += float((error**2).sum())
+        self.absolutes += float(np.abs(error).sum())
+        self.samples, self.count = self.samples + len(wanted), self.count + wanted.size
+        self.sums, self.powers = self.sums + wanted.sum(axis=0), self.powers + (wanted**2).sum(axis=0)
+
+    def errors(self) -> Errors | None:
+        if not self.count:
+            return None
+        spread = float((self.powers - self.sums**2 / self.samples).sum())
+        # What rounding leaves of the variance of a constant.
+        varies = spread > 1e-12 * float(np.sum(self.powers))
+        r2 = 1 - self.squares / spread if varies else None
+        return Errors(self.squares / self.count, self.absolutes / self.count, r2)
+
+
+class _Answers:
+    """Running counts and sums over the samples for one output."""
+
+    def __init__(self, name: str, shape: Shape, scale: tuple[float, int] | None, samples: int) -> None:
+        self.name, self.size, self.scale = name, math.prod(shape), scale
+        self.is_class = self.size >= 2 and max(shape) == self.size
+        classes = self.size if self.is_class and self.size <= MOST_CLASSES else 0
+        self.confusion = np.zeros((classes, classes), dtype=np.int64)
+        self.seen = self.same = self.right = self.right_float = 0
+        self.loss, self.against, self.against_float = _Loss(), _Loss(), _Loss()
+        self.points: list[tuple[float, float]] = []
+        self.each = max(1, MOST_POINTS // math.ceil(samples / _AT_ONCE))
+
+    def compare(self, exact: FloatArray, integers: IntArray, wanted: NDArray[Any] | None) -> None:
+        """[n, …] of both networks, and labels [n] or targets [n, size]."""
+        exact, integers = exact.reshape(len(exact), -1), integers.reshape(len(exact), -1)
+        self.seen += len(exact)
+        if self.is_class:
+            said, meant = integers.argmax(axis=1), exact.argmax(axis=1)
+            self.same += int((said == meant).sum())
+            if len(self.confusion):
+                np.add.at(self.confusion, (meant, said), 1)
+            if wanted is not None and wanted.ndim == 1:
+                self.right += int((said == wanted).sum())
+                self.right_float += int((meant == wanted).sum())
+        if self.scale is None:
+            return
+        scale, zero_point = self.scale
+        real: FloatArray = scale * (integers - zero_point).astype(np.float64)
+        self.loss.see(exact, real)
+        if wanted is not None and wanted.ndim == 2:
+            self.against.see(wanted, real)
+            self.against_float.see(wanted, exact)
+        places = np.linspace(0, exact.size - 1, min(self.each, exact.size)).astype(np.int64)
+        pairs = zip(exact.ravel()[places].tolist(), real.ravel()[places].tolist(), strict=True)
+        self.points += [(float(f"{x:.6g}"), float(f"{y:.6g}")) for x, y in pairs]
+
+    def report(self) -> OutputReport:
+        confusion = tuple(tuple(row) for row in self.confusion.tolist())
+        return OutputReport(
+            self.name,
+            self.size,
+            self.same / self.seen if self.is_class else None,
+            confusion or None,
+            self.loss.errors(),
+            tuple(self.points),
+            self.against_float.errors(),
+            self.against.errors(),
+        )
+
+
+def report(
+    graph: Graph,
+    qgraph: QuantGraph,
+    inputs: ArrayLike | Mapping[str, ArrayLike],
+    labels: ArrayLike | None = None,
+) -> Report:
+    """Run both networks, ``qgraph`` being ``quantise(graph, ..)``, on inputs as for that.
+
+    ``labels`` of the only output: int[n] classes, or targets [n, *output shape], [n] where that is one value.
+    Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
+    """
     x = as_samples(inputs, graph.entries, field="inputs")
+    count = len(next(iter(x.values())))
     sources, operators = _sources(graph), _operators(qgraph)
-    costs = _tallies(qgraph, sources)
-    for start in range(0, len(next(iter(x.values()))), _AT_ONCE):
-        part = {name: values[start : start + _AT_ONCE] for name, values in x.items()}
-        floats = graph.run_all(part, {sources[name] for name in costs})
-        for name, cost in costs.items():
-            cost.see(floats[sources[name]])
-    return tuple(cost.range(name, operators[name]) for name, cost in costs.items())
+    tallies, answers = _tallies(qgraph, sources), _answers(graph, qgraph, count)
+    wanted = None if labels is None else _wanted(labels, answers, count)
+    for _, part in _parts(x, count):
+        floats = graph.run_all(part, {sources[name] for name in tallies})
+        for name, tally in tallies.items():
+            tally.see(floats[sources[name]])
+    for tally in tallies.values():
+        tally.bin()
+    names = input_names(graph)
+    for place, part in _parts(x, count):
+        floats = graph.run_all(part, {*(sources[name] for name in tallies), *graph.outputs.values()})
+        q = {names[name]: qgraph.entries[names[name]].type.quantise(each) for name, each in part.items()}
+        for name, values in qgraph.tensors(q):
+            if name in tallies:
+                tallies[name].compare(floats[sources[name]], tallies[name].kind.real(values))
+            for tensor, answer in answers.get(name, ()):
+                answer.compare(floats[tensor], values, None if wanted is None else wanted[place])
+    outputs = [answer for several in answers.values() for _, answer in several]
+    by_class = wanted is not None and wanted.ndim == 1
+    return Report(
+        count,
+        outputs[0].right_float / count if by_class else None,
+        outputs[0].right / count if by_class else None,
+        tuple(output.report() for output in outputs),
+        tuple(tally.report(name, operators[name]) for name, tally in tallies.items()),
+    )
+
+
+def _parts(x: Mapping[str, FloatArray], count: int) -> Iterator[tuple[slice, dict[str, FloatArray]]]:
+    for start in range(0, count, _AT_ONCE):
+        place = slice(start, start + _AT_ONCE)
+        yield place, {name: values[place] for name, values in x.items()}
+
+
+def _answers(graph: Graph, qgraph: QuantGraph, count: int) -> dict[str, list[tuple[str, _Answers]]]:
+    """Of each tensor of integers that is an output, or several: the float tensors, and what is to be said."""
+    called, made = output_names(graph), dict[str, list[tuple[str, _Answers]]]()
+    for name, tensor in graph.outputs.items():
+        integers = qgraph.outputs[called[name]]
+        answer = _Answers(name, qgraph.shapes[integers], qgraph.scale_of(integers), count)
+        made.setdefault(integers, []).append((tensor, answer))
+    return made
+
+
+def _wanted(labels: ArrayLike, answers: Mapping[str, list[tuple[str, _Answers]]], count: int) -> NDArray[Any]:
+    """Classes [n], or targets [n, size]."""
+    found, outputs = np.asarray(labels), [answer for several in answers.values() for _, answer in several]
+    if len(outputs) == 1:
+        (output,) = outputs
+        if output.is_class and found.shape == (count,) and found.dtype.kind in "iu":
+            if found.min() < 0 or found.max() >= output.size:
+                reason = f"labels must be classes, whole numbers from 0 to {output.size - 1}"
+                raise TensorError("input.out_of_range", reason, field="labels")
+            return found
+        if (
+            output.scale
+            and found.size == count * output.size
+            and len(found) == count
+            and found.dtype != object
+        ):
+            return found.reshape(count, -1).astype(np.float64)
+    raise TensorError(
+        "input.shape",
+        f"labels must be {count} integers, a class for each input, or {count} times what the only output is, "
+        "where that is of values with one scale",
+        field="labels",
+    )
 
 
 def _sources(graph: Graph) -> dict[str, str]:

@@ -16,6 +16,8 @@ from zenerrors import TensorError
 _LABEL: Final = "label"
 _DELIMITERS: Final = ",;\t"
 _SHOWN: Final = 8
+# Floats below are whole numbers exactly.
+_EXACT: Final = 1 << 53
 # Digits of an integer of 64 bits.
 _LONGEST: Final = 19
 
@@ -91,7 +93,11 @@ class Table:
     def _labels(self, place: int) -> NDArray[Any]:
         """Numbers as they are; of texts the place of each among all in the alphabet's order."""
         cells = [row[place].strip() for row in self.rows]
-        return self._values([place])[:, 0] if _is_number(cells[0]) else classes(cells)
+        if not _is_number(cells[0]):
+            return classes(cells)
+        values = self._values([place])[:, 0]
+        whole = np.abs(values).max() < _EXACT and not (values % 1).any()
+        return values.astype(np.int64) if whole else values
 
     def _values(self, places: Sequence[int]) -> NDArray[np.float64]:
         values = np.empty((len(self.rows), len(places)))

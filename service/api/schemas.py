@@ -157,6 +157,43 @@ class ModelChange(BaseModel):
     )
 
 
+class Histogram(BaseModel):
+    """How many values of a tensor lie in each of the bins from `start` on."""
+
+    start: float = Field(description="Where the first bin begins.", examples=[-0.5])
+    width: float = Field(description="Of each bin: some whole steps.", examples=[1.0])
+    floats: list[int] = Field(description="Of the values in floats.", examples=[[3, 1]])
+    integers: list[int] = Field(description="Of what the integers stand for.", examples=[[2, 2]])
+
+
+class Errors(BaseModel):
+    """How far values are from what they should be."""
+
+    mse: float = Field(description="The mean squared error.", examples=[0.01])
+    mae: float = Field(description="The mean absolute error.", examples=[0.08])
+    r2: float | None = Field(description="R²; null where all values are one.", examples=[0.99])
+
+
+class OutputReport(BaseModel):
+    """An output of the quantised network beside the same one in floats."""
+
+    name: str = Field(description="As the network's file has it.", examples=["logits"])
+    size: int = Field(description="How many values it is of.", examples=[10])
+    agreement: float | None = Field(
+        description="How often the largest is the same one; null where it is no class.", examples=[0.995]
+    )
+    confusion: list[list[int]] | None = Field(
+        description="How often which class was taken for which: a row for each class in floats, a column for "
+        "each in integers; null for many classes."
+    )
+    errors: Errors | None = Field(description="Of the integers' values beside the floats'.")
+    points: list[tuple[float, float]] = Field(
+        description="Some values in floats and in integers.", examples=[[[0.25, 0.26]]]
+    )
+    float_loss: Errors | None = Field(description="Of the floats beside targets, if there are any.")
+    loss: Errors | None = Field(description="Of the integers beside targets, if there are any.")
+
+
 class TensorReport(BaseModel):
     """A tensor of the quantised network beside the same one in floats, on the calibration."""
 
@@ -173,16 +210,13 @@ class TensorReport(BaseModel):
     rounding: float | None = Field(
         default=None, description="How far the table is from that at most, in steps.", examples=[0.5]
     )
-    snr: float | None = Field(
-        default=None, description="Signal-to-noise ratio in dB; with labels.", examples=[46.1]
-    )
-    worst: float | None = Field(
-        default=None, description="The largest error, in steps; with labels.", examples=[0.9]
-    )
+    snr: float | None = Field(default=None, description="Signal-to-noise ratio in dB.", examples=[46.1])
+    worst: float | None = Field(default=None, description="The largest error, in steps.", examples=[0.9])
     saturated: float | None = Field(
-        default=None,
-        description="The share of values beyond what the integers stand for; with labels.",
-        examples=[0.0],
+        default=None, description="The share of values beyond what the integers stand for.", examples=[0.0]
+    )
+    histogram: Histogram | None = Field(
+        default=None, description="How its values are spread; null for models of older services."
     )
 
 
@@ -217,7 +251,8 @@ class Tuning(BaseModel):
 
 
 class QuantisationReport(BaseModel):
-    """What quantisation did to the network, on the calibration: accuracies where that came with labels."""
+    """What quantisation did to the network, on the calibration: accuracies where that came with labels of
+    classes."""
 
     images: int = Field(description="How many samples the calibration has.", examples=[200])
     float_accuracy: float | None = Field(
@@ -233,6 +268,9 @@ class QuantisationReport(BaseModel):
         default=None, description="What quantisation costs in accuracy.", examples=[0.005]
     )
     warning: str | None = Field(default=None, description="What to do where that is more than a percent.")
+    outputs: list[OutputReport] = Field(
+        default_factory=list, description="Of the network; none for models of older services."
+    )
     tensors: list[TensorReport] = Field(description="In the order of the network, its input first.")
     tuning: Tuning | None = Field(
         default=None, description="How bits and calibration were chosen; null for models of older services."

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,10 +22,10 @@ from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
 from service.cli.precision import Bits, MaxLoss, Measure, WeightBits
-from service.cli.samples import FILES, LabelColumn, Mean, Reading, Sizes, Std
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
 from service.submissions import sizes
 from verifier.schemes import Privacy, PublicOrPrivate
-from zenerrors import naming
+from zenerrors import RequestError, naming
 
 if TYPE_CHECKING:
     from base.progress import Progress
@@ -65,15 +66,24 @@ def compile_network(
         typer.Option(help="What may be lost; else by the labels and outputs that there are."),
     ] = None,
     calibration: Annotated[Path | None, typer.Option(exists=True, help=f"Typical inputs: {FILES}")] = None,
+    labels: LabelFile = None,
     label_column: LabelColumn = None,
     mean: Mean = None,
     std: Std = None,
     shape: Sizes = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write to this file what quantisation costs, with plots: a page of HTML."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show each way to prove each layer, and what it costs.")
     ] = False,
 ) -> Answer:
     """Compile a network and show what its keys and proofs take."""
+    if calibration is None and (report or labels):
+        option = "report" if report else "labels"
+        reason = f"--{option} takes inputs to run the network on: give --calibration"
+        raise RequestError("request.invalid", reason, field=option)
     start = time.perf_counter()
     path = Path(network)
     reading = Reading(label_column, mean, std)
@@ -94,19 +104,29 @@ def compile_network(
         *(cache.model_parts(path) if path.is_file() else [network.encode()]),
         repr(reading).encode(),
         *(cache.data_parts(calibration) if calibration else ()),
+        labels.read_bytes() if labels else b"",
     )
-    document = cache.load(key)
-    if document is None:
+    found = cache.load(key)
+    if found is None:
         with terminal.show_stages(err, "compiling") as progress:
-            document = options | _compile(network, options, calibration, reading, progress)
-        document["compiled"] = {"seconds": time.perf_counter() - start, "peak_memory": _peak_memory()}
-        cache.save(key, document)
-    document = {"network": network} | document
+            found = options | _compile(network, options, calibration, labels, reading, progress)
+        found["compiled"] = {"seconds": time.perf_counter() - start, "peak_memory": _peak_memory()}
+        cache.save(key, found)
+    document: dict[str, Any] = {"network": network} | found
+    if report:
+        from circuits.quantisation import page
+
+        report.write_text(page.html(f"Quantisation of {network}", document["report"]))
     return Answer(document, tuple(_shown(document, explain=explain)))
 
 
 def _compile(
-    network: str, options: dict[str, Any], calibration: Path | None, reading: Reading, progress: Progress
+    network: str,
+    options: dict[str, Any],
+    calibration: Path | None,
+    labels: Path | None,
+    reading: Reading,
+    progress: Progress,
 ) -> dict[str, Any]:
     from circuits.schemes import cost
     from prover import registry
@@ -116,13 +136,17 @@ def _compile(
     graph = _graph(network, options["sizes"])
     given, origin = _samples(network, graph, calibration, reading)
     progress("quantise", 0.1)
+    if labels is not None:
+        given = replace(given, labels=_labels(labels))
     qgraph, tuning = _quantised(graph, given, origin, options)
     progress("compile", 0.3)
     circuit = _circuit(qgraph, options)
     progress("count", 0.6)
     circuit.constraint_system.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
-    return {"calibration": origin, "tuning": tuning} | cost.report(circuit, registry.find(FIRST), THREADS)
+    found = None if calibration is None else _report(graph, qgraph, given)
+    answers = {"calibration": origin, "tuning": tuning, "report": found}
+    return answers | cost.report(circuit, registry.find(FIRST), THREADS)
 
 
 def _graph(network: str, sizes: dict[str, int]) -> Graph:
@@ -181,6 +205,18 @@ def _quantised(
     return tuned.qgraph, tuned.to_json()
 
 
+def _labels(file: Path) -> Any:
+    from circuits.samples import parse_labels
+
+    return parse_labels(file.read_bytes(), "labels")
+
+
+def _report(graph: Graph, qgraph: QuantGraph, given: Samples) -> dict[str, Any]:
+    from circuits.quantisation import report
+
+    return report(graph, qgraph, given.inputs, given.labels).to_json()
+
+
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
     from circuits import compile_inference, compile_recognition
 
@@ -217,6 +253,8 @@ def _shown(document: dict[str, Any], *, explain: bool) -> Iterator[RenderableTyp
         yield table
     if document["tuning"] and document["bits"] == "auto":
         yield _tuning(document["tuning"])
+    if document["report"]:
+        yield _tensors(document["report"])
     if explain:
         yield _explanation(document)
     yield terminal.table_of(_summary(document))
@@ -240,6 +278,17 @@ def _lost(tuning: dict[str, Any]) -> str:
         f"{tuning['loss']:.3g} % of {tuning['measure']} on {tuning['samples']} samples, calibrated by "
         f"{tuning['method']}, weights {scales}"
     )
+
+
+def _tensors(report: dict[str, Any]) -> Table:
+    """What quantisation costs each tensor."""
+    table = Table(title="By tensor", title_justify="left")
+    for name in ("name", "bits", "SNR (dB)", "worst (steps)", "cut off"):
+        table.add_column(name, justify="left" if name == "name" else "right")
+    for each in report["tensors"]:
+        cells = f"{each['bits']}", f"{each['snr']:.1f}", f"{each['worst']:.1f}", f"{each['saturated']:.2%}"
+        table.add_row(terminal.escape(each["name"]), *cells)
+    return table
 
 
 def _explanation(document: dict[str, Any]) -> Table:
@@ -277,6 +326,7 @@ def _summary(document: dict[str, Any]) -> dict[str, str]:
         "proves": f"{document['scheme']}, input {privacy['input']}, weights {privacy['weights']}",
         "quantised": f"to {bits}, {calibration[document['calibration']]}",
         **({"loses": _lost(document["tuning"])} if document["tuning"] else {}),
+        **_answers(document["report"]),
         "level": str(document["level"]),
         **{_heading(name): f"{document[name]:,}" for name in ("constraints", "variables", "nonzeros")},
         "public inputs": f"{document['public_inputs']:,}",
@@ -287,6 +337,16 @@ def _summary(document: dict[str, Any]) -> dict[str, str]:
         "proving": _estimate(seconds["proving"], document["memory"]["proving"], threads),
         "compiled": f"in {_duration(compiled['seconds'])}, {_bytes(compiled['peak_memory'])} of memory",
     }
+
+
+def _answers(report: dict[str, Any] | None) -> dict[str, str]:
+    """What users of the proofs will get, beside the network in floats."""
+    if report is None:
+        return {}
+    from circuits.quantisation.reporting import sentences
+
+    rows = {"answers" if not index else " " * index: each for index, each in enumerate(sentences(report))}
+    return rows | ({"warning": report["warning"]} if report["warning"] else {})
 
 
 def _heading(name: str) -> str:

@@ -273,6 +273,9 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
         f" {each['greatest']:.4g} in {each['bits']} bits{_of_table(each)}"
         for each in report.get("tensors", [])
     }
+    for output in report.get("outputs", []):
+        if report.get("accuracy") is None and output["agreement"] is not None:
+            rows["answers"] = f"the same in floats and in integers for {output['agreement']:.2%}"
     if report.get("accuracy") is not None:
         rows["accuracy"] = (
             f"{report['accuracy']:.2%} in integers, {report['float_accuracy']:.2%} in floats, of"

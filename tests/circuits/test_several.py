@@ -25,7 +25,7 @@ from circuits import (
     quantise,
 )
 from circuits.lowering import Level
-from circuits.quantisation import ranges
+from circuits.quantisation import report
 from relations.integers import IntArray
 from tests.circuits.support import answered, challenged, first_violation
 from tests.circuits.test_lowering import refuse_all_lies
@@ -99,7 +99,7 @@ def test_inputs_have_names_and_types_of_their_own(graph: QuantGraph) -> None:
     assert kinds["image"].bits == 6
     assert {kinds["mask"].scale, kinds["token__ids"].scale} == {1.0}
     assert QuantGraph.from_bytes(graph.to_bytes()).to_bytes() == graph.to_bytes()
-    assert {found.name for found in ranges(floats, graph, samples())} > {*PRIVACIES}
+    assert {found.name for found in report(floats, graph, samples()).tensors} > {*PRIVACIES}
 
 
 def test_it_agrees_with_onnxruntime() -> None:

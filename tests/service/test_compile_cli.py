@@ -88,6 +88,27 @@ def test_the_report_says_what_the_circuit_has(
     assert document["compiled"]["peak_memory"] > 1 << 20
 
 
+def test_what_quantisation_costs_is_told_and_drawn(
+    run: Any, report: Any, network: Path, calibration: Path, tmp_path: Path
+) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("label\n" + "0\n1\n2\n1\n" * 8)
+    drawn = tmp_path / "report.html"
+    given = (network, "--calibration", calibration, "--labels", labels, "--report", drawn)
+    found = report(*given)["report"]
+    assert (found["images"], found["tensors"][0]["bits"]) == (32, 8)
+    assert abs(found["drop"]) <= 0.1
+    assert "<svg" in drawn.read_text()
+    drawn.unlink()
+    code, out, _ = run(*given)  # from the cache
+    assert (code, drawn.exists()) == (0, True)
+    assert "in floats" in out
+    assert "SNR" in out
+    assert report(network)["report"] is None
+    code, _, err = run(network, "--report", drawn)
+    assert (code, "give --calibration" in err) == (2, True)
+
+
 def test_a_second_time_nothing_is_compiled(
     report: Any, network: Path, calibration: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

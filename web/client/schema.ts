@@ -940,6 +940,15 @@ export interface components {
        */
       queue: "cpu" | "gpu";
     };
+    /** @description How far values are from what they should be. */
+    Errors: {
+      /** @description The mean squared error. */
+      mse: number;
+      /** @description The mean absolute error. */
+      mae: number;
+      /** @description R²; null where all values are one. */
+      r2: number | null;
+    };
     /** @description What a verifier of a proof knows from elsewhere: each is null where nothing is. */
     Expected: {
       /** @description The commitment to the model. */
@@ -1000,6 +1009,17 @@ export interface components {
        * @constant
        */
       status?: "ok";
+    };
+    /** @description How many values of a tensor lie in each of the bins from `start` on. */
+    Histogram: {
+      /** @description Where the first bin begins. */
+      start: number;
+      /** @description Of each bin: some whole steps. */
+      width: number;
+      /** @description Of the values in floats. */
+      floats: number[];
+      /** @description Of what the integers stand for. */
+      integers: number[];
     };
     /** @description One of several inputs: its values, or a commitment to it. */
     InputRequest: {
@@ -1487,6 +1507,25 @@ export interface components {
         [key: string]: unknown;
       };
     };
+    /** @description An output of the quantised network beside the same one in floats. */
+    OutputReport: {
+      /** @description As the network's file has it. */
+      name: string;
+      /** @description How many values it is of. */
+      size: number;
+      /** @description How often the largest is the same one; null where it is no class. */
+      agreement: number | null;
+      /** @description How often which class was taken for which: a row for each class in floats, a column for each in integers; null for many classes. */
+      confusion: number[][] | null;
+      /** @description Of the integers' values beside the floats'. */
+      errors: components["schemas"]["Errors"] | null;
+      /** @description Some values in floats and in integers. */
+      points: [number, number][];
+      /** @description Of the floats beside targets, if there are any. */
+      float_loss: components["schemas"]["Errors"] | null;
+      /** @description Of the integers beside targets, if there are any. */
+      loss: components["schemas"]["Errors"] | null;
+    };
     /** @description The model that another one is a version of. ``commitment`` is null where its weights are public. */
     Parent: {
       /** @description Names it at the service that signed. */
@@ -1680,7 +1719,10 @@ export interface components {
       /** @description What the integers in `values.values` stand for, where they are shown and have one scale. Not in lists. */
       outputs?: number[] | null;
     };
-    /** @description What quantisation did to the network, on the calibration: accuracies where that came with labels. */
+    /**
+     * @description What quantisation did to the network, on the calibration: accuracies where that came with labels of
+     *     classes.
+     */
     QuantisationReport: {
       /** @description How many samples the calibration has. */
       images: number;
@@ -1694,6 +1736,8 @@ export interface components {
       drop?: number | null;
       /** @description What to do where that is more than a percent. */
       warning?: string | null;
+      /** @description Of the network; none for models of older services. */
+      outputs?: components["schemas"]["OutputReport"][];
       /** @description In the order of the network, its input first. */
       tensors: components["schemas"]["TensorReport"][];
       /** @description How bits and calibration were chosen; null for models of older services. */
@@ -1894,12 +1938,14 @@ export interface components {
       function?: string | null;
       /** @description How far the table is from that at most, in steps. */
       rounding?: number | null;
-      /** @description Signal-to-noise ratio in dB; with labels. */
+      /** @description Signal-to-noise ratio in dB. */
       snr?: number | null;
-      /** @description The largest error, in steps; with labels. */
+      /** @description The largest error, in steps. */
       worst?: number | null;
-      /** @description The share of values beyond what the integers stand for; with labels. */
+      /** @description The share of values beyond what the integers stand for. */
       saturated?: number | null;
+      /** @description How its values are spread; null for models of older services. */
+      histogram?: components["schemas"]["Histogram"] | null;
     };
     /** @description What a tensor and the weights that make it got. */
     TunedLayer: {
@@ -2106,11 +2152,13 @@ export type DatasetSummary = components["schemas"]["DatasetSummary"];
 export type DatasetView = components["schemas"]["DatasetView"];
 export type DeliveryView = components["schemas"]["DeliveryView"];
 export type DryRunView = components["schemas"]["DryRunView"];
+export type Errors = components["schemas"]["Errors"];
 export type Expected = components["schemas"]["Expected"];
 export type Failure = components["schemas"]["Failure"];
 export type FinishRequest = components["schemas"]["FinishRequest"];
 export type HandedStateRequest = components["schemas"]["HandedStateRequest"];
 export type Health = components["schemas"]["Health"];
+export type Histogram = components["schemas"]["Histogram"];
 export type InputRequest = components["schemas"]["InputRequest"];
 export type IssuerView = components["schemas"]["IssuerView"];
 export type JobEnd = components["schemas"]["JobEnd"];
@@ -2138,6 +2186,7 @@ export type NewKeyView = components["schemas"]["NewKeyView"];
 export type NewWebhookView = components["schemas"]["NewWebhookView"];
 export type OpeningFile = components["schemas"]["OpeningFile"];
 export type OpeningPart = components["schemas"]["OpeningPart"];
+export type OutputReport = components["schemas"]["OutputReport"];
 export type Parent = components["schemas"]["Parent"];
 export type Problem = components["schemas"]["Problem"];
 export type ProofDocument = components["schemas"]["ProofDocument"];

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from fastapi import APIRouter, Request, Response
 
+from circuits.quantisation.page import NOTE, histogram, plots
 from circuits.quantisation.plan import INPUT
+from circuits.quantisation.reporting import sentences
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.layers import layers
 from service.dashboard.pages import PageRoute, page
@@ -40,6 +42,7 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
         seconds = _seconds(listed.circuit)
         report = listed.model.report
         tensors = report["tensors"] if report else []
+        outputs = report.get("outputs", []) if report else []
         return page(
             request,
             visitor,
@@ -49,6 +52,14 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             circuit=described,
             seconds=seconds,
             report=report,
+            said=list(sentences(report)) if report else [],
+            plots=[(what, chart) for output in outputs for what, chart in plots(output)],
+            spread={
+                "input" if tensor["name"] == INPUT else tensor["name"]: histogram(tensor)
+                for tensor in tensors
+                if tensor.get("histogram")
+            },
+            note=NOTE,
             reached={"input" if tensor["name"] == INPUT else tensor["name"]: tensor for tensor in tensors},
             layers=layers(described, sum(seconds.values()) if seconds else None) if described else [],
             tenants=browsing.tenant_names(),

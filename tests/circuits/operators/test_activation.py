@@ -27,7 +27,7 @@ from circuits.operators.clip import Clip
 from circuits.operators.convolution import Conv
 from circuits.operators.gather import Gather
 from circuits.operators.multiply import Mul
-from circuits.quantisation import ranges, report
+from circuits.quantisation import report
 from circuits.quantised import QuantGraph
 from circuits.schemes import inference
 from circuits.schemes.inference import Inference
@@ -369,7 +369,7 @@ def test_the_report_says_how_far_a_table_is_from_its_function() -> None:
     wrong = node.values.copy()
     wrong[200] += 3 if wrong[200] < 100 else -3
     other = replace(qgraph, nodes=(replace(node, values=wrong), last))
-    (told,) = (each for each in ranges(graph, other, samples) if each.function is not None)
+    (told,) = (each for each in report(graph, other, samples).tensors if each.function is not None)
     assert told.rounding is not None
     assert told.rounding > 2
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import onnxruntime
@@ -19,9 +23,10 @@ from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.max_pool import MaxPool
-from circuits.quantisation import METHODS, Method, report
+from circuits.quantisation import METHODS, Method, page, report
 from tests.circuits import real
 from tests.circuits.test_onnx_exporters import quantised, run
+from tests.refusals import refuses
 from zenerrors import ModelError, TensorError
 
 SHAPE = (2, 8, 8)
@@ -66,7 +71,9 @@ def test_eight_bits_stay_near_the_float_network(seed: int, per_channel: bool, me
     qgraph = quantise(graph, x, method=method, per_channel=per_channel)
     found = report(graph, qgraph, x, graph.run(x).argmax(axis=1))
     assert found.float_accuracy == 1
-    assert found.accuracy == found.agreement > 0.85
+    assert found.accuracy == found.agreement
+    assert found.agreement is not None
+    assert found.agreement > 0.85
     assert min(tensor.snr for tensor in found.tensors) > 12
 
 
@@ -122,9 +129,9 @@ def nodes_of(qgraph: QuantGraph, kind: type) -> list:  # type: ignore[type-arg]
     return [node for node in qgraph.nodes if isinstance(node, kind)]
 
 
-def head(x: Tensor, w: Weights) -> Graph:
+def head(x: Tensor, w: Weights, outputs: int = 3) -> Graph:
     x = x.flatten()
-    return x.dense(w(3, x.shape[0])).graph()
+    return x.dense(w(outputs, x.shape[0])).graph()
 
 
 def test_averages_keep_their_type_and_divide_exactly() -> None:
@@ -231,6 +238,7 @@ def test_a_report_says_what_was_lost_and_warns() -> None:
     graph, x = everything(Weights(7)), samples()
     labels = graph.run(x).argmax(axis=1)
     fine, coarse = (report(graph, quantise(graph, x, bits), x, labels) for bits in (8, 2))
+    assert fine.drop is not None
     assert (fine.warning is None) == (fine.drop <= 0.01)
     assert coarse.warning is not None
     assert "use more bits" in coarse.warning
@@ -248,6 +256,71 @@ def test_saturation_is_counted() -> None:
     qgraph = quantise(graph, samples())
     found = report(graph, qgraph, 10 * samples(), np.zeros(64, int))
     assert found.tensors[0].saturated > 0.5
+    counted, greatest = found.tensors[0].histogram, found.tensors[0].greatest
+    beyond = [i for i in range(len(counted.floats)) if counted.start + counted.width * i > greatest]
+    assert sum(counted.floats[i] for i in beyond) > 0
+    assert not any(counted.integers[i] for i in beyond)
+
+
+def test_histograms_count_every_value_once_in_whole_steps() -> None:
+    graph, x = everything(Weights(7)), samples()
+    qgraph = quantise(graph, x, 4)
+    for found in report(graph, qgraph, x).tensors:
+        counted, kind = found.histogram, qgraph.types[found.name]
+        assert kind is not None
+        assert len(counted.floats) == len(counted.integers) <= 49
+        assert sum(counted.floats) == sum(counted.integers) == len(x) * math.prod(qgraph.shapes[found.name])
+        assert counted.width / kind.scale == pytest.approx(round(counted.width / kind.scale))
+        assert counted.start <= min(found.low, found.least)
+        assert counted.start + counted.width * len(counted.floats) >= max(found.high, found.greatest)
+
+
+def test_without_labels_a_report_compares_answers_and_values() -> None:
+    graph, x = everything(Weights(7)), samples()
+    qgraph = quantise(graph, x, 6)
+    found = report(graph, qgraph, x)
+    (output,) = found.outputs
+    said, meant = qgraph.run(qgraph.input.type.quantise(x)).argmax(axis=1), graph.run(x).argmax(axis=1)
+    assert (found.accuracy, found.drop) == (None, None)
+    assert found.agreement == output.agreement == np.mean(said == meant)
+    assert output.confusion is not None
+    assert np.array(output.confusion).sum() == len(x)
+    for row, column in zip(meant, said, strict=True):
+        assert output.confusion[row][column] > 0
+
+
+def test_values_are_compared_with_targets() -> None:
+    graph = head(tensor("image", *SHAPE).conv(Weights(0)(2, 2, 1, 1)).relu(), Weights(0), 1)
+    x = samples()
+    qgraph, exact = quantise(graph, x), graph.run(x).reshape(-1, 1)
+    targets = exact + np.random.default_rng(0).normal(0, exact.std(), exact.shape)
+    found = report(graph, qgraph, x, targets.ravel())
+    (output,) = found.outputs
+    assert (output.agreement, output.confusion, found.accuracy) == (None, None, None)
+    assert output.float_loss is not None
+    assert output.loss is not None
+    assert output.errors is not None
+    error = exact - targets
+    assert output.float_loss.mse == pytest.approx(np.mean(error**2))
+    assert output.float_loss.mae == pytest.approx(np.abs(error).mean())
+    assert output.float_loss.r2 == pytest.approx(1 - np.mean(error**2) / targets.var())
+    assert output.errors.r2 is not None
+    assert output.errors.r2 > 0.99
+    assert np.abs(np.diff(output.points)).max() < 0.1 * np.ptp(exact)
+    with refuses("input.shape", "labels"):
+        report(graph, qgraph, x, targets[:-1])
+
+
+def test_a_report_is_a_page_that_asks_nothing_of_anybody() -> None:
+    graph, x = everything(Weights(7)), samples()
+    document = report(graph, quantise(graph, x, 2), x, graph.run(x).argmax(axis=1)).to_json()
+    text = page.html("<mine>", json.loads(json.dumps(document, allow_nan=False)))
+    assert "<h1>&lt;mine&gt;</h1>" in text
+    assert "Accuracy drops by" in text
+    assert text.count("<svg") == 1 + bool(document["outputs"][0]["points"]) + len(document["tensors"])
+    assert not re.search(r"(src|href)=|url\(|@import|<script", text)
+    for chart in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(chart)  # noqa: S314  made here
 
 
 @pytest.mark.parametrize(
@@ -272,6 +345,7 @@ def test_on_real_images_accuracy_is_within_one_percent_of_onnxruntime(name: str,
     qgraph = quantise(graph, found.calibration, per_channel=per_channel)
     result = report(graph, qgraph, images, labels)
     assert result.float_accuracy == pytest.approx(exact, abs=0.001)
+    assert result.accuracy is not None
     assert abs(result.accuracy - exact) <= 0.01
     assert result.warning is None
 
