@@ -184,7 +184,8 @@ class OutputReport(BaseModel):
     )
     confusion: list[list[int]] | None = Field(
         description="How often which class was taken for which: a row for each class in floats, a column for "
-        "each in integers; null for many classes."
+        "each in integers; null for many classes.",
+        examples=[[[9, 1], [0, 10]]],
     )
     errors: Errors | None = Field(description="Of the integers' values beside the floats'.")
     points: list[tuple[float, float]] = Field(
