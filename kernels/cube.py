@@ -82,6 +82,7 @@ class Multilinear:
         outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
         _require_equal(len(a), len(b))
         _require_equal(len(a), len(c))
+        _require_even(a)
         if len(inner) & (len(inner) - 1) or 2 * len(outer) * len(inner) != len(a):
             raise ValueError(f"{len(outer)} by {len(inner)} weights do not make half of {len(a)} values")
         out = np.empty((2, 4), dtype=np.uint64)

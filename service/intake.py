@@ -189,12 +189,14 @@ def committed_count(quantised: bytes, weight_privacy: Privacy) -> int:
 
 def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
     """By which a model's basis is chosen, and never another (``service.basis``): how many values the
-    commitment to its weights takes, or else one to its input. Raises ``StatementError``
+    commitment to its weights takes, or else one to its largest input. Raises ``StatementError``
     (``statement.no_weights``).
     """
     if weight_privacy == "committed":
         return len(circuits.parameters(graph))
-    return len(circuits.input_values(graph)) + math.prod(graph.input.shape)
+    return max(
+        len(circuits.input_values(graph, name=entry.name)) + math.prod(entry.shape) for entry in graph.inputs
+    )
 
 
 def committed_values(quantised: bytes, *parts: Integers, name: str | None = None) -> Integers:

@@ -35,6 +35,14 @@ class Committed:
     nodes: NDArray[np.uint8]
     root: bytes
 
+    def holds(self, values: FrArray, tail: int) -> bool:
+        """Whether it is to these values, uint64[n, 4], with so many random places in each row."""
+        width = self.code.degree - tail
+        parts = [values[start : start + width] for start in range(0, len(values), width)]
+        return len(parts) == len(self.rows) and all(
+            np.array_equal(row[: len(part)], part) for row, part in zip(self.rows, parts, strict=True)
+        )
+
     def open(self, places: list[int]) -> Opening:
         """The columns at these places, ascending."""
         columns = self.words[:, places].swapaxes(0, 1).astype("<u8")

@@ -17,6 +17,7 @@ from verifier.spartan.field import FR
 from verifier.spartan.proof import Body
 from verifier.spartan.shape import Shape
 from verifier.spartan.verification import begin
+from zenerrors import StatementError
 
 PostChallenge = Callable[[FrArray, FrArray], None]
 """``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place."""
@@ -35,9 +36,10 @@ def prove(
 ) -> bytes:
     """A proof that ``z``, uint64[variables, 4], Montgomery, satisfies ``system``.
 
-    ``linked``: the commitments that the linked segments are, in order. Whether the witness satisfies the rows
-    is not checked: of a wrong one comes a proof that no verifier accepts. Raises ``StatementError``
-    (``statement.witness_shape``).
+    ``linked``: the commitments that the linked segments are, in order. Raises ``StatementError``:
+    ``statement.witness_shape``, ``statement.openings`` where a commitment holds other values,
+    ``statement.unsatisfied`` where a row fails. No verifier would accept such proofs, but they would tell by
+    how much the witness is wrong.
     """
     system.check_shape(z)
     with Secrets() as secret:
@@ -101,10 +103,17 @@ class _Prover:
     def _commit_segments(self) -> list[Committed]:
         given, made = iter(self._linked), []
         for part, place in zip(self._shape.parts[:-1], self._system.segment_ranges, strict=True):
+            values = self._z[place.start : place.start + part.size]
             if part.linked:
                 made.append(next(given))
+                if not made[-1].holds(values, part.tail):
+                    raise StatementError(
+                        "statement.openings",
+                        "a linked segment's values differ from those of its commitment: pass the commitment "
+                        "that was made to them",
+                        field="linked",
+                    )
                 continue
-            values = self._z[place.start : place.start + part.size]
             made.append(self._commit(values, part.tail))
             self._transcript.absorb("segment", made[-1].root)
         return made
@@ -149,6 +158,9 @@ class _Prover:
         """
         system, threads = self._system, self._threads
         tables = [self._secret(table) for table in system.evaluate(self._z, threads, length=1 << len(zero))]
+        failing = fr.first_unsatisfied(tables[0], tables[1], tables[2], threads)
+        if failing is not None:
+            raise system.unsatisfied(failing)
         point, said, left, claim = list[int](), list[list[int]](), 1, 0
         for index, weight in enumerate(zero):
             rest = fr.from_ints(zero[index + 1 :]).reshape(-1, 4)

@@ -387,8 +387,6 @@ def test_a_network_that_keeps_channels_last() -> None:
         ("indices of a pool", [make_node("MaxPool", ["x"], ["k", "h"], kernel_shape=[2, 2])], {},
          "order", "first output"),
         ("bounds that differ", [make_node("Min", ["x", "w"], ["h"])], {"w": (5,)}, "shape", "single number"),
-        ("a remainder of integers", [make_node("Mod", ["x", "w"], ["h"])], {"w": (1,)},
-         "unsupported_operator", "fmod=1"),
         ("a computed power", [make_node("Pow", ["x", "x"], ["h"])], {},
          "unsupported_operator", "must be a constant"),
         ("a batch norm of another width", [make_node("BatchNormalization", ["x", *"wwww"], ["h"])],
@@ -399,8 +397,6 @@ def test_a_network_that_keeps_channels_last() -> None:
         ("a slice by floats", [make_node("Slice", ["x", "s", "s"], ["h"])], {"s": (1,)},
          "tensor_type", "int64"),
         ("an empty clip", [make_node("Clip", ["x"], ["h"], min=2.0, max=1.0)], {}, "shape", "no interval"),
-        ("a product of entries", [make_node("ReduceProd", ["x"], ["h"])], {},
-         "unsupported_operator", "one by one"),
         ("a loop", [make_node("Loop", ["x"], ["h"])], {}, "unsupported_operator", "tracing"),
     ],
 )  # fmt: skip

@@ -124,12 +124,14 @@ def test_a_worker_told_to_stop_gives_its_job_back(cluster: Cluster, model: Model
         cluster.stop("worker")
     job = cluster.job(proof)
     assert (job["state"], job["attempt"], job["failures"], job["worker"]) == ("queued", 0, [], None)
-    cluster.start("worker", ZENSERVE_DRAIN_SECONDS="60")
+    cluster.start("worker")
     cluster.ended_well(proof)
 
 
 def test_a_worker_told_to_stop_ends_its_job_within_the_drain(cluster: Cluster, model: Model) -> None:
     """It takes no other one."""
+    cluster.stop("worker")
+    cluster.start("worker", ZENSERVE_DRAIN_SECONDS="60")
     before = cluster.logged("worker.drains")
     with cluster.holding():
         proof, other = cluster.prove(model, 2)

@@ -109,3 +109,5 @@ def test_what_does_not_fit_is_refused(k: Kernels) -> None:
         k.multilinear.fold(a[:3].copy(), a[0])
     with pytest.raises(ValueError, match="weights do not make half"):
         k.multilinear.r1cs_round(a, a, a, a[:1], a[:1])
+    with pytest.raises(ValueError, match="no variable to bind"):
+        k.multilinear.r1cs_round(a[:0], a[:0], a[:0], a[:1], a[:0])

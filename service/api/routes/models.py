@@ -119,6 +119,7 @@ async def create_model(
             description="Precision of the quantised network, or auto: of each tensor and each layer's weights"
             " as few bits as max_loss allows.",
             examples=[8],
+            json_schema_extra={"default": 8},
         ),
     ] = "8",
     weight_bits: Annotated[
