@@ -12,6 +12,7 @@ from prover import backends
 from tests.gpu.emulator.place import EMULATED  # before anything of gpu is imported
 
 
+@pytest.mark.large
 def test_every_row_of_the_gpu_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench import gpu
 

@@ -79,7 +79,7 @@ def unnoticed(program: Program, assignments: Iterable[Sequence[int]]) -> set[str
     return {program.constraint_system.row_name(row).rpartition("[")[0] for row in needless}
 
 
-@settings(patient, max_examples=25)
+@settings(patient, max_examples=12)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),

@@ -23,6 +23,8 @@ from tests.servers import free_port
 ROOT = Path(__file__).parents[2]
 PAGES = {path.stem: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 PATIENCE_SECONDS = 900.0
+# It takes as long as the next three together; tests/service asks the API for all that it asks for.
+_LONG = ("schemes",)
 
 UNTYPED = {
     (
@@ -123,7 +125,8 @@ def type_in(folder: Path, script: str) -> tuple[int, str]:
 def typed_pages() -> Iterator[object]:
     for page in PAGES:
         if blocks(page, "sh", "python"):
-            yield pytest.param(page, marks=pytest.mark.program if "curl " in script(page) else ())
+            marks = [pytest.mark.program] if "curl " in script(page) else []
+            yield pytest.param(page, marks=[*marks, *[pytest.mark.large] * (page in _LONG)])
 
 
 @pytest.mark.parametrize("page", list(typed_pages()))
