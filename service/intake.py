@@ -168,10 +168,7 @@ UNTRUSTED: dict[str, Callable[..., bytes]] = {
 
 def numbers(value: Any, field: str) -> Floats:
     """A nested list as float64[...]. Raises ``TensorError`` where it is ragged or holds other things."""
-    try:
-        array = np.asarray(value)
-    except (ValueError, RecursionError):
-        array = np.empty(0, dtype=object)
+    array = samples.as_array(value)
     if array.dtype.kind not in "iuf":
         raise TensorError(
             "input.not_numeric",

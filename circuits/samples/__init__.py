@@ -143,11 +143,16 @@ def _content(data: bytes, field: str) -> Array | dict[str, Array] | list[Any] | 
     return {name: _numbers(each, field, name) for name, each in value.items()}
 
 
-def _numbers(value: Any, field: str, name: str = "") -> Array:
+def as_array(value: Any) -> Array:
+    """A nested list as numpy reads it: of objects where it is ragged, or deeper than any array."""
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except (ValueError, RecursionError):
-        array = np.empty(0, dtype=object)
+        return np.empty(0, dtype=object)
+
+
+def _numbers(value: Any, field: str, name: str = "") -> Array:
+    array = as_array(value)
     if array.dtype.kind not in "iufb":
         raise TensorError(
             "input.not_numeric",
