@@ -74,11 +74,11 @@ def commit(
     padded = secret(np.zeros((count * width, 4), dtype=np.uint64))
     padded[: len(values)] = values
     rows[:count, :width] = padded.reshape(count, width, 4)
-    rows[:count, width:] = _elements(seed, count * tail).reshape(count, tail, 4)
+    rows[:count, width:] = _elements(seed, count * tail, secret).reshape(count, tail, 4)
     if extra is not None:
         rows[count:] = extra
     words = secret(np.zeros((count + more, code.length, 4), dtype=np.uint64))
-    words[:, : code.degree] = fr.to_canonical(rows, threads)
+    words[:, : code.degree] = secret(fr.to_canonical(rows, threads))
     domain = kernels.Domain(code.log_length)
     # Transforms are linear: canonical coefficients have canonical values.
     run([partial(domain.ntt, row) for row in words], threads)
@@ -90,15 +90,16 @@ def commit(
     return Committed(code, rows, words, salts, nodes, root)
 
 
-def _elements(seed: bytes, count: int) -> FrArray:
+def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
     """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4]."""
     wanted = count + count // 4 + 64  # of four words more than three are below r
     while True:
-        drawn = np.frombuffer(_stream(seed, _TAILS, 32 * wanted), dtype="<u8").reshape(-1, 4).copy()
+        stream = np.frombuffer(_stream(seed, _TAILS, 32 * wanted), dtype="<u8")
+        drawn = secret(stream.reshape(-1, 4).copy())
         drawn[:, 3] &= _TOP_LIMB_MASK
-        found = drawn[fr.is_canonical(drawn)]
+        found = secret(drawn[fr.is_canonical(drawn)])
         if len(found) >= count:
-            return fr.from_canonical(found[:count])
+            return secret(fr.from_canonical(found[:count]))
         wanted *= 2
 
 

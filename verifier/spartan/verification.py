@@ -62,8 +62,13 @@ def verify(
 ) -> Verdict:
     """The verdict on a proof for these public inputs, canonical, and a commitment for each linked segment.
 
-    Never raises for data from strangers of these types and lengths.
+    Other counts, and numbers that have another spelling, are ``malformed``. ``shape`` and ``matrices`` the
+    caller trusts.
     """
+    linked = sum(part.linked for part in shape.parts)
+    canonical = all(0 <= value < shape.code.field.modulus for value in public)
+    if not canonical or (len(public), len(commitments)) != (shape.public, linked):
+        return verdict("malformed")
     reader = Reader(shape.code.field, proof)
     try:
         body = reader.body(shape)

@@ -177,6 +177,16 @@ def test_a_number_has_one_spelling(case: Case, proof: bytes) -> None:
     assert case.reason(proof[:digests] + spelt + proof[digests + 32 :]) == "malformed"
 
 
+def test_a_public_input_has_one_spelling(case: Case) -> None:
+    """Such a proof would be valid to whoever reduces, and its document would show another number."""
+    for other in (case.public[0] + R, case.public[0] - R):
+        assert case.reason(case.prove(), public=[other]) == "malformed"
+    roots = [each.root for each in case.linked]
+    assert case.reason(case.prove(), public=[]) == "malformed"
+    assert case.reason(case.prove(), commitments=roots[:1]) == "malformed"
+    assert case.reason(case.prove(), commitments=[*roots, roots[0]]) == "malformed"
+
+
 def test_proofs_are_never_alike(case: Case, proof: bytes) -> None:
     again = case.prove()
     assert (
