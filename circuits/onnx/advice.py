@@ -47,6 +47,6 @@ def _nodes(found: Sequence[NodeProto]) -> str:
 
 
 def _advice(domain: str, op_type: str) -> str:
-    if domain not in ("", "ai.onnx", "com.microsoft"):
+    if domain not in ("", "ai.onnx", "ai.onnx.ml", "com.microsoft"):
         return "inline local functions and leave out custom operators"
     return _INSTEAD.get(op_type, _SUPPORTED)

@@ -17,6 +17,8 @@ from zenerrors import ModelError
 # Before version 7 Gemm and Add broadcast by attributes of another meaning.
 _OLDEST_OPSET = 7
 _MOST_BYTES = 1 << 28
+# Names of ONNX's own domain.
+_OWN = ("", "ai.onnx")
 _MOST_NODES = 1 << 13
 
 # Where the value of an attribute of each type lies.
@@ -27,6 +29,7 @@ _FIELDS = {
     AttributeProto.TENSOR: "t",
     AttributeProto.INTS: "ints",
     AttributeProto.FLOATS: "floats",
+    AttributeProto.STRINGS: "strings",
 }
 # The types of whole numbers that inputs may have.
 _WHOLE = (
@@ -67,7 +70,10 @@ def operator_set(model: ModelProto) -> int:
 
 
 def _versions(model: ModelProto) -> list[int]:
-    return [opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
+    """Those that it names. A file without operators of ONNX's own domain need not: the newest does for it."""
+    named = [opset.version for opset in model.opset_import if opset.domain in _OWN]
+    needed = any(node.domain in _OWN for node in model.graph.node)
+    return named if named or needed else [onnx_opset_version()]
 
 
 def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:
@@ -82,7 +88,7 @@ def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:
                 f"supported are {', '.join(known) or 'none'}",
             )
         value = getattr(attribute, held)
-        values[name] = list(value) if held in ("ints", "floats") else value
+        values[name] = list(value) if held in ("ints", "floats", "strings") else value
     return values
 
 

@@ -83,7 +83,11 @@ _MODULES = (
 ONNX = {
     (domain, name): operator
     for module in _MODULES
-    for domain, read in (("", module.ENTRY.onnx), ("com.microsoft", module.ENTRY.microsoft))
+    for domain, read in (
+        ("", module.ENTRY.onnx),
+        ("ai.onnx.ml", module.ENTRY.learned),
+        ("com.microsoft", module.ENTRY.microsoft),
+    )
     for name, operator in read.items()
 }
 """What reads an ONNX node, by its domain and ``op_type``."""
