@@ -25,8 +25,9 @@ from bench.schemes import KEPT_BYTES, QUICK, THREADS, Bench, Task, Worker, case,
 from kernels import fr
 from prover.spartan import proving
 from prover.spartan.commitment import SEED_BYTES, commit
-from prover.spartan.layout import SystemMatrices, best_code, shape_of
+from prover.spartan.layout import SystemMatrices, best_code, sizes_of
 from verifier.spartan import verification
+from verifier.spartan.admission import shape_of
 
 NETS: Final = ("shallownet", "lenet-small", "lenet-medium", "lenet-face-small", "lenet-face-medium")
 # A commitment's tail has room for so many proofs, where it takes a quarter of the rows at most.
@@ -43,7 +44,6 @@ class Spartan:
         self.circuit.keep_matrices(KEPT_BYTES)
         code = best_code(self.system)
         tail = code.queries * max(1, min(OPENINGS, code.degree // (4 * code.queries)))
-        self.shape = shape_of(self.system, code, [tail] * len(self.circuit.commitments))
         self._secret = Secrets()
         self.linked = [
             commit(
@@ -56,6 +56,7 @@ class Spartan:
             )
             for name in self.circuit.commitments
         ]
+        self.shape = shape_of(sizes_of(self.system), code, [each.commitment for each in self.linked])
 
     def prove(self) -> bytes:
         return proving.prove(

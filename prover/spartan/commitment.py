@@ -14,6 +14,7 @@ from base.parallel import run
 from base.randomness import Secrets
 from kernels import FrArray, fr
 from verifier.spartan import merkle
+from verifier.spartan.admission import Commitment
 from verifier.spartan.code import Code
 from verifier.spartan.proof import Opening
 
@@ -25,7 +26,7 @@ _TOP_LIMB_MASK = np.uint64(2 ** (fr.modulus.bit_length() - 192) - 1)
 @dataclass(frozen=True, eq=False)
 class Committed:
     """``rows``: uint64[rows, degree, 4], Montgomery; ``words``: the code words, uint64[rows, length, 4],
-    canonical; ``salts``: uint8[length, 32]; ``nodes``: the tree. Secret, but for ``root``.
+    canonical; ``salts``: uint8[length, 32]; ``nodes``: the tree. Secret, but for ``commitment``.
     """
 
     code: Code
@@ -33,15 +34,19 @@ class Committed:
     words: FrArray
     salts: NDArray[np.uint8]
     nodes: NDArray[np.uint8]
-    root: bytes
+    commitment: Commitment
 
-    def holds(self, values: FrArray, tail: int) -> bool:
-        """Whether it is to these values, uint64[n, 4], with so many random places in each row."""
-        width = self.code.degree - tail
+    @property
+    def root(self) -> bytes:
+        return self.commitment.root
+
+    def holds(self, values: FrArray) -> bool:
+        """Whether it is to these values, uint64[n, 4]."""
+        if len(values) != self.commitment.size:
+            return False
+        width = self.code.degree - self.commitment.tail
         parts = [values[start : start + width] for start in range(0, len(values), width)]
-        return len(parts) == len(self.rows) and all(
-            np.array_equal(row[: len(part)], part) for row, part in zip(self.rows, parts, strict=True)
-        )
+        return all(np.array_equal(row[: len(part)], part) for row, part in zip(self.rows, parts, strict=True))
 
     def open(self, places: list[int]) -> Opening:
         """The columns at these places, ascending."""
@@ -64,9 +69,10 @@ def commit(
 ) -> Committed:
     """Commit to uint64[n, 4], Montgomery, in rows with ``tail`` random places each.
 
-    Tails and salts follow from ``seed``, 32 bytes. ``extra``: rows of their own, uint64[m, degree, 4],
-    without a tail. ``secret`` erases what is kept.
+    Tails and salts follow from ``seed``, 32 bytes, and the values: two vectors under one seed share none.
+    ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``secret`` erases what is kept.
     """
+    seed = blake3(values.astype("<u8").tobytes(), key=seed).digest()
     width = code.degree - tail
     count = -(-len(values) // width)
     more = 0 if extra is None else len(extra)
@@ -87,7 +93,7 @@ def commit(
     leaves = kernels.blake3.columns(words, merkle.LEAF_KEY, salts=salts, threads=threads)
     nodes = kernels.blake3.tree(leaves, merkle.NODE_KEY, threads)
     root = merkle.root(nodes[1].tobytes(), len(values), tail, code.log_degree, code.log_length)
-    return Committed(code, rows, words, salts, nodes, root)
+    return Committed(code, rows, words, salts, nodes, Commitment(root, len(values), tail))
 
 
 def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:

@@ -10,23 +10,19 @@ from numpy.typing import NDArray
 from base.processors import usable_cores
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
+from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR
-from verifier.spartan.shape import Segment, Shape
+from verifier.spartan.shape import Shape
 
 # The rate is 2^-2.
 LOG_BLOWUP = 2
 _LEAST_LOG_DEGREE = 10
 
 
-def shape_of(system: ConstraintSystem, code: Code, tails: Sequence[int] = ()) -> Shape:
-    """``tails``: of the commitments that the linked segments are, in order."""
-    given = iter(tails)
-    segments = tuple(
-        Segment(segment.size, next(given) if segment.linked else None) for segment in system.segments
-    )
-    log_rows = max(1, (system.constraints - 1).bit_length())
-    return Shape(code, system.public, system.challenges, segments, system.private, log_rows)
+def sizes_of(system: ConstraintSystem) -> Sizes:
+    segments = tuple((segment.size, segment.linked) for segment in system.segments)
+    return Sizes(system.public, system.challenges, segments, system.private, system.constraints)
 
 
 def best_code(system: ConstraintSystem) -> Code:
@@ -37,7 +33,8 @@ def best_code(system: ConstraintSystem) -> Code:
 
 
 def _opened_bytes(system: ConstraintSystem, code: Code) -> int:
-    rows = sum(part.rows for part in shape_of(system, code, [code.queries] * len(system.segments)).parts)
+    once = [Commitment(b"", segment.size, code.queries) for segment in system.segments if segment.linked]
+    rows = sum(part.rows for part in shape_of(sizes_of(system), code, once).parts)
     return (code.queries * rows + code.degree) * FR.element_bytes
 
 

@@ -106,7 +106,7 @@ class _Prover:
             values = self._z[place.start : place.start + part.size]
             if part.linked:
                 made.append(next(given))
-                if not made[-1].holds(values, part.tail):
+                if not made[-1].holds(values):
                     raise StatementError(
                         "statement.openings",
                         "a linked segment's values differ from those of its commitment: pass the commitment "

@@ -39,7 +39,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Shape:
-    """``known``: one, public inputs and challenges; ``log_rows``: of constraints, padded."""
+    """``known``: one, public inputs and challenges; ``log_rows``: of constraints, padded.
+
+    These numbers are believed: ``admission.shape_of`` makes shapes of numbers that are not.
+    """
 
     code: Code
     public: int

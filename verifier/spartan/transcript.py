@@ -22,7 +22,9 @@ class Transcript:
 
     def __init__(self, field: Field, statement: bytes) -> None:
         self._field = field
-        self._state = blake3(statement, derive_key_context=_START).digest()
+        modulus = field.modulus.to_bytes(field.element_bytes, "little")
+        length = field.element_bytes.to_bytes(8, "little")
+        self._state = blake3(length + modulus + statement, derive_key_context=_START).digest()
 
     def say(self, label: str, values: Sequence[int]) -> None:
         """Absorb elements of the field."""

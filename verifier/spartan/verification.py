@@ -41,15 +41,8 @@ class Matrices(Protocol):
 def begin(shape: Shape, digest: bytes, public: Sequence[int], commitments: Sequence[bytes]) -> Transcript:
     """What is fixed before a proof: the statement, its public inputs, the commitments from outside."""
     code = shape.code
-    numbers = [
-        code.log_degree,
-        code.log_length,
-        shape.public,
-        shape.challenges,
-        shape.private,
-        shape.log_rows,
-    ]
-    numbers += [value for part in shape.parts for value in (part.size, part.tail, part.linked)]
+    numbers = [code.log_degree, code.log_length, code.query_bits, shape.log_rows]
+    numbers += [shape.public, shape.challenges, len(shape.parts)]
     transcript = Transcript(code.field, b"".join(number.to_bytes(8, "little") for number in numbers) + digest)
     transcript.say("public", public)
     for commitment in commitments:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 from blake3 import blake3
@@ -18,6 +19,7 @@ from verifier.spartan.code import Code
 from verifier.spartan.field import Field
 from verifier.spartan.merkle import LEAF_KEY
 from verifier.spartan.shape import Segment
+from verifier.spartan.transcript import Transcript
 from verifier.spartan.verification import verify
 
 P = 257
@@ -31,12 +33,14 @@ MATRICES = Dense(OVER, ROWS)
 WITNESSES = ([5, 6, 3, 4], [200, 0, 251, 255])
 
 
-def _prove(witness: int, zero: frozenset[str] = frozenset(), lie: Lie = truthful) -> Proof:
+def _prove(
+    witness: int, zero: frozenset[str] = frozenset(), lie: Lie = truthful, noise: Noise | None = None
+) -> Proof:
     def complete(z: list[int], challenges: object) -> None:
         z[7] = (z[3] + z[2]) % P
 
     z = [1, 12, 0, *WITNESSES[witness], 0]
-    return prove(SHAPE, MATRICES, z, complete=complete, noise=Noise(OVER, zero), lie=lie)
+    return prove(SHAPE, MATRICES, z, complete=complete, noise=noise or Noise(OVER, zero), lie=lie)
 
 
 def _numbers(proof: Proof) -> Iterator[tuple[str, int]]:
@@ -120,3 +124,61 @@ def test_a_salt_that_is_zero_lets_columns_be_guessed() -> None:
 
     assert not guessed(frozenset())
     assert guessed(frozenset({"salts"}))
+
+
+def _rank(rows: list[list[int]]) -> int:
+    """Of a matrix over the field, by elimination."""
+    rows, rank = [list(row) for row in rows], 0
+    for column in range(len(rows[0])):
+        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        inverse = pow(rows[rank][column], -1, P)
+        for i in range(rank + 1, len(rows)):
+            factor = rows[i][column] * inverse % P
+            if factor:
+                rows[i] = [(x - factor * y) % P for x, y in zip(rows[i], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+class _Tape(Random):
+    """Numbers that were drawn before, one of them moved."""
+
+    def __init__(self, seed: int, moved: int | None = None) -> None:
+        super().__init__(seed)
+        self.drawn, self._moved = 0, moved
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        value = super().randrange(start) + (self.drawn == self._moved)
+        self.drawn += 1
+        return value % P
+
+
+def test_all_numbers_together_are_those_of_another_witness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its challenges given, what a proof shows is an affine function of its random numbers. It takes all
+    values but for what the verifier checks: one equation for each column that is opened.
+    """
+    absorb = Transcript.absorb
+
+    def deaf(self: Transcript, label: str, data: bytes) -> None:
+        if label == "challenge":
+            absorb(self, label, data)
+
+    def shown(witness: int, moved: int | None = None) -> list[int]:
+        tape = _Tape(7, moved)
+        proof = _prove(witness, noise=Noise(OVER, random=tape))
+        lengths.append(tape.drawn)
+        return [value for _, value in _numbers(proof)]
+
+    lengths: list[int] = []
+    monkeypatch.setattr(Transcript, "absorb", deaf)
+    base = shown(0)
+    moves = [
+        [(one - other) % P for one, other in zip(shown(0, i), base, strict=True)] for i in range(lengths[0])
+    ]
+    rank = _rank(moves)
+    assert rank == len(base) - CODE.queries - SHAPE.pads.code.queries
+    other = [(one - two) % P for one, two in zip(shown(1), base, strict=True)]
+    assert _rank([*moves, other]) == rank

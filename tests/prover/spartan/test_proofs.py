@@ -14,7 +14,7 @@ from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
 from prover.spartan.commitment import SEED_BYTES, Committed, commit
-from prover.spartan.layout import SystemMatrices, shape_of
+from prover.spartan.layout import SystemMatrices, sizes_of
 from tests.prover.spartan import reference
 from tests.prover.statements import (
     COMMITTED_Z,
@@ -26,6 +26,7 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
+from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR
 from verifier.spartan.shape import Shape
@@ -52,7 +53,7 @@ class Case:
             for segment, place in zip(system.segments, system.segment_ranges, strict=True)
             if segment.linked
         ]
-        self.shape = shape_of(system, CODE, [TAIL] * len(self.linked))
+        self.shape = shape_of(sizes_of(system), CODE, [each.commitment for each in self.linked])
         self.public = self.z[1 : 1 + system.public]
 
     def committed(self, values: Sequence[int]) -> Committed:

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from unittest.mock import ANY
 
 import pytest
 
-from prover.spartan.layout import best_code, shape_of
+from prover.spartan.layout import best_code, sizes_of
 from tests.prover.spartan import reference
 from tests.prover.spartan.test_hiding import MATRICES, OVER, SHAPE, P
 from tests.prover.statements import cubic_statement
-from verifier.spartan import ledger
+from verifier.spartan import ledger, verification
+from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR, Field
 from verifier.spartan.proof import Body
@@ -32,18 +34,21 @@ def _prove(lie: reference.Lie = reference.truthful) -> reference.Proof:
     return reference.prove(SHAPE, MATRICES, list(Z), complete=_complete, lie=lie)
 
 
-def _drawn(body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12) -> list[tuple[str, list[int]]]:
-    """The challenges that the verifier draws, in order."""
-    drawn: list[tuple[str, list[int]]] = []
-    real = Transcript.challenges
+def _drawn(body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12) -> list[tuple[str, bytes]]:
+    """The challenges that the verifier draws, in order, and the state that each follows from."""
+    drawn: list[tuple[str, bytes]] = []
+    real = Transcript._stream
 
-    def noted(self: Transcript, label: str, count: int) -> list[int]:
-        drawn.append((label, real(self, label, 4 * count)))  # long enough that no two are alike
-        return drawn[-1][1][:count]
+    def noted(self: Transcript, label: str, length: int) -> bytes:
+        drawn.append((label, self._state))
+        return real(self, label, length)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transcript, "challenges", noted)
-        verify(SHAPE, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 12))
+        patch.setattr(Transcript, "_stream", noted)
+        # What is opened is another matter: all is drawn whatever it is.
+        patch.setattr(verification, "_root", lambda *_: ANY)
+        patch.setattr(verification._Verifier, "_combines", lambda *_: True)
+        verify(SHAPE, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 14))
     return drawn
 
 
@@ -51,7 +56,18 @@ def _changed(values: list[int]) -> list[int]:
     return [(values[0] + 1) % P, *values[1:]]
 
 
-_LABELS = ["statement", "zero", *["round"] * 1, "matrices", *["round"] * 5, "mask", "triple", "forms"]
+_LABELS = [
+    "statement",
+    "zero",
+    *["round"] * 1,
+    "matrices",
+    *["round"] * 5,
+    "mask",
+    "triple",
+    "columns",
+    "forms",
+]
+_LABELS += ["pad mask", "pad columns"]
 
 # What is changed, and how many challenges do not depend on it.
 _SAID: list[tuple[str, Callable[[Body], Body], int]] = [
@@ -71,6 +87,9 @@ _SAID: list[tuple[str, Callable[[Body], Body], int]] = [
     ),
     ("the mask's product", lambda b: replace(b, said=replace(b.said, mask=(b.said.mask + 1) % P)), 9),
     ("the row", lambda b: replace(b, row=OVER.to_bytes(_changed(OVER.from_bytes(b.row)))), 10),
+    ("the triple", lambda b: replace(b, said=replace(b.said, opened=_changed([*b.said.opened]))), 11),
+    ("the pads' mask", lambda b: replace(b, pad_mask=(b.pad_mask + 1) % P), 13),
+    ("the pads' row", lambda b: replace(b, pad_row=OVER.to_bytes(_changed(OVER.from_bytes(b.pad_row)))), 14),
 ]
 
 
@@ -80,19 +99,17 @@ def test_all_later_challenges_depend_on_what_is_said(
 ) -> None:
     body = _prove().body
     honest, changed = _drawn(body, monkeypatch), _drawn(change(body), monkeypatch)
-    count = min(len(honest), len(changed))
-    assert [label for label, _ in honest[:count]] == _LABELS[:count]
-    assert count > before
-    alike = [one == other for one, other in zip(honest[:count], changed[:count], strict=True)]
-    assert alike == [True] * before + [False] * (count - before)
+    assert [label for label, _ in honest] == _LABELS
+    alike = [one == other for one, other in zip(honest, changed, strict=True)]
+    assert alike == [True] * before + [False] * (len(_LABELS) - before)
 
 
 def test_all_challenges_depend_on_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     body = _prove().body
     honest, other = _drawn(body, monkeypatch), _drawn(body, monkeypatch, public=13)
-    assert not any(one == two for one, two in zip(honest, other, strict=False))
-    sizes = [Transcript(OVER, b"one"), Transcript(OVER, b"two"), Transcript(FR, b"one")]
-    assert len({each.challenge("x") for each in sizes}) >= 2
+    assert not any(one == two for one, two in zip(honest, other, strict=True))
+    said = [Transcript(OVER, b"one"), Transcript(OVER, b"two"), Transcript(FR, b"one")]
+    assert len({each._stream("x", 32) for each in said}) == 3
 
 
 @pytest.mark.parametrize("label", ["round", "claims", "mask", "row", "pad mask"])
@@ -152,7 +169,7 @@ def test_queries_are_the_fewest_that_suffice(log_degree: int, blowup: int) -> No
 
 def test_statements_have_128_bits() -> None:
     system = cubic_statement()
-    shape = shape_of(system, best_code(system))
+    shape = shape_of(sizes_of(system), best_code(system), [])
     assert ledger.bits(shape) > ledger.LEAST_BITS
     assert min(term.bits for term in ledger.terms(shape)) >= 131
     largest = replace(shape, code=Code(FR, 20, 22), private=1 << 28, log_rows=28)
