@@ -24,10 +24,11 @@ from bench.schemes import CELLS as SCHEME_CELLS
 from bench.schemes import KEPT_BYTES, QUICK, THREADS, Bench, Task, Worker, case, make_key
 from kernels import fr
 from prover.spartan import proving
-from prover.spartan.commitment import SEED_BYTES, commit
+from prover.spartan.commitment import commit
 from prover.spartan.layout import SystemMatrices, best_code, sizes_of
 from verifier.spartan import verification
 from verifier.spartan.admission import shape_of
+from verifier.spartan.commitment import SEED_BYTES
 
 NETS: Final = ("shallownet", "lenet-small", "lenet-medium", "lenet-face-small", "lenet-face-medium")
 # A commitment's tail has room for so many proofs, where it takes a quarter of the rows at most.

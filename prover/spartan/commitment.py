@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from blake3 import blake3
 from numpy.typing import NDArray
 
 import kernels
@@ -16,10 +15,9 @@ from kernels import FrArray, fr
 from verifier.spartan import merkle
 from verifier.spartan.admission import Commitment
 from verifier.spartan.code import Code
+from verifier.spartan.commitment import SALTS, SEED_BYTES, TAILS, bound, stream
 from verifier.spartan.proof import Opening
 
-SEED_BYTES = 32
-_TAILS, _SALTS = "zenserve spartan 1: tails", "zenserve spartan 1: salts"
 _TOP_LIMB_MASK = np.uint64(2 ** (fr.modulus.bit_length() - 192) - 1)
 
 
@@ -72,7 +70,7 @@ def commit(
     Tails and salts follow from ``seed``, 32 bytes, and the values: two vectors under one seed share none.
     ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``secret`` erases what is kept.
     """
-    seed = blake3(values.astype("<u8").tobytes(), key=seed).digest()
+    seed = bound(seed, secret(fr.to_canonical(values, threads)).astype("<u8").tobytes())
     width = code.degree - tail
     count = -(-len(values) // width)
     more = 0 if extra is None else len(extra)
@@ -88,7 +86,7 @@ def commit(
     domain = kernels.Domain(code.log_length)
     # Transforms are linear: canonical coefficients have canonical values.
     run([partial(domain.ntt, row) for row in words], threads)
-    salts = np.frombuffer(_stream(seed, _SALTS, code.length * SEED_BYTES), dtype=np.uint8)
+    salts = np.frombuffer(stream(seed, SALTS, code.length * SEED_BYTES), dtype=np.uint8)
     salts = secret(salts.reshape(code.length, SEED_BYTES).copy())
     leaves = kernels.blake3.columns(words, merkle.LEAF_KEY, salts=salts, threads=threads)
     nodes = kernels.blake3.tree(leaves, merkle.NODE_KEY, threads)
@@ -100,14 +98,10 @@ def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
     """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4]."""
     wanted = count + count // 4 + 64  # of four words more than three are below r
     while True:
-        stream = np.frombuffer(_stream(seed, _TAILS, 32 * wanted), dtype="<u8")
-        drawn = secret(stream.reshape(-1, 4).copy())
+        words = np.frombuffer(stream(seed, TAILS, 32 * wanted), dtype="<u8")
+        drawn = secret(words.reshape(-1, 4).copy())
         drawn[:, 3] &= _TOP_LIMB_MASK
         found = secret(drawn[fr.is_canonical(drawn)])
         if len(found) >= count:
             return secret(fr.from_canonical(found[:count]))
         wanted *= 2
-
-
-def _stream(seed: bytes, what: str, length: int) -> bytes:
-    return blake3(seed, derive_key_context=what).digest(length=length)

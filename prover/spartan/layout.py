@@ -12,17 +12,39 @@ from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
 from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.code import Code
+from verifier.spartan.commitment import Rows
 from verifier.spartan.field import FR
 from verifier.spartan.shape import Shape
+from zenerrors import StatementError
 
 # The rate is 2^-2.
 LOG_BLOWUP = 2
 _LEAST_LOG_DEGREE = 10
+# Of rows that commitments are opened in, again and again: one place in so many hides what proofs show.
+_LINKED_LOG_DEGREES = range(12, 17)
+_SHARE = 5
 
 
 def sizes_of(system: ConstraintSystem) -> Sizes:
     segments = tuple((segment.size, segment.linked) for segment in system.segments)
     return Sizes(system.public, system.challenges, segments, system.private, system.constraints)
+
+
+def most_values(log_degree: int) -> int:
+    """Of a commitment in rows of this length: of more, proofs with longer rows are shorter."""
+    return 1 << (2 * log_degree - 6)
+
+
+def rows_for(values: int) -> Rows:
+    """For commitments to so many values. Raises ``StatementError`` (``statement.too_large``)."""
+    for log_degree in _LINKED_LOG_DEGREES:
+        if values <= most_values(log_degree):
+            code = Code(FR, log_degree, log_degree + LOG_BLOWUP)
+            return Rows(code, code.degree // (_SHARE * code.queries) * code.queries)
+    raise StatementError(
+        "statement.too_large",
+        f"no commitments to more than {most_values(_LINKED_LOG_DEGREES[-1]):,} values are made",
+    )
 
 
 def best_code(system: ConstraintSystem) -> Code:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from base.progress import Progress, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import SEED_BYTES, Committed, commit
+from prover.spartan.commitment import Committed, commit
 from prover.spartan.layout import SystemMatrices, witness_table
 from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
+from verifier.spartan.commitment import SEED_BYTES
 from verifier.spartan.field import FR
 from verifier.spartan.proof import Body
 from verifier.spartan.shape import Shape
@@ -33,17 +35,19 @@ def prove(
     linked: Sequence[Committed] = (),
     post_challenge: PostChallenge | None = None,
     threads: int = 1,
+    progress: Progress = silent,
 ) -> bytes:
     """A proof that ``z``, uint64[variables, 4], Montgomery, satisfies ``system``.
 
-    ``linked``: the commitments that the linked segments are, in order. Raises ``StatementError``:
+    ``linked``: the commitments that the linked segments are, in order; stages of ``progress``: "commit",
+    "outer", "inner", "open". Raises ``StatementError``:
     ``statement.witness_shape``, ``statement.openings`` where a commitment holds other values,
     ``statement.unsatisfied`` where a row fails. No verifier would accept such proofs, but they would tell by
     how much the witness is wrong.
     """
     system.check_shape(z)
     with Secrets() as secret:
-        return _Prover(system, shape, z, linked, threads, secret).prove(post_challenge)
+        return _Prover(system, shape, z, linked, threads, secret, progress).prove(post_challenge)
 
 
 class _Prover:
@@ -55,26 +59,31 @@ class _Prover:
         linked: Sequence[Committed],
         threads: int,
         secret: Secrets,
+        progress: Progress,
     ) -> None:
         self._system, self._shape, self._z, self._threads, self._secret = system, shape, z, threads, secret
-        self._linked = linked
+        self._linked, self._progress = linked, progress
         self._public = fr.to_ints(z[1 : 1 + shape.public])
         self._transcript = begin(shape, system.digest, self._public, [each.root for each in linked])
         self._pads = secret(_pads(shape))
 
     def prove(self, post_challenge: PostChallenge | None) -> bytes:
         shape, transcript = self._shape, self._transcript
+        self._progress("commit", 0.0)
         segments = self._commit_segments()
         known = self._draw_challenges(post_challenge)
         private, mask = self._commit_private()
         parts = [*segments, private]
         pads, pad_mask = self._commit_pads()
 
+        self._progress("outer", 0.0)
         zero = transcript.challenges("zero", shape.log_rows)
         outer, outer_said, claims = self._outer(zero)
+        self._progress("inner", 0.0)
         weights = transcript.challenges("matrices", 3)
         inner, inner_said, matrices_at = self._inner(outer, weights, parts)
 
+        self._progress("open", 0.0)
         row_weights = multilinear.eq(fr.from_ints(inner[: shape.row_variables]), self._threads)
         column_weights = multilinear.eq(fr.from_ints(inner[shape.row_variables :]), self._threads)
         (mask_said,) = self._say("mask", [_value(multilinear.dot(mask, column_weights))], shape.pads.mask)
@@ -95,8 +104,7 @@ class _Prover:
         )
         pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, at), pads, pad_mask)
         pad_places = transcript.places("pad columns", shape.pads.code.queries, shape.pads.code.log_length)
-        roots = [each.root for each, part in zip(segments, shape.parts, strict=False) if not part.linked]
-        body = Body([*roots, private.root, pads.root], said, row_said, pad_product, pad_row)
+        body = Body([*(each.root for each in [*parts, pads])], said, row_said, pad_product, pad_row)
         openings = [*(part.open(places) for part in parts), pads.open(pad_places)]
         return body.to_bytes(FR) + b"".join(opening.to_bytes() for opening in openings)
 

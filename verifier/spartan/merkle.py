@@ -18,6 +18,11 @@ def leaf(salt: bytes, column: bytes) -> bytes:
     return blake3(salt + column, key=LEAF_KEY).digest()
 
 
+def node(left: bytes, right: bytes) -> bytes:
+    """The hash of two children."""
+    return blake3(left + right, key=NODE_KEY).digest()
+
+
 def root(top: bytes, values: int, tail: int, log_degree: int, log_length: int) -> bytes:
     """What a tree is committed to by: its node 1, and the shape of the matrix over whose columns it is."""
     shape = b"".join(number.to_bytes(8, "little") for number in (values, tail, log_degree, log_length))
@@ -38,12 +43,8 @@ def top(leaves: Mapping[int, bytes], log_leaves: int, path: Sequence[bytes]) -> 
     given = iter(path)
     level = {(1 << log_leaves) + place: digest for place, digest in leaves.items()}
     while 1 not in level:
-        for node in sorted(level):
-            if node ^ 1 not in level:
-                level[node ^ 1] = next(given)
-        level = {
-            node // 2: blake3(level[node] + level[node + 1], key=NODE_KEY).digest()
-            for node in level
-            if node % 2 == 0
-        }
+        for place in sorted(level):
+            if place ^ 1 not in level:
+                level[place ^ 1] = next(given)
+        level = {place // 2: node(level[place], level[place + 1]) for place in level if place % 2 == 0}
     return level[1]

@@ -32,8 +32,8 @@ class Opening:
 
 @dataclass(frozen=True)
 class Body:
-    """All of a proof but the openings. ``roots``: of the segments that are not linked, of the private
-    variables and the mask, of the pads. ``row``, ``pad_row``: the rows combined, with their masks, as
+    """All of a proof but the openings. ``roots``: of the segments, of the private variables and the mask, of
+    the pads. ``row``, ``pad_row``: the rows combined, with their masks, as
     bytes; ``pad_mask``: the inner product of the pads' mask.
     """
 
@@ -60,7 +60,7 @@ class Reader:
         self._field, self._data, self._at = field, data, 0
 
     def body(self, shape: Shape) -> Body:
-        roots = self._digests(2 + sum(not part.linked for part in shape.parts[:-1]))
+        roots = self._digests(len(shape.parts) + 1)
         outer = [self._elements(3) for _ in range(shape.log_rows)]
         claims = self._elements(3)
         inner = [self._elements(2) for _ in range(shape.variables)]

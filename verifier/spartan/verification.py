@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from verifier.spartan.claims import Drawn, Known, combined, forms
 from verifier.spartan.code import Code
@@ -12,13 +12,13 @@ from verifier.spartan.merkle import leaf, root, top
 from verifier.spartan.proof import Body, MalformedError, Opening, Reader
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
-from verifier.verdict import OK, Verdict
+from verifier.verdict import LINK_MISMATCH, OK, Verdict
 
-_REASONS = {
+REASONS: Final = {
     OK: "the proof is valid",
     "malformed": "these bytes are no proof of this statement",
-    "commitment": "the proof is not about these commitments",
-    "opening": "what the proof opens is not what it committed to",
+    LINK_MISMATCH: "the proof is not about this commitment",
+    "opening": "what the proof opens is not what it committed to, or the proof is of another statement",
     "proximity": "the rows that the proof combines are no code words, or others",
     "constraints": "the constraints do not hold",
 }
@@ -70,8 +70,8 @@ def verify(
         return verdict("malformed")
 
 
-def verdict(reason: str) -> Verdict:
-    return Verdict(reason == OK, reason, _REASONS[reason])
+def verdict(reason: str, index: int | None = None) -> Verdict:
+    return Verdict(reason == OK, reason, REASONS[reason], index)
 
 
 def known_part(
@@ -98,24 +98,27 @@ class _Verifier:
         self._shape, self._matrices, self._body, self._reader = shape, matrices, body, reader
         self._field = shape.code.field
         self._transcript = begin(shape, matrices.digest, public, commitments)
-        *segments, self._private_root, self._pads_root = body.roots
-        for each in segments:
-            self._transcript.absorb("segment", each)
+        *self._roots, self._pads_root = body.roots
+        self._commitments = commitments
+        for part, said in zip(shape.parts[:-1], self._roots, strict=False):
+            if not part.linked:
+                self._transcript.absorb("segment", said)
         self._known = [1, *public, *self._transcript.challenges("statement", shape.challenges)]
-        fresh, linked = iter(segments), iter(commitments)
-        self._roots = [next(linked if part.linked else fresh) for part in shape.parts[:-1]]
-        self._roots.append(self._private_root)
 
     def verdict(self) -> Verdict:
         shape, transcript = self._shape, self._transcript
-        transcript.absorb("private", self._private_root)
+        linked = [said for part, said in zip(shape.parts, self._roots, strict=True) if part.linked]
+        for index, (said, given) in enumerate(zip(linked, self._commitments, strict=True)):
+            if said != given:
+                return verdict(LINK_MISMATCH, index)
+        transcript.absorb("private", self._roots[-1])
         transcript.absorb("pads", self._pads_root)
         drawn = self._draw()
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
         openings = self._reader.openings(shape.opened_rows, places, shape.code.log_length)
         for part, opening, expected in zip(shape.parts, openings, self._roots, strict=True):
             if _root(shape.code, part.size, part.tail, places, opening) != expected:
-                return verdict("commitment" if part.linked else "opening")
+                return verdict("opening")
         weights = self._field.eq(drawn.inner[: shape.row_variables])
         if not self._combines(weights, drawn.mask, places, openings):
             return verdict("proximity")

@@ -160,13 +160,12 @@ def prove(
         starts.append(starts[-1] + part.size)
     pad = noise.pads(shape)
     transcript = begin(shape, matrices.digest, z[1 : 1 + shape.public], [each.root for each in linked])
-    given, parts, fresh = iter(linked), list[Matrix](), list[bytes]()
+    given, parts = iter(linked), list[Matrix]()
     for part, start in zip(shape.parts[:-1], starts, strict=False):
         if part.linked:
             parts.append(next(given))
             continue
         parts.append(matrix(code, z[start : start + part.size], part.tail, noise))
-        fresh.append(parts[-1].root)
         transcript.absorb("segment", parts[-1].root)
     challenges = transcript.challenges("statement", shape.challenges)
     z[1 + shape.public : shape.known] = challenges
@@ -236,7 +235,11 @@ def prove(
     transcript.say("pad row", pad_row)
     pad_places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
     body = Body(
-        [*fresh, parts[-1].root, pads_matrix.root], said, over.to_bytes(row), product, over.to_bytes(pad_row)
+        [*(part.root for part in parts), pads_matrix.root],
+        said,
+        over.to_bytes(row),
+        product,
+        over.to_bytes(pad_row),
     )
     openings = [*(part.open(places) for part in parts), pads_matrix.open(pad_places)]
     return Proof(body, openings, body.to_bytes(over) + b"".join(each.to_bytes() for each in openings))

@@ -1,0 +1,87 @@
+"""What proofs of a constraint system take: bytes, memory, and seconds by the kernels' speed here."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from kernels import fr
+from prover.size import Size
+from prover.spartan.layout import LOG_BLOWUP, rows_for
+from verifier.spartan.code import Code
+from verifier.spartan.field import FR
+from verifier.spartan.merkle import DIGEST_BYTES
+from verifier.spartan.shape import Pads
+
+KEY_BYTES: Final = 1 << 10
+"""A key is numbers; of many segments it is longer."""
+_LOG_DEGREES: Final = range(10, 17)
+_MEASURED: Final = 1 << 14
+
+# What is done for each place of the witness and for each row, in products (python -m bench.estimates).
+_COMMITTED: Final = 45.0
+_SUMMED_ROW: Final = 20.0
+_SUMMED_PLACE: Final = 6.0
+_ENTRY: Final = 2.0
+
+
+def proof_bytes(size: Size) -> int:
+    """In the mean: paths meet here and there. Of the commitments' code, or that of the shortest proofs."""
+    if size.links:
+        return _proof_bytes(size, rows_for(size.linked).code)
+    return min(_proof_bytes(size, Code(FR, log, log + LOG_BLOWUP)) for log in _LOG_DEGREES)
+
+
+def _proof_bytes(size: Size, code: Code) -> int:
+    parts = size.segments + 1
+    rows = -(-size.variables // (code.degree - code.queries)) + parts
+    log_rows, variables = size.rows.bit_length() - 1, code.log_degree + rows.bit_length()
+    pads = Pads(code, log_rows, variables)
+    numbers = 3 * log_rows + 2 * variables + 7 + code.degree + pads.code.degree
+    opened = FR.element_bytes * (code.queries * rows + 2 * pads.code.queries)
+    hashes = parts * (1 + _opening_hashes(code)) + 1 + _opening_hashes(pads.code)
+    return FR.element_bytes * numbers + opened + DIGEST_BYTES * hashes
+
+
+def _opening_hashes(code: Code) -> int:
+    """Salts, and the hashes of paths, expected of random places."""
+    known = [(1 << log) * (1 - (1 - 2.0**-log) ** code.queries) for log in range(code.log_length + 1)]
+    path = sum(2 * above - below for above, below in itertools.pairwise(known))
+    return code.queries + round(path)
+
+
+def memory(size: Size) -> int:
+    """The peak beside the constraint system and the witness: rows, code words, two tables of all places while
+    the second sum-check runs; and three of all rows.
+    """
+    places = 1 << (size.variables - 1).bit_length()
+    committed = (2 + (1 << LOG_BLOWUP)) * size.variables
+    return FR.element_bytes * (committed + max(3 * places, 3 * size.rows + size.rows // 2))
+
+
+def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds that a product takes on so many threads, measured here and now."""
+    values = fr.from_int64(np.arange(1, _MEASURED + 1))
+    taken = []
+    for _ in range(5):
+        start = clock()
+        fr.mul(values, values)
+        taken.append(clock() - start)
+    return min(taken) / _MEASURED / threads
+
+
+def stages(size: Size, product: float) -> dict[str, float]:
+    """Seconds by stage, in order."""
+    products = {
+        "load key": 0.0,
+        "witness": _ENTRY / 4 * size.nonzeros,
+        "commit": _COMMITTED * size.variables,
+        "outer": _ENTRY * size.nonzeros + _SUMMED_ROW * size.rows,
+        "inner": _ENTRY * size.nonzeros + _SUMMED_PLACE * size.variables,
+        "open": 4.0 * size.variables,
+    }
+    return {stage: product * count for stage, count in products.items()}

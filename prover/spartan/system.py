@@ -1,0 +1,245 @@
+"""Spartan as a proof system, on this machine's kernels."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from base.progress import Progress
+from base.randomness import Secrets
+from kernels import FrArray, fr
+from prover.blocks import Csr, SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
+from prover.size import Size
+from prover.spartan import cost
+from prover.spartan.commitment import Committed, commit
+from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
+from prover.spartan.proving import prove
+from prover.system import Committing, Estimate, ProofSystem
+from verifier.document import parse_json
+from verifier.spartan import circuit as circuits
+from verifier.spartan.admission import shape_of
+from verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
+from verifier.spartan.key import SpartanKey
+from verifier.spartan.merkle import DIGEST_BYTES
+from verifier.spartan.system import RowsOverFr, SpartanVerifier
+from verifier.spartan.verification import Matrices
+from zenerrors import FileFormatError, StatementError
+
+_KEPT: Final = 8
+"""Circuits that a process verifies under without making them anew."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A root, and the seed that its tails and salts follow from."""
+
+    commitment: bytes
+    blinding_bytes: bytes = field(repr=False)
+
+    def to_bytes(self) -> bytes:
+        return self.commitment + self.blinding_bytes
+
+
+@dataclass(frozen=True)
+class ProvingKey:
+    """Proving takes no more than verifying."""
+
+    verifying_key: SpartanKey
+
+
+class CommitmentKey:
+    """No key: numbers that everybody knows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    @property
+    def length(self) -> int:
+        return most_values(self.rows.code.log_degree)
+
+    @property
+    def identity(self) -> bytes:
+        return self.rows.identity
+
+    def commit(self, values: FrArray, *, hiding: bool = True, threads: int = 1) -> Opening:
+        seed = secrets.token_bytes(SEED_BYTES) if hiding else bytes(SEED_BYTES)
+        with Secrets() as secret:
+            made = self.committed(values, seed, secret, threads)
+        return Opening(made.root, seed)
+
+    def reveal(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Revealed:
+        with Secrets() as secret:
+            self.opened(opening, values, secret, threads)
+        return Revealed(opening.blinding_bytes)
+
+    def opened(self, opening: Opening, values: FrArray, secret: Secrets, threads: int) -> Committed:
+        """All that the opening's root is of. Raises ``StatementError`` (``statement.openings``)."""
+        made = self.committed(values, opening.blinding_bytes, secret, threads)
+        if made.root != opening.commitment:
+            raise StatementError(
+                "statement.openings",
+                "the commitment is to other values, or of another code: pass the values it was made to",
+                field="openings",
+            )
+        return made
+
+    def committed(self, values: FrArray, seed: bytes, secret: Secrets, threads: int) -> Committed:
+        return commit(values, self.rows.code, self.rows.tail, seed, secret=secret, threads=threads)
+
+
+class Roots(RowsOverFr, Committing):
+    def make_key(self, file: Path, values: int, threads: int, progress: Progress | None) -> None:
+        file.write_bytes(rows_for(values).identity)
+
+    def load_key(self, file: Path) -> CommitmentKey:
+        return CommitmentKey(Rows.from_identity(file.read_bytes()))
+
+    def read_opening(self, data: bytes) -> Opening:
+        if len(data) != DIGEST_BYTES + SEED_BYTES:
+            raise StatementError("statement.openings", "an opening is a root and a seed", field="openings")
+        return Opening(data[:DIGEST_BYTES], data[DIGEST_BYTES:])
+
+    def open_sum(
+        self, key: CommitmentKey, openings: Sequence[Opening], values: Sequence[Sequence[int]]
+    ) -> bytes:
+        totals = [sum(column) for column in zip(*values, strict=True)]
+        system = _totals(len(openings), len(totals))
+        z = [1, *totals, 0]
+        for own in values:
+            z += [*own, 0]
+        with Secrets() as secret:
+            linked = [
+                key.opened(opening, fr.from_ints(own), secret, 1)
+                for opening, own in zip(openings, values, strict=True)
+            ]
+            shape = shape_of(sizes_of(system), key.rows.code, [each.commitment for each in linked])
+            return prove(system, shape, secret(fr.from_ints(z)), linked=linked)
+
+
+class Spartan(SpartanVerifier, ProofSystem):
+    """It verifies under the circuits that it has made keys for or proven, and those that ``given`` has."""
+
+    commitments = Roots()
+
+    def __init__(self, given: Callable[[bytes], ConstraintSystem | None] = lambda digest: None) -> None:
+        super().__init__(self._matrices)
+        self._given = given
+        self._known: OrderedDict[bytes, ConstraintSystem] = OrderedDict()
+
+    def setup(
+        self,
+        constraint_system: ConstraintSystem,
+        file: Path,
+        *,
+        basis: CommitmentKey | None,
+        threads: int,
+        progress: Progress,
+    ) -> SpartanKey:
+        self._keep(constraint_system)
+        code = best_code(constraint_system) if basis is None else basis.rows.code
+        tail = None if basis is None else basis.rows.tail
+        key = SpartanKey(constraint_system.digest, sizes_of(constraint_system), code, tail)
+        key.shape  # noqa: B018  refuses what cannot be proven
+        file.write_text(json.dumps(key.to_json()))
+        return key
+
+    def load_key(self, file: Path) -> ProvingKey:
+        return _load_key(file)
+
+    def prove(
+        self,
+        key: ProvingKey,
+        constraint_system: ConstraintSystem,
+        witness: FrArray,
+        *,
+        openings: Sequence[Opening],
+        post_challenge: Callable[[FrArray, FrArray], None],
+        threads: int,
+        progress: Progress,
+    ) -> bytes:
+        constraint_system.check_shape(witness)
+        self._keep(constraint_system)
+        links = zip(constraint_system.segments, constraint_system.segment_ranges, strict=True)
+        values = [witness[part.start : part.stop - 1] for segment, part in links if segment.linked]
+        verifying = key.verifying_key
+        basis = CommitmentKey(Rows(verifying.code, verifying.tail or 0))
+        with Secrets() as secret:
+            progress("commit", 0.0)
+            linked = [
+                basis.opened(opening, own, secret, threads)
+                for opening, own in zip(openings, values, strict=True)
+            ]
+            z = secret(witness.copy())
+            return prove(
+                constraint_system,
+                verifying.shape,
+                z,
+                linked=linked,
+                post_challenge=post_challenge,
+                threads=threads,
+                progress=progress,
+            )
+
+    def estimate(self, size: Size, threads: int) -> Estimate:
+        return Estimate(
+            proving_key_bytes=cost.KEY_BYTES,
+            verifying_key_bytes=cost.KEY_BYTES,
+            proof_bytes=cost.proof_bytes(size),
+            setup_memory=cost.KEY_BYTES,
+            proof_memory=cost.memory(size),
+            setup_seconds={"setup": 0.0},
+            proof_seconds=cost.stages(size, _speed(threads)),
+        )
+
+    def _keep(self, constraint_system: ConstraintSystem) -> None:
+        self._known[constraint_system.digest] = constraint_system
+        self._known.move_to_end(constraint_system.digest)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+
+    def _matrices(self, digest: bytes) -> Matrices | None:
+        if digest not in self._known:
+            given = self._given(digest)
+            if given is None or given.digest != digest:
+                return None
+            self._keep(given)
+        return SystemMatrices(self._known[digest])
+
+
+def _totals(commitments: int, values: int) -> ConstraintSystem:
+    """``verifier.spartan.circuit.totals``, to be proven."""
+    circuit = circuits.totals(commitments, values)
+    matrices = (
+        Csr(
+            np.array(matrix.offsets, np.int64),
+            np.array(matrix.columns, np.uint32),
+            np.array(matrix.coefficients, np.uint32),
+            tuple(matrix.pool),
+        )
+        for matrix in circuit.blocks[0]
+    )
+    segments = tuple(Segment(f"{i}", size, linked) for i, (size, linked) in enumerate(circuit.segments))
+    return ConstraintSystem(
+        circuit.public, circuit.private, (SparseBlock("totals", *matrices),), circuit.challenges, segments
+    )
+
+
+@lru_cache(maxsize=8)
+def _load_key(file: Path) -> ProvingKey:
+    try:
+        return ProvingKey(SpartanKey.from_json(parse_json(file.read_bytes())))
+    except ValueError as error:
+        raise FileFormatError("file.json", "the key is no JSON") from error
+
+
+_speed = lru_cache(maxsize=1)(cost.speed)
+"""Of this machine's kernels, measured when it is first asked for."""

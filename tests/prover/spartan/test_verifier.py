@@ -1,0 +1,159 @@
+"""What whoever verifies computes for themselves: circuits, commitments, keys, in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from base.progress import silent
+from base.randomness import Secrets
+from kernels import fr
+from prover.blocks import Csr
+from prover.constraint_system import ConstraintSystem
+from prover.spartan.commitment import commit
+from prover.spartan.layout import SystemMatrices, most_values, rows_for, sizes_of
+from prover.spartan.system import Spartan
+from tests.prover.statements import (
+    COMMITTED_Z,
+    R,
+    committed_statement,
+    complete_committed,
+    cubic_statement,
+    idle_statement,
+)
+from verifier.spartan import commitment
+from verifier.spartan.circuit import Circuit, Matrix
+from verifier.spartan.code import Code
+from verifier.spartan.commitment import Rows
+from verifier.spartan.field import FR
+from verifier.spartan.key import SpartanKey
+from verifier.spartan.system import SpartanVerifier
+from verifier.system import Claim
+from zenerrors import FileFormatError, StatementError
+
+SMALL = Rows(Code(FR, 9, 11), 400)
+
+
+def plain(system: ConstraintSystem) -> Circuit:
+    """The same as whoever verifies has it."""
+
+    def matrix(one: Csr) -> Matrix:
+        pool = [value % R for value in one.pool]
+        return Matrix(one.offsets.tolist(), one.columns.tolist(), one.coefficients.tolist(), pool)
+
+    blocks = tuple((matrix(a), matrix(b), matrix(c)) for _, (a, b, c) in system.matrices())
+    segments = tuple((segment.size, segment.linked) for segment in system.segments)
+    return Circuit(system.public, system.challenges, segments, system.private, blocks)
+
+
+@pytest.mark.parametrize("statement", [committed_statement, cubic_statement, idle_statement])
+def test_a_circuit_is_the_constraint_system(statement: Any) -> None:
+    system = statement()
+    circuit = plain(system)
+    assert (circuit.digest, circuit.sizes) == (system.digest, sizes_of(system))
+    linked = any(segment.linked for segment in system.segments)
+    shape = SpartanKey(circuit.digest, circuit.sizes, SMALL.code, SMALL.tail if linked else None).shape
+    draw = np.random.default_rng(3)
+    rows, places, weights = (
+        draw.integers(1, 1 << 60, count).tolist() for count in (shape.log_rows, shape.variables, 3)
+    )
+    expected = SystemMatrices(system).evaluate(shape, rows, places, weights)
+    assert circuit.evaluate(shape, rows, places, weights) == expected
+
+
+def test_a_stranger_verifies_by_a_circuit_of_their_own(tmp_path: Any) -> None:
+    prover, system = Spartan(), committed_statement()
+    file = tmp_path / "basis"
+    prover.commitments.make_key(file, 8, 1, None)
+    basis = prover.commitments.load_key(file)
+    made = prover.setup(system, tmp_path / "key", basis=basis, threads=1, progress=silent)
+    z = fr.from_ints(COMMITTED_Z)
+    openings = [basis.commit(z[3:5]), basis.commit(z[6:7])]
+    proof = prover.prove(
+        prover.load_key(tmp_path / "key"),
+        system,
+        z,
+        openings=openings,
+        post_challenge=complete_committed,
+        threads=1,
+        progress=silent,
+    )
+    claim = Claim(COMMITTED_Z[1:2], proof, [opening.commitment for opening in openings])
+    circuit = plain(system)
+    stranger = SpartanVerifier({circuit.digest: circuit}.get)
+    key = stranger.read_key(made.to_json())
+    assert stranger.verify(key, claim).reason == "ok"
+    assert SpartanVerifier(lambda digest: None).verify(key, claim).reason == "circuit_unknown"
+    # The code's numbers are a part of the statement, and so are the commitments' tails.
+    other = made.to_json() | {"log_degree": 13, "log_length": 15}
+    assert not stranger.verify(stranger.read_key(other), claim)
+    assert not stranger.verify(
+        stranger.read_key(made.to_json() | {"tail": made.to_json()["tail"] - 1}), claim
+    )
+
+
+@pytest.mark.parametrize("count", [1, 112, 113, 300])
+def test_commitments_are_computed_again(count: int) -> None:
+    values = [*range(count - 1), R - 1]
+    for seed in (bytes(32), bytes(range(32))):
+        fast = commit(fr.from_ints(values), SMALL.code, SMALL.tail, seed, secret=Secrets())
+        assert commitment.commit(SMALL, values, seed) == fast.root
+
+
+def test_two_vectors_under_one_seed_share_no_randomness() -> None:
+    one, two = (
+        commit(fr.from_ints([value]), SMALL.code, SMALL.tail, bytes(32), secret=Secrets()) for value in (5, 6)
+    )
+    assert not (one.rows[:, 1:] == two.rows[:, 1:]).all(axis=-1)[:, -SMALL.tail :].any()
+    assert not (one.salts == two.salts).all(axis=1).any()
+
+
+def test_the_kinds_of_commitments() -> None:
+    for log_degree in range(12, 17):
+        rows = rows_for(most_values(log_degree))
+        assert (rows.code.log_degree, rows.code.log_length) == (log_degree, log_degree + 2)
+        assert rows.code.degree / 6 < rows.tail < rows.code.degree / 5
+        assert Rows.from_identity(rows.identity) == rows
+    with pytest.raises(StatementError, match="no commitments to more than 67,108,864"):
+        rows_for(most_values(16) + 1)
+    for wrong in (b"", rows.identity[:-1], bytes(24), rows.identity[:16] + bytes(8), b"\xff" * 24):
+        with pytest.raises(FileFormatError):
+            Rows.from_identity(wrong)
+
+
+KEY = SpartanKey(bytes(32), sizes_of(committed_statement()), SMALL.code, SMALL.tail).to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "other"},
+        {"setup": "ceremony"},
+        {"circuit": "00"},
+        {"circuit": "0A" * 32},
+        {"public": -1},
+        {"public": True},
+        {"rows": 1 << 60},
+        {"private": 1 << 39},
+        {"segments": None},
+        {"segments": [[2, 1]]},
+        {"segments": [[2, True], [1, True, 3]]},
+        {"segments": [[2, False], [1, False]]},
+        {"log_degree": 11},
+        {"log_length": 40},
+        {"log_length": 1 << 30},
+        {"tail": None},
+        {"tail": 3},
+        {"tail": 512},
+        {"more": 1},
+    ],
+)
+def test_a_key_of_no_proofs_is_refused(change: dict[str, Any]) -> None:
+    assert SpartanKey.from_json(KEY).to_json() == KEY
+    with pytest.raises(FileFormatError):
+        SpartanKey.from_json(KEY | change)
+    for name in KEY:
+        with pytest.raises(FileFormatError):
+            SpartanKey.from_json({key: value for key, value in KEY.items() if key != name})

@@ -1,0 +1,116 @@
+"""Keys of transparent proofs: which circuit, and under which code. Nobody makes them: everybody can."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from verifier.document import as_list, check_header, from_hex
+from verifier.spartan.admission import Commitment, Sizes, shape_of
+from verifier.spartan.code import Code
+from verifier.spartan.commitment import Rows
+from verifier.spartan.field import FR
+from verifier.spartan.shape import Shape
+from verifier.system import TRANSPARENT
+from zenerrors import FileFormatError, StatementError
+
+_HEADER: Final[Mapping[str, str | int]] = {"format": "zenserve transparent key", "version": 1}
+_MOST: Final = 1 << 40
+DIGEST_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class SpartanKey:
+    """``circuit``: the constraint system's digest; ``sizes``: its own; ``code``: of proofs; ``tail``: of the
+    commitments that segments are linked to, None where none is.
+    """
+
+    circuit: bytes
+    sizes: Sizes
+    code: Code
+    tail: int | None
+    setup = TRANSPARENT
+
+    @property
+    def digest(self) -> bytes:
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
+
+    @property
+    def statement_digest(self) -> bytes:
+        return self.circuit
+
+    @property
+    def public(self) -> int:
+        return self.sizes.public
+
+    @property
+    def linked_sizes(self) -> Sequence[int]:
+        return [size for size, linked in self.sizes.segments if linked]
+
+    @property
+    def basis(self) -> bytes | None:
+        return None if self.tail is None else Rows(self.code, self.tail).identity
+
+    @property
+    def shape(self) -> Shape:
+        """Of its proofs. Raises ``StatementError`` for numbers that make none."""
+        linked = [Commitment(b"", size, self.tail or 0) for size in self.linked_sizes]
+        return shape_of(self.sizes, self.code, linked)
+
+    def to_json(self) -> dict[str, Any]:
+        sizes = self.sizes
+        return {
+            **_HEADER,
+            "setup": self.setup,
+            "circuit": self.circuit.hex(),
+            "public": sizes.public,
+            "challenges": sizes.challenges,
+            "segments": [[size, linked] for size, linked in sizes.segments],
+            "private": sizes.private,
+            "rows": sizes.rows,
+            "log_degree": self.code.log_degree,
+            "log_length": self.code.log_length,
+            "tail": self.tail,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> SpartanKey:
+        """The inverse of ``to_json``. Raises ``FileFormatError`` (``file.json``)."""
+        check_header(document, "a key", {**_HEADER, "setup": TRANSPARENT})
+        numbers = {name: _number(document, name) for name in ("public", "challenges", "private", "rows")}
+        code = Code(FR, _number(document, "log_degree"), _number(document, "log_length"))
+        tail = None if document.get("tail") is None else _number(document, "tail")
+        sizes = Sizes(segments=tuple(_segments(document)), **numbers)
+        key = cls(from_hex(document.get("circuit"), "circuit"), sizes, code, tail)
+        fits = len(key.circuit) == DIGEST_BYTES and (tail is None) == (not key.linked_sizes)
+        if not fits or key.to_json() != document:
+            raise FileFormatError("file.json", "key: a field is unknown, missing or of no use")
+        try:
+            key.shape  # noqa: B018
+        except StatementError as error:
+            raise FileFormatError("file.json", f"key: {error}", field=error.field) from error
+        return key
+
+
+def _segments(document: Mapping[str, Any]) -> list[tuple[int, bool]]:
+    found = []
+    for index, each in enumerate(as_list(document.get("segments"), "segments")):
+        if not isinstance(each, list) or len(each) != 2 or type(each[1]) is not bool:
+            raise FileFormatError(
+                "file.json", "a segment is a size and whether it is linked", field="segments"
+            )
+        found.append((_natural(each[0], f"segments[{index}]"), each[1]))
+    return found
+
+
+def _number(document: Mapping[str, Any], name: str) -> int:
+    return _natural(document.get(name), name)
+
+
+def _natural(value: Any, field: str) -> int:
+    if type(value) is not int or not 0 <= value < _MOST:
+        raise FileFormatError("file.json", f"{field} must be a natural number below 2^40", field=field)
+    return value

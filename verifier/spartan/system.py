@@ -1,0 +1,118 @@
+"""Spartan over Fr, to a verifier: a proof system without a setup (docs/spartan.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from verifier.points import SCALAR_MODULUS
+from verifier.spartan import circuit as circuits
+from verifier.spartan import ledger, verification
+from verifier.spartan.admission import Commitment, shape_of
+from verifier.spartan.code import Code
+from verifier.spartan.commitment import Revealed, Rows, commit
+from verifier.spartan.field import FR
+from verifier.spartan.key import SpartanKey
+from verifier.spartan.merkle import DIGEST_BYTES
+from verifier.spartan.shape import Shape
+from verifier.spartan.verification import Matrices, verify
+from verifier.system import TRANSPARENT, Claim, CommitmentScheme, Flaw, VerifyingSystem
+from verifier.verdict import OK, SUM_MISMATCH, Verdict
+from zenerrors import FileFormatError
+
+Circuits = Callable[[bytes], Matrices | None]
+"""The circuit of this digest, None where whoever verifies has not got it."""
+
+_UNKNOWN: Final = "circuit_unknown"
+_OPENING: Final = "opening_mismatch"
+REASONS: Final = {
+    **verification.REASONS,
+    _UNKNOWN: "whoever verifies has not got the circuit that the key names: compile it, or give its file",
+    _OPENING: "the commitment is to other values, or its seed is another",
+    SUM_MISMATCH: "the commitments do not add up to these totals",
+}
+_EFFORT_BYTES: Final = 1 << 7
+"""Of a proof, that take a quarter of a millisecond to hash and combine."""
+_USUAL: Final = Code(FR, 14, 16)
+
+
+def judged(reason: str) -> Verdict:
+    return Verdict(reason == OK, reason, REASONS[reason])
+
+
+class RowsOverFr(CommitmentScheme):
+    """Merkle trees over the columns of Reed-Solomon code words."""
+
+    id = "reed-solomon-blake3-bls12381-fr"
+    commitment_bytes = DIGEST_BYTES
+
+    def check_form(self, opening: Mapping[str, Any]) -> None:
+        Revealed.from_json(opening)
+
+    def check_opening(
+        self, basis: bytes, commitment: bytes, values: Sequence[int], opening: Mapping[str, Any]
+    ) -> Verdict:
+        canonical = [value % SCALAR_MODULUS for value in values]
+        found = commit(Rows.from_identity(basis), canonical, Revealed.from_json(opening).seed)
+        return judged(OK if found == commitment else _OPENING)
+
+    def check_sum(
+        self, basis: bytes, commitments: Sequence[bytes], totals: Sequence[int], opening: bytes
+    ) -> Verdict:
+        """``opening``: a proof, over the code of ``basis``."""
+        if not commitments:
+            return judged(SUM_MISMATCH)
+        rows, circuit = Rows.from_identity(basis), circuits.totals(len(commitments), len(totals))
+        linked = [Commitment(root, len(totals), rows.tail) for root in commitments]
+        shape = shape_of(circuit.sizes, rows.code, linked)
+        public = [total % SCALAR_MODULUS for total in totals]
+        return judged(OK if verify(shape, circuit, public, commitments, opening) else SUM_MISMATCH)
+
+
+class SpartanVerifier(VerifyingSystem):
+    """``circuits``: those that whoever verifies has compiled, or read from a file and compared by digest."""
+
+    id = "spartan-bls12381-fr"
+    commitments = RowsOverFr()
+    capabilities = frozenset({"challenges", "links"})
+    setups = {  # noqa: RUF012
+        TRANSPARENT: "That BLAKE3 is as good as a random oracle: the proof rests on that, and on nobody's"
+        " secret."
+    }
+    reasons = REASONS
+    most_proof_bytes = 1 << 24
+
+    def __init__(self, circuits: Circuits) -> None:
+        self._circuits = circuits
+
+    def read_key(self, document: Mapping[str, Any]) -> SpartanKey:
+        return SpartanKey.from_json(document)
+
+    def check_transcript(self, document: Mapping[str, Any], key: SpartanKey) -> None:
+        raise FileFormatError("file.transcript", "nobody contributes to a key without secrets")
+
+    def verify_groups(self, key: SpartanKey, groups: Sequence[Sequence[Claim]]) -> list[Flaw | None]:
+        matrices, shape = self._circuits(key.circuit), key.shape
+        return [_first_wrong(shape, matrices, group) for group in groups]
+
+    def effort(
+        self, proofs: Sequence[int], key: Mapping[str, Any], transcript: Mapping[str, Any] | None
+    ) -> int:
+        return -(-sum(proofs) // _EFFORT_BYTES)
+
+    def soundness_bits(self, constraints: int, degree: int) -> float:
+        """Of a proof over rows of usual length, and of the statement's own challenges."""
+        log_rows = max(1, (constraints - 1).bit_length())
+        proof = ledger.bits(Shape(_USUAL, 0, 0, (), constraints, log_rows))
+        return -math.log2(2.0**-proof + degree / SCALAR_MODULUS)
+
+
+def _first_wrong(shape: Shape, matrices: Matrices | None, claims: Sequence[Claim]) -> Flaw | None:
+    for index, claim in enumerate(claims):
+        if matrices is None:
+            return Flaw(index, judged(_UNKNOWN))
+        verdict = verify(shape, matrices, claim.public_inputs, claim.commitments, claim.proof)
+        if not verdict:
+            return Flaw(index, verdict)
+    return None
