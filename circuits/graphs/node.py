@@ -96,6 +96,10 @@ class Node(Named):
         reads; None where it does not treat all entries alike."""
         return None
 
+    def times(self, factor: float) -> Node | None:
+        """The node that makes ``factor``, above 0, times as much; None where that takes one more."""
+        return None
+
     @property
     def clamp(self) -> Clamp | None:
         """For a Clip what it leaves."""

@@ -20,15 +20,16 @@ from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.rescaling import Clamp
-from circuits.graphs.rewriting import without_dead_nodes
+from circuits.graphs.rewriting import fresh, without_dead_nodes
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.constants import folded
 from circuits.operators.entry import Entry
+from circuits.operators.gather import Gather
 from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reshape import of_both
+from circuits.operators.reshape import Reshape, of_both
 from relations.functions import Tabulation
 from relations.integers import IntArray
 from relations.relation import Relation, Tabulated, Tensor
@@ -166,6 +167,27 @@ def _exact(function: str, kind: Affine) -> FloatArray:
     return nearest
 
 
+def before_repeats(graph: Graph) -> Graph:
+    """A function of values that are repeated is one of these, and repeated behind it."""
+    makers: dict[str, Node] = {}
+    taken = set(graph.shapes)
+    for node in graph.nodes:
+        chain, source = list[Node](), node.inputs[0]
+        while isinstance(makers.get(source), Gather | Reshape) and source not in graph.declared:
+            chain.insert(0, makers[source])
+            source = chain[0].inputs[0]
+        curved = isinstance(node, Activation) and node.name not in graph.declared
+        if curved and chain and math.prod(graph.shapes[source]) < math.prod(graph.shapes[node.name]):
+            before = replace(node, name=fresh(f"{node.name}.once", taken), inputs=(source,))
+            makers[before.name] = before
+            names = [*(fresh(each.name, taken) for each in chain[:-1]), node.name]
+            for name, mover in zip(names, chain, strict=True):
+                before = makers[name] = replace(mover, name=name, inputs=(before.name,))
+        else:
+            makers[node.name] = node
+    return replace(graph, nodes=tuple(makers.values()))
+
+
 class _Part(NamedTuple):
     """A tensor as a formula of the tensor ``entry``. ``curved``: only a table can make it."""
 
@@ -181,16 +203,16 @@ def tabulate(graph: Graph) -> Graph:
     readers, entries = graph.readers, {entry.name for entry in graph.inputs}
     parts: dict[str, _Part] = {}
     for node in graph.nodes:
-        fresh = [_Part(name, "x", False) for name in node.inputs]
-        through = [parts.get(one.entry, one) for one in fresh]
+        alone = [_Part(name, "x", False) for name in node.inputs]
+        through = [parts.get(one.entry, one) for one in alone]
         sources = [
-            one if one.entry in graph.declared else part for one, part in zip(fresh, through, strict=True)
+            one if one.entry in graph.declared else part for one, part in zip(alone, through, strict=True)
         ]
         before = sources[0]
-        if node.clamp and before in fresh and before.entry not in entries and readers[before.entry] == 1:
+        if node.clamp and before in alone and before.entry not in entries and readers[before.entry] == 1:
             continue  # a clamp of sums is part of these, and leaves finer integers
         # Anew where formulas get too long.
-        part = _joined(node, sources) or _joined(node, fresh) or _joined(node, through)
+        part = _joined(node, sources) or _joined(node, alone) or _joined(node, through)
         if part:
             parts[node.name] = part
     read = {name for node in graph.nodes if node.name not in parts for name in node.inputs}
@@ -346,5 +368,5 @@ ENTRY = Entry(
         "QuickGelu": _with("swish", {"alpha": 1.702}),
     },
     integers=(QuantActivation,),
-    passes=(tabulate,),
+    passes=(before_repeats, tabulate),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs.node import Node, QuantNode, dims
+from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.constants import Constant
@@ -25,6 +25,7 @@ from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 from relations.relation import MatrixProduct, Relation, Tensor, Term
 from verifier.schemes import Privacy
+from zenerrors import ModelError
 
 # So many products of constants take as long as one that is kept.
 _MULTIPLIED = 1 << 6
@@ -39,22 +40,34 @@ def _multiplied(node: Node | QuantNode, shapes: Sequence[Shape]) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class MatMul(Node):
-    """``left[g] right[g]`` for each g of left[groups, m, k] and right[groups, k, n]."""
+    """``factor · left[g] right[g]`` for each g of left[groups, m, k] and right[groups, k, n]."""
 
     arity = 2
     called = "matmul"
     adds = True
+
+    factor: float = 1.0
 
     def shape(self, *shapes: Shape) -> Shape:
         return _multiplied(self, shapes)
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         left, right = inputs
-        return left @ right
+        return left @ right * self.factor
+
+    def times(self, factor: float) -> Node:
+        return replace(self, factor=self.factor * factor)
 
     def quantise(self, site: Site) -> QuantNode:
-        step = np.array([site.incoming(0).scale * site.incoming(1).scale])
-        return QuantMatMul(site.name, site.inputs, rescale=None if site.unscaled else site.rescale(step))
+        """Sums have no scale but that of what they are made of."""
+        step = np.array([site.incoming(0).scale * site.incoming(1).scale * self.factor])
+        unscaled = site.unscaled and self.factor == 1
+        return QuantMatMul(site.name, site.inputs, rescale=None if unscaled else site.rescale(step))
+
+    def written(self, constant: Constants) -> Written:
+        if self.factor != 1:
+            raise ModelError("model.unsupported_operator", "ONNX's MatMul has no factor")
+        return super().written(constant)
 
 
 @dataclass(frozen=True, eq=False)

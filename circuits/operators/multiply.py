@@ -14,7 +14,7 @@ from circuits.graphs.rewriting import fresh
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import TRUNCATED, Activation, tabulate
+from circuits.operators.activation import TRUNCATED, Activation, before_repeats, tabulate
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
@@ -103,7 +103,9 @@ def divide_by_products(graph: Graph) -> Graph:
             nodes += [inverse, Mul(node.name, (above, inverse.name))]
         else:
             nodes.append(node)
-    return tabulate(replace(graph, nodes=tuple(nodes))) if len(nodes) > len(graph.nodes) else graph
+    if len(nodes) == len(graph.nodes):
+        return graph
+    return tabulate(before_repeats(replace(graph, nodes=tuple(nodes))))
 
 
 def multiply(step: Step) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,6 +50,103 @@ class Scale(Parametric):
         return made if term == 0 else f"({made}) + {formula.number(term)}"
 
 
+def scale_before_movers(graph: Graph) -> Graph:
+    """In front of what only moves values, where a layer or another Scale is there to take it, and all that
+    come of one of its channels have one factor and one term."""
+    taken, readers, shapes = set(graph.shapes), graph.readers, dict(graph.shapes)
+    made: dict[str, Node] = {}
+    for node in graph.nodes:
+        made[node.name] = node
+        chain, source = list[Node](), node.inputs[0]
+        while source in made and made[source].permutes and _is_passed_on(graph, readers, source):
+            chain.insert(0, made[source])
+            source = chain[0].inputs[0]
+        before = made.get(source)
+        if not (isinstance(node, Scale) and chain and before and _is_passed_on(graph, readers, source)):
+            continue
+        scaled = _of_channels(fresh(f"{node.name}.channels", taken), node, chain, shapes[source])
+        if scaled is None or not (isinstance(before, Scale) or _scaled_outputs(graph, before, scaled)):
+            continue
+        for each in (*chain, node):
+            del made[each.name]
+        made[scaled.name], shapes[scaled.name], readers[scaled.name] = scaled, shapes[source], 1
+        chain[0] = replace(chain[0], inputs=(scaled.name,))
+        made |= {each.name: each for each in (*chain[:-1], replace(chain[-1], name=node.name))}
+    return replace(graph, nodes=tuple(made.values()))
+
+
+def _is_passed_on(graph: Graph, readers: Mapping[str, int], name: str) -> bool:
+    """Whether one node alone reads the tensor, and the file says nothing of it."""
+    return readers[name] == 1 and name not in graph.declared
+
+
+def _of_channels(name: str, node: Scale, chain: Sequence[Node], shape: Shape) -> Scale | None:
+    """What ``node`` does to a tensor of this shape that the chain moves, if it treats all values of a channel
+    alike."""
+    channels = _wide(np.arange(float(shape[0])), shape)
+    for each in chain:
+        channels = each.run(channels)
+    places, vectors = channels[0].astype(np.int64), []
+    for vector, default in ((node.weight, 1.0), (node.bias, 0.0)):
+        wanted, found = _wide(vector, places.shape)[0], np.full(shape[0], default)
+        found[places] = wanted
+        if (found[places] != wanted).any():
+            return None
+        vectors.append(found)
+    return Scale(name, chain[0].inputs, *vectors)
+
+
+def _wide(vector: FloatArray, shape: Shape) -> FloatArray:
+    """A number of each channel for all of its values, [1, *shape]."""
+    return np.broadcast_to(vector.reshape(-1, *(1 for _ in shape[1:])), shape)[np.newaxis]
+
+
+def scale_into_all_next(graph: Graph) -> Graph:
+    """A Scale into the weights of all layers after it, if they alone read it, through what only moves values
+    or not."""
+    readers: dict[str, list[Node]] = {name: [] for name in graph.shapes}
+    for node in graph.nodes:
+        for name in node.inputs:
+            readers[name].append(node)
+    seen = {*graph.outputs.values(), *graph.declared}
+    layers, gone = dict[str, Node](), dict[str, str]()
+    for node in graph.nodes:
+        made = _scaled_layers(graph, readers, seen, node) if isinstance(node, Scale) else None
+        if made:
+            layers |= made
+            gone[node.name] = node.inputs[0]
+    nodes = [layers.get(node.name, node) for node in graph.nodes if node.name not in gone]
+    read = [tuple(gone.get(name, name) for name in node.inputs) for node in nodes]
+    renamed = [replace(node, inputs=inputs) for node, inputs in zip(nodes, read, strict=True)]
+    return replace(graph, nodes=tuple(renamed)) if gone else graph
+
+
+def _scaled_layers(
+    graph: Graph, readers: Mapping[str, Sequence[Node]], seen: Collection[str], node: Scale
+) -> dict[str, Node] | None:
+    """All that read what ``node`` makes, moved or not, made for what it reads; None where others do, too."""
+    reached = [
+        (node.name, _wide(node.weight, graph.shapes[node.name]), _wide(node.bias, graph.shapes[node.name]))
+    ]
+    layers = dict[str, Node]()
+    for name, *vectors in reached:
+        if name in seen:
+            return None
+        for each in readers[name]:
+            if each.permutes:
+                reached.append((each.name, *map(each.run, vectors)))
+                continue
+            rows = [vector.reshape(vector.shape[1], -1) for vector in vectors]
+            if any((row != row[:, :1]).any() for row in rows):
+                return None
+            scaled = replace(node, weight=rows[0][:, 0], bias=rows[1][:, 0])
+            layer = _scaled_inputs(graph, scaled, each)
+            if layer is None:
+                return None
+            layers[each.name] = replace(layer, inputs=each.inputs)
+    return layers
+
+
 def merge_scales(graph: Graph) -> Graph:
     """A Scale of a Scale is one."""
     return join(graph, _merged_scales)
@@ -82,8 +180,12 @@ def _merged_scales(graph: Graph, before: Node, node: Node) -> Node | None:
 
 
 def _scaled_outputs(graph: Graph, before: Node, node: Node) -> Node | None:
-    if not isinstance(before, Conv | Dense) or before.declared_weight or not isinstance(node, Scale):
+    if not isinstance(node, Scale):
         return None
+    if not isinstance(before, Conv | Dense) or before.declared_weight:
+        factor = float(node.weight[0])
+        uniform = factor > 0 and (node.weight == factor).all() and not node.bias.any()
+        return before.times(factor) if uniform else None
     rows = (-1,) + (1,) * (before.weight.ndim - 1)
     with np.errstate(over="ignore", invalid="ignore"):
         weight, bias = before.weight * node.weight.reshape(rows), before.bias * node.weight + node.bias
@@ -186,5 +288,12 @@ ENTRY = Entry(
     onnx={
         "BatchNormalization": Operator(_batch_normalization, _BATCH_NORMALIZATION, 5, 5),
     },
-    passes=(merge_scales, scale_into_previous, scale_into_next, scale_to_conv),
+    passes=(
+        scale_before_movers,
+        merge_scales,
+        scale_into_previous,
+        scale_into_next,
+        scale_into_all_next,
+        scale_to_conv,
+    ),
 )

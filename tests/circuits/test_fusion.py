@@ -12,14 +12,26 @@ from circuits.graphs.node import Node
 from circuits.graphs.rewriting import without_dead_nodes
 from circuits.graphs.types import Declared
 from circuits.networks.fusion import fuse
+from circuits.operators.activation import Activation, before_repeats
 from circuits.operators.add import Add
 from circuits.operators.clip import Clip, merge_clips
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
+from circuits.operators.gather import Gather
+from circuits.operators.matmul import MatMul
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.pad import Pad, pad_into_conv
 from circuits.operators.reshape import Reshape, merge_reshapes
-from circuits.operators.scale import Scale, merge_scales, scale_into_next, scale_into_previous, scale_to_conv
+from circuits.operators.scale import (
+    Scale,
+    merge_scales,
+    scale_before_movers,
+    scale_into_all_next,
+    scale_into_next,
+    scale_into_previous,
+    scale_to_conv,
+)
+from circuits.operators.transpose import Transpose
 
 RNG = np.random.default_rng(17)
 
@@ -40,6 +52,12 @@ def graph(*nodes: Node, shape: tuple[int, ...] = (4, 7, 6), output: str = "", **
     return Graph.of("x", shape, nodes, output or nodes[-1].name, declared)
 
 
+def moved(read: str) -> list[Node]:
+    return [Transpose("t", (read,), (1, 0, 2)), Reshape("m", ("t",), (252,))]
+
+
+# For tensors [6, 7, 6] moved so.
+OF_ROWS = np.tile(np.repeat(RNG.normal(size=(2, 6)), 6, axis=1), 7)
 INT8 = Declared(np.array(0.5), np.array(3), 8, True)
 
 Case = tuple[Callable[[Graph], Graph], Graph, list[type[Node]]]
@@ -67,6 +85,64 @@ CASES: dict[str, Case] = {
         scale_into_previous,
         graph(conv("c", "x", (6, 4, 1, 1)), scale("s", "c", 6), Add("a", ("c", "s"))),
         [Conv, Scale, Add],
+    ),
+    "a scale of channels that have moved": (
+        scale_before_movers,
+        graph(conv("c", "x", (6, 4, 1, 1)), *moved("c"), Scale("s", ("m",), *OF_ROWS)),
+        [Conv, Scale, Transpose, Reshape],
+    ),
+    "a scale of values of a channel that differ": (
+        scale_before_movers,
+        graph(conv("c", "x", (6, 4, 1, 1)), *moved("c"), Scale("s", ("m",), *RNG.normal(size=(2, 252)))),
+        [Conv, Transpose, Reshape, Scale],
+    ),
+    "a scale of what others read before it moves": (
+        scale_before_movers,
+        graph(
+            *(conv("c", "x", (6, 4, 1, 1)), *moved("c")),
+            *(Scale("s", ("m",), *OF_ROWS), Reshape("r", ("s",), (7, 6, 6))),
+            *(Transpose("u", ("t",), (0, 1, 2)), Add("a", ("u", "r"))),
+        ),
+        [Conv, Transpose, Reshape, Scale, Reshape, Transpose, Add],
+    ),
+    "a factor of a product of matrices": (
+        scale_into_previous,
+        graph(MatMul("p", ("x", "x")), Scale("s", ("p",), np.full(4, 0.5), np.zeros(4)), shape=(4, 6, 6)),
+        [MatMul],
+    ),
+    "a negative one": (
+        scale_into_previous,
+        graph(MatMul("p", ("x", "x")), Scale("s", ("p",), np.full(4, -0.5), np.zeros(4)), shape=(4, 6, 6)),
+        [MatMul, Scale],
+    ),
+    "a scale that several layers read": (
+        scale_into_all_next,
+        graph(
+            *(scale("s", "x", 4), Reshape("r", ("s",), (4, 42, 1)), conv("c", "r", (3, 4, 1, 1))),
+            *(conv("d", "s", (3, 4, 1, 1)), Reshape("e", ("d",), (3, 42, 1)), Add("a", ("c", "e"))),
+        ),
+        [Reshape, Conv, Conv, Reshape, Add],
+    ),
+    "a scale that a layer and another node read": (
+        scale_into_all_next,
+        graph(scale("s", "x", 4), conv("c", "s", (4, 4, 1, 1)), Add("a", ("c", "s"))),
+        [Scale, Conv, Add],
+    ),
+    "a function of repeated values": (
+        before_repeats,
+        graph(
+            *(Reshape("r", ("x",), (168,)), Gather("g", ("r",), np.arange(336).reshape(2, 168) % 168)),
+            Activation("a", ("g",), "exp(x)"),
+        ),
+        [Reshape, Gather, Activation, Reshape, Gather],
+    ),
+    "a function of some of the values": (
+        before_repeats,
+        graph(
+            *(Reshape("r", ("x",), (168,)), Gather("g", ("r",), np.arange(9))),
+            Activation("a", ("g",), "exp(x)"),
+        ),
+        [Reshape, Gather, Activation],
     ),
     "a scale of a declared tensor": (
         scale_into_previous,
