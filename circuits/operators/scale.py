@@ -125,18 +125,16 @@ def _scaled_layers(
     graph: Graph, readers: Mapping[str, Sequence[Node]], seen: Collection[str], node: Scale
 ) -> dict[str, Node] | None:
     """All that read what ``node`` makes, moved or not, made for what it reads; None where others do, too."""
-    reached = [
-        (node.name, _wide(node.weight, graph.shapes[node.name]), _wide(node.bias, graph.shapes[node.name]))
-    ]
-    layers = dict[str, Node]()
-    for name, *vectors in reached:
+    shape, layers = graph.shapes[node.name], dict[str, Node]()
+    reached = [(node.name, _wide(node.weight, shape), _wide(node.bias, shape))]
+    for name, factors, terms in reached:
         if name in seen:
             return None
         for each in readers[name]:
             if each.permutes:
-                reached.append((each.name, *map(each.run, vectors)))
+                reached.append((each.name, each.run(factors), each.run(terms)))
                 continue
-            rows = [vector.reshape(vector.shape[1], -1) for vector in vectors]
+            rows = [wide.reshape(wide.shape[1], -1) for wide in (factors, terms)]
             if any((row != row[:, :1]).any() for row in rows):
                 return None
             scaled = replace(node, weight=rows[0][:, 0], bias=rows[1][:, 0])
