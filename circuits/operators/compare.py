@@ -18,8 +18,8 @@ from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
 from circuits.operators.entry import Entry
-from circuits.operators.moving import rearranged
 from circuits.operators.multiply import multiply
+from circuits.operators.scatter import mixed
 from relations.integers import IntArray
 
 # A function of two arrays of numbers.
@@ -123,17 +123,7 @@ def _chosen(step: Step) -> Value:
     def either(one: IntArray, other: IntArray) -> IntArray:
         return np.where(condition, one, other)
 
-    if step.is_data(1) == step.is_data(2):
-        return rearranged(step, either, 1, 2)
-    data = 1 if step.is_data(1) else 2
-    kept = np.broadcast_to(condition == (data == 1), shape)
-
-    def places(each: IntArray) -> IntArray:
-        return np.where(kept, each, -1)
-
-    moved, constant = rearranged(step, places, data), _numbers(step, 3 - data)
-    rest = np.where(kept, 0.0, constant.array)
-    return add(replace(step, inputs=[moved, Constant(rest, Element.FLOAT)])) if rest.any() else moved
+    return mixed(step, either, 1, 2)
 
 
 _COMPARISONS: Final[dict[str, tuple[str, Function]]] = {

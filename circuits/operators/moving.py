@@ -119,7 +119,7 @@ def gather(step: Step) -> Value:
     """By places that the file holds."""
     whole = step.whole()
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
-    wanted = _indices(step, 1, whole[axis])
+    wanted = indices(step, 1, whole[axis])
     step.spend(wanted.size * math.prod(whole) // max(1, whole[axis]))
     return rearranged(step, lambda places: places.take(wanted, axis), 0)
 
@@ -128,7 +128,7 @@ def gather_elements(step: Step) -> Value:
     """By places that the file holds."""
     whole = step.whole()
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
-    wanted = _indices(step, 1, whole[axis])
+    wanted = indices(step, 1, whole[axis])
     if wanted.ndim != len(whole) or any(
         wanted.shape[other] > size for other, size in enumerate(whole) if other != axis
     ):
@@ -137,14 +137,15 @@ def gather_elements(step: Step) -> Value:
     return rearranged(step, lambda places: np.take_along_axis(places[inside], wanted, axis), 0)
 
 
-def _gather_nd(step: Step) -> Value:
+def gather_nd(step: Step) -> Value:
+    """By places that the file holds."""
     whole, batch = step.whole(), step.attributes.get("batch_dims", 0)
     wanted = step.plain(1).array
     depth = wanted.shape[-1] if wanted.ndim else 0
     if not 0 <= batch < len(whole) or wanted.shape[:batch] != whole[:batch] or batch + depth > len(whole):
         raise step.refuse("shape", f"takes entries at {[*wanted.shape]} of shape {[*whole]}")
     step.spend(math.prod((*wanted.shape[:-1], *whole[batch + depth :])))
-    columns = [_within(step, wanted[..., i], whole[batch + i]) for i in range(depth)]
+    columns = [within(step, wanted[..., i], whole[batch + i]) for i in range(depth)]
     outer = tuple(
         np.arange(size).reshape([size if i == axis else 1 for i in range(wanted.ndim - 1)])
         for axis, size in enumerate(whole[:batch])
@@ -152,69 +153,16 @@ def _gather_nd(step: Step) -> Value:
     return rearranged(step, lambda places: places[(*outer, *columns)], 0)
 
 
-def _scatter_elements(step: Step) -> Value:
-    if step.attributes.get("reduction", b"none") != b"none":
-        raise step.refuse("unsupported_attribute", "combines what it writes with what is there; use none")
-    whole, updates = step.whole(), step.whole(2)
-    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
-    wanted = _indices(step, 1, whole[axis])
-    fits = len(updates) == len(whole) == wanted.ndim and wanted.shape == updates
-    if not fits or any(updates[i] > size for i, size in enumerate(whole) if i != axis):
-        raise step.refuse("shape", f"writes shape {[*updates]} at {[*wanted.shape]} into {[*whole]}")
-
-    def written(places: IntArray, others: IntArray) -> IntArray:
-        grid: list[IntArray] = [*np.indices(wanted.shape)]
-        grid[axis] = wanted
-        places = places.copy()
-        places[tuple(grid)] = others
-        return places
-
-    return rearranged(step, written, 0, 2)
-
-
-def _scatter_nd(step: Step) -> Value:
-    if step.attributes.get("reduction", b"none") != b"none":
-        raise step.refuse("unsupported_attribute", "combines what it writes with what is there; use none")
-    whole, updates, wanted = step.whole(), step.whole(2), step.plain(1).array
-    depth = wanted.shape[-1] if wanted.ndim else 0
-    if not 1 <= depth <= len(whole) or updates != (*wanted.shape[:-1], *whole[depth:]):
-        raise step.refuse("shape", f"writes shape {[*updates]} at {[*wanted.shape]} into {[*whole]}")
-    columns = tuple(_within(step, wanted[..., i], whole[i]) for i in range(depth))
-
-    def written(places: IntArray, others: IntArray) -> IntArray:
-        places = places.copy()
-        places[columns] = others
-        return places
-
-    return rearranged(step, written, 0, 2)
-
-
-def _indices(step: Step, position: int, size: int) -> IntArray:
+def indices(step: Step, position: int, size: int) -> IntArray:
     """A constant of places along an axis of this size, from zero."""
-    return _within(step, step.plain(position).array, size)
+    return within(step, step.plain(position).array, size)
 
 
-def _within(step: Step, wanted: IntArray, size: int) -> IntArray:
+def within(step: Step, wanted: IntArray, size: int) -> IntArray:
+    """Constant places along an axis of this size, from zero."""
     if wanted.dtype != np.int64 or not ((wanted >= -size) & (wanted < size)).all():
         raise step.refuse("shape", f"takes entries outside an axis of {size}")
     return np.where(wanted < 0, wanted + size, wanted)
-
-
-def _concat(step: Step) -> Value:
-    positions = range(len(step.inputs))
-    (axis,) = step.axes([step.attributes.get("axis", 0)], len(step.whole()))
-    wholes = [step.whole(position) for position in positions]
-    if len({(*whole[:axis], *whole[axis + 1 :], len(whole)) for whole in wholes}) > 1:
-        raise step.refuse("shape", f"joins {' and '.join(str([*each]) for each in wholes)} along axis {axis}")
-    data = [step.data(position) for position in positions if step.is_data(position)]
-    in_front = all(whole[0] == 1 and len(whole) > 1 for whole in wholes)
-    if len(positions) == 1:
-        return step.value(0)
-    if len(data) == len(positions) and in_front and axis:
-        kind = joined_type(step, data)
-        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), kind)
-    step.spend(sum(map(math.prod, wholes)))
-    return rearranged(step, lambda *places: np.concatenate(places, axis), *positions)
 
 
 def _split(step: Step) -> Sequence[Value]:
@@ -351,20 +299,15 @@ def _image(step: Step) -> Shape:
     return step.whole()
 
 
-_AXIS = {"axis": "i"}
 _BLOCKS = {"blocksize": "i", "mode": "s"}
 ENTRY = Entry(
     onnx={
-        "Concat": Operator(_concat, _AXIS, 1, 1 << 10),
         "DepthToSpace": Operator(_depth_to_space, _BLOCKS),
         "Expand": Operator(_expand, {}, 2, 2),
-        "GatherND": Operator(_gather_nd, {"batch_dims": "i"}, 2, 2),
         "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
-        "ScatterElements": Operator(_scatter_elements, {**_AXIS, "reduction": "s"}, 3, 3),
-        "ScatterND": Operator(_scatter_nd, {"reduction": "s"}, 3, 3),
         "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
         "SpaceToDepth": Operator(_space_to_depth, {"blocksize": "i"}),
-        "Split": Operator(_split, {**_AXIS, "num_outputs": "i", "split": "ints"}, 1, 2),
+        "Split": Operator(_split, {"axis": "i", "num_outputs": "i", "split": "ints"}, 1, 2),
         "Tile": Operator(_tile, {}, 2, 2),
         "Trilu": Operator(_trilu, {"upper": "i"}, 1, 2),
     },

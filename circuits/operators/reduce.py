@@ -134,15 +134,16 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
     kept = bool(step.attributes.get("keepdims", 1))
     if not step.is_data(0):
         constant = step.plain(0)
-        if constant.kind not in FLOATS and reduction not in (_SUM, _MAX, _PRODUCT):
+        if constant.kind not in FLOATS and reduction not in (SUM, MAX, MIN, _PRODUCT):
             raise step.refuse("tensor_type", "takes floats")
         if not constant.array.size:
             raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
         return step.folded(folded(constant.array, axis=tuple(axes), keepdims=kept), constant.kind)
-    return _over(step, axes, kept, reduction)
+    return over_axes(step, axes, kept, reduction)
 
 
-def _over(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> Data:
+def over_axes(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> Data:
+    """Of the first input, which is computed; the axes are in order."""
     tensor, whole = step.floats(), step.whole()
     if reduction.mean and step.is_whole(0):
         raise step.refuse("tensor_type", "divides computed integers, dropping the rest; cast them to floats")
@@ -169,7 +170,7 @@ def _global(step: Step, reduction: Reduction) -> Value:
     rank = len(step.whole())
     if rank < 3:
         raise step.refuse("shape", f"pools shape {[*step.whole()]}, not [batch, channels, ..]")
-    return _over(step, range(2, rank), True, reduction)
+    return over_axes(step, range(2, rank), True, reduction)
 
 
 def _global_lp_pool(step: Step) -> Value:
@@ -219,8 +220,10 @@ def _cumulative_sum(step: Step) -> Value:
 
 
 _MOST_POWER = 8
-_SUM, _MEAN, _MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
+SUM, _MEAN, MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
 _PRODUCT = Reduction(product=True)
+# The largest of their opposites, and its opposite.
+MIN = Reduction("-x", "-x", largest=True)
 _L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
 _NORMS: Final = {1: _L1, 2: _L2}
 _ATTRIBUTES = {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}
@@ -229,12 +232,11 @@ _REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
     "ReduceL2": (_L2, lambda x, **over: np.sqrt(np.sum(x * x, **over))),
     "ReduceLogSum": (Reduction(behind="log(x)"), lambda x, **over: np.log(np.sum(x, **over))),
     "ReduceLogSumExp": (Reduction("exp(x)", "log(x)"), lambda x, **over: np.log(np.sum(np.exp(x), **over))),
-    "ReduceMax": (_MAX, np.max),
+    "ReduceMax": (MAX, np.max),
     "ReduceMean": (_MEAN, np.mean),
-    # The largest of their opposites, and its opposite.
-    "ReduceMin": (Reduction("-x", "-x", largest=True), np.min),
+    "ReduceMin": (MIN, np.min),
     "ReduceProd": (_PRODUCT, np.prod),
-    "ReduceSum": (_SUM, np.sum),
+    "ReduceSum": (SUM, np.sum),
     "ReduceSumSquare": (Reduction("x * x"), lambda x, **over: np.sum(x * x, **over)),
 }
 
@@ -246,7 +248,7 @@ ENTRY = Entry(
         },
         "CumSum": Operator(_cumulative_sum, {"exclusive": "i", "reverse": "i"}, 2, 2),
         "GlobalLpPool": Operator(_global_lp_pool, {"p": "i"}),
-        "GlobalMaxPool": Operator(partial(_global, reduction=_MAX)),
+        "GlobalMaxPool": Operator(partial(_global, reduction=MAX)),
         "LpPool": Operator(_lp_pool, {**POOL, "p": "i"}),
     },
 )

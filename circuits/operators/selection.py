@@ -6,17 +6,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
-from circuits.onnx.constants import Constant
+from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product, reshaped
-from circuits.operators.moving import gather, gather_elements, rearranged
+from circuits.operators.matmul import floats, product, reshaped, shape_of
+from circuits.operators.moving import gather, gather_elements, gather_nd, rearranged
+from circuits.operators.multiply import multiply
 from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from relations.bounds import Bound
@@ -115,6 +117,25 @@ def placed(step: Step, index: Data, size: int, *, strict: bool = False) -> Data:
     return shaped(step, Data(hot, shape=(1, count, size)), (count, size))
 
 
+def flat_places(step: Step, position: int, sizes: Shape) -> Value:
+    """Of computed places, each so many numbers as there are sizes, the booleans [count, all of these]."""
+    index, count = _index(step, position), math.prod(step.whole(position)[:-1])
+    step.spend(count * math.prod(sizes))
+    made: Value = Constant(np.ones((count, 1)), Element.FLOAT)
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue  # there is but one place
+        column = _moved(step, index, partial(np.take, indices=axis, axis=-1))
+        assert isinstance(column, Data)  # noqa: S101  what is moved is computed
+        hot: Value = placed(step, column, size)
+        ahead = shape_of(made)[-1]
+        if ahead > 1:
+            both = [reshaped(step, made, (count, ahead, 1)), reshaped(step, hot, (count, 1, size))]
+            hot = reshaped(step, multiply(replace(step, inputs=both)), (count, ahead * size))
+        made = hot
+    return made
+
+
 def _gather(step: Step) -> Value:
     if not step.is_data(1):
         return gather(step)
@@ -152,6 +173,25 @@ def _gather_elements(step: Step) -> Value:
     return of_kind(reshaped(step, made, wanted), step.value(0).kind)
 
 
+def _gather_nd(step: Step) -> Value:
+    if not step.is_data(1):
+        return gather_nd(step)
+    whole, wanted, batch = step.whole(), step.whole(1), step.attributes.get("batch_dims", 0)
+    depth = wanted[-1] if wanted else 0
+    if (
+        not 0 <= batch < len(wanted)
+        or wanted[:batch] != whole[:batch]
+        or not 1 <= depth <= len(whole) - batch
+    ):
+        raise step.refuse("shape", f"takes entries at {[*wanted]} of shape {[*whole]}")
+    sizes, rest = whole[batch : batch + depth], whole[batch + depth :]
+    groups, each = math.prod(whole[:batch]), math.prod(wanted[batch:-1])
+    hot = reshaped(step, flat_places(step, 1, sizes), (groups, each, math.prod(sizes)))
+    entries = reshaped(step, floats(step, 0), (groups, math.prod(sizes), math.prod(rest)))
+    made = reshaped(step, product(step, hot, entries), (*wanted[:-1], *rest))
+    return of_kind(made, step.value(0).kind)
+
+
 def _one_hot(step: Step) -> Value:
     whole = step.whole(0)
     depth, ends = int(step.number(1, 0)), step.plain(2)
@@ -183,6 +223,7 @@ ENTRY = Entry(
     onnx={
         "Gather": Operator(_gather, {"axis": "i"}, 2, 2),
         "GatherElements": Operator(_gather_elements, {"axis": "i"}, 2, 2),
+        "GatherND": Operator(_gather_nd, {"batch_dims": "i"}, 2, 2),
         "OneHot": Operator(_one_hot, {"axis": "i"}, 3, 3),
     },
     integers=(QuantOneHot,),

@@ -1,0 +1,223 @@
+"""What is put together of several tensors: one behind the other, or some entries written over others'."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from circuits.graphs.types import Shape
+from circuits.onnx.constants import FLOATS, Constant, Element
+from circuits.onnx.naming import require_finite, where
+from circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from circuits.operators.add import add
+from circuits.operators.concat import Concat, joined_type
+from circuits.operators.entry import Entry
+from circuits.operators.matmul import floats, product, reshaped
+from circuits.operators.moving import Places, indices, picked, rearranged, within
+from circuits.operators.multiply import multiply
+from circuits.operators.reduce import MAX, MIN, SUM, Reduction, Rows, function, over_axes
+from circuits.operators.reshape import shaped
+from circuits.operators.scale import affine_of
+from circuits.operators.selection import flat_places, placed
+from relations.integers import IntArray
+
+
+def mixed(step: Step, places: Places, *positions: int) -> Value:
+    """``rearranged`` of inputs of which some may be constants: these are added to zeros in their places."""
+    computed = [step.is_data(position) for position in positions]
+    if all(computed) or not any(computed):
+        return rearranged(step, places, *positions)
+    wholes = [step.whole(position) for position in positions]
+    sizes = [math.prod(whole) for whole in wholes]
+    ends = np.cumsum(sizes).tolist()
+    step.spend(sum(sizes))
+    found = places(
+        *(
+            np.arange(end - size, end).reshape(whole)
+            for end, size, whole in zip(ends, sizes, wholes, strict=True)
+        )
+    )
+    step.spend(found.size)
+    # The last entry is zero.
+    constants, moved, ahead = np.zeros(sum(sizes) + 1), np.full(sum(sizes) + 1, -1), 0
+    for position, end, size in zip(positions, ends, sizes, strict=True):
+        if step.is_data(position):
+            step.floats(position)
+            moved[end - size : end] = np.arange(ahead, ahead + size)
+            ahead += size
+        else:
+            constants[end - size : end] = _numbers(step, position)
+    kind = step.value(positions[0]).kind
+    rest, kept = constants[found], moved[found]
+    if (kept < 0).all():
+        return Constant(rest if kind in FLOATS else rest.astype(np.int64), kind or Element.FLOAT)
+    data = [step.data(position) for position in positions if step.is_data(position)]
+    made = picked(step, kept, data)
+    return of_kind(affine_of(step, made, 1.0, rest) if rest.any() else made, kind)
+
+
+def _numbers(step: Step, position: int) -> IntArray:
+    array = step.plain(position).array
+    require_finite(f"the constant of {where(step.node)}", array)
+    return array.ravel()
+
+
+def _concat(step: Step) -> Value:
+    positions = range(len(step.inputs))
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(step.whole()))
+    wholes = [step.whole(position) for position in positions]
+    if len({(*whole[:axis], *whole[axis + 1 :], len(whole)) for whole in wholes}) > 1:
+        raise step.refuse("shape", f"joins {' and '.join(str([*each]) for each in wholes)} along axis {axis}")
+    data = [step.data(position) for position in positions if step.is_data(position)]
+    in_front = all(whole[0] == 1 and len(whole) > 1 for whole in wholes)
+    if len(positions) == 1:
+        return step.value(0)
+    if len(data) == len(positions) and in_front and axis:
+        kind = joined_type(step, data)
+        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), kind)
+    return mixed(step, lambda *places: np.concatenate(places, axis), *positions)
+
+
+def _scatter_elements(step: Step) -> Value:
+    whole, updates, wanted = step.whole(), step.whole(2), step.whole(1)
+    (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
+    fits = len(updates) == len(whole) and wanted == updates
+    if not fits or any(size > whole[i] for i, size in enumerate(updates) if i != axis):
+        raise step.refuse("shape", f"writes shape {[*updates]} at {[*wanted]} into {[*whole]}")
+    size, count = whole[axis], updates[axis]
+    # Lines along the axis: those that are written to, and what is written to them.
+    inside = tuple(slice(None if i == axis else each) for i, each in enumerate(wanted))
+    lines = np.moveaxis(np.arange(math.prod(whole)).reshape(whole)[inside], axis, -1).reshape(-1, size)
+    if not step.is_data(1):
+        places = np.moveaxis(indices(step, 1, size), axis, -1).reshape(-1, count)
+        reached = np.take_along_axis(lines, places, 1)
+        return _written(step, np.moveaxis(reached.reshape(_turned(wanted, axis)), -1, axis))
+    step.spend(math.prod(wanted) * size)
+    hot = reshaped(
+        step,
+        placed(step, Data(step.floats(1), shape=wanted), size),
+        (*wanted, size),
+    )
+    ordered = _moved(step, hot, lambda places: np.moveaxis(places, axis, -2).reshape(len(lines), count, size))
+    rows = _moved(
+        step, floats(step, 2), lambda places: np.moveaxis(places, axis, -1).reshape(len(lines), 1, count)
+    )
+    return _by_booleans(step, ordered, rows, lines)
+
+
+def _turned(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :], shape[axis])
+
+
+def _scatter_nd(step: Step) -> Value:
+    whole, updates, wanted = step.whole(), step.whole(2), step.whole(1)
+    depth = wanted[-1] if wanted else 0
+    if not 1 <= depth <= len(whole) or updates != (*wanted[:-1], *whole[depth:]):
+        raise step.refuse("shape", f"writes shape {[*updates]} at {[*wanted]} into {[*whole]}")
+    count, size, behind = math.prod(wanted[:-1]), math.prod(whole[:depth]), math.prod(whole[depth:])
+    entries = np.arange(size * behind).reshape(whole)
+    if not step.is_data(1):
+        array = step.plain(1).array
+        reached = entries[tuple(within(step, array[..., i], whole[i]) for i in range(depth))]
+        return _written(step, reached)
+    hot = reshaped(step, flat_places(step, 1, whole[:depth]), (1, count, size))
+    rows = _moved(step, floats(step, 2), lambda places: places.reshape(count, behind).T.copy())
+    return _by_booleans(step, hot, reshaped(step, rows, (behind, 1, count)), entries.reshape(size, behind).T)
+
+
+_REDUCTIONS: Final[dict[bytes, Reduction]] = {b"add": SUM, b"max": MAX, b"min": MIN}
+
+
+def _reduction(step: Step, *known: bytes) -> bytes:
+    said: bytes = step.attributes.get("reduction", b"none")
+    if said != b"none" and said not in known:
+        raise step.refuse(
+            "unsupported_attribute",
+            f"combines what it writes with what is there by {said.decode(errors='replace')[:20]!r}; use none "
+            f"or {' or '.join(each.decode() for each in known)}",
+        )
+    return said
+
+
+def _written(step: Step, reached: IntArray) -> Value:
+    """Updates at constant places: ``reached`` is where each goes among the entries of the first input."""
+    said = _reduction(step, *_REDUCTIONS)
+    whole, flat = step.whole(), reached.ravel()
+    if said == b"none":
+
+        def written(places: IntArray, others: IntArray) -> IntArray:
+            made = places.ravel().copy()
+            made[flat] = others.ravel()
+            return made.reshape(whole)
+
+        return mixed(step, written, 0, 2)
+    # A row for each entry: what is there, and all that is written to it.
+    order = np.argsort(flat, kind="stable")
+    counts = np.bincount(flat, minlength=math.prod(whole))
+    rank = np.arange(flat.size) - (np.cumsum(counts) - counts)[flat[order]]
+    step.spend(math.prod(whole) * (1 + int(counts.max())))
+
+    def rows(places: IntArray, others: IntArray) -> IntArray:
+        made = np.full((math.prod(whole), 1 + int(counts.max())), -1)
+        made[:, 0] = places.ravel()
+        if said != b"add":
+            made[:] = made[:, :1]
+        made[flat[order], 1 + rank] = others.ravel()[order]
+        return made
+
+    found = mixed(step, rows, 0, 2)
+    if not isinstance(found, Data):
+        raise step.refuse("unsupported_operator", "combines constants; have the exporter fold them")
+    combined = over_axes(replace(step, inputs=[found]), [1], False, _REDUCTIONS[said])
+    return of_kind(shaped(step, combined, whole), step.value(0).kind)
+
+
+def _by_booleans(step: Step, hot: Value, rows: Value, lines: IntArray) -> Value:
+    """Updates at computed places, no two of which may be one: ``rows`` [lines, 1, updates] are written where
+    ``hot`` [lines or 1, updates, size] is 1, to the entries ``lines`` [lines, size] of the first input."""
+    said, whole = _reduction(step, b"add"), step.whole()
+    made = reshaped(step, product(step, rows, hot), lines.shape)
+    before = _moved(step, floats(step, 0), lambda places: places.ravel()[lines])
+    if said == b"none" and not _is_zero(before):
+        before = multiply(replace(step, inputs=[before, _untouched(step, hot)]))
+    made = made if _is_zero(before) else add(replace(step, inputs=[before, made]))
+
+    def back(places: IntArray, others: IntArray) -> IntArray:
+        found = places.ravel().copy()
+        found[lines] = others
+        return found.reshape(whole)
+
+    return of_kind(mixed(replace(step, inputs=[floats(step, 0), made]), back, 0, 1), step.value(0).kind)
+
+
+def _untouched(step: Step, hot: Value) -> Data:
+    """Whether nothing is written to a place: [lines or 1, size]."""
+    assert isinstance(hot, Data)  # noqa: S101  places are computed
+    shape = hot.shape or ()
+    rows = Rows(step, hot, [1])
+    none = Data(function(step, rows.sums(rows.image), "less(x, 0.5)"))
+    return shaped(step, none, (shape[0], shape[2]))
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, Constant) and not value.array.any()
+
+
+def _moved(step: Step, value: Value, places: Places) -> Value:
+    return rearranged(replace(step, inputs=[value]), places, 0)
+
+
+def _attributes(*names: str) -> dict[str, str]:
+    return {**dict.fromkeys(names, "i"), "reduction": "s"}
+
+
+ENTRY = Entry(
+    onnx={
+        "Concat": Operator(_concat, {"axis": "i"}, 1, 1 << 10),
+        "ScatterElements": Operator(_scatter_elements, _attributes("axis"), 3, 3),
+        "ScatterND": Operator(_scatter_nd, _attributes(), 3, 3),
+    }
+)
