@@ -34,7 +34,7 @@ def written(rng: Rng) -> Case:
         make_node("Sin", ["b"], ["h"]),
     ]
     places = np.stack([rng.permutation(5)[:3] for _ in range(4)], axis=1)[np.newaxis]
-    constants = {"t": floats(rng, 1, 5, 4), "i": places, "n": np.array([[0, 1], [0, -1]])}
+    constants: dict[str, Any] = {"t": floats(rng, 1, 5, 4), "i": places, "n": np.array([[0, 1], [0, -1]])}
     return nodes, {**constants, "u": floats(rng, 2, 4)}, (3, 4)
 
 
@@ -43,7 +43,11 @@ def combined(rng: Rng) -> Case:
     said = str(rng.choice(["add", "max", "min"]))
     elements = make_node("ScatterElements", ["x", "i", "u"], ["a"], axis=2, reduction=said)
     rows = make_node("ScatterND", ["a", "n", "v"], ["h"], reduction=said)
-    constants = {"i": rng.integers(-4, 4, (1, 2, 5)), "u": floats(rng, 1, 2, 5), "v": floats(rng, 3, 4)}
+    constants: dict[str, Any] = {
+        "i": rng.integers(-4, 4, (1, 2, 5)),
+        "u": floats(rng, 1, 2, 5),
+        "v": floats(rng, 3, 4),
+    }
     return [elements, rows], {**constants, "n": np.array([[0, 1], [0, 1], [0, 2]])}, (3, 4)
 
 
