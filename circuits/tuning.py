@@ -1,7 +1,8 @@
 """Calibration and bits by what they cost: the fewest constraints that stay within a loss of accuracy.
 
-A trial quantises, runs the integers on the samples, and counts constraints. The order of trials is fixed and
-their number bounded by the work that one takes: the same network and samples have the same result.
+A trial quantises, runs the integers on the samples and, where these are near enough, counts constraints. The
+order of trials is fixed and their number bounded by the work that one takes: the same network and samples
+have the same result.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -46,20 +48,24 @@ _SAMPLES: Final = 512
 _FIRST: Final = 8
 _TOO_MUCH: Final = "not tried: many samples, or a large network"
 _LOWERINGS: Final = (4, 2, 1)
-# Of all trials together, in products of weights and inputs; each takes some of its own.
-_MOST_WORK: Final = 1 << 35
-_LEAST_WORK: Final = 1 << 26
+# Of all trials together, half a minute of a processor, in products of weights and inputs. Each takes some of
+# its own, more for each node, whose proof it plans, and for each value of a tensor. So many samples are
+# judged that there may be ``_FEWEST`` trials.
+_MOST_WORK: Final = 1 << 34
+_LEAST_WORK: Final = 1 << 25
+_NODE_WORK: Final = 1 << 21
+_VALUE_WORK: Final = 1 << 4
+_FEWEST: Final = 16
 
 
 class Judgement(NamedTuple):
     """``loss``: in percent. ``guarded``: where it is of labels the same with errors ``_GUARD`` times as
     large, as samples are few, and often those of the training. ``noise``: the power of the outputs' error,
-    the outputs' being 1. ``constraints``: of the default proof."""
+    the outputs' being 1."""
 
     loss: float
     guarded: float
     noise: float
-    constraints: int
 
 
 @dataclass(frozen=True)
@@ -122,15 +128,15 @@ def tune(
     (``model.precision``) where no number of bits loses so little.
     """
     x = as_samples(calibration, graph.entries, field="calibration")
-    judge = _Judge(graph, x, measure, labels, weight_privacy)
-    trials = _Trials(Calibrated.by(graph, x, ranges), judge, progress)
+    judge = _Judge(graph, x, measure, labels)
+    trials = _Trials(Calibrated.by(graph, x, ranges), judge, weight_privacy, progress)
     if bits is None:
         return _search(trials, weight_bits, max_loss)
     return trials.tuned(trials.best_of(bits, weight_bits), {}, None)
 
 
 class _Judge:
-    """Compares integers with the float network on up to ``_SAMPLES`` samples."""
+    """Compares integers with the float network on up to ``_SAMPLES`` samples. ``work``: of a trial."""
 
     def __init__(
         self,
@@ -138,12 +144,12 @@ class _Judge:
         x: Mapping[str, FloatArray],
         measure: Measure | None,
         labels: ArrayLike | None,
-        weight_privacy: Privacy,
     ) -> None:
-        count = len(next(iter(x.values())))
-        chosen = np.linspace(0, count - 1, min(count, _SAMPLES)).astype(np.int64)
+        count, of_sample = len(next(iter(x.values()))), _work(graph)
+        self.samples = min(count, _SAMPLES, max(1, _MOST_WORK // (_FEWEST * of_sample)))
+        self.work = _LEAST_WORK + _NODE_WORK * len(graph.nodes) + self.samples * of_sample
+        chosen = np.linspace(0, count - 1, self.samples).astype(np.int64)
         self._labels = None if labels is None else _classes(labels, count)[chosen]
-        self.samples, self._weight_privacy = len(chosen), weight_privacy
         x = {name: values[chosen] for name, values in x.items()}
         floats = graph.run_all(x, {*graph.outputs.values()})
         self._x = {called: x[name] for name, called in input_names(graph).items()}
@@ -164,8 +170,6 @@ class _Judge:
         return "agreement" if shown == {"label"} else "values"
 
     def judge(self, qgraph: QuantGraph) -> Judgement:
-        """Raises ``ModelError`` and ``StatementError`` where no circuit proves it."""
-        constraints = plan_inference(qgraph, weight_privacy=self._weight_privacy).rows
         q = {name: qgraph.entries[name].type.quantise(values) for name, values in self._x.items()}
         made = qgraph.run_all(q, {*qgraph.outputs.values()})
         far = noise = 0.0
@@ -194,7 +198,7 @@ class _Judge:
             * {"accuracy": lost[times], "agreement": float(differ[times].mean()), "values": far}[self.measure]
             for times in lost
         )
-        return Judgement(loss, guarded, noise, constraints)
+        return Judgement(loss, guarded, noise)
 
 
 def _range(values: FloatArray) -> float:
@@ -209,31 +213,41 @@ def _classes(labels: ArrayLike, count: int) -> IntArray:
     return found.astype(np.int64)
 
 
-class _Trial(NamedTuple):
+@dataclass(frozen=True)
+class _Trial:
     settings: Settings
     layers: Widths
     qgraph: QuantGraph
     judgement: Judgement
+    weight_privacy: Privacy
+
+    @cached_property
+    def constraints(self) -> int:
+        """Of the default proof, planned where somebody asks. Raises as ``plan_inference``."""
+        return plan_inference(self.qgraph, weight_privacy=self.weight_privacy).rows
 
 
 class _Trials:
     """Quantises and judges, so often as work is allowed for."""
 
-    def __init__(self, calibrated: Calibrated, judge: _Judge, progress: Progress) -> None:
-        self.calibrated, self.judge, self._progress = calibrated, judge, progress
+    def __init__(
+        self, calibrated: Calibrated, judge: _Judge, weight_privacy: Privacy, progress: Progress
+    ) -> None:
+        self.calibrated, self.judge = calibrated, judge
+        self._weight_privacy, self._progress = weight_privacy, progress
         self.done = 0
-        self._most = _MOST_WORK // (_LEAST_WORK + _work(calibrated.graph, judge.samples))
+        self._most = _MOST_WORK // judge.work
 
     @property
     def may_try(self) -> bool:
         return self.done < self._most
 
     def of(self, settings: Settings, layers: Widths) -> _Trial:
-        """Raises as ``quantise`` and ``plan_inference``."""
+        """Raises as ``quantise``."""
         self.done += 1
         self._progress("tune", min(1.0, self.done / max(1, self._most)))
         qgraph = self.calibrated.quantised(settings, layers)
-        return _Trial(settings, layers, qgraph, self.judge.judge(qgraph))
+        return _Trial(settings, layers, qgraph, self.judge.judge(qgraph), self._weight_privacy)
 
     def best_of(self, bits: int, weight_bits: int | None) -> _Trial:
         """By the calibration that loses least, and of these has the least noise. Raises as ``of`` where none
@@ -245,14 +259,14 @@ class _Trials:
             except (ModelError, StatementError) as error:
                 if error.code not in _NO_SUCH or not (found or index < len(_CALIBRATIONS)):
                     raise
-        return min(found, key=lambda trial: trial.judgement[1:3])
+        return min(found, key=lambda trial: trial.judgement[1:])
 
     def tuned(self, trial: _Trial, why: Mapping[Slot, str], max_loss: float | None) -> Tuned:
         settings, judgement, qgraph = trial.settings, trial.judgement, trial.qgraph
         return Tuned(
             qgraph,
             *(settings.method, settings.per_channel, self.judge.measure, judgement.loss, max_loss),
-            *(judgement.constraints, self.judge.samples, self.done),
+            *(trial.constraints, self.judge.samples, self.done),
             tuple(_layers(qgraph, why)),
         )
 
@@ -317,11 +331,10 @@ def _lowered(
         alone = _with_fewer(trials, found, slot, by, why)
         if alone is None:
             continue
-        saved = found.judgement.constraints - alone.judgement.constraints
-        if saved <= 0:
-            why[slot] = f"{_bits(by)} less saves nothing"
-        elif alone.judgement.guarded > max_loss:
+        if alone.judgement.guarded > max_loss:
             why[slot] = f"{_bits(by)} less loses {alone.judgement.guarded:.3g} %"
+        elif (saved := found.constraints - alone.constraints) <= 0:
+            why[slot] = f"{_bits(by)} less saves nothing"
         else:
             ranked.append(((alone.judgement.noise - found.judgement.noise) / saved, slot))
     for _, slot in sorted(ranked, key=lambda entry: entry[0]):
@@ -330,7 +343,7 @@ def _lowered(
             continue
         if lower.judgement.guarded > max_loss:
             why[slot] = f"{_bits(by)} less loses {lower.judgement.guarded:.3g} % with the others'"
-        elif lower.judgement.constraints < found.judgement.constraints:
+        elif lower.constraints < found.constraints:
             found = lower
             why[slot] = "fewer are not tried"
     return found
@@ -376,10 +389,12 @@ def _layers(qgraph: QuantGraph, why: Mapping[Slot, str]) -> Iterator[Layer]:
         )
 
 
-def _work(graph: Graph, samples: int) -> int:
-    """Products of weights and inputs on so many samples."""
-    return samples * sum(
-        math.prod(graph.shapes[node.name]) * math.prod(node.weight.shape[1:])
+def _work(graph: Graph) -> int:
+    """For a sample: products of weights and inputs, and what its tensors' values take besides."""
+    sizes = {name: math.prod(shape) for name, shape in graph.shapes.items()}
+    products = sum(
+        sizes[node.name] * math.prod(node.weight.shape[1:])
         for node in graph.nodes
         if isinstance(node, Parametric)
     )
+    return products + _VALUE_WORK * sum(sizes.values())

@@ -7,9 +7,9 @@ costs are added up first, and only the sum has a number of rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from circuits.r1cs.powers import missing
 from circuits.r1cs.ranges import rows_by_limb
@@ -49,9 +49,53 @@ class Cost:
 
     def total(self, *, by_digits: bool) -> int:
         """All rows, where range checks are by binary digits or by lookups."""
-        checks = _digit_rows(self.ranges) if by_digits else _limb_rows(self.ranges)
-        tables = sum(len(table.columns) + 1 for table in self.tables)
-        return self.rows + checks + tables + _power_rows(self.powers)
+        tables = sum(map(_table_rows, self.tables))
+        return self.rows + _check_rows(self.ranges, by_digits) + tables + _power_rows(self.powers)
+
+    @cached_property
+    def shared(self) -> Hashable:
+        """The same for costs that differ by their own rows alone, and for no others."""
+        return frozenset(self.ranges.items()), frozenset(table.name for table in self.tables), self.powers
+
+
+class Tally:
+    """A sum of costs that others join and leave, each in the time that it takes alone."""
+
+    def __init__(self, costs: Iterable[Cost], *, by_digits: bool) -> None:
+        self._by_digits = by_digits
+        self._rows = 0
+        self._ranges, self._tables = Counter[int](), Counter[str]()
+        self._powers = Counter[Progression]()
+        for cost in costs:
+            self.add(cost)
+
+    def add(self, cost: Cost, times: int = 1) -> None:
+        """``times`` -1: ``cost`` leaves."""
+        self._rows += times * cost.rows
+        for bits, count in cost.ranges.items():
+            self._ranges[bits] += times * count
+        for table in cost.tables:
+            self._tables[table.name] += times
+            if self._tables[table.name] == max(0, times):
+                self._rows += times * _table_rows(table)
+        for each in cost.powers:
+            self._powers[each] += times
+        self._ranges, self._powers = +self._ranges, +self._powers
+
+    def total(self, cost: Cost) -> int:
+        """All rows with ``cost``."""
+        ranges = self._ranges + cost.ranges
+        tables = sum(_table_rows(table) for table in cost.tables if not self._tables[table.name])
+        powers = (*self._powers, *(each for each in cost.powers if each not in self._powers))
+        return self._rows + cost.rows + _check_rows(ranges, self._by_digits) + tables + _power_rows(powers)
+
+
+def _table_rows(table: Table) -> int:
+    return len(table.columns) + 1
+
+
+def _check_rows(ranges: Counter[int], by_digits: bool) -> int:
+    return _digit_rows(ranges) if by_digits else _limb_rows(ranges)
 
 
 def _digit_rows(ranges: Counter[int]) -> int:

@@ -9,14 +9,14 @@ whole smallest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from circuits.lowering.argmax import argmax_cost, one_hot_cost
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
-from circuits.lowering.cost import Cost
+from circuits.lowering.cost import Cost, Tally
 from circuits.lowering.encodings import (
     Challenged,
     Checked,
@@ -83,6 +83,19 @@ class Option(NamedTuple):
     cost: Cost
 
 
+class _Node(NamedTuple):
+    """The ways there are, and which may make a circuit smallest. Nodes of one ``group`` cost the same by
+    each."""
+
+    options: list[Option]
+    worth: list[int]
+    group: int
+
+
+_Choice = Mapping[str, int]
+"""Of each node the place of its way among its options."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """``ways``: of every accumulating node. ``rows``: of the whole circuit. ``explanation``: for every node
@@ -108,54 +121,84 @@ class Optimiser:
             quotient_bits(lookup.function, lookup.function.scaled(sums.bound))
             for sums, lookup in network.lookups.items()
         }
-        self._options = {relation.name: list(self._ways(relation)) for relation in network.accumulations}
+        groups: dict[Hashable, int] = {}
+        self._nodes = {
+            relation.name: _node([*self._ways(relation)], groups) for relation in network.accumulations
+        }
 
     def plan(self) -> Plan:
         """The best that the search finds. Deterministic."""
         found = min((self._descend(start) for start in self._starts()), key=self._total)
-        explanation = {
-            name: sorted(
-                ((option.way, self._total(found | {name: option})) for option in options),
-                key=lambda entry: (entry[0] is not found[name].way, entry[1]),
-            )
-            for name, options in self._options.items()
-        }
-        ways = {name: option.way for name, option in found.items()}
-        return Plan(ways, self._total(found), explanation)
+        ways = {name: self._nodes[name].options[place].way for name, place in found.items()}
+        return Plan(ways, self._total(found), self._explained(found))
 
-    def _starts(self) -> Iterator[dict[str, Option]]:
+    def _explained(self, found: _Choice) -> dict[str, list[tuple[Way, int]]]:
+        tally = self._tally(found)
+        rows: dict[tuple[int, int], list[int]] = {}
+        explanation = {}
+        for name, place in found.items():
+            options, _, group = self._nodes[name]
+            if (group, place) not in rows:
+                tally.add(options[place].cost, -1)
+                rows[group, place] = [tally.total(option.cost) for option in options]
+                tally.add(options[place].cost)
+            all_ways = [
+                (option.way, total) for option, total in zip(options, rows[group, place], strict=True)
+            ]
+            chosen = all_ways.pop(place)
+            explanation[name] = [chosen, *sorted(all_ways, key=lambda entry: entry[1])]
+        return explanation
+
+    def _starts(self) -> Iterator[_Choice]:
         """Each node's cheapest way alone; and with tables of quotients of one width, where it has those."""
-        cheapest = {
-            name: min(options, key=lambda option: self._rows(option.cost))
-            for name, options in self._options.items()
+        alone = {
+            name: [self._rows(option.cost) for option in node.options] for name, node in self._nodes.items()
         }
-        yield cheapest
+        cheapest = {name: min(range(len(rows)), key=rows.__getitem__) for name, rows in alone.items()}
+        starts = [cheapest]
         for bits in self._widths:
             start = dict(cheapest)
-            for name, options in self._options.items():
-                same = [o for o in options if isinstance(o.way.clamp, ByTable) and o.way.clamp.bits == bits]
+            for name, node in self._nodes.items():
+                clamps = [option.way.clamp for option in node.options]
+                same = [
+                    at for at, each in enumerate(clamps) if isinstance(each, ByTable) and each.bits == bits
+                ]
                 if same:
-                    start[name] = min(same, key=lambda option: self._rows(option.cost))
-            yield start
+                    start[name] = min(same, key=alone[name].__getitem__)
+            if start not in starts:
+                starts.append(start)
+        yield from starts
 
-    def _descend(self, found: dict[str, Option]) -> dict[str, Option]:
-        best = self._total(found)
+    def _descend(self, found: _Choice) -> _Choice:
+        """Nodes that cost the same are tried once until any changes its way."""
+        found, tally, best = dict(found), self._tally(found), self._total(found)
+        settled: set[tuple[int, int]] = set()
         for _ in range(_ROUNDS):
             before = best
-            for name, options in self._options.items():
-                rest = Cost.sum(
-                    [self._others, *(option.cost for other, option in found.items() if other != name)]
-                )
-                for option in options:
-                    rows = self._rows(rest + option.cost)
-                    if rows < best:
-                        found, best = found | {name: option}, rows
+            for name, (options, worth, group) in self._nodes.items():
+                if (group, found[name]) in settled:
+                    continue
+                tally.add(options[found[name]].cost, -1)
+                rows = {place: tally.total(options[place].cost) for place in worth}
+                place = min(rows, key=rows.__getitem__)
+                if rows[place] < best:
+                    found[name], best = place, rows[place]
+                    settled.clear()
+                tally.add(options[found[name]].cost)
+                settled.add((group, found[name]))
             if best == before:
                 break
         return found
 
-    def _total(self, options: Mapping[str, Option]) -> int:
-        return self._rows(Cost.sum([self._others, *(option.cost for option in options.values())]))
+    def _tally(self, found: _Choice) -> Tally:
+        return Tally([self._others, *self._costs(found)], by_digits=self._tools.by_digits)
+
+    def _total(self, found: _Choice) -> int:
+        return self._rows(Cost.sum([self._others, *self._costs(found)]))
+
+    def _costs(self, found: _Choice) -> Iterator[Cost]:
+        for name, place in found.items():
+            yield self._nodes[name].options[place].cost
 
     def _rows(self, cost: Cost) -> int:
         return cost.total(by_digits=self._tools.by_digits)
@@ -240,6 +283,16 @@ class Optimiser:
             yield Packed()
         if self._level >= 5 and not grouped:
             yield Checked()
+
+
+def _node(options: list[Option], groups: dict[Hashable, int]) -> _Node:
+    """``groups``: of the nodes so far, by what they cost."""
+    least: dict[Hashable, int] = {}
+    for place, (_, cost) in enumerate(options):
+        if cost.shared not in least or cost.rows < options[least[cost.shared]].cost.rows:
+            least[cost.shared] = place
+    key = tuple((cost.rows, cost.shared) for _, cost in options)
+    return _Node(options, sorted(least.values()), groups.setdefault(key, len(groups)))
 
 
 def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:

@@ -53,11 +53,10 @@ class Plan:
 
 def rows_by_limb(counts: Mapping[int, int]) -> IntArray:
     """All rows with limbs of 1, 2, 3 .. bits, up to the widest that makes sense."""
-    values = np.zeros(_MOST_BITS + 1, dtype=np.int64)
-    values[list(counts)] = list(counts.values())
+    bits, values = list(counts), np.array(list(counts.values()))
     limbs = np.arange(1, min(max(counts), _WIDEST_LIMB) + 1)
-    full = _FULL_LIMBS[: len(limbs)] @ values
-    tops = _TOP_LIMBS[: len(limbs)] @ values
+    full = _FULL_LIMBS[: len(limbs), bits] @ values
+    tops = _TOP_LIMBS[: len(limbs), :, bits] @ values
     widths = np.arange(tops.shape[1])
     alone, twice = tops + _table_rows(widths), 2 * tops
     by_top = np.where(widths < 2, tops * widths, np.where(tops > 0, np.minimum(alone, twice), 0))
