@@ -1,9 +1,10 @@
 """Which networks of a suite load, compile, execute and prove (bench/stages.py).
 
-    python -m bench.coverage --suite DIR... [--most STAGE] [--only NAME...] [--json FILE]
+    python -m bench.coverage --suite DIR... [--most STAGE] [--only NAME...] [--json FILE [--resume]]
 
-What belongs to a suite says bench/suite.py; a listed file that is missing ends the command with 2. Each
-network has a process of its own, with two cores' processor seconds of 10 minutes and 24 GB of address space:
+What belongs to a suite says bench/suite.py; a listed file that is missing ends the command with 2. FILE is
+written after each network: --resume keeps what it has of this commit and up to this stage. Each network has a
+process of its own, with two cores' processor seconds of 10 minutes and 24 GB of address space:
 one that takes more, or kills its process, is a row that says so. Times are processor seconds of that process.
 "constant" are networks whose outputs no input changes; they count apart.
 """
@@ -13,16 +14,17 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import signal
+import subprocess
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
 from bench.measure import peak_mb
-from bench.report import Cells, Report, Row, more, number
+from bench.report import Cells, Report, Row, more, number, read
 from bench.stages import STAGES, Findings, attempt
 from bench.suite import members
 
@@ -32,17 +34,18 @@ _WORDS: Final = 300
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a process: ``seconds`` of processor, and as many of the clock; ``size`` of its address space."""
+    """Of a process: ``seconds`` of processor, and of the ``clock``; ``size`` of its address space."""
 
     seconds: int = 2 * 600
+    clock: int = 2 * 600
     size: int = 24 << 30
 
 
-def row(suite: str, network: Path, most: str, limits: Limits) -> Row:
-    """How far the network comes."""
+def row(suite: str, network: Path, made: Mapping[str, str], limits: Limits) -> Row:
+    """How far the network comes. ``made``: "most", the stage to end with, and what else the row is to say."""
     said: dict[str, Any] = {"suite": suite, "model": network.parent.name}
-    said |= dict.fromkeys(STAGES, False) | {"reason": "", "blockers": []}
-    said |= alone(attempt, network, most, limits=limits)
+    said |= dict.fromkeys(STAGES, False) | {"reason": "", "blockers": [], **made}
+    said |= alone(attempt, network, made["most"], limits=limits)
     constraints, taken, peak = (said.pop(name, None) for name in ("constraints", "seconds", "peak_mb"))
     said["reason"] = said["reason"][:_WORDS]
     return Row(network.parent.name, constraints, taken or 0.0, peak_mb=peak, more=said)
@@ -58,7 +61,7 @@ def alone(work: Callable[..., Iterator[Findings]], *arguments: object, limits: L
     process.start()
     sender.close()
     found: Findings = {}
-    end, ended = time.monotonic() + limits.seconds, False
+    end, ended = time.monotonic() + limits.clock, False
     while not ended and receiver.poll(end - time.monotonic()):
         try:
             found |= receiver.recv()
@@ -68,7 +71,7 @@ def alone(work: Callable[..., Iterator[Findings]], *arguments: object, limits: L
         process.kill()
     process.join()
     if not ended or process.exitcode:
-        found |= _killed(process.exitcode if ended else -signal.SIGXCPU, limits)
+        found |= _killed(process.exitcode if ended else None, limits)
     return found
 
 
@@ -96,7 +99,9 @@ def _starved(limits: Limits) -> Findings:
 
 def _killed(code: int | None, limits: Limits) -> Findings:
     if code == -signal.SIGXCPU:
-        return {"reason": f"it takes more than {limits.seconds} seconds", "blockers": ["time"]}
+        return {"reason": f"it takes more than {limits.seconds} processor seconds", "blockers": ["time"]}
+    if code is None:
+        return {"reason": f"it takes more than {limits.clock} seconds", "blockers": ["time"]}
     return {"reason": f"its process ended with {code}", "blockers": ["an accident"]}
 
 
@@ -144,12 +149,26 @@ BLOCKERS: Final[Cells] = {
 }
 
 
+def commit() -> str:
+    """Of the code that runs, with + where it has changed since."""
+    said = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+"],  # noqa: S607  whichever made the checkout
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return said.stdout.strip()
+
+
 def main() -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("--suite", type=Path, nargs="+", required=True, metavar="DIR", help="its folder")
+    several: dict[str, Any] = {"nargs": "+", "action": "extend"}
+    parser.add_argument("--suite", type=Path, **several, required=True, metavar="DIR", help="its folder")
     parser.add_argument("--most", choices=STAGES, default=STAGES[-1], help="the stage to end with")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these networks")
+    parser.add_argument("--only", **several, metavar="NAME", help="these networks")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that FILE has of the same code")
     options = parser.parse_args()
     try:
         suites = {suite.name: members(suite) for suite in options.suite}
@@ -157,13 +176,22 @@ def main() -> None:
         parser.error(str(error))
     if unknown := set(options.only or ()) - {path.parent.name for all_ in suites.values() for path in all_}:
         parser.error(f"no suite has {', '.join(sorted(unknown))}")
-    report = Report("coverage", f"up to {options.most}")
+    made = {"commit": commit(), "most": options.most}
+    kept = {}
+    if options.resume and options.json and options.json.exists():
+        found = read(options.json)[1]
+        kept = {(each.topic, each.name): each for each in found if made.items() <= each.more.items()}
+    report = Report("coverage", f"up to {options.most}, {made['commit']}")
     for suite, networks in suites.items():
         rows = []
         for network in networks:
-            if not options.only or network.parent.name in options.only:
-                rows.append(row(suite, network, options.most, Limits()))
-                report.say(f"{network.parent.name}: {came(rows[-1])} {rows[-1].more['reason']}")
+            name = network.parent.name
+            if options.only and name not in options.only:
+                continue
+            done = kept.get((suite, name)) or row(suite, network, made, Limits())
+            rows.append(done)
+            report.say(f"{name}: {came(done)} {done.more['reason']}")
+            report.write(options.json, [replace(each, topic=suite) for each in rows])
         report.show(suite, rows, CELLS)
         report.say(f"{suite}: " + ", ".join(f"{count} {name}" for name, count in counts(rows).items()))
         for blocker in blockers(rows):

@@ -85,7 +85,7 @@ def rows(network: Path, work: Path) -> list[Row]:
         raise RuntimeError(f"{name}: {ours['reason']}")
     peer, peer_mb = alone(theirs, work / name)
     names = [each.name for each in onnx.load(network).graph.output]
-    made = outputs(network, [inputs(network)[0]], names)
+    made, _ = outputs(network, [inputs(network)[0]], names)
     expected = np.concatenate([each[0] for each in made.values()])
     peer["error"] = float(np.abs(np.array(peer.pop("outputs")) - expected).max())
     reach = {"network": name, "reach": float(np.abs(expected).max())}

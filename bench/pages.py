@@ -313,6 +313,12 @@ def networks() -> str:
     return listed(chosen, {"suite": more("suite"), **coverage.CELLS})
 
 
+def refused() -> str:
+    """Networks that onnxruntime does not take."""
+    chosen = [row for _, found in _suites() for row in found if row.more.get("floats") == "onnx.reference"]
+    return ", ".join(row.name for row in chosen) or "none here"
+
+
 def beside_ezkl() -> str:
     return listed(rows(EZKL_NETWORKS, ""), ezkl_networks.CELLS)
 
@@ -346,6 +352,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "blockers": blockers,
     "beside ezkl": beside_ezkl,
     "networks": networks,
+    "refused": refused,
     "ceilings": ceilings,
     "gpu kernels": gpu_kernels,
     "gpu proofs": gpu_proofs,

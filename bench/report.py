@@ -93,9 +93,10 @@ class Report:
                     divided = ", ".join(f"{name} {value:.3g}" for name, value in parts.items())
                     self.say(f"  {row.name}, {number(row.size)}, {kind}: {divided}")
 
-    def write(self, path: Path | None) -> None:
+    def write(self, path: Path | None, others: Sequence[Row] = ()) -> None:
+        """All rows that are kept, and ``others``."""
         if path is not None:
-            path.write_text(to_json(self.name, self.date, self.hardware, self.rows))
+            path.write_text(to_json(self.name, self.date, self.hardware, [*self.rows, *others]))
 
 
 def to_json(name: str, date: str, hardware: str, rows: Iterable[Row]) -> str:

@@ -63,6 +63,14 @@ def test_networks_come_as_far_as_they_do(tmp_path: Path) -> None:
     assert other.more["blockers"] == ["Bernoulli"]
     assert "no circuit for Bernoulli" in other.more["reason"]
     assert "2 networks, 0 constant, 1 loaded, 1 compiled, 1 executed, 1 proven" in ended.stdout
+    # What a file has is kept, of this code and up to this stage alone.
+    rows = (tmp_path / "rows.json").read_text().replace("no circuit", "still no circuit")
+    for most, reason in (("proven", "still no circuit"), ("loaded", "no circuit")):
+        (tmp_path / "rows.json").write_text(rows)
+        resumed = ("--only", "other", "--most", most, "--json", str(tmp_path / "rows.json"), "--resume")
+        assert command("--suite", str(made), *resumed).returncode == 0
+        (other,) = read(tmp_path / "rows.json")[1]
+        assert other.more["reason"].startswith(reason)
 
 
 def test_a_listed_network_that_is_missing_ends_with_2(tmp_path: Path) -> None:
@@ -138,7 +146,7 @@ def broken() -> Iterator[dict[str, object]]:
 @pytest.mark.parametrize(
     ("work", "reason", "blocker"),
     [
-        (busy, "it takes more than 1 seconds", "time"),
+        (busy, "it takes more than 1 processor seconds", "time"),
         (greedy, "it takes more than 24,576 MB", "memory"),
         (broken, "RuntimeError: it broke", "an accident"),
     ],
@@ -153,7 +161,7 @@ def test_what_ends_before_its_time_says_of_what(work: object, reason: str, block
 def test_outputs_that_no_bits_tell_apart_are_refused(tmp_path: Path) -> None:
     file = network(tmp_path / "flat", [helper.make_node("Sigmoid", ["x"], ["y"])])
     (file.parent / "input.json").write_text(json.dumps({"input_data": [[14, 14, 14]]}))
-    found = row_of("mine", file, "executed", Limits())
+    found = row_of("mine", file, {"most": "executed"}, Limits())
     assert [found.more[stage] for stage in STAGES] == [True, False, False, False]
     assert found.more["blockers"] == ["model.precision"]
 
@@ -161,7 +169,7 @@ def test_outputs_that_no_bits_tell_apart_are_refused(tmp_path: Path) -> None:
 def test_a_pointer_to_a_file_is_no_network(tmp_path: Path) -> None:
     file = tmp_path / "network.onnx"
     file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:2f88\nsize 82095882\n")
-    assert row_of("mine", file, "loaded", Limits()).more["blockers"] == ["model.not_onnx"]
+    assert row_of("mine", file, {"most": "loaded"}, Limits()).more["blockers"] == ["model.not_onnx"]
 
 
 def test_what_blocks_is_counted() -> None:
