@@ -78,7 +78,7 @@ class Node(Named):
     where there is none. ``adds``: its integer node rescales sums, so that a Clip after it costs nothing.
     ``multiplies``: it has weights, which are worth a proof. ``keeps_declared``: a type that the file
     prescribes for all that it reads is also the type of what it makes. ``curved``: it has a ``formula``, and
-    only a table can make it.
+    only a table can make it. ``rounds``: it tells numbers on either side of whole ones and halves apart.
     """
 
     called: ClassVar[str] = ""
@@ -86,6 +86,10 @@ class Node(Named):
     multiplies: ClassVar[bool] = False
     keeps_declared: ClassVar[bool] = False
     curved: ClassVar[bool] = False
+
+    @property
+    def rounds(self) -> bool:
+        return False
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         """float64[n, *shape] from float64[n, *input shape] each."""

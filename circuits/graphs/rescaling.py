@@ -43,12 +43,15 @@ def _nearest(value: float, kind: Affine) -> int:
     return min(max(round(value / kind.scale) + kind.zero_point, 0), kind.top)
 
 
-def affine(span: Interval, bits: int, what: str) -> Affine:
-    """The type of ``bits`` bits that spans ``span``."""
+def affine(span: Interval, bits: int, what: str, *, halves: bool = False) -> Affine:
+    """The type of ``bits`` bits that spans ``span``. ``halves``: one that has whole numbers and, of a step
+    below one, halves, exactly."""
     if span.low == span.high:
         return Affine(1.0, 0, bits)
     scale = (span.high - span.low) / ((1 << bits) - 1)
     usable(scale, what)
+    if halves:
+        scale = math.ldexp(1.0, math.ceil(math.log2(scale)))
     return Affine(scale, round(-span.low / scale), bits)
 
 

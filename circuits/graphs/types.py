@@ -22,6 +22,7 @@ WeightArray = NDArray[np.uint8] | NDArray[np.uint16]
 
 # Of tensors and of weights. A given type may have one bit, as an input of booleans has.
 LEAST_BITS, MOST_BITS = 2, 16
+MOST_SHIFT = 61
 
 # For each output the least and the largest value, arrays that broadcast to the outputs' shape.
 Bounds = tuple[IntArray, IntArray]
@@ -159,7 +160,7 @@ class Rescale:
     high: int
 
     def __post_init__(self) -> None:
-        require(0 <= self.shift < 62, "a shift must lie in [0, 61]")
+        require(0 <= self.shift <= MOST_SHIFT, f"a shift must lie in [0, {MOST_SHIFT}]")
         inside = (self.multiplier > 0) & (self.multiplier < JSON_LIMIT)
         require(bool(inside.all()), "a multiplier must be positive, of at most 53 bits")
         require(0 <= self.low < self.high <= self.output.top, "a clamp must leave an interval of its type")

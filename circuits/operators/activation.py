@@ -9,6 +9,7 @@ says what they are nearest to.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -42,6 +43,7 @@ TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
 _NEAR: Final = 1e-9
+_ROUNDS: Final = re.compile(r"\b(ceil|floor|round)\(")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,10 @@ class Activation(Node):
     curved = True
 
     function: str
+
+    @property
+    def rounds(self) -> bool:
+        return bool(_ROUNDS.search(self.function))
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         return formula.evaluate(self.function, inputs[0])

@@ -16,6 +16,7 @@ from circuits.graphs.calibration import Interval, Method, Seen, interval
 from circuits.graphs.node import Node
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.types import (
+    MOST_SHIFT,
     Affine,
     Bounds,
     Declared,
@@ -147,6 +148,8 @@ def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Re
     rescale = site.rescale(np.array([steps.max()]))
     ratios = steps / rescale.output.scale
     shift = max(rescale.shift, int(np.ceil(np.log2(16 / ratios.min()))))
+    if shift > MOST_SHIFT:
+        raise ModelError("model.range_too_wide", f"{what} are out of proportion to its outputs")
     multiplier = np.ceil(np.ldexp(ratios, shift) * _ROUNDING).astype(np.int64)
     exact = np.ldexp(multiplier.astype(np.float64), -shift) * rescale.output.scale / incoming.scale
     kinds = [

@@ -225,6 +225,9 @@ class _Quantiser:
         computed = Counter(self.groups.of(step.tensor) for step in self.steps if not self.groups.keeps(step))
         entries = {self.groups.of(name) for name in self.entries}
         apart = {self.groups.of(name) for name in self.groups.apart}
+        rounded = {
+            self.groups.of(name) for step in self.steps if step.node.rounds for name in step.node.inputs
+        }
         fixed = {}
         for group in {self.groups.of(name) for name in self.graph.shapes}:
             declared = self.groups.declared(group)
@@ -234,7 +237,8 @@ class _Quantiser:
                 fixed[group] = rescaling.exact(self.spans[group], group)
             elif group in entries | apart or computed[group] > 1:
                 what = "the input" if group in entries else f"the tensor {group[:80]!r}"
-                fixed[group] = rescaling.affine(self.spans[group], self.bits[group], what)
+                halves = group in rounded
+                fixed[group] = rescaling.affine(self.spans[group], self.bits[group], what, halves=halves)
         return fixed
 
     def _add(self, step: Step) -> None:

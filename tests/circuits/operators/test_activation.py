@@ -312,6 +312,19 @@ def test_where_it_has_no_value_it_is_that_of_the_nearest_that_has(
         assert (values[:128] == values[128]).all()
 
 
+@pytest.mark.parametrize("name", ["Round", "Floor", "Ceil"])
+def test_whole_numbers_and_halves_are_exact_where_they_are_rounded(name: str) -> None:
+    rounded = make_model([make_node(name, ["x"], ["y"])], {}, ("batch", 8))
+    x = np.array([[-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 1.7]])
+    graph = load_onnx(rounded)
+    network = quantise(graph, x)
+    kind = network.input.type
+    np.testing.assert_array_equal(kind.real(kind.quantise(x))[:, :7], x[:, :7])
+    made = network.nodes[-1].output_type([kind])
+    assert made
+    np.testing.assert_allclose(made.real(network.run(kind.quantise(x))), graph.run(x), atol=0.01)
+
+
 def test_a_function_without_any_value_is_refused() -> None:
     x = tensor("x", 1).quantised(1.0, 7, bits=3).then(Activation, "log(x - 1.0)").quantised(1.0)
     with refuses("model.scale", match="no value"):
