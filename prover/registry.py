@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from prover.groth16.system import Groth16
+from prover.spartan.system import Spartan
 from prover.system import ProofSystem
 from verifier import registry
 from zenerrors import StatementError
 
-SYSTEMS: Final[dict[str, ProofSystem]] = {Groth16.id: Groth16()}
+SYSTEMS: Final[dict[str, ProofSystem]] = {system.id: system for system in (Groth16(), Spartan())}
 
 
 def register(system: ProofSystem) -> None:

@@ -49,6 +49,8 @@ _FILES: Final = {
     "opening": "what opens the commitment to the input, or those to a private dataset",
     "registration": "the proof of the committed model's registration",
     "registration_key": "the registration's own verification key, from whom you trust",
+    "circuit": "the circuit of a transparent key, which only names it",
+    "registration_circuit": "that of a transparent registration's key",
 }
 _TEXTS: Final = {
     "key_id": ("HEX", "the id of the key that you expect"),
@@ -71,6 +73,8 @@ _FIELDS: Final = {name: name for name in _TEXTS} | {
 """What is expected, by option, as documents call it."""
 _FILE_FIELDS: Final = {name: name for name in ("registration", "registration_key")} | {"key": "key_file"}
 """The files that a policy may name, in the same way."""
+_CIRCUITS: Final = {"key": "circuit", "registration_key": "registration_circuit"}
+"""The file of a circuit that a key may take."""
 
 
 class Error(Document):
@@ -194,6 +198,8 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
         _refuse_idle(given.keys() & {"labels"}, "a proof without --dataset")
     if len(pair := given.keys() & {"registration", "registration_key"}) == 1:
         _refuse_alone(pair.pop(), "registration", "registration_key")
+    if "registration" not in given and "registration_circuit" in given:
+        _refuse_alone("registration_circuit", "registration_circuit", "registration")
     key = _key(given, "key")
     return judge_each([Case(document, key, expected, _known(given, document, key))])[0]
 
@@ -297,7 +303,12 @@ def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
 
 def _key(given: Given, name: str) -> OpenedKey:
     with _reading(name, given[name]):
-        return opened(read(KeyFile, given[name].read_bytes()))
+        key = opened(read(KeyFile, given[name].read_bytes()))
+    beside = _CIRCUITS[name]
+    if beside in given:
+        with _reading(beside, given[beside]):
+            key.system.take_circuit(given[beside].read_bytes())
+    return key
 
 
 def _require_comparable(given: Given, document: ProofDocument, key: OpenedKey, known: Known) -> None:

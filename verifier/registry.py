@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from verifier.groth16.system import Groth16Verifier
+from verifier.spartan.system import SpartanVerifier
 from verifier.system import VerifyingSystem
 from zenerrors import FileFormatError
 
 Systems = Mapping[str, VerifyingSystem]
 
-SYSTEMS: Final[dict[str, VerifyingSystem]] = {Groth16Verifier.id: Groth16Verifier()}
+SYSTEMS: Final[dict[str, VerifyingSystem]] = {
+    system.id: system for system in (Groth16Verifier(), SpartanVerifier())
+}
 FIRST: Final = Groth16Verifier.id
 """What documents are of that name no system: those from before there were others."""
 

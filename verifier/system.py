@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol
 
 from verifier.verdict import OK, Verdict
+from zenerrors import FileFormatError
 
-Capability = Literal["challenges", "links", "lookups"]
+Capability = Literal["challenges", "links", "lookups", "reuse"]
 """``challenges``: values drawn once segments are committed to; ``links``: segments that open commitments from
-outside; ``lookups``: tables, which the compiler else makes of challenges.
+outside; ``lookups``: tables, which the compiler else makes of challenges; ``reuse``: any number of proofs can
+be about one commitment.
 """
 
 DEVELOPMENT: Final = "development"
@@ -150,6 +152,12 @@ class VerifyingSystem(ABC):
         """-log2 of the probability that one transcript proves a false statement of so many constraints, with
         identities of this degree, in sum, that are checked at challenges.
         """
+
+    def take_circuit(self, file: bytes) -> None:
+        """Have the circuit that this is the file of, to judge by, where keys only name theirs. Raises
+        ``FileFormatError``: ``file.system`` where keys say all.
+        """
+        raise FileFormatError("file.system", f"keys of {self.id} take no file of a circuit", field="circuit")
 
     def verify_batch(self, key: Any, claims: Sequence[Claim]) -> list[Verdict]:
         """The verdict on each claim."""

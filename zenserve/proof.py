@@ -25,19 +25,20 @@ from verifier.documents import (
     read,
 )
 from verifier.judging import Case, Known, Registration, Verification, judge_each
-from verifier.keys import opened
+from verifier.keys import OpenedKey, opened
 from zenerrors import naming
 
-PROOF: Final = ("proof.json", "key.json")
-REGISTRATION: Final = ("registration.json", "registration_key.json")
+PROOF: Final = ("proof.json", "key.json", "circuit.zen")
+REGISTRATION: Final = ("registration.json", "registration_key.json", "registration_circuit.zen")
 
 
 @dataclass(frozen=True)
 class Keyed:
-    """A proof's document, and its key."""
+    """A proof's document, its key, and where that only names its circuit, the file of it."""
 
     document: ProofDocument
     key: KeyFile
+    circuit: bytes | None = field(default=None, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Proof(Keyed):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write what ``zenserve-verify`` takes into the folder, which is made: ``proof.json`` and
-        ``key.json``; with committed weights ``registration.json`` and ``registration_key.json``, too.
+        ``key.json``; with committed weights ``registration.json`` and ``registration_key.json``, too; of a
+        system without a setup the circuits of both, ``circuit.zen`` and ``registration_circuit.zen``.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -94,28 +96,39 @@ def verify(proof: Proof | str | os.PathLike[str], **expected: str) -> Verificati
         proof = _load(Path(proof))
     registration = None
     if beside := proof.registration:
-        registration = Registration(beside.document, opened(beside.key, SYSTEMS))
+        registration = Registration(beside.document, _opened(beside))
     known = Known(registration=registration)
-    case = Case(proof.document, opened(proof.key, SYSTEMS), checked(Expected, expected), known)
+    case = Case(proof.document, _opened(proof), checked(Expected, expected), known)
     return judge_each([case])[0]
 
 
-def _write(folder: Path, names: tuple[str, str], made: Keyed) -> None:
+def _opened(made: Keyed) -> OpenedKey:
+    key = opened(made.key, SYSTEMS)
+    if made.circuit is not None:
+        key.system.take_circuit(made.circuit)
+    return key
+
+
+def _write(folder: Path, names: tuple[str, str, str], made: Keyed) -> None:
     documents: tuple[Document, Document] = made.document, made.key
-    for name, document in zip(names, documents, strict=True):
+    *named, circuit = names
+    for name, document in zip(named, documents, strict=True):
         (folder / name).write_text(document.model_dump_json(indent=1) + "\n")
+    if made.circuit is not None:
+        (folder / circuit).write_bytes(made.circuit)
 
 
 def _load(folder: Path) -> Proof:
     proof, registration = _read(folder, PROOF), None
     if (folder / REGISTRATION[0]).exists():
         registration = _read(folder, REGISTRATION)
-    return Proof(proof.document, proof.key, registration)
+    return Proof(proof.document, proof.key, registration, circuit=proof.circuit)
 
 
-def _read(folder: Path, names: tuple[str, str]) -> Keyed:
-    document, key = (folder / name for name in names)
-    return Keyed(_document(ProofDocument, document), _document(KeyFile, key))
+def _read(folder: Path, names: tuple[str, str, str]) -> Keyed:
+    document, key, circuit = (folder / name for name in names)
+    beside = circuit.read_bytes() if circuit.exists() else None
+    return Keyed(_document(ProofDocument, document), _document(KeyFile, key), circuit=beside)
 
 
 def _document(kind: type[DocumentKind], file: Path) -> DocumentKind:

@@ -20,11 +20,13 @@ from circuits.schemes import proving
 from circuits.tuning import MAX_LOSS, tune
 from kernels import FrArray, fr
 from prover import registry
+from prover.constraint_file import save_statement
 from prover.system import CommitmentKey, Opening, ProofSystem
 from relations.integers import IntArray
-from verifier.documents import ProofDocument, Values, timestamp
+from verifier.documents import KeyFile, ProofDocument, Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import Privacy, PublicOrPrivate, Reveal
+from verifier.system import TRANSPARENT
 from verifier.words import make_statement
 from zenserve import networks
 from zenserve.proof import Keyed, Proof, verify
@@ -48,7 +50,8 @@ def prove(
     system: str = FIRST,
     progress: Progress = silent,
 ) -> Proof:
-    """A proof of what ``network`` makes of ``x``, verified, under keys of a development setup.
+    """A proof of what ``network`` makes of ``x``, verified: under keys of a development setup, or of a proof
+    ``system`` that takes none.
 
     ``network``: a ``torch.nn.Module``, the path or the bytes of an ONNX file, or an ONNX model. ``x``: one
     input, an array or a tensor, with a batch of one around it or without; of several inputs a tuple, or of a
@@ -98,7 +101,7 @@ def prove(
             registration = party.prove(registrar, {}, registrar.witness)
         judged = party.prove(circuit, circuit.values(q), partial(circuit.witness, q), challenge)
     progress("verify", 0.0)
-    proof = Proof(judged.document, judged.key, registration, made)
+    proof = Proof(judged.document, judged.key, registration, made, circuit=judged.circuit)
     if not (verdict := verify(proof)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof
@@ -141,4 +144,12 @@ class _Party:
         )
         assigned = partial(witness, statement=statement.scalar)
         made = proving.prove(self.system, circuit, file, assigned, self.openings, THREADS, self.progress)
-        return Keyed(ProofDocument.of(statement, [made]), key)
+        return Keyed(ProofDocument.of(statement, [made]), key, circuit=self._file_of(circuit, key))
+
+    def _file_of(self, circuit: Circuit, key: KeyFile) -> bytes | None:
+        """Of a key without secrets: whoever verifies has no other way to the circuit but to compile it."""
+        if key.setup != TRANSPARENT:
+            return None
+        file = self.folder / "circuit"
+        save_statement(file, circuit.constraint_system, circuit.describe())
+        return file.read_bytes()

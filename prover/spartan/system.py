@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from base.progress import Progress
 from base.randomness import Secrets
 from kernels import FrArray, fr
 from prover.blocks import Csr, SparseBlock
+from prover.constraint_file import load_statement
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
@@ -31,11 +31,7 @@ from verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.system import RowsOverFr, SpartanVerifier
-from verifier.spartan.verification import Matrices
 from zenerrors import FileFormatError, StatementError
-
-_KEPT: Final = 8
-"""Circuits that a process verifies under without making them anew."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +122,15 @@ class Roots(RowsOverFr, Committing):
 
 
 class Spartan(SpartanVerifier, ProofSystem):
-    """It verifies under the circuits that it has made keys for or proven, and those that ``given`` has."""
+    """It judges by the circuits that it has made keys for or proven, too."""
 
     commitments = Roots()
 
-    def __init__(self, given: Callable[[bytes], ConstraintSystem | None] = lambda digest: None) -> None:
-        super().__init__(self._matrices)
-        self._given = given
-        self._known: OrderedDict[bytes, ConstraintSystem] = OrderedDict()
+    def take_circuit(self, file: bytes) -> None:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "circuit"
+            path.write_bytes(file)
+            self.keep(SystemMatrices(load_statement(path)))
 
     def setup(
         self,
@@ -144,7 +141,7 @@ class Spartan(SpartanVerifier, ProofSystem):
         threads: int,
         progress: Progress,
     ) -> SpartanKey:
-        self._keep(constraint_system)
+        self.keep(SystemMatrices(constraint_system))
         code = best_code(constraint_system) if basis is None else basis.rows.code
         tail = None if basis is None else basis.rows.tail
         key = SpartanKey(constraint_system.digest, sizes_of(constraint_system), code, tail)
@@ -167,7 +164,7 @@ class Spartan(SpartanVerifier, ProofSystem):
         progress: Progress,
     ) -> bytes:
         constraint_system.check_shape(witness)
-        self._keep(constraint_system)
+        self.keep(SystemMatrices(constraint_system))
         links = zip(constraint_system.segments, constraint_system.segment_ranges, strict=True)
         values = [witness[part.start : part.stop - 1] for segment, part in links if segment.linked]
         verifying = key.verifying_key
@@ -199,20 +196,6 @@ class Spartan(SpartanVerifier, ProofSystem):
             setup_seconds={"setup": 0.0},
             proof_seconds=cost.stages(size, _speed(threads)),
         )
-
-    def _keep(self, constraint_system: ConstraintSystem) -> None:
-        self._known[constraint_system.digest] = constraint_system
-        self._known.move_to_end(constraint_system.digest)
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
-
-    def _matrices(self, digest: bytes) -> Matrices | None:
-        if digest not in self._known:
-            given = self._given(digest)
-            if given is None or given.digest != digest:
-                return None
-            self._keep(given)
-        return SystemMatrices(self._known[digest])
 
 
 def _totals(commitments: int, values: int) -> ConstraintSystem:

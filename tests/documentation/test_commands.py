@@ -48,6 +48,7 @@ UNTYPED = {
     ("papers", "zenserve tables"): "takes minutes: tests/service/test_tables_cli.py",
     ("coverage", ""): "asks for a suite: tests/bench/test_coverage.py makes one",
     ("performance", ""): "benchmarks: tests/bench runs each, on small sizes",
+    ("spartan", "zenserve verify"): "takes what the page's program makes: tests/zenserve/test_prove.py does",
     ("python", "zenserve verify"): "takes what the page's program makes: tests/zenserve/test_prove.py does",
     ("python", "import torch"): "tests/zenserve/test_prove.py types it where PyTorch is installed",
     ("quickstart", "make install"): "what make test has done here",

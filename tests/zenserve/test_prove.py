@@ -15,7 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 import zenserve
 from tests.refusals import refuses
 from verifier import command
+from verifier.registry import SYSTEMS
 from verifier.schemes import PublicOrPrivate
+from verifier.spartan.system import SpartanVerifier
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits"
@@ -62,6 +64,40 @@ def test_a_file_becomes_documents_that_the_verifiers_command_takes(tmp_path: Pat
     assert zenserve.verify(tmp_path / "made" / "here") == zenserve.verify(proof)
     assert zenserve.verify(proof, challenge="for Bob").reason == "challenge_mismatch"
     assert zenserve.verify(proof, key="0" * 64).reason == "key_mismatch"
+
+
+def test_a_proof_without_a_setup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its key names a circuit, which whoever verifies has to have."""
+    proof = zenserve.prove(network([1, 4]), X, reveal="values", system="spartan-bls12-381")
+    assert proof.key.setup == "transparent"
+    assert not any("forge" in said for said in zenserve.verify(proof).not_verified)
+    proof.save(tmp_path)
+    assert zenserve.verify(tmp_path) == zenserve.verify(proof)
+    files = {file.stem: str(file) for file in tmp_path.iterdir()}
+    about = [files["proof"], "--key", files["key"]]
+    registered = ["--registration", files["registration"], "--registration-key", files["registration_key"]]
+    circuits = ["--circuit", files["circuit"], "--registration-circuit", files["registration_circuit"]]
+    fresh = SpartanVerifier()
+
+    def answer(*options: str) -> tuple[int, str]:
+        SYSTEMS[fresh.id] = SpartanVerifier()  # of a process that has seen no circuit
+        return command.main([*about, *options]), capsys.readouterr().out
+
+    known = SYSTEMS[fresh.id]
+    try:
+        assert answer(*registered, *circuits)[0] == 0
+        code, said = answer(*registered, *circuits[2:])
+        assert (code, "[circuit_unknown]" in said) == (1, True)
+        code, said = answer("--circuit", files["registration_circuit"])
+        assert (code, "[circuit_unknown]" in said) == (1, True)
+        assert answer(*circuits) == (2, "")
+        assert answer("--circuit", files["key"]) == (2, "")
+        spoilt = bytearray(Path(files["circuit"]).read_bytes())
+        spoilt[-1] ^= 1
+        (tmp_path / "spoilt").write_bytes(spoilt)
+        assert answer("--circuit", str(tmp_path / "spoilt")) == (2, "")
+    finally:
+        SYSTEMS[fresh.id] = known
 
 
 def test_public_weights_and_inputs_and_the_outputs_are_shown_as_real_numbers(tmp_path: Path) -> None:

@@ -109,4 +109,5 @@ def totals(commitments: int, values: int) -> Circuit:
 
 
 def _absorbed(numbers: Sequence[int], width: int) -> bytes:
+    """Their count and the numbers, little-endian."""
     return len(numbers).to_bytes(8, "little") + b"".join(n.to_bytes(width, "little") for n in numbers)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from verifier.points import SCALAR_MODULUS
 from verifier.spartan import circuit as circuits
 from verifier.spartan import ledger, verification
 from verifier.spartan.admission import Commitment, shape_of
+from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import Revealed, Rows, commit
 from verifier.spartan.field import FR
@@ -21,9 +23,6 @@ from verifier.system import TRANSPARENT, Claim, CommitmentScheme, Flaw, Verifyin
 from verifier.verdict import OK, SUM_MISMATCH, Verdict
 from zenerrors import FileFormatError
 
-Circuits = Callable[[bytes], Matrices | None]
-"""The circuit of this digest, None where whoever verifies has not got it."""
-
 _UNKNOWN: Final = "circuit_unknown"
 _OPENING: Final = "opening_mismatch"
 REASONS: Final = {
@@ -32,6 +31,8 @@ REASONS: Final = {
     _OPENING: "the commitment is to other values, or its seed is another",
     SUM_MISMATCH: "the commitments do not add up to these totals",
 }
+_KEPT: Final = 8
+"""Circuits that it judges by, those it was last given."""
 _EFFORT_BYTES: Final = 1 << 7
 """Of a proof, that take a quarter of a millisecond to hash and combine."""
 _USUAL: Final = Code(FR, 14, 16)
@@ -44,7 +45,7 @@ def judged(reason: str) -> Verdict:
 class RowsOverFr(CommitmentScheme):
     """Merkle trees over the columns of Reed-Solomon code words."""
 
-    id = "reed-solomon-blake3-bls12381-fr"
+    id = "reed-solomon-blake3-bls12-381"
     commitment_bytes = DIGEST_BYTES
 
     def check_form(self, opening: Mapping[str, Any]) -> None:
@@ -71,9 +72,9 @@ class RowsOverFr(CommitmentScheme):
 
 
 class SpartanVerifier(VerifyingSystem):
-    """``circuits``: those that whoever verifies has compiled, or read from a file and compared by digest."""
+    """It judges by the circuits that it was given, from files or compiled: a key only names its own."""
 
-    id = "spartan-bls12381-fr"
+    id = "spartan-bls12-381"
     commitments = RowsOverFr()
     capabilities = frozenset({"challenges", "links"})
     setups = {  # noqa: RUF012
@@ -83,8 +84,18 @@ class SpartanVerifier(VerifyingSystem):
     reasons = REASONS
     most_proof_bytes = 1 << 24
 
-    def __init__(self, circuits: Circuits) -> None:
-        self._circuits = circuits
+    def __init__(self) -> None:
+        self._circuits = OrderedDict[bytes, Matrices]()
+
+    def take_circuit(self, file: bytes) -> None:
+        self.keep(read_circuit(file))
+
+    def keep(self, circuit: Matrices) -> None:
+        """Judge by this circuit, too: the caller trusts its digest to be its own."""
+        self._circuits[circuit.digest] = circuit
+        self._circuits.move_to_end(circuit.digest)
+        if len(self._circuits) > _KEPT:
+            self._circuits.popitem(last=False)
 
     def read_key(self, document: Mapping[str, Any]) -> SpartanKey:
         return SpartanKey.from_json(document)
@@ -93,7 +104,7 @@ class SpartanVerifier(VerifyingSystem):
         raise FileFormatError("file.transcript", "nobody contributes to a key without secrets")
 
     def verify_groups(self, key: SpartanKey, groups: Sequence[Sequence[Claim]]) -> list[Flaw | None]:
-        matrices, shape = self._circuits(key.circuit), key.shape
+        matrices, shape = self._circuits.get(key.circuit), key.shape
         return [_first_wrong(shape, matrices, group) for group in groups]
 
     def effort(
