@@ -161,12 +161,30 @@ def outputs(network: Path, fed: Sequence[Arrays], names: list[str]) -> tuple[dic
         whose, session = "onnxruntime", onnxruntime.InferenceSession(network, options)
     except InvalidGraph:
         whose, session = "onnx.reference", ReferenceEvaluator(network)
-    made = [session.run(names, one) for one in fed]
+    made, words = [session.run(names, one) for one in fed], _words(load(network, load_external_data=False))
     found = {
-        name: np.array([each.ravel() for each in values], dtype=np.float64)
+        name: np.array([_numbers(each, words) for each in values])
         for name, values in zip(names, zip(*made, strict=True), strict=True)
     }
     return found, whose
+
+
+def _numbers(values: Any, words: Mapping[str, int]) -> FloatArray:
+    """Of ZipMap's rows the scores of all classes, and of names of classes that are words their places."""
+    if isinstance(values, list):
+        values = np.array([[*row.values()] for row in values])
+    if values.dtype.kind in "OU":
+        values = np.vectorize(words.__getitem__, otypes=[np.float64])(values)
+    numbers: FloatArray = values.ravel().astype(np.float64)
+    return numbers
+
+
+def _words(model: ModelProto) -> dict[str, int]:
+    """The places of the classes that the file names by words."""
+    said = [
+        each for node in model.graph.node for each in node.attribute if each.name == "classlabels_strings"
+    ]
+    return {word.decode(): place for place, word in enumerate(said[0].strings)} if said else {}
 
 
 def _require_near(

@@ -71,7 +71,7 @@ def operator_set(model: ModelProto) -> int:
 
 def _versions(model: ModelProto) -> list[int]:
     """Those that it names. A file without operators of ONNX's own domain need not: the newest does for it."""
-    named = [opset.version for opset in model.opset_import if opset.domain in _OWN]
+    named = [*{opset.version for opset in model.opset_import if opset.domain in _OWN}]
     needed = any(node.domain in _OWN for node in model.graph.node)
     return named if named or needed else [onnx_opset_version()]
 

@@ -240,6 +240,15 @@ class Step:
             raise self.refuse("shape", f"needs its {attribute}")
         return values
 
+    def vector(self, attribute: str, size: int | None = None) -> FloatArray:
+        """An attribute of finite floats, of this many."""
+        array = np.array(self.attributes.get(attribute, []), np.float64)
+        if not array.size or len(array) != (size or len(array)):
+            raise self.refuse("shape", f"has {len(array)} numbers as its {attribute}, not {size or 'any'}")
+        require_finite(f"{attribute} of {where(self.node)}", array)
+        self.spend(array.size)
+        return array
+
     def axes(self, values: Sequence[int], rank: int) -> list[int]:
         """Axes of a tensor with ``rank`` dimensions as numbers from zero, all different."""
         axes = [axis + rank if axis < 0 else axis for axis in values]

@@ -11,7 +11,7 @@ import numpy as np
 from circuits.graphs.node import Constants, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import Declared, FloatArray, Shape
-from circuits.onnx.constants import Constant
+from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.convolution import Conv
 from circuits.operators.entry import Entry
@@ -158,6 +158,12 @@ def _pointwise(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> s
     kernel, bias = weight.array[:, :, None, None], np.broadcast_to(bias, (len(weight.array),))
     image = step.emit(Conv, (image,), kernel, bias, declared_weight=declared_for_rows(step, weight))
     return step.emit(Reshape, (image,), (len(weight.array), columns))
+
+
+def layer(step: Step, data: Data, weight: FloatArray, bias: FloatArray) -> Data:
+    """A computed tensor [.., in] by weight[out, in], plus bias[out]."""
+    step.spend(weight.size)
+    return _multiplied(replace(step, inputs=[data]), 0, Constant(weight, Element.FLOAT), bias)
 
 
 def _turned(weight: Constant, array: FloatArray) -> Constant:

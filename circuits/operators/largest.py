@@ -147,6 +147,17 @@ def _extreme(step: Step, smallest: bool) -> Value:
     return made
 
 
+def largest(step: Step, scores: Data) -> Data:
+    """The places [rows] of the largest of scores [rows, n], the first of equals."""
+    read = replace(step, inputs=[scores])
+    ranked = _Ranked(read, 1)
+    if ranked.size == 1:
+        raise step.refuse("shape", "compares the scores of one class")
+    made = shaped(step, ranked.places(1, False), (ranked.count,))
+    ranks(read, made.tensor, 1)
+    return replace(made, kind=Element.INT64)
+
+
 def ranks(step: Step, tensor: str, axis: int) -> None:
     """``tensor`` says of classes which is the largest, as those that the node reads do."""
     read, building = step.data().tensor, step.building

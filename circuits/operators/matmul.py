@@ -190,7 +190,8 @@ def _turned(step: Step, value: Value) -> Value:
 
 def _gemm(step: Step) -> Value:
     """``alpha A B + beta C``, either matrix turned."""
-    if not (step.is_data(0) and step.is_data(1)):
+    by_weights_alone = not step.is_data(0) or not step.is_data(1)
+    if by_weights_alone and not (step.has(2) and step.is_data(2)):
         return gemm(step)
     said, factors = step.attributes, []
     for position, turned in enumerate((said.get("transA", 0), said.get("transB", 0))):

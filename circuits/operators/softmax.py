@@ -19,12 +19,12 @@ def _softmax(step: Step, logarithm: bool) -> Value:
     rank = len(step.whole())
     (axis,) = step.axes([step.attributes.get("axis", -1 if step.opset >= 13 else 1)], rank)
     axes = [axis] if step.opset >= 13 else [*range(axis, rank)]
-    made = _over(step, Data(step.floats(), shape=step.whole()), axes, logarithm)
+    made = softmax(step, Data(step.floats(), shape=step.whole()), axes, logarithm=logarithm)
     ranks(step, made.tensor, axis)
     return made
 
 
-def _over(step: Step, data: Data, axes: list[int], logarithm: bool) -> Data:
+def softmax(step: Step, data: Data, axes: list[int], *, logarithm: bool = False) -> Data:
     """Less the largest, exponentials are 1 at most and their sums no less."""
     rows = Rows(step, data, axes)
     less = step.emit(Sub, (rows.image, rows.spread(rows.largest(rows.image))))
@@ -42,7 +42,7 @@ def _linear_softmax(step: Step) -> Value:
     (axis,) = step.axes([step.attributes.get("axis", -1)], len(step.whole()))
     if step.attributes.get("opset", 13) < 13 and axis < len(step.whole()) - 1:
         raise step.refuse("unsupported_attribute", "runs over several axes; export it with opset 13 or more")
-    made = typed(step, _over(step, data, [axis], False).tensor, declared_at(step, 3))
+    made = typed(step, softmax(step, data, [axis]).tensor, declared_at(step, 3))
     ranks(step, made.tensor, axis)
     return made
 

@@ -79,6 +79,12 @@ def test_gemm_does(turned: int, bias: str) -> None:
     same_everywhere((nodes, {**constants, **ends}, shape), rng)
 
 
+def test_so_does_gemm_by_weights_whose_bias_is_computed() -> None:
+    rng = np.random.default_rng(5)
+    nodes = [make_node("Relu", ["x"], ["c"]), make_node("Gemm", ["x", "m", "c"], ["h"], alpha=0.5, beta=2.0)]
+    same_everywhere((nodes, {"m": floats(rng, 3, 3)}, (3,)), rng)
+
+
 EQUATIONS = {
     "bij,bjk->bik": ((2, 3, 4), (2, 4, 2)),
     "bqhd,bkhd->bhqk": ((1, 3, 2, 2), (1, 2, 2, 2)),

@@ -1,0 +1,149 @@
+"""What is done to the columns of a table before a model reads it, as scikit-learn's users do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from circuits.graphs import formula
+from circuits.graphs.types import FloatArray
+from circuits.onnx.constants import Element
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import applied
+from circuits.operators.entry import Entry
+from circuits.operators.labels import extract, looked_up
+from circuits.operators.linear_models import rows
+from circuits.operators.moving import rearranged
+from circuits.operators.multiply import Mul
+from circuits.operators.reduce import Rows, function
+from circuits.operators.reshape import shaped
+from circuits.operators.scale import affine
+from circuits.operators.selection import placed
+from relations.integers import IntArray
+
+
+def _scaler(step: Step) -> Value:
+    """``(x - offset) scale``"""
+    offset, factor = (_for_each(step, name) for name in ("offset", "scale"))
+    return replace(affine(step, 0, factor, -offset * factor), kind=Element.FLOAT)
+
+
+def _for_each(step: Step, name: str) -> FloatArray:
+    """Numbers of the features, one for each or one for all."""
+    array, whole = step.vector(name), step.whole()
+    if len(array) not in (1, *whole[-1:]):
+        raise step.refuse("shape", f"has {len(array)} numbers as its {name} for the shape {[*whole]}")
+    return array
+
+
+def _normalizer(step: Step) -> Value:
+    """Each row by its largest entry, or a norm of it."""
+    norm, data = step.attributes.get("norm", b"MAX"), rows(step)
+    lines = Rows(step, data, [1])
+    match norm:
+        case b"MAX":
+            inverse = function(step, lines.largest(lines.image), "1.0 / x")
+        case b"L1":
+            inverse = function(step, lines.sums(function(step, lines.image, "abs(x)")), "1.0 / x")
+        case b"L2":
+            inverse = function(step, lines.sums(function(step, lines.image, "x * x")), "1.0 / sqrt(x)")
+        case other:
+            said = other.decode(errors="replace")[:20]
+            raise step.refuse("unsupported_attribute", f"has norm={said!r}; use MAX, L1 or L2")
+    made = lines.back(step.emit(Mul, (lines.image, lines.spread(inverse))))
+    return replace(shaped(step, made, step.whole()), kind=Element.FLOAT)
+
+
+def _imputer(step: Step) -> Value:
+    """What is missing is not a number, and that is no input. A whole number may stand for it."""
+    said = step.attributes
+    missing = said.get("replaced_value_int64", said.get("replaced_value_float", 0.0))
+    if math.isnan(missing):
+        return step.value(0)
+    filled = step.vector("imputed_value_floats") if "imputed_value_floats" in said else None
+    values = np.array(said.get("imputed_value_int64s", []), np.float64) if filled is None else filled
+    if not step.is_whole(0) or len(values) != 1:
+        raise step.refuse(
+            "unsupported_attribute",
+            f"takes {missing} for what is missing; NaN, which no input has, is supported, and of integers a "
+            "number that stands for one value",
+        )
+    here = formula.number(float(missing))
+    return applied(step, f"x + equal(x, {here}) * ({formula.number(float(values[0]))} - {here})")
+
+
+def _binarizer(step: Step) -> Value:
+    threshold = float(step.attributes.get("threshold", 0.0))
+    if not math.isfinite(threshold):
+        raise step.refuse("unsupported_attribute", f"has threshold={threshold}")
+    return applied(step, f"less({formula.number(threshold)}, x)")
+
+
+def _feature_vectorizer(step: Step) -> Value:
+    """Rows beside each other, as floats."""
+    wholes = [step.whole(position) for position in range(len(step.inputs))]
+    sizes = step.attributes.get("inputdimensions", [whole[-1] for whole in wholes])
+    if any(len(whole) != 2 or whole[0] != wholes[0][0] for whole in wholes) or sizes != [
+        w[1] for w in wholes
+    ]:
+        raise step.refuse("shape", f"joins rows of the shapes {[*map(list, wholes)]}, said to be of {sizes}")
+
+    def beside(*places: IntArray) -> IntArray:
+        return np.concatenate(places, axis=1)
+
+    made = rearranged(step, beside, *range(len(wholes)))
+    return replace(made, kind=Element.FLOAT)
+
+
+def _extractor(step: Step) -> Value:
+    """Entries along the last axis: ArrayFeatureExtractor."""
+    if (found := extract(step)) is not None:
+        return found
+    wanted, size = step.plain(1).array.ravel(), step.whole()[-1]
+    if wanted.dtype != np.int64 or not wanted.size or wanted.min() < 0 or wanted.max() >= size:
+        raise step.refuse("shape", f"takes entries outside an axis of {size}")
+    return rearranged(step, lambda places: np.atleast_2d(places)[..., wanted], 0)
+
+
+def _one_hot_encoder(step: Step) -> Value:
+    """Of each whole number a row of booleans, one for each category. Of one that is none all are 0."""
+    said, whole = step.attributes, step.whole()
+    categories = said.get("cats_int64s", [])
+    if not categories or len(set(categories)) < len(categories):
+        raise step.refuse(
+            "unsupported_attribute", "must have whole numbers, all different, as its categories"
+        )
+    if not said.get("zeros", 1):
+        raise step.refuse("unsupported_attribute", "has zeros=0: an unknown category would be an error")
+    count, size = len(categories), math.prod(whole)
+    step.spend(size * count)
+    keys = np.array(categories, np.int64)
+    data = Data(step.floats(), shape=whole)
+    places = looked_up(step, data, keys, np.arange(count, dtype=np.float64), float(count), Element.INT64)
+    hot = placed(step, places, count, strict=True)
+    return replace(shaped(step, hot, (*whole, count)), kind=Element.FLOAT)
+
+
+_IMPUTER = {
+    "imputed_value_floats": "floats",
+    "imputed_value_int64s": "ints",
+    "replaced_value_float": "f",
+    "replaced_value_int64": "i",
+}
+_MOST = 1 << 10
+
+ENTRY = Entry(
+    learned={
+        "ArrayFeatureExtractor": Operator(_extractor, {}, 2, 2),
+        "Binarizer": Operator(_binarizer, {"threshold": "f"}, elementwise=True),
+        "FeatureVectorizer": Operator(_feature_vectorizer, {"inputdimensions": "ints"}, 1, _MOST),
+        "Imputer": Operator(_imputer, _IMPUTER, elementwise=True),
+        "Normalizer": Operator(_normalizer, {"norm": "s"}),
+        "OneHotEncoder": Operator(
+            _one_hot_encoder, {"cats_int64s": "ints", "cats_strings": "strings", "zeros": "i"}
+        ),
+        "Scaler": Operator(_scaler, {"offset": "floats", "scale": "floats"}),
+    }
+)
