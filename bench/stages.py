@@ -160,7 +160,7 @@ def outputs(network: Path, fed: Sequence[Arrays], names: list[str]) -> tuple[dic
     try:
         whose, session = "onnxruntime", onnxruntime.InferenceSession(network, options)
     except InvalidGraph:
-        whose, session = "onnx.reference", ReferenceEvaluator(network)
+        whose, session = "onnx.reference", ReferenceEvaluator(str(network))
     made, words = [session.run(names, one) for one in fed], _words(load(network, load_external_data=False))
     found = {
         name: np.array([_numbers(each, words) for each in values])

@@ -17,7 +17,7 @@ from bench import suite
 from bench.coverage import Limits, alone, blockers, counts
 from bench.coverage import row as row_of
 from bench.report import Row, read
-from bench.stages import STAGES
+from bench.stages import STAGES, outputs
 from tests.refusals import refuses
 
 ROOT = Path(__file__).parents[2]
@@ -164,6 +164,20 @@ def test_outputs_that_no_bits_tell_apart_are_refused(tmp_path: Path) -> None:
     found = row_of("mine", file, {"most": "executed"}, Limits())
     assert [found.more[stage] for stage in STAGES] == [True, False, False, False]
     assert found.more["blockers"] == ["model.precision"]
+
+
+def test_what_onnxruntime_refuses_is_held_to_onnx_s_reference(tmp_path: Path) -> None:
+    for opset, whose in ((17, "onnxruntime"), (6, "onnx.reference")):
+        nodes = [
+            helper.make_node("Equal", ["x", "x"], ["same"]),
+            helper.make_node("Cast", ["same"], ["y"], to=1),
+        ]
+        file = network(tmp_path / whose, nodes)
+        model = load(file)
+        model.opset_import[0].version = opset
+        save(model, file)
+        found, said = outputs(file, [{"x": np.float32([[1, 2, 3]])}], ["y"])
+        assert (found["y"].tolist(), said) == ([[1, 1, 1]], whose)
 
 
 def test_a_pointer_to_a_file_is_no_network(tmp_path: Path) -> None:
