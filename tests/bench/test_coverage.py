@@ -176,7 +176,7 @@ def test_what_onnxruntime_refuses_is_held_to_onnx_s_reference(tmp_path: Path) ->
         model = load(file)
         model.opset_import[0].version = opset
         save(model, file)
-        found, said = outputs(file, [{"x": np.float32([[1, 2, 3]])}], ["y"])
+        found, said = outputs(file, [{"x": np.array([[1, 2, 3]], np.float32)}], ["y"])
         assert (found["y"].tolist(), said) == ([[1, 1, 1]], whose)
 
 
