@@ -63,6 +63,11 @@ class _Relation:
         parts = [part.tensor if isinstance(part, Term) else part for part in parts]
         return [part for part in parts if isinstance(part, Tensor)]
 
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Those of the network that it reads."""
+        return [part for part in self.reads if isinstance(part, Parameter)]
+
 
 @dataclass(frozen=True, eq=False)
 class Linear(_Relation):
@@ -120,6 +125,42 @@ class Convolution(_Relation):
     weight: Parameter
     bias: Parameter
     sliding: Sliding
+
+
+@dataclass(frozen=True, eq=False)
+class Forest(_Relation):
+    """What the leaves add up to that decision trees lead each row of x[batch, features] to: ``out`` [batch,
+    outputs].
+
+    Trees are made of blocks, full binary trees of some levels: node 2^i - 1 + p of a block is on level i, the
+    one that the decisions p before it lead to, the first one highest. A decision is 1 where the entry
+    ``feature`` of x exceeds ``threshold``, and all of a block are the number of its exit. Tree t begins in
+    block t; ``following`` has for each exit the next block, and ``value`` what it adds: its v-th number to
+    column ``targets[t, v]``. After ``steps`` blocks the next one must be block ``trees``, where those wait
+    that are done; of one step there is none. ``out = base + mix columns``.
+
+    feature, threshold: [blocks, 2^levels - 1]; following: [blocks, 2^levels]; value: [blocks, 2^levels, V];
+    base: [outputs]; targets: int64[trees, V]; mix: int64[outputs, columns].
+    """
+
+    x: Tensor
+    feature: Parameter
+    threshold: Parameter
+    following: Parameter | None
+    value: Parameter
+    base: Parameter
+    targets: IntArray = field(repr=False)
+    mix: IntArray = field(repr=False)
+    steps: int
+
+    @property
+    def trees(self) -> int:
+        return len(self.targets)
+
+    @property
+    def levels(self) -> int:
+        """Of a block."""
+        return self.value.shape[1].bit_length() - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +260,7 @@ class AtLeast(_Relation):
 
 
 Weighted = MatMul | Convolution
-Accumulation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution
+Accumulation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution | Forest
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
 Comparison = Argmax | OneHot | Equal | AtLeast
 Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Comparison | Total | Square | Absolute
@@ -254,6 +295,11 @@ class Relations:
     @property
     def layers(self) -> list[Weighted]:
         return [relation for relation in self.relations if isinstance(relation, Weighted)]
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Those of the network, in order."""
+        return [each for relation in self.relations for each in relation.parameters]
 
     @cached_property
     def lookups(self) -> dict[Tensor, Lookup]:

@@ -79,6 +79,7 @@ class Node(Named):
     ``multiplies``: it has weights, which are worth a proof. ``keeps_declared``: a type that the file
     prescribes for all that it reads is also the type of what it makes. ``curved``: it has a ``formula``, and
     only a table can make it. ``rounds``: it tells numbers on either side of whole ones and halves apart.
+    ``compares``: it does nothing with what it reads but compare, and has ``compared``.
     """
 
     called: ClassVar[str] = ""
@@ -86,6 +87,7 @@ class Node(Named):
     multiplies: ClassVar[bool] = False
     keeps_declared: ClassVar[bool] = False
     curved: ClassVar[bool] = False
+    compares: ClassVar[bool] = False
 
     @property
     def rounds(self) -> bool:
@@ -117,6 +119,11 @@ class Node(Named):
         """How much of the values in ``span`` matters to a tensor of so many bits that it makes of them: all
         beyond make no difference that its integers show. ``made``: what these span, if that is known."""
         return span
+
+    def compared(self, span: Interval) -> tuple[Interval, float]:
+        """What an input of the network that spans ``span`` is to span, and the step that tells apart what it
+        is compared with."""
+        raise NotImplementedError
 
     def quantise(self, site: Site) -> QuantNode:
         """The node of integers that takes its place."""

@@ -23,6 +23,8 @@ WeightArray = NDArray[np.uint8] | NDArray[np.uint16]
 # Of tensors and of weights. A given type may have one bit, as an input of booleans has.
 LEAST_BITS, MOST_BITS = 2, 16
 MOST_SHIFT = 61
+# Of inputs that are compared alone: features of one tensor may span very different ranges.
+MOST_COMPARED_BITS = 32
 
 # For each output the least and the largest value, arrays that broadcast to the outputs' shape.
 Bounds = tuple[IntArray, IntArray]
@@ -37,7 +39,7 @@ class Affine:
     bits: int
 
     def __post_init__(self) -> None:
-        require(1 <= self.bits <= MOST_BITS, f"bits must be 1 to {MOST_BITS}")
+        require(1 <= self.bits <= MOST_COMPARED_BITS, f"bits must be 1 to {MOST_COMPARED_BITS}")
         require(math.isfinite(self.scale) and self.scale > 0, "a scale must be positive")
         require(0 <= self.zero_point <= self.top, f"a zero point must lie in [0, {self.top}]")
 

@@ -21,6 +21,7 @@ from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
 from circuits.lowering.encodings import Challenged, Encoding, Hidden, Plain, Wires, layer_of
+from circuits.lowering.forests import forest
 from circuits.lowering.matrices import Matrices, multiplied
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
 from circuits.lowering.parameters import hold
@@ -41,6 +42,7 @@ from relations.relation import (
     AtLeast,
     Convolution,
     Equal,
+    Forest,
     Linear,
     Lookup,
     MatMul,
@@ -48,6 +50,7 @@ from relations.relation import (
     Maximum,
     Move,
     OneHot,
+    Parameter,
     Product,
     Relations,
     Square,
@@ -99,7 +102,9 @@ class Lowering:
         """Add the constraints of all relations. What is given is held."""
         for relation in self.relations.relations:
             match relation:
-                case Linear() | Product() | MatrixProduct() | WindowSum() | MatMul() | Convolution():
+                case (
+                    Linear() | Product() | MatrixProduct() | WindowSum() | MatMul() | Convolution() | Forest()
+                ):
                     self._accumulate(relation)
                 case Lookup():
                     self._look_up(relation)
@@ -143,6 +148,8 @@ class Lowering:
             sums, short = self._multiply_matrices(relation)
         elif isinstance(relation, WindowSum):
             sums = self._window_sum(relation)
+        elif isinstance(relation, Forest):
+            sums = self._forest(relation)
         elif relation.weight.privacy == "public":
             sums = self._constant_weights(relation)
         else:
@@ -188,6 +195,18 @@ class Lowering:
         kernel = kernel_of(relation)
         weight = np.ones((kernel.outputs, np.prod(kernel.sliding.kernel)), np.int64)
         return PublicKernel(self._x(relation), kernel, weight, np.zeros(kernel.outputs, np.int64))
+
+    def _forest(self, relation: Forest) -> LinearCombinations:
+        parameters = {each: self._parameter(each) for each in relation.parameters}
+        return forest(self._tools, relation, self.values(relation.x), parameters)
+
+    def _parameter(self, parameter: Parameter) -> linear.Linear:
+        """Its entries, flattened: constants of the circuit, or wires."""
+        if parameter.privacy == "public":
+            return linear.Linear.constant(parameter.values.ravel())
+        (wires,) = hold(self._tools, parameter)
+        self.hold(parameter, wires)
+        return linear.Linear.wires(wires.ravel())
 
     def _constant_weights(self, relation: MatMul | Convolution) -> LinearCombinations:
         x, kernel = self._x(relation), kernel_of(relation)
@@ -371,6 +390,6 @@ def _order(relation: Accumulation) -> IntArray:
     (``circuits.lowering.sliding``)."""
     batch, *shape = relation.out.shape
     index: IntArray = np.arange(batch * int(np.prod(shape)))
-    if not isinstance(relation, Linear | Product | MatrixProduct):
+    if not isinstance(relation, Linear | Product | MatrixProduct | Forest):
         index = index.reshape(shape[0], batch, -1).swapaxes(0, 1)
     return index.reshape(batch, *shape)

@@ -27,6 +27,7 @@ from circuits.lowering.encodings import (
     Stranded,
     layer_of,
 )
+from circuits.lowering.forests import forest_cost
 from circuits.lowering.matrices import matrix_cost
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
@@ -38,6 +39,7 @@ from relations.relation import (
     Accumulation,
     Argmax,
     Convolution,
+    Forest,
     Linear,
     Lookup,
     MatMul,
@@ -112,7 +114,7 @@ class Optimiser:
     def __init__(self, tools: Arithmetic, network: Relations, level: int, others: Cost) -> None:
         self._tools, self._network, self._level = tools, network, level
         self._capacity = tools.builder.capacity
-        weights = Cost.sum(parameters_cost(each.weight, each.bias) for each in network.layers)
+        weights = parameters_cost(*network.parameters)
         self._others = Cost.sum([others, weights, _cost_of_movers(tools, network)])
         if level == 0:
             self._others += _cost_of_term_signs(network)
@@ -205,7 +207,9 @@ class Optimiser:
 
     def _ways(self, relation: Accumulation) -> Iterator[Option]:
         lookup = self._network.lookups.get(relation.out)
-        rows = Cost(rows=math.prod(relation.out.shape)) if isinstance(relation, Product) else Cost()
+        cost = Cost(rows=math.prod(relation.out.shape)) if isinstance(relation, Product) else Cost()
+        if isinstance(relation, Forest):
+            cost = forest_cost(self._tools, relation)
         if isinstance(relation, MatMul | Convolution) and relation.weight.privacy != "public":
             yield from self._private(relation, lookup)
         elif isinstance(relation, MatrixProduct):
@@ -213,7 +217,7 @@ class Optimiser:
                 short = isinstance(encoding, Challenged) or is_short(relation)
                 yield from self._rescaled(lookup, short, Way(encoding), matrix_cost(relation, encoding))
         else:
-            yield from self._rescaled(lookup, is_short(relation), Way(), rows)
+            yield from self._rescaled(lookup, is_short(relation), Way(), cost)
 
     def _private(self, relation: MatMul | Convolution, lookup: Lookup | None) -> Iterator[Option]:
         sums = layer_of(relation, None, self._capacity)
@@ -342,6 +346,8 @@ def is_short(relation: Accumulation) -> bool:
     match relation:
         case Linear() | Product():
             return True
+        case Forest():
+            return relation.targets.size <= _SHORT
         case MatrixProduct():
             return relation.left.tensor.shape[-1] <= _SHORT
         case WindowSum():

@@ -49,6 +49,12 @@ class Tables(Arithmetic):
         """Each tuple of values is a row of the table. Rows: as many as columns."""
         self._lookups.look_up(name, table, [value.whole() for value in values])
 
+    def look_up_among(
+        self, name: str, entries: Sequence[Linear], values: Sequence[Linear], places: Linear
+    ) -> None:
+        """The same of a table whose entries are wires, too (``Lookups.look_up_among``)."""
+        self._lookups.look_up_among(name, entries, values, places.compact)
+
     def margins(self, name: str, value: Linear, bits: int) -> Linear:
         self.ranged(name, value, bits)
         return value

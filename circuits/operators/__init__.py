@@ -23,6 +23,7 @@ from circuits.operators import (
     dense,
     einsum,
     features,
+    forest,
     gather,
     identity,
     joined,
@@ -51,6 +52,7 @@ from circuits.operators import (
 
 # Rewrites run in this order.
 _MODULES = (
+    forest,
     activation,
     multiply,
     scale,

@@ -42,7 +42,7 @@ _NARROWEST = 1 / 16
 # Keeps a product that float64 rounded up from the next integer.
 _ROUNDING = 1 - 2**-40
 # What proves that parameters are of their types.
-_PROOFS: Final[dict[Privacy, Proof]] = {
+PROOFS: Final[dict[Privacy, Proof]] = {
     "public": "relation",
     "private": "range",
     "committed": "registration",
@@ -241,7 +241,7 @@ class WeightedSum(Windowed):
 
     def parameters(self, privacy: Privacy) -> tuple[Parameter, Parameter]:
         """The weights, less their zero points, and biases."""
-        kind, proof = self.weight_type, _PROOFS[privacy]
+        kind, proof = self.weight_type, PROOFS[privacy]
         zero = kind.zero_point.reshape(-1, *(1 for _ in self.weight.shape[1:]))
         bound = Bound(-zero, kind.top - zero, proof)
         reach = 1 << self.bias_bits

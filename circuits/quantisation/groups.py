@@ -16,6 +16,7 @@ class Groups:
         self._declared = dict(graph.declared)
         self._exact = {entry.name for entry in graph.inputs if entry.values != "real"}
         self.apart: set[str] = set()
+        self._steps = steps
         for step in steps:
             exact = {self.exact(name) for name in step.node.inputs}
             if step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
@@ -33,6 +34,14 @@ class Groups:
     def exact(self, tensor: str) -> bool:
         """Whether the tensor is of whole numbers that stay what they are: of integers of inputs alone."""
         return self.of(tensor) in self._exact
+
+    def compared(self, tensor: str) -> bool:
+        """Whether the tensor is of inputs that are compared and nothing else, whole numbers aside."""
+        group = self.of(tensor)
+        readers = [step for step in self._steps if group in {self.of(name) for name in step.node.inputs}]
+        makers = [step for step in self._steps if self.of(step.tensor) == group and not self.keeps(step)]
+        alone = all(step.node.compares or self.keeps(step) for step in readers)
+        return bool(readers) and alone and not makers and not self.exact(tensor) and not self.declared(tensor)
 
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from circuits.graphs.node import QuantNode
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
-from circuits.graphs.types import LEAST_BITS, MOST_BITS, Affine, FloatArray
+from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
 from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
@@ -108,12 +109,13 @@ class Calibrated:
 
     @property
     def slots(self) -> list[Slot]:
-        """All that may have bits of its own, tensors first: not what the file declares, nor whole numbers."""
+        """All that may have bits of its own, tensors first: not what the file declares, whole numbers, or
+        inputs that are compared alone."""
         steps = plan(self.graph)
         groups = Groups(self.graph, steps)
         tensors: dict[str, list[str]] = {}
         for name, tensor in _typed(self.graph, steps, groups):
-            if not groups.declared(tensor) and not groups.exact(tensor):
+            if not (groups.declared(tensor) or groups.exact(tensor) or groups.compared(tensor)):
                 tensors.setdefault(groups.of(tensor), []).append(name)
         weights = [Slot((step.name,), weights=True) for step in steps if isinstance(step.node, Parametric)]
         return [Slot(tuple(names)) for names in tensors.values()] + weights
@@ -162,6 +164,7 @@ class _Quantiser:
         self.sums = unscaled(graph, self.steps)
         self.bits = self._bits()
         self.spans = self._spans(calibrated)
+        self._tell_apart()
         self.fixed = self._fixed()
         self.nodes: list[QuantNode] = []
         # For every float tensor so far the integer one, and its type.
@@ -219,6 +222,20 @@ class _Quantiser:
                 part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)], made)
                 needed[group] = part.joined(needed[group]) if group in needed else part
         return spans | needed
+
+    def _tell_apart(self) -> None:
+        """Inputs that are compared alone have the bits that tell apart what they are compared with."""
+        names = input_names(self.graph)
+        for entry in self.entries:
+            group = self.groups.of(entry)
+            if names[entry] in self.layers or not self.groups.compared(entry):
+                continue
+            readers = [step.node for step in self.steps if step.node.compares]
+            for node in (node for node in readers if self.groups.of(node.inputs[0]) == group):
+                span, step = node.compared(self.spans[group])
+                self.spans[group] = span
+                wanted = math.ceil(math.log2((span.high - span.low) / step + 1)) if step < math.inf else 0
+                self.bits[group] = min(max(self.bits[group], wanted), MOST_COMPARED_BITS)
 
     def _fixed(self) -> dict[str, Affine]:
         """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors."""

@@ -66,7 +66,7 @@ class TypedGraph:
                 f"give the privacy of each input: {', '.join(self.qgraph.entries)}",
                 field="input_privacy",
             )
-        if self.weight_privacy == "committed" and not self.relations.layers:
+        if self.weight_privacy == "committed" and not self.relations.parameters:
             raise StatementError(
                 "statement.no_weights",
                 "there is nothing to commit to: the network has no weights, so let them be public",

@@ -14,12 +14,14 @@ from circuits.r1cs.steps import (
     Clip,
     Compare,
     Constant,
+    Counts,
     CrossProducts,
     Digits,
     FirstMaximum,
     Maximum,
     Multiplicities,
     Operand,
+    Pick,
     Product,
     Quotient,
     Step,
@@ -121,6 +123,18 @@ def _(step: Multiplicities, z: IntArray) -> None:
         rows = step.table.find([_integers(value, z) // lookup.scale for value in lookup.values])
         counts += np.bincount(rows[rows >= 0], minlength=len(counts))
     z[step.out] = counts
+
+
+@_fill.register
+def _(step: Counts, z: IntArray) -> None:
+    places = _integers(step.places, z)
+    inside = (places >= 0) & (places < len(step.out))
+    z[step.out] = np.bincount(places[inside], minlength=len(step.out))
+
+
+@_fill.register
+def _(step: Pick, z: IntArray) -> None:
+    z[step.out] = _integers(step.entries, z).take(_integers(step.places, z), mode="clip")
 
 
 @_fill.register

@@ -11,6 +11,7 @@ likewise, and the same holds over the rational functions in g.
 
 Rows: one for a lookup, and one more for each column after the first; one for each row of a table that is
 used, and one for its sum. Columns whose values are proven small anyway are cheaper packed into one integer.
+A table of wires costs a row more for each column after the first of an entry, too.
 Wires: as many as rows, and the multiplicities, which are committed.
 
 Soundness error: cleared of its d columns' n + T denominators the identity has degree below
@@ -29,7 +30,7 @@ import numpy as np
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.powers import Powers
-from circuits.r1cs.steps import Lookup, Multiplicities, Product, Quotient
+from circuits.r1cs.steps import Counts, Lookup, Multiplicities, Operand, Product, Quotient
 from circuits.r1cs.table import Table
 from relations.integers import IntArray
 from zenerrors import StatementError
@@ -65,25 +66,52 @@ class Lookups:
             raise StatementError(
                 "statement.table_width", f"{name}: {len(values)} columns do not fit the table {table.name}"
             )
-        for value in values:
-            self.builder.fixed(name, value)
-        count = values[0].rows
-        folded = values[0]
-        for index, (value, weight) in enumerate(zip(values[1:], self._weights(table)[1:], strict=True), 1):
-            folded += self._weighted(f"{name}/column{index}", value, weight)
-        inverses = self.builder.private(f"{name}/inverse", count)
-        factor = self._point(count).scale(scale) - folded
-        self.builder.multiply(
-            f"{name}/lookup", Linear.wires(inverses), factor, Linear.constant(np.full(count, scale))
-        )
+        inverses, factor = self._inverses(name, values, scale)
         if table not in self._batches:
             self._batches[table] = []
             self.builder.defer(partial(self._close, table))
         self._batches[table].append(_Batch(Lookup(tuple(value.compact for value in values), scale), inverses))
         self.builder.post_challenge(Quotient(f"{name}/inverse", inverses, scale, factor.compact))
 
-    def _weights(self, table: Table) -> IntArray:
-        return self._fold.progression(1, table.columns.shape[1])
+    def look_up_among(
+        self, name: str, entries: Sequence[Linear], values: Sequence[Linear], places: Operand
+    ) -> None:
+        """Each tuple (values[0], values[1], ..), row by row, is one of the tuples ``entries``: combinations
+        of wires like them, a table that the prover fixes before the challenges, for these values alone.
+
+        ``places``: where each value stands, in honest witnesses. Rows: width for a value, width for an entry,
+        and one. What bounds make of combinations is as for ``look_up``.
+        """
+        inverses, factor = self._inverses(name, values, 1)
+        for entry in entries:
+            self.builder.fixed(name, entry)
+        table = self._folded(f"{name}/entry", entries)
+        multiplicity = self.builder.auxiliary(f"{name}/multiplicity", table.rows)
+        self.builder.fill(Counts(f"{name}/multiplicity", multiplicity, places))
+        self.builder.post_challenge(Quotient(f"{name}/inverse", inverses, 1, factor.compact))
+        self._balance(name, table, multiplicity, inverses)
+        self.builder.degree += (len(inverses) + 2 * table.rows) * max(1, len(entries) - 1)
+
+    def _inverses(self, name: str, values: Sequence[Linear], scale: int) -> tuple[IntArray, Linear]:
+        """Wires for ``scale / (scale c - value)``, and what they are the inverses of. Rows: width."""
+        for value in values:
+            self.builder.fixed(name, value)
+        count = values[0].rows
+        folded = self._folded(name, values)
+        inverses = self.builder.private(f"{name}/inverse", count)
+        factor = self._point(count).scale(scale) - folded
+        self.builder.multiply(
+            f"{name}/lookup", Linear.wires(inverses), factor, Linear.constant(np.full(count, scale))
+        )
+        return inverses, factor
+
+    def _folded(self, name: str, columns: Sequence[Linear]) -> Linear:
+        """``columns[0] + g columns[1] + ..``. Rows: width - 1."""
+        folded = columns[0]
+        weights = self._fold.progression(1, len(columns))[1:]
+        for index, (column, weight) in enumerate(zip(columns[1:], weights, strict=True), 1):
+            folded += self._weighted(f"{name}/column{index}", column, weight)
+        return folded
 
     def _weighted(self, name: str, value: Linear, weight: int) -> Linear:
         """``weight · value``, a row and a wire each."""
@@ -102,17 +130,19 @@ class Lookups:
         # A table that were used again would be closed again, which the names of its wires forbid.
         batches = self._batches.pop(table)
         multiplicity = self.builder.auxiliary(f"{table.name}/multiplicity", rows)
-        quotient = self.builder.private(f"{table.name}/quotient", rows)
-        factor = self._point(rows) - Linear.weighted(self._weights(table), table.columns)
+        weights = self._fold.progression(1, width)
         lookups = np.concatenate([batch.inverses for batch in batches])
-        self.builder.multiply(
-            f"{table.name}/table", Linear.wires(quotient), factor, Linear.wires(multiplicity)
-        )
-        total = Linear.ones(lookups[np.newaxis]) - Linear.ones(quotient[np.newaxis])
-        self.builder.zero(f"{table.name}/sum", total)
+        self._balance(table.name, Linear.weighted(weights, table.columns), multiplicity, lookups)
         self.builder.degree += (len(lookups) + 2 * rows) * max(1, width - 1)
         looked_up = tuple(batch.lookup for batch in batches)
         self.builder.fill(Multiplicities(f"{table.name}/multiplicity", multiplicity, table, looked_up))
-        self.builder.post_challenge(
-            Quotient(f"{table.name}/quotient", quotient, multiplicity, factor.compact)
-        )
+
+    def _balance(self, name: str, entries: Linear, multiplicity: IntArray, lookups: IntArray) -> None:
+        """The inverses ``lookups`` add up to what the entries of a table, each so many times, do."""
+        rows = entries.rows
+        quotient = self.builder.private(f"{name}/quotient", rows)
+        factor = self._point(rows) - entries
+        self.builder.multiply(f"{name}/table", Linear.wires(quotient), factor, Linear.wires(multiplicity))
+        total = Linear.ones(lookups[np.newaxis]) - Linear.ones(quotient[np.newaxis])
+        self.builder.zero(f"{name}/sum", total)
+        self.builder.post_challenge(Quotient(f"{name}/quotient", quotient, multiplicity, factor.compact))

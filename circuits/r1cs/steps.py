@@ -163,6 +163,21 @@ class Multiplicities(Step):
 
 
 @dataclass(frozen=True, eq=False)
+class Counts(Step):
+    """``z[out[j]] =`` how many rows of ``places`` are j."""
+
+    places: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Pick(Step):
+    """``z[out[r]] = entries[places[r]]``; beyond either end the entry at that end."""
+
+    entries: Operand = field(repr=False)
+    places: Operand = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class CrossProducts(Step):
     """``z[out[g, s]] = sum_(i, j: slots[i, j] = s) sum_k left[g, i, k] · right[g, j, k]``
 

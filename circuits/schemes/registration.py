@@ -8,7 +8,6 @@ that another architecture could read otherwise.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -62,14 +61,13 @@ class Registration(Circuit):
 
 
 def parameters(qgraph: QuantGraph) -> IntArray:
-    """What a model's commitment is to: the architecture's digest in limbs, then of each node ``q_w - z_w`` in
-    row-major order and the biases.
+    """What a model's commitment is to: the architecture's digest in limbs, then of each node its parameters,
+    of a layer ``q_w - z_w`` in row-major order and the biases.
 
     int64[parameters], in the order of the linked segment of every circuit. Raises ``StatementError``
     (``statement.no_weights``) for a network without any.
     """
-    layers = _typed(qgraph).relations.layers
-    values = [each.values.ravel() for layer in layers for each in (layer.weight, layer.bias)]
+    values = [each.values.ravel() for each in _typed(qgraph).relations.parameters]
     return np.concatenate([digest_limbs(qgraph.architecture.digest), *values])
 
 
@@ -90,14 +88,13 @@ def lower_registration(builder: Builder, qgraph: QuantGraph) -> tuple[TypedGraph
     """Add the constraints of ``compile_registration`` to ``builder``, all but what that defers."""
     typed = _typed(qgraph)
     network = typed.relations
-    registered = [(_to_prove(layer.weight), _to_prove(layer.bias)) for layer in network.layers]
-    relations = Relations(tuple(itertools.chain(*registered)), (), network.outputs)
+    registered = [_to_prove(parameter) for parameter in network.parameters]
+    relations = Relations(tuple(registered), (), network.outputs)
     begin(builder, typed)
     tools = Tables(builder)
     lowering = Lowering(tools, relations, 5, Plan({}, 0, {}))
-    for pair in registered:
-        for parameter, wires in zip(pair, hold(tools, *pair), strict=True):
-            lowering.hold(parameter, wires)
+    for parameter in registered:
+        lowering.hold(parameter, *hold(tools, parameter))
     return typed, lowering
 
 

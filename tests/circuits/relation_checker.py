@@ -20,6 +20,7 @@ from relations.relation import (
     AtLeast,
     Convolution,
     Equal,
+    Forest,
     Linear,
     Lookup,
     MatMul,
@@ -63,8 +64,7 @@ class _Check:
 
     def relation(self, relation: Relation) -> list[str]:
         made, out = _MAKES[type(relation)](self, relation), relation.out
-        parameters = [relation.weight, relation.bias] if isinstance(relation, MatMul | Convolution) else []
-        wrong = [f"{each.name} leaves its bound" for each in parameters if not self.within(each)]
+        wrong = [f"{each.name} leaves its bound" for each in relation.parameters if not self.within(each)]
         if out not in self._held:
             self._made[out] = made
         elif not np.array_equal(self._held[out].reshape(made.shape), made):
@@ -153,6 +153,37 @@ def _windows(sliding: Sliding) -> Iterator[tuple[tuple[Any, ...], list[slice], l
         yield at, window, place
 
 
+def _forest(check: _Check, relation: Forest) -> Integers:
+    feature, threshold, value, base = (
+        check.value(each) for each in (relation.feature, relation.threshold, relation.value, relation.base)
+    )
+    following = None if relation.following is None else check.value(relation.following)
+    made = [[int(each) for each in base] for _ in check.value(relation.x)]
+    for sample, x in enumerate(check.value(relation.x)):
+        for tree, columns in enumerate(relation.targets.tolist()):
+            block = tree
+            for _ in range(relation.steps):
+                leaving = 0
+                for level in range(relation.levels):
+                    node = 2**level - 1 + leaving
+                    if not 0 <= (place := feature[block, node]) < len(x):
+                        return np.full(relation.out.shape, _NOWHERE, object)
+                    leaving = 2 * leaving + int(x[place] > threshold[block, node])
+                for column, added in zip(columns, value[block, leaving], strict=True):
+                    for output, factor in enumerate(relation.mix[:, column].tolist()):
+                        made[sample][output] += factor * added
+                block = relation.trees if following is None else following[block, leaving]
+                if not 0 <= block < len(value) + (following is None):
+                    return np.full(relation.out.shape, _NOWHERE, object)
+            if block != relation.trees:
+                return np.full(relation.out.shape, _NOWHERE, object)
+    return np.array(made, object)
+
+
+# What no tensor holds.
+_NOWHERE = 1 << 300
+
+
 def _lookup(check: _Check, relation: Lookup) -> Integers:
     function, value = relation.function, check.value(relation.value)
     total = function.multiplier.astype(object) * value + function.offset
@@ -220,6 +251,7 @@ _MAKES: dict[type, Any] = {
     MatMul: _matmul,
     MatrixProduct: _matrix_product,
     Convolution: _convolution,
+    Forest: _forest,
     WindowSum: _window_sum,
     Lookup: _lookup,
     Tabulated: _tabulated,

@@ -19,6 +19,7 @@ from circuits.r1cs.steps import (
     Clip,
     Compare,
     Constant,
+    Counts,
     CrossProducts,
     Digits,
     FirstMaximum,
@@ -26,6 +27,7 @@ from circuits.r1cs.steps import (
     Maximum,
     Multiplicities,
     Operand,
+    Pick,
     Product,
     Quotient,
     Step,
@@ -131,6 +133,12 @@ def run(step: Step, z: Z, modulus: int | None = None) -> None:
                         counts[entry] += 1
             # Of equal rows the first has them all.
             written = [counts[entry] if entries.index(entry) == j else 0 for j, entry in enumerate(entries)]
+        case Counts():
+            places = read(step.places, -1)
+            written = [places.count(j) for j in range(rows)]
+        case Pick():
+            entries = read(step.entries, -1)
+            written = [entries[min(max(place, 0), len(entries) - 1)] for place in read(step.places)]
         case CrossProducts():
             count = len(step.slots)
             size = rows * count
@@ -216,6 +224,8 @@ def integer_steps(draw: st.DrawFn) -> Step:
         FirstMaximum("f", grid, triples),
         BeforeFirstMaximum("b", grid[:, :2], triples),
         Multiplicities("m", READ + np.arange(6), table, lookups),
+        Counts("n", first, other),
+        Pick("i", first, triples, each),
         CrossProducts("x", grid[:, :2], *quadruples, 2, np.array([[-1, 0], [1, 0]])),
     ]  # fmt: skip
     return draw(st.sampled_from(steps))

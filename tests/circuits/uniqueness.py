@@ -9,7 +9,8 @@ puts in what is given, and draws conclusions until none is left:
   and falls apart where some terms are known modulo what divides all others: digits, slots, quotients;
 - rows with challenges hold for random ones, so as polynomials: coefficient by coefficient;
 - equal sums of inverses at a challenge say that what is looked up stands in a table;
-- of two values a variable does not have the one that leads to a contradiction.
+- of two values a variable does not have the one that leads to a contradiction, and what is looked up in a
+  table of packed integers is no row that does.
 
 Each holds for all witnesses, so that what has a value in the end has no other. Trusted are two lemmas, of
 Schwartz and Zippel for rows as polynomials and of Haböck (ePrint 2022/1530) for inverses: degrees and lookups
@@ -30,6 +31,8 @@ from prover.constraint_system import ConstraintSystem
 from tests.circuits.support import R
 
 ONE = 0
+# No range has integers as large, so those of a table that are larger are packed.
+_PACKED = 1 << 20
 # Variables and their coefficients in (-r/2, r/2), what is constant under ONE.
 Form = dict[int, int]
 # The same for each monomial, given as the exponents of the challenges.
@@ -237,7 +240,30 @@ class _Facts:
                 except Contradiction:
                     self.settle(v, other)
                     return True
-        return False
+        return any(self._rule_out_rows(index, fact) for index, fact in enumerate(self._facts))
+
+    def _rule_out_rows(self, index: int, fact: Row | Member | None) -> bool:
+        """Whether rows that are packed of several integers turned out not to be what is looked up."""
+        if not isinstance(fact, Member) or all(v in self.known for v in fact.variables):
+            return False
+        if max(abs(value) for row in fact.rows for value in row) < _PACKED:
+            return False
+        rows = [row for row in fact.rows if self._could_be(fact, row)]
+        if len(rows) == len(fact.rows):
+            return False
+        self._facts[index] = Member(fact.variables, rows)
+        self._enqueue(index)
+        return True
+
+    def _could_be(self, member: Member, row: tuple[int, ...]) -> bool:
+        case = self.copy()
+        try:
+            for v, value in zip(member.variables, row, strict=True):
+                case.settle(v, value)
+            case.conclude()
+        except Contradiction:
+            return False
+        return True
 
     def _open(self) -> Iterator[Row]:
         for fact in self._facts:

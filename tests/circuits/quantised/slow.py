@@ -15,6 +15,7 @@ from circuits.operators.average_pool import WindowSum
 from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
+from circuits.operators.forest import QuantForest
 from circuits.operators.gather import Gather
 from circuits.operators.largest import QuantTopK
 from circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
@@ -96,10 +97,29 @@ def _sum(
             if value is not None:
                 total += _weight(node, index[0], (channel, *tap)) * (value - zero)
         return total
+    if isinstance(node, QuantForest):
+        return int(node.base[index]) + sum(
+            int(node.mix[index[0], column]) * int(added)
+            for tree, columns in enumerate(node.targets.tolist())
+            for column, added in zip(columns, _leaf(node, tree, x), strict=True)
+        )
     if isinstance(node, WindowSum):
         seen = (_pixel(x, index[0], index, tap, node) for tap in np.ndindex(node.kernel))
         return sum(int(value) - zero for value in seen if value is not None)
     return int(x[index]) - zero
+
+
+def _leaf(node: QuantForest, tree: int, x: Objects) -> IntArray:
+    """What the path of a tree adds up to."""
+    block, total = tree, 0 * node.value[0, 0]
+    for _ in range(node.steps):
+        leaving = 0
+        for level in range(node.levels):
+            at = block, (1 << level) - 1 + leaving
+            leaving = 2 * leaving + int(x[node.feature[at]] > node.threshold[at])
+        total = total + node.value[block, leaving]
+        block = int(node.following[block, leaving]) if node.steps > 1 else block
+    return total
 
 
 def _weight(node: QuantConv | QuantDense, output: int, tap: tuple[int, ...]) -> int:

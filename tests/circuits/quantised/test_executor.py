@@ -137,7 +137,7 @@ def test_refuses_integers_beyond_62_bits(bias: int, multiplier: int, shift: int,
     "make",
     [
         lambda: Affine(1.0, 0, 0),
-        lambda: Affine(1.0, 0, 17),
+        lambda: Affine(1.0, 0, 33),
         lambda: Affine(0.0, 0, 8),
         lambda: Affine(float("nan"), 0, 8),
         lambda: Affine(1.0, 256, 8),
