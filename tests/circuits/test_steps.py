@@ -134,8 +134,8 @@ def run(step: Step, z: Z, modulus: int | None = None) -> None:
             # Of equal rows the first has them all.
             written = [counts[entry] if entries.index(entry) == j else 0 for j, entry in enumerate(entries)]
         case Counts():
-            places = read(step.places, -1)
-            written = [places.count(j) for j in range(rows)]
+            counted = read(step.places, -1)
+            written = [counted.count(j) for j in range(rows)]
         case Pick():
             entries = read(step.entries, -1)
             written = [entries[min(max(place, 0), len(entries) - 1)] for place in read(step.places)]

@@ -116,9 +116,9 @@ def test_it_is_proven(name: str, weights: Privacy) -> None:
         refuse_all_lies(circuit, q)
         return
     # What no path comes to may be anything: the commitment binds it, not the rows of this proof.
-    z, system = challenged(circuit.program, z), circuit.constraint_system
-    lies = [(wire, z[wire] + 1) for group in circuit.layout.values() for wire in group.ravel().tolist()]
-    accepted = {variable.partition("[")[0] for variable, _ in unnoticed(system, z, lies)}
+    honest, system = challenged(circuit.program, z), circuit.constraint_system
+    lies = [(wire, honest[wire] + 1) for group in circuit.layout.values() for wire in group.ravel().tolist()]
+    accepted = {variable.partition("[")[0] for variable, _ in unnoticed(system, honest, lies)}
     assert accepted <= {f"forest1/{each}" for each in ("features", "thresholds", "next", "leaves")}
 
 

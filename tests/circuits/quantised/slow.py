@@ -111,7 +111,7 @@ def _sum(
 
 def _leaf(node: QuantForest, tree: int, x: Objects) -> IntArray:
     """What the path of a tree adds up to."""
-    block, total = tree, 0 * node.value[0, 0]
+    block, total = tree, np.zeros(node.value.shape[2], np.int64)
     for _ in range(node.steps):
         leaving = 0
         for level in range(node.levels):
