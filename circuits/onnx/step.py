@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,18 @@ def typed_shape(shape: Shape) -> Shape:
 Value = Constant | Data
 
 
+# Where a tensor stays: a constant, or computed, 1 where it does. It broadcasts to the tensor's shape.
+Kept = NDArray[np.bool_] | Data
+
+
+class Masked(NamedTuple):
+    """A tensor that is ``before``, nothing where that is None, in all places that all of ``kept`` say, and in
+    all others so small that its exponential is 0."""
+
+    before: Value | None
+    kept: tuple[Kept, ...]
+
+
 def of_kind(value: Value, kind: int | None) -> Value:
     """What is computed, as elements of this kind."""
     return replace(value, kind=kind) if isinstance(value, Data) else value
@@ -84,22 +96,28 @@ class Operator:
 
 class Building:
     """The typed graph so far. ``ranked``: for what a Softmax or ArgMax made, the tensor of classes whose
-    largest entry is the same."""
+    largest entry is the same. ``masked``: of a tensor that a mask was added to, what a softmax sees.
+    ``makers``: the node of each tensor."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         for entry in inputs:
             require_size(entry.name, entry.shape)
         self.inputs = tuple(inputs)
         self.shapes = {entry.name: entry.shape for entry in inputs}
-        self.nodes: list[Node] = []
+        self.makers: dict[str, Node] = {}
+        self.masked: dict[str, Masked] = {}
         self.declared: dict[str, Declared] = {}
         self.ranked: dict[str, str] = {}
         self._taken: Counter[str] = Counter(self.shapes.keys())
 
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(self.makers.values())
+
     def add(self, node: Node) -> str:
         shape = node.shape(*(self.shapes[name] for name in node.inputs))
         require_size(node.name, shape)
-        self.nodes.append(node)
+        self.makers[node.name] = node
         self.shapes[node.name] = shape
         if node.keeps_declared:
             first, *others = (self.declared.get(name) for name in node.inputs)

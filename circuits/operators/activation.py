@@ -178,19 +178,20 @@ def before_repeats(graph: Graph) -> Graph:
     makers: dict[str, Node] = {}
     taken = set(graph.shapes)
     for node in graph.nodes:
+        makers[node.name] = node
+        if not isinstance(node, Activation) or node.name in graph.declared:
+            continue
         chain, source = list[Node](), node.inputs[0]
         while isinstance(makers.get(source), Gather | Reshape) and source not in graph.declared:
             chain.insert(0, makers[source])
             source = chain[0].inputs[0]
-        curved = isinstance(node, Activation) and node.name not in graph.declared
-        if curved and chain and math.prod(graph.shapes[source]) < math.prod(graph.shapes[node.name]):
-            before = replace(node, name=fresh(f"{node.name}.once", taken), inputs=(source,))
+        if chain and math.prod(graph.shapes[source]) < math.prod(graph.shapes[node.name]):
+            del makers[node.name]
+            before: Node = replace(node, name=fresh(f"{node.name}.once", taken), inputs=(source,))
             makers[before.name] = before
             names = [*(fresh(each.name, taken) for each in chain[:-1]), node.name]
             for name, mover in zip(names, chain, strict=True):
                 before = makers[name] = replace(mover, name=name, inputs=(before.name,))
-        else:
-            makers[node.name] = node
     return replace(graph, nodes=tuple(makers.values()))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, re
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
+from circuits.operators.masks import finite, of_sum
 from circuits.operators.moving import together
 from circuits.operators.quantise_linear import declared_at, integer, operands, typed
 from circuits.operators.scale import affine, scale
@@ -120,10 +121,11 @@ def add(step: Step) -> Value:
     """The sum of two inputs."""
     if both_constant(step):
         return folded(step, np.add)
+    step = replace(step, inputs=[finite(step.value(at)) for at in (0, 1)])
     if step.is_data(0) and step.is_data(1):
-        return _combined(step, Add)
+        return of_sum(step, _combined(step, Add), add)
     data = 0 if step.is_data(0) else 1
-    return affine(step, data, 1.0, step.weights(1 - data).array)
+    return of_sum(step, affine(step, data, 1.0, step.weights(1 - data).array), add)
 
 
 def subtract(step: Step) -> Value:

@@ -18,6 +18,7 @@ from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
 from circuits.operators.entry import Entry
+from circuits.operators.masks import finite, is_small, masked
 from circuits.operators.multiply import multiply
 from circuits.operators.scatter import mixed
 from relations.integers import IntArray
@@ -84,8 +85,17 @@ def _not(step: Step) -> Value:
 
 
 def _where(step: Step) -> Value:
-    made = _either(step) if step.is_data(0) else _chosen(step)
-    return of_kind(made, step.value(1).kind)
+    """What is chosen of a constant so small that a softmax sees nothing of it masks the other."""
+    step = replace(step, inputs=[step.value(0), *(finite(step.value(at)) for at in (1, 2))])
+    made = of_kind(_either(step) if step.is_data(0) else _chosen(step), step.value(1).kind)
+    for at in (1, 2):
+        constant, other, condition = step.value(at), step.value(3 - at), step.value(0)
+        if isinstance(constant, Constant) and isinstance(other, Data) and is_small(constant.array):
+            if isinstance(condition, Data):
+                kept = _not(step) if at == 1 else condition
+                return masked(step, made, other, kept) if isinstance(kept, Data) else made
+            return masked(step, made, other, (condition.array != 0) == (at == 2))
+    return made
 
 
 def _either(step: Step) -> Value:

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from circuits.graphs.node import Constants, QuantNode, Written
 from circuits.graphs.site import Site
@@ -71,6 +72,10 @@ class Rows:
     def _places(self) -> IntArray:
         grid = np.arange(math.prod(self._whole)).reshape(self._whole)
         return grid.transpose(self._order)
+
+    def ordered(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A constant of the tensor's shape in rows, [count, length]."""
+        return array.transpose(self._order).reshape(self.count, self.length)
 
     def largest(self, image: str) -> str:
         """The largest entry of each row, [1, count, 1]."""

@@ -22,6 +22,9 @@ from circuits.operators.moving import broadcast
 from circuits.operators.reshape import Reshape, shaped
 from circuits.operators.weighted import Parametric
 
+# Files mean harm with longer chains of nodes that move values.
+_MOST_MOVERS = 32
+
 
 @dataclass(frozen=True, eq=False)
 class Scale(Parametric):
@@ -57,12 +60,16 @@ def scale_before_movers(graph: Graph) -> Graph:
     made: dict[str, Node] = {}
     for node in graph.nodes:
         made[node.name] = node
+        if not isinstance(node, Scale):
+            continue
         chain, source = list[Node](), node.inputs[0]
         while source in made and made[source].permutes and _is_passed_on(graph, readers, source):
+            if len(chain) > _MOST_MOVERS:
+                break
             chain.insert(0, made[source])
             source = chain[0].inputs[0]
         before = made.get(source)
-        if not (isinstance(node, Scale) and chain and before and _is_passed_on(graph, readers, source)):
+        if not 0 < len(chain) <= _MOST_MOVERS or before is None or not _is_passed_on(graph, readers, source):
             continue
         scaled = _of_channels(fresh(f"{node.name}.channels", taken), node, chain, shapes[source])
         if scaled is None or not (isinstance(before, Scale) or _scaled_outputs(graph, before, scaled)):
