@@ -96,3 +96,17 @@ def _linear_softmax(step: Step) -> Value:
     (axis,) = step.axes([step.attributes.get("axis", -1)], len(step.whole()))
     if step.attributes.get("opset", 13) < 13 and axis < len(step.whole()) - 1:
         raise step.refuse("unsupported_attribute", "runs over several axes; export it with opset 13 or more")
+    made = typed(step, softmax(step, data, [axis]).tensor, declared_at(step, 3))
+    ranks(step, made.tensor, axis)
+    return made
+
+
+_AXIS = {"axis": "i"}
+
+ENTRY = Entry(
+    onnx={
+        "LogSoftmax": Operator(partial(_softmax, logarithm=True), _AXIS),
+        "Softmax": Operator(partial(_softmax, logarithm=False), _AXIS),
+    },
+    microsoft={"QLinearSoftmax": Operator(_linear_softmax, {"axis": "i", "opset": "i"}, 5, 5)},
+)
