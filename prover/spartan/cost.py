@@ -44,7 +44,7 @@ def _proof_bytes(size: Size, code: Code) -> int:
     numbers = 3 * log_rows + 2 * variables + 7 + code.degree + pads.code.degree
     opened = FR.element_bytes * (code.queries * rows + 2 * pads.code.queries)
     hashes = parts * (1 + _opening_hashes(code)) + 1 + _opening_hashes(pads.code)
-    return FR.element_bytes * numbers + opened + DIGEST_BYTES * hashes
+    return size.links + FR.element_bytes * numbers + opened + DIGEST_BYTES * hashes
 
 
 def _opening_hashes(code: Code) -> int:

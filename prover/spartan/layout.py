@@ -20,7 +20,9 @@ from zenerrors import StatementError
 # The rate is 2^-2.
 LOG_BLOWUP = 2
 _LEAST_LOG_DEGREE = 10
-# Of rows that commitments are opened in, again and again: one place in so many hides what proofs show.
+# Of rows that commitments are opened in, again and again: so many openings, and more where as many places as
+# they need are less than one in so many.
+_LEAST_OPENINGS = 10
 _LINKED_LOG_DEGREES = range(12, 17)
 _SHARE = 5
 
@@ -40,7 +42,7 @@ def rows_for(values: int) -> Rows:
     for log_degree in _LINKED_LOG_DEGREES:
         if values <= most_values(log_degree):
             code = Code(FR, log_degree, log_degree + LOG_BLOWUP)
-            return Rows(code, code.degree // (_SHARE * code.queries) * code.queries)
+            return Rows(code, max(_LEAST_OPENINGS, code.degree // (_SHARE * code.queries)) * code.queries)
     raise StatementError(
         "statement.too_large",
         f"no commitments to more than {most_values(_LINKED_LOG_DEGREES[-1]):,} values are made",

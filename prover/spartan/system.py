@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,26 +24,76 @@ from prover.spartan import cost
 from prover.spartan.commitment import Committed, commit
 from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
 from prover.spartan.proving import prove
+from prover.spartan.renewal import renew
 from prover.system import Committing, Estimate, ProofSystem
 from verifier.document import parse_json
+from verifier.spartan import chain
 from verifier.spartan import circuit as circuits
 from verifier.spartan.admission import shape_of
+from verifier.spartan.chain import Link
 from verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.merkle import DIGEST_BYTES
+from verifier.spartan.proof import MalformedError
 from verifier.spartan.system import RowsOverFr, SpartanVerifier
 from zenerrors import FileFormatError, StatementError
+
+_PLAIN: Final = DIGEST_BYTES + SEED_BYTES
+"""Of an opening of a root that nothing took the place of."""
+
+
+class Renewed(NamedTuple):
+    """A commitment that took the place of another, with the same values."""
+
+    link: Link
+    seed: bytes
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A root, and the seed that its tails and salts follow from."""
+    """A root, the seed that its tails and salts follow from, and what took its place, the last one last."""
 
     commitment: bytes
-    blinding_bytes: bytes = field(repr=False)
+    seed: bytes = field(repr=False)
+    renewals: tuple[Renewed, ...] = field(default=(), repr=False)
+
+    @property
+    def current(self) -> tuple[bytes, bytes]:
+        """The root that the next proof opens, and its seed."""
+        last = self.renewals[-1:]
+        return (last[0].link.root, last[0].seed) if last else (self.commitment, self.seed)
+
+    @property
+    def chain(self) -> bytes:
+        """What a proof says of the renewals."""
+        return chain.to_bytes([each.link for each in self.renewals])
+
+    @property
+    def blinding_bytes(self) -> bytes:
+        renewed = self.chain + b"".join(each.seed for each in self.renewals) if self.renewals else b""
+        return self.seed + renewed
 
     def to_bytes(self) -> bytes:
         return self.commitment + self.blinding_bytes
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Opening:
+        """The inverse of ``to_bytes``. Raises ``StatementError`` (``statement.openings``)."""
+        root, seed, more = data[:DIGEST_BYTES], data[DIGEST_BYTES:_PLAIN], data[_PLAIN:]
+        links, seeds = list[Link](), b""
+        try:
+            if more:
+                (links,), seeds = chain.split(more, 1)
+        except MalformedError as error:
+            raise _no_opening() from error
+        if len(data) < _PLAIN or len(seeds) != SEED_BYTES * len(links) or bool(more) != bool(links):
+            raise _no_opening()
+        each = (seeds[start : start + SEED_BYTES] for start in range(0, len(seeds), SEED_BYTES))
+        return cls(root, seed, tuple(Renewed(link, own) for link, own in zip(links, each, strict=True)))
+
+
+def _no_opening() -> StatementError:
+    return StatementError("statement.openings", "an opening is a root, renewals and seeds", field="openings")
 
 
 @dataclass(frozen=True)
@@ -74,13 +125,40 @@ class CommitmentKey:
 
     def reveal(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Revealed:
         with Secrets() as secret:
-            self.opened(opening, values, secret, threads)
-        return Revealed(opening.blinding_bytes)
+            self._opened((opening.commitment, opening.seed), values, secret, threads)
+        return Revealed(opening.seed)
+
+    @property
+    def openings(self) -> int:
+        """How many proofs, a renewal being one, can open a root before their columns tell its values."""
+        return self.rows.tail // self.rows.code.queries
+
+    def renew(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Opening:
+        """Have another root take the current one's place: that takes one opening of each. Raises
+        ``StatementError`` (``statement.openings``), where there are too many renewals already, too."""
+        if len(opening.renewals) == chain.MOST_LINKS:
+            raise StatementError(
+                "statement.openings",
+                f"the commitment was renewed {chain.MOST_LINKS} times, which is the most: commit anew",
+                field="openings",
+            )
+        seed = secrets.token_bytes(SEED_BYTES)
+        with Secrets() as secret:
+            old = self.opened(opening, values, secret, threads)
+            new = self.committed(values, seed, secret, threads)
+            link = Link(new.root, renew(self.rows, old, new, secret=secret, threads=threads))
+        return replace(opening, renewals=(*opening.renewals, Renewed(link, seed)))
 
     def opened(self, opening: Opening, values: FrArray, secret: Secrets, threads: int) -> Committed:
-        """All that the opening's root is of. Raises ``StatementError`` (``statement.openings``)."""
-        made = self.committed(values, opening.blinding_bytes, secret, threads)
-        if made.root != opening.commitment:
+        """All that the current root is of. Raises ``StatementError`` (``statement.openings``)."""
+        return self._opened(opening.current, values, secret, threads)
+
+    def _opened(
+        self, current: tuple[bytes, bytes], values: FrArray, secret: Secrets, threads: int
+    ) -> Committed:
+        root, seed = current
+        made = self.committed(values, seed, secret, threads)
+        if made.root != root:
             raise StatementError(
                 "statement.openings",
                 "the commitment is to other values, or of another code: pass the values it was made to",
@@ -100,9 +178,7 @@ class Roots(RowsOverFr, Committing):
         return CommitmentKey(Rows.from_identity(file.read_bytes()))
 
     def read_opening(self, data: bytes) -> Opening:
-        if len(data) != DIGEST_BYTES + SEED_BYTES:
-            raise StatementError("statement.openings", "an opening is a root and a seed", field="openings")
-        return Opening(data[:DIGEST_BYTES], data[DIGEST_BYTES:])
+        return Opening.from_bytes(data)
 
     def open_sum(
         self, key: CommitmentKey, openings: Sequence[Opening], values: Sequence[Sequence[int]]
@@ -176,7 +252,8 @@ class Spartan(SpartanVerifier, ProofSystem):
                 for opening, own in zip(openings, values, strict=True)
             ]
             z = secret(witness.copy())
-            return prove(
+            chains = b"".join(opening.chain for opening in openings)
+            return chains + prove(
                 constraint_system,
                 verifying.shape,
                 z,

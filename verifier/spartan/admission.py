@@ -77,11 +77,11 @@ def shape_of(sizes: Sizes, code: Code, commitments: Sequence[Commitment]) -> Sha
         raise StatementError(
             "statement.too_large", "the witness has no room in rows of this code", field="code"
         )
-    if ledger.bits(shape) < ledger.LEAST_BITS:
+    bits = ledger.bits(ledger.terms(shape))
+    if bits < ledger.LEAST_BITS:
         raise StatementError(
             "statement.soundness",
-            f"proofs of this shape have {ledger.bits(shape):.0f} bits of soundness, and the least are"
-            f" {ledger.LEAST_BITS}",
+            f"proofs of this shape have {bits:.0f} bits of soundness, and the least are {ledger.LEAST_BITS}",
             field="code",
         )
     return shape

@@ -8,6 +8,7 @@ a factor of the queries that a prover makes, and their square over 2^256 for col
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from verifier.spartan.code import Code
@@ -45,9 +46,20 @@ def terms(shape: Shape) -> list[Term]:
     ]
 
 
-def bits(shape: Shape) -> float:
+def of_renewal(code: Code, rows: int) -> list[Term]:
+    """Of one link of a chain, between commitments of so many rows (``verifier.spartan.renewal``)."""
+    field_bits, log_rows = math.log2(code.field.modulus), max(0, (rows - 1).bit_length())
+    return [
+        Term("a renewal's weights", field_bits - math.log2(log_rows + code.log_degree)),
+        Term("a renewal's mask", field_bits),
+        Term("proximity of a renewal", field_bits - math.log2((log_rows + 1) * code.length)),
+        Term("columns of a renewal", _missed(code)),
+    ]
+
+
+def bits(terms: Sequence[Term]) -> float:
     """-log2 of the sum of all terms."""
-    return -math.log2(sum(2.0**-term.bits for term in terms(shape)))
+    return -math.log2(sum(2.0**-term.bits for term in terms))
 
 
 def _missed(code: Code) -> float:

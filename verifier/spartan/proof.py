@@ -60,13 +60,13 @@ class Reader:
         self._field, self._data, self._at = field, data, 0
 
     def body(self, shape: Shape) -> Body:
-        roots = self._digests(len(shape.parts) + 1)
-        outer = [self._elements(3) for _ in range(shape.log_rows)]
-        claims = self._elements(3)
-        inner = [self._elements(2) for _ in range(shape.variables)]
-        (mask,), row = self._elements(1), self._canonical(shape.code.degree)
-        opened, (pad_mask,) = self._elements(2), self._elements(1)
-        pad_row = self._canonical(shape.pads.code.degree)
+        roots = self.digests(len(shape.parts) + 1)
+        outer = [self.elements(3) for _ in range(shape.log_rows)]
+        claims = self.elements(3)
+        inner = [self.elements(2) for _ in range(shape.variables)]
+        (mask,), row = self.elements(1), self.canonical(shape.code.degree)
+        opened, (pad_mask,) = self.elements(2), self.elements(1)
+        pad_row = self.canonical(shape.pads.code.degree)
         return Body(roots, Said(outer, claims, inner, mask, opened), row, pad_mask, pad_row)
 
     def openings(self, rows: Sequence[int], places: Sequence[int], log_leaves: int) -> list[Opening]:
@@ -83,18 +83,18 @@ class Reader:
     def _opening(self, rows: int, places: int, hashes: int) -> Opening:
         salts, columns = [], []
         for _ in range(places):
-            salts += self._digests(1)
-            columns.append(self._canonical(rows))
-        return Opening(salts, columns, self._digests(hashes))
+            salts += self.digests(1)
+            columns.append(self.canonical(rows))
+        return Opening(salts, columns, self.digests(hashes))
 
-    def _digests(self, count: int) -> list[bytes]:
+    def digests(self, count: int) -> list[bytes]:
         data = self._take(count * DIGEST_BYTES)
         return [data[i : i + DIGEST_BYTES] for i in range(0, len(data), DIGEST_BYTES)]
 
-    def _elements(self, count: int) -> list[int]:
-        return self._field.from_bytes(self._canonical(count))
+    def elements(self, count: int) -> list[int]:
+        return self._field.from_bytes(self.canonical(count))
 
-    def _canonical(self, count: int) -> bytes:
+    def canonical(self, count: int) -> bytes:
         """The bytes of ``count`` elements, each in its one spelling."""
         data = self._take(count * self._field.element_bytes)
         if any(value >= self._field.modulus for value in self._field.from_bytes(data)):

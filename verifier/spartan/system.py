@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from verifier.points import SCALAR_MODULUS
+from verifier.spartan import chain, ledger, verification
 from verifier.spartan import circuit as circuits
-from verifier.spartan import ledger, verification
 from verifier.spartan.admission import Commitment, shape_of
 from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.code import Code
@@ -17,10 +17,11 @@ from verifier.spartan.commitment import Revealed, Rows, commit
 from verifier.spartan.field import FR
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.merkle import DIGEST_BYTES
+from verifier.spartan.proof import MalformedError
 from verifier.spartan.shape import Shape
-from verifier.spartan.verification import Matrices, verify
+from verifier.spartan.verification import Matrices, verdict, verify
 from verifier.system import TRANSPARENT, Claim, CommitmentScheme, Flaw, VerifyingSystem
-from verifier.verdict import OK, SUM_MISMATCH, Verdict
+from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
 from zenerrors import FileFormatError
 
 _UNKNOWN: Final = "circuit_unknown"
@@ -104,8 +105,8 @@ class SpartanVerifier(VerifyingSystem):
         raise FileFormatError("file.transcript", "nobody contributes to a key without secrets")
 
     def verify_groups(self, key: SpartanKey, groups: Sequence[Sequence[Claim]]) -> list[Flaw | None]:
-        matrices, shape = self._circuits.get(key.circuit), key.shape
-        return [_first_wrong(shape, matrices, group) for group in groups]
+        matrices = self._circuits.get(key.circuit)
+        return [_first_wrong(key, matrices, group) for group in groups]
 
     def effort(
         self, proofs: Sequence[int], key: Mapping[str, Any], transcript: Mapping[str, Any] | None
@@ -115,15 +116,31 @@ class SpartanVerifier(VerifyingSystem):
     def soundness_bits(self, constraints: int, degree: int) -> float:
         """Of a proof over rows of usual length, and of the statement's own challenges."""
         log_rows = max(1, (constraints - 1).bit_length())
-        proof = ledger.bits(Shape(_USUAL, 0, 0, (), constraints, log_rows))
-        return -math.log2(2.0**-proof + degree / SCALAR_MODULUS)
+        proof = ledger.terms(Shape(_USUAL, 0, 0, (), constraints, log_rows))
+        renewals = chain.MOST_LINKS * ledger.of_renewal(_USUAL, constraints)
+        challenges = ledger.Term("the statement's challenges", -math.log2(max(1, degree) / SCALAR_MODULUS))
+        return ledger.bits([*proof, *renewals, challenges])
 
 
-def _first_wrong(shape: Shape, matrices: Matrices | None, claims: Sequence[Claim]) -> Flaw | None:
+def _first_wrong(key: SpartanKey, matrices: Matrices | None, claims: Sequence[Claim]) -> Flaw | None:
     for index, claim in enumerate(claims):
-        if matrices is None:
-            return Flaw(index, judged(_UNKNOWN))
-        verdict = verify(shape, matrices, claim.public_inputs, claim.commitments, claim.proof)
-        if not verdict:
-            return Flaw(index, verdict)
+        found = judged(_UNKNOWN) if matrices is None else _judge(key, matrices, claim)
+        if not found:
+            return Flaw(index, found)
     return None
+
+
+def _judge(key: SpartanKey, matrices: Matrices, claim: Claim) -> Verdict:
+    sizes, roots = key.linked_sizes, list[bytes]()
+    try:
+        chains, proof = chain.split(claim.proof, len(sizes))
+    except MalformedError:
+        return verdict("malformed")
+    if len(claim.commitments) != len(sizes):
+        return verdict("malformed")
+    for index, (size, commitment, links) in enumerate(zip(sizes, claim.commitments, chains, strict=True)):
+        root = chain.end(Rows(key.code, key.tail or 0), size, commitment, links)
+        if root is None:
+            return verdict(LINK_MISMATCH, index)
+        roots.append(root)
+    return verify(key.shape, matrices, claim.public_inputs, roots, proof)

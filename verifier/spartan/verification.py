@@ -117,7 +117,7 @@ class _Verifier:
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
         openings = self._reader.openings(shape.opened_rows, places, shape.code.log_length)
         for part, opening, expected in zip(shape.parts, openings, self._roots, strict=True):
-            if _root(shape.code, part.size, part.tail, places, opening) != expected:
+            if opened_root(shape.code, part.size, part.tail, places, opening) != expected:
                 return verdict("opening")
         weights = self._field.eq(drawn.inner[: shape.row_variables])
         if not self._combines(weights, drawn.mask, places, openings):
@@ -176,7 +176,7 @@ class _Verifier:
         places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
         (opening,) = self._reader.openings([2], places, pads.code.log_length)
         self._reader.finish()
-        if _root(pads.code, pads.count, pads.code.queries, places, opening) != self._pads_root:
+        if opened_root(pads.code, pads.count, pads.code.queries, places, opening) != self._pads_root:
             return verdict("opening")
         pad_row = field.from_bytes(body.pad_row)
         encoded = field.encode(pad_row, pads.code.log_length)
@@ -189,7 +189,7 @@ class _Verifier:
         return verdict(OK)
 
 
-def _root(code: Code, values: int, tail: int, places: Sequence[int], opening: Opening) -> bytes:
+def opened_root(code: Code, values: int, tail: int, places: Sequence[int], opening: Opening) -> bytes:
     """The root of a tree by what is opened of it."""
     columns = zip(places, opening.salts, opening.columns, strict=True)
     leaves = {place: leaf(salt, column) for place, salt, column in columns}

@@ -46,7 +46,7 @@ def _drawn(body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12) -> lis
     with monkeypatch.context() as patch:
         patch.setattr(Transcript, "_stream", noted)
         # What is opened is another matter: all is drawn whatever it is.
-        patch.setattr(verification, "_root", lambda *_: ANY)
+        patch.setattr(verification, "opened_root", lambda *_: ANY)
         patch.setattr(verification._Verifier, "_combines", lambda *_: True)
         verify(SHAPE, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 14))
     return drawn
@@ -170,13 +170,13 @@ def test_queries_are_the_fewest_that_suffice(log_degree: int, blowup: int) -> No
 def test_statements_have_128_bits() -> None:
     system = cubic_statement()
     shape = shape_of(sizes_of(system), best_code(system), [])
-    assert ledger.bits(shape) > ledger.LEAST_BITS
+    assert ledger.bits(ledger.terms(shape)) > ledger.LEAST_BITS
     assert min(term.bits for term in ledger.terms(shape)) >= 131
     largest = replace(shape, code=Code(FR, 20, 22), private=1 << 28, log_rows=28)
-    assert ledger.bits(largest) > ledger.LEAST_BITS
+    assert ledger.bits(ledger.terms(largest)) > ledger.LEAST_BITS
     assert len({term.name for term in ledger.terms(shape)}) == len(ledger.terms(shape))
     weak = replace(shape, code=Code(Field(P, 3, 8), 3, 5, query_bits=2))
-    assert ledger.bits(weak) < 8
+    assert ledger.bits(ledger.terms(weak)) < 8
 
 
 def test_places_are_different_and_of_all_the_domain() -> None:

@@ -1,0 +1,228 @@
+"""Commitments that hand on to others with the same values."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from base.progress import silent
+from base.randomness import Secrets
+from kernels import FrArray, fr
+from prover.spartan.commitment import Committed, commit
+from prover.spartan.renewal import renew
+from prover.spartan.system import CommitmentKey, Spartan
+from prover.spartan.system import Opening as Secret
+from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
+from tests.refusals import refuses
+from verifier.spartan import chain, ledger
+from verifier.spartan.chain import MOST_LINKS, Link
+from verifier.spartan.code import Code
+from verifier.spartan.commitment import SEED_BYTES, Rows
+from verifier.spartan.field import FR
+from verifier.spartan.proof import MalformedError, Opening
+from verifier.spartan.renewal import is_renewed
+from verifier.system import Claim
+from verifier.verdict import Verdict
+
+Opened = tuple[list[int], Opening]
+
+CODE = Code(FR, 9, 11)
+ROWS = Rows(CODE, 2 * CODE.queries)
+WIDTH = CODE.degree - ROWS.tail
+SIZE = 2 * WIDTH + 17
+# Of three rows, the last one partly filled.
+VALUES = fr.from_ints(range(SIZE))
+SECRET = Secrets()
+
+
+def committed(values: FrArray) -> Committed:
+    return commit(values, CODE, ROWS.tail, secrets.token_bytes(SEED_BYTES), secret=SECRET)
+
+
+@pytest.fixture(scope="module")
+def old() -> Committed:
+    return committed(VALUES)
+
+
+@pytest.fixture(scope="module")
+def new() -> Committed:
+    return committed(VALUES)
+
+
+@pytest.fixture(scope="module")
+def proof(old: Committed, new: Committed) -> bytes:
+    return renew(ROWS, old, new, secret=SECRET)
+
+
+def test_a_renewal_holds_between_its_two_roots_alone(old: Committed, new: Committed, proof: bytes) -> None:
+    assert is_renewed(ROWS, SIZE, old.root, new.root, proof)
+    again = committed(VALUES)
+    for one, other in ((new, old), (old, again), (again, new), (old, old)):
+        assert not is_renewed(ROWS, SIZE, one.root, other.root, proof)
+    assert not is_renewed(ROWS, SIZE - 1, old.root, new.root, proof)
+    assert not is_renewed(replace(ROWS, tail=ROWS.tail + 1), SIZE, old.root, new.root, proof)
+
+
+@pytest.mark.parametrize("place", [0, WIDTH - 1, WIDTH, SIZE - 1])
+def test_other_values_have_no_renewal(place: int, old: Committed) -> None:
+    values = VALUES.copy()
+    values[place] = fr.add(values[place], fr.from_ints([1])[0])
+    other = committed(values)
+    assert not is_renewed(ROWS, SIZE, old.root, other.root, renew(ROWS, old, other, secret=SECRET))
+
+
+def test_what_fills_the_last_row_is_compared_too(old: Committed) -> None:
+    """A matrix with something behind the values."""
+    other = committed(fr.from_ints([*range(SIZE), *[5] * (WIDTH - 17)]))
+    proof = renew(ROWS, old, other, secret=SECRET)
+    assert not is_renewed(ROWS, SIZE, old.root, other.root, proof)
+    assert not is_renewed(ROWS, 3 * WIDTH, old.root, other.root, proof)
+
+
+def test_each_changed_byte_is_refused(old: Committed, new: Committed, proof: bytes) -> None:
+    places = np.random.default_rng(1).integers(0, len(proof), 40).tolist()
+    for place in [0, 40, 64, 64 + 32 * CODE.degree, *places, len(proof) - 1]:
+        changed = bytearray(proof)
+        changed[place] ^= 1 << (place % 8)
+        assert not is_renewed(ROWS, SIZE, old.root, new.root, bytes(changed)), place
+    for wrong in (b"", proof[:-1], proof + b"\0", proof[:100]):
+        assert not is_renewed(ROWS, SIZE, old.root, new.root, wrong)
+
+
+def test_no_two_renewals_are_alike(old: Committed, new: Committed, proof: bytes) -> None:
+    again = renew(ROWS, old, new, secret=SECRET)
+    words = [{data[i : i + 32] for i in range(0, 64 + 32 * CODE.degree, 32)} for data in (proof, again)]
+    assert not words[0] & words[1]
+
+
+class Owner:
+    """Has a model and an input, and proves about them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.basis, self.system, self.z = CommitmentKey(ROWS), Spartan(), fr.from_ints(COMMITTED_Z)
+        statement, file = committed_statement(), folder / "key"
+        self.key = self.system.setup(statement, file, basis=self.basis, threads=1, progress=silent)
+        self.model, self.input = self.basis.commit(self.z[3:5]), self.basis.commit(self.z[6:7])
+
+    def prove(self, folder: Path, *openings: Secret) -> bytes:
+        return self.system.prove(
+            self.system.load_key(folder / "key"),
+            committed_statement(),
+            self.z,
+            openings=openings,
+            post_challenge=complete_committed,
+            threads=1,
+            progress=silent,
+        )
+
+    def verdict(self, proof: bytes) -> Verdict:
+        roots = [self.model.commitment, self.input.commitment]
+        return self.system.verify(self.key, Claim(COMMITTED_Z[1:2], proof, roots))
+
+
+def test_proofs_are_about_the_commitment_that_was_registered(tmp_path: Path) -> None:
+    owner = Owner(tmp_path)
+    basis, weights = owner.basis, owner.z[3:5]
+    renewed = basis.renew(basis.renew(owner.model, weights), weights)
+    assert renewed.commitment == owner.model.commitment
+    assert len({owner.model.current[0], renewed.renewals[0].link.root, renewed.current[0]}) == 3
+    assert Secret.from_bytes(renewed.to_bytes()) == renewed
+    proof = owner.prove(tmp_path, renewed, owner.input)
+    (links, none), rest = chain.split(proof, 2)
+    assert (len(links), none) == (2, [])
+
+    def with_chain(links: list[Link]) -> Verdict:
+        return owner.verdict(chain.to_bytes(links) + chain.to_bytes([]) + rest)
+
+    assert with_chain(links).valid
+    stranger = basis.renew(basis.commit(weights), weights).renewals[0].link
+    others = [[], links[:1], links[1:], links[::-1], [*links, links[1]], [stranger], [stranger, links[1]]]
+    for wrong in others:
+        found = with_chain(wrong)
+        assert (found.reason, found.index) == ("link_mismatch", 0)
+    assert owner.verdict(bytes([MOST_LINKS + 1]) + proof[1:]).reason == "malformed"
+    assert owner.verdict(proof[:5]).reason == "malformed"
+
+
+def test_a_chain_has_an_end(tmp_path: Path) -> None:
+    owner = Owner(tmp_path)
+    opening, value = owner.input, owner.z[6:7]
+    for _ in range(MOST_LINKS):
+        opening = owner.basis.renew(opening, value)
+    with refuses("statement.openings", match="commit anew"):
+        owner.basis.renew(opening, value)
+    with refuses("statement.openings", match="other values"):
+        owner.basis.renew(owner.input, owner.z[7:8])
+    assert owner.basis.openings == 2
+    for wrong in (b"", opening.to_bytes()[:-1], opening.to_bytes() + b"0", bytes(63), bytes(65)):
+        with refuses("statement.openings"):
+            Secret.from_bytes(wrong)
+
+
+def test_chains_leave_128_bits() -> None:
+    links = MOST_LINKS * ledger.of_renewal(Code(FR, 14, 16), 1 << 12)
+    proof = ledger.Term("columns of a proof's rows and pads", 130.0)
+    assert ledger.bits([*links, proof]) > ledger.LEAST_BITS
+    assert len({term.name for term in links}) == len(links) / MOST_LINKS == 4
+
+
+def test_chains_are_taken_from_what_is_there() -> None:
+    links = [Link(bytes(32), b"one"), Link(bytes(range(32)), b"")]
+    assert chain.split(chain.to_bytes(links) + b"rest", 1) == ([links], b"rest")
+    for wrong in (chain.to_bytes(links)[:-1], b"\x01" + bytes(32) + b"\xff" * 4, b"\x01", b""):
+        with pytest.raises(MalformedError):
+            chain.split(wrong, 1)
+
+
+def columns(openings: list[Opened], row: int) -> dict[int, int]:
+    """By their places, the entries that openings show of a row's code word."""
+    shown = {}
+    for places, opening in openings:
+        for place, column in zip(places, opening.columns, strict=True):
+            shown[place] = FR.from_bytes(column)[row]
+    return shown
+
+
+def interpolated(points: dict[int, int]) -> list[int]:
+    """The coefficients of the polynomial with these values at powers of the root of unity (Newton)."""
+    x = [pow(FR.root_of_unity(CODE.log_length), place, R) for place in points]
+    divided, count = list(points.values()), len(points)
+    for step in range(1, count):
+        inverses = inverted([x[i] - x[i - step] for i in range(step, count)])
+        for i in reversed(range(step, count)):
+            divided[i] = (divided[i] - divided[i - 1]) * inverses[i - step] % R
+    result = [divided[-1]]
+    for i in reversed(range(count - 1)):
+        result = [(low - x[i] * high) % R for low, high in zip([0, *result], [*result, 0], strict=True)]
+        result[0] = (result[0] + divided[i]) % R
+    return result
+
+
+def inverted(values: list[int]) -> list[int]:
+    """Of all at once."""
+    products = [1]
+    for value in values:
+        products.append(products[-1] * value % R)
+    inverse, found = pow(products[-1], -1, R), list[int]()
+    for value, before in zip(reversed(values), reversed(products[:-1]), strict=True):
+        found.append(inverse * before % R)
+        inverse = inverse * value % R
+    return found[::-1]
+
+
+def test_more_openings_than_there_is_room_for_give_the_values_away(old: Committed) -> None:
+    """Nothing of them in as many as there is room for: what is shown has a solution for all values then."""
+    random, opened = Random(2), list[Opened]()
+    while len(columns(opened, 0)) < CODE.degree:
+        places = sorted(random.sample(range(CODE.length), CODE.queries))
+        opened.append((places, old.open(places)))
+        if len(opened) == 2:
+            assert len(columns(opened, 0)) <= ROWS.tail
+    assert len(opened) >= 3
+    points = dict(list(columns(opened, 1).items())[: CODE.degree])
+    assert interpolated(points)[:WIDTH] == list(range(WIDTH, 2 * WIDTH))

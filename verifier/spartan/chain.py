@@ -1,0 +1,62 @@
+"""Chains of renewals: from a commitment as it was registered to the one that a proof opens.
+
+A proof of a statement with linked segments begins, for each, with how many links there are (one byte), and of
+each link the new root (32 bytes), the length of its proof (4 bytes, little-endian), and that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from verifier.spartan.commitment import Rows
+from verifier.spartan.merkle import DIGEST_BYTES
+from verifier.spartan.proof import MalformedError
+from verifier.spartan.renewal import is_renewed
+
+MOST_LINKS: Final = 4
+"""Together with these a proof has 128 bits still (``ledger.bits``)."""
+_LENGTH: Final = 4
+
+
+class Link(NamedTuple):
+    """``proof``: that ``root`` is a commitment to the values of the one before."""
+
+    root: bytes
+    proof: bytes
+
+
+def to_bytes(chain: Sequence[Link]) -> bytes:
+    parts = (link.root + len(link.proof).to_bytes(_LENGTH, "little") + link.proof for link in chain)
+    return bytes([len(chain)]) + b"".join(parts)
+
+
+def split(data: bytes, count: int) -> tuple[list[list[Link]], bytes]:
+    """So many chains, and what follows. Raises ``MalformedError``."""
+    chains, at = list[list[Link]](), 0
+
+    def take(length: int) -> bytes:
+        nonlocal at
+        at += length
+        if at > len(data):
+            raise MalformedError("the proof is shorter than its chains of renewals")
+        return data[at - length : at]
+
+    for _ in range(count):
+        (links,) = take(1)
+        if links > MOST_LINKS:
+            raise MalformedError(f"a commitment was renewed more than {MOST_LINKS} times")
+        chains.append([])
+        for _ in range(links):
+            root, length = take(DIGEST_BYTES), int.from_bytes(take(_LENGTH), "little")
+            chains[-1].append(Link(root, take(length)))
+    return chains, data[at:]
+
+
+def end(rows: Rows, size: int, root: bytes, chain: Sequence[Link]) -> bytes | None:
+    """The root at the end of the chain that begins with ``root``, None where a link does not hold."""
+    for link in chain:
+        if not is_renewed(rows, size, root, link.root, link.proof):
+            return None
+        root = link.root
+    return root
