@@ -1,6 +1,6 @@
 """How far one network comes: loaded, compiled, executed, proven.
 
-    loaded      ``load_onnx`` reads it
+    loaded      ``load_onnx`` reads it, whole: values are shown, not labels
     compiled    quantised on its own input and small variations of it, to as many bits as ``--bits auto
                 --max-loss 1 --measure values`` takes, and compiled, the input private, weights committed, or
                 public where there are none to commit to
@@ -103,7 +103,7 @@ def attempt(network: Path, most: str) -> Iterator[Findings]:
 
 
 def _stages(network: Path) -> Iterator[Findings]:
-    graph = load_onnx(network)
+    graph = load_onnx(network, whole=True)
     yield {}
     try:
         given, source = inputs(network)

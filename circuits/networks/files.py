@@ -11,10 +11,13 @@ from circuits.onnx.reader import read
 from circuits.operators import ONNX
 
 
-def load_onnx(source: bytes | os.PathLike[str], sizes: Mapping[str, int] | None = None) -> Graph:
+def load_onnx(
+    source: bytes | os.PathLike[str], sizes: Mapping[str, int] | None = None, *, whole: bool = False
+) -> Graph:
     """The network in ``source``, a file's bytes or its path, fused.
 
     ``sizes``: of the dimensions of inputs that the file only names; a first one is the batch unless it is
-    among them. Raises ``ModelError``, with the codes of ``circuits.onnx``.
+    among them. ``whole``: with a Softmax or ArgMax over the classes at the end, which changes no label and is
+    left out else. Raises ``ModelError``, with the codes of ``circuits.onnx``.
     """
-    return fuse(read(source, ONNX, sizes or {}))
+    return fuse(read(source, ONNX, sizes or {}, whole=whole))

@@ -29,9 +29,12 @@ from zenerrors import ModelError
 Operators = Mapping[tuple[str, str], Operator]
 
 
-def read(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]) -> Graph:
+def read(
+    source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int], *, whole: bool = False
+) -> Graph:
     """The network in ``source``, a file's bytes or its path. ``sizes``: of dimensions that the file only
-    names. Raises ``ModelError``, codes in the package.
+    names. ``whole``: with a Softmax or ArgMax over classes at the end. Raises ``ModelError``, codes in the
+    package.
     """
     path = None if isinstance(source, bytes) else Path(source)
     model = decode(source if isinstance(source, bytes) else Path(source).read_bytes())
@@ -45,7 +48,7 @@ def read(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[
     reader = _Reader(graph, entries, path.parent if path else None, sizes, opset)
     for node in nodes:
         reader.read(node, operators[_key(node)])
-    return reader.finish()
+    return reader.finish(whole=whole)
 
 
 def _needed(graph: GraphProto) -> tuple[list[NodeProto], list[ValueInfoProto]]:
@@ -130,7 +133,7 @@ class _Reader:
             kind = next(each.kind for each in step.inputs if each is not None)
         return replace(value, shape=shape, kind=kind)
 
-    def finish(self) -> Graph:
+    def finish(self, *, whole: bool) -> Graph:
         """Outputs that no input changes are left out."""
         building, values = self._building, {name: self._values.get(name) for name in self._outputs}
         outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
@@ -138,7 +141,7 @@ class _Reader:
         if missing or not outputs:
             name = quote(next(iter(missing or values), ""))
             raise ModelError("model.outputs", f"no node computes the output {name} from the network's input")
-        if len(outputs) == 1:
+        if len(outputs) == 1 and not whole:
             outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
         return Graph(building.inputs, building.nodes, outputs, building.declared)
 

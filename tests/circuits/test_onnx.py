@@ -153,6 +153,14 @@ def test_a_tail_that_keeps_the_order_is_left_out(tail: list[NodeProto]) -> None:
     data = make_model([make_node("Gemm", ["x", "w", "b"], ["l"]), *tail], {"w": W, "b": B})
     plain = load_onnx(ACCEPTED["gemm"])
     assert [type(node) for node in load_onnx(data).nodes] == [type(node) for node in plain.nodes]
+    x = floats(5, 4)
+    model = ModelProto.FromString(data)
+    kind = TensorProto.INT64 if tail[-1].op_type == "ArgMax" else TensorProto.FLOAT
+    model.graph.output[0].type.tensor_type.elem_type = kind
+    data = model.SerializeToString()
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    made = load_onnx(data, whole=True).run(x).reshape(expected.shape)
+    np.testing.assert_allclose(made, expected, atol=1e-6)
 
 
 def holed(value: float) -> np.ndarray:
