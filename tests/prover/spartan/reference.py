@@ -152,7 +152,7 @@ def prove(
     lie: Lie = truthful,
 ) -> Proof:
     """As ``prover.spartan.proving.prove``, of the values ``z``. ``lie``: what is said in place of the truth,
-    by its label, before the pads come on top."""
+    by its label, before the pads come on top; of "pads" what is committed to."""
     code, over, pads = shape.code, shape.code.field, shape.pads
     p, noise = over.modulus, noise or Noise(over)
     starts = [shape.known]
@@ -174,7 +174,7 @@ def prove(
     mask = noise.elements("mask", code.degree)
     parts.append(matrix(code, z[starts[-2] :], shape.parts[-1].tail, noise, mask))
     pad_mask = noise.elements("pad mask", pads.code.degree)
-    pads_matrix = matrix(pads.code, pad, pads.code.queries, noise, pad_mask)
+    pads_matrix = matrix(pads.code, lie("pads", pad), pads.code.queries, noise, pad_mask)
     transcript.absorb("private", parts[-1].root)
     transcript.absorb("pads", pads_matrix.root)
 
@@ -218,6 +218,7 @@ def prove(
         (triple * pad[pads.claims] + pad[pads.triple]) % p,
         (pad[pads.claims + 1] + pad[pads.triple + 1]) % p,
     ]
+    opened = lie("opened", opened)
     transcript.say("opened", opened)
     places = transcript.places("columns", code.queries, code.log_length)
     said = Said(outer_said, claims, inner_said, mask_said, opened)
@@ -232,6 +233,7 @@ def prove(
     transcript.say("pad mask", [product])
     pad_factor = transcript.challenge("pad mask")
     pad_row = [(x + pad_factor * y) % p for x, y in zip(pad_mask, pads_matrix.rows[0], strict=True)]
+    pad_row = lie("pad row", pad_row)
     transcript.say("pad row", pad_row)
     pad_places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
     body = Body(

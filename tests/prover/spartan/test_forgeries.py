@@ -1,0 +1,259 @@
+"""A proof of something false for each message that challenges could forget.
+
+Challenges that do not depend on a message are known before it is chosen. What is left to satisfy is one
+equation, and every number of every message stands in it, not squared: so any number will do, chosen last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.prover.spartan.reference import Dense, Lie, Noise, Proof, matrix, prove, shape_of, truthful
+from verifier.spartan import claims, verification
+from verifier.spartan.code import Code
+from verifier.spartan.field import Field
+from verifier.spartan.shape import Segment
+from verifier.spartan.transcript import Transcript
+from verifier.spartan.verification import verify
+
+P = 12289
+OVER = Field(P, 11, 12)
+CODE = Code(OVER, 3, 5, query_bits=2)  # three queries
+# 1 | x, y | c | s, t | u, v, w: u v = x, c t = w, s + w = 0, t = y. For a random c, s and t are zero: y, too.
+ROWS = [
+    ({6: 1}, {7: 1}, {1: 1}),
+    ({3: 1}, {5: 1}, {8: 1}),
+    ({4: 1, 8: 1}, {0: 1}, {}),
+    ({5: 1}, {0: 1}, {2: 1}),
+]
+TRUE = {1: 12, 2: 0, 4: 0, 5: 0, 6: 3, 7: 4}
+FALSE = TRUE | {1: 13}
+
+
+class Case:
+    """What is proven, and to whom. ``values``: by variable; ``linked``: whether the segment is."""
+
+    z: list[int]
+
+    def __init__(self, values: dict[int, int], lie: Lie = truthful, *, linked: bool = False) -> None:
+        self._values, self._lie, noise = values, lie, Noise(OVER, random=Random(3))
+        self.shape = shape_of(CODE, len(ROWS), 2, [Segment(2, CODE.queries if linked else None)], 3, 1)
+        self.matrices = Dense(OVER, ROWS)
+        part = [values[4], values[5]]
+        self.linked = [matrix(CODE, part, CODE.queries, noise)] if linked else []
+
+    def prove(self) -> Proof:
+        def complete(z: list[int], challenges: Any) -> None:
+            z[8] = self._values.get(8, z[3] * z[5] % P)
+            self.z = z
+
+        z = [1, 0, 0, 0, 0, 0, 0, 0, 0]
+        for variable, value in self._values.items():
+            z[variable] = value
+        noise = Noise(OVER, random=Random(5))
+        return prove(
+            self.shape, self.matrices, z, linked=self.linked, complete=complete, noise=noise, lie=self._lie
+        )
+
+    def accepts(self, proof: Proof) -> bool:
+        public, roots = [self._values[1], self._values[2]], [each.root for each in self.linked]
+        return bool(verify(self.shape, self.matrices, public, roots, proof.data))
+
+
+Left = Callable[[Case], int]
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> Left:
+    """What the pads' equation lacks: zero, and the proof is accepted."""
+    seen: dict[str, Any] = {}
+    combined, challenge = claims.combined, Transcript.challenge
+
+    def noted(forms: Any, weights: Any, count: int) -> tuple[list[int], int]:
+        found = seen["equation"] = combined(forms, weights, count)
+        return found
+
+    def drawn(self: Transcript, label: str) -> int:
+        found = seen[label] = challenge(self, label)
+        return found
+
+    monkeypatch.setattr(verification, "combined", noted)
+    monkeypatch.setattr(Transcript, "challenge", drawn)
+
+    def found(case: Case) -> int:
+        proof = case.prove()
+        case.accepts(proof)
+        functional, value = seen["equation"]
+        row = OVER.from_bytes(proof.body.pad_row)[: case.shape.pads.count]
+        lacking = OVER.dot(functional, row) - proof.body.pad_mask - seen["pad mask"] * value
+        return int(lacking * pow(seen["pad mask"], -1, P) % P)
+
+    return found
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Left:
+    """What the rows that fail add up to at the point where they are to vanish."""
+    seen: dict[str, list[int]] = {}
+    challenges = Transcript.challenges
+
+    def drawn(self: Transcript, label: str, count: int) -> list[int]:
+        found = seen[label] = challenges(self, label, count)
+        return found
+
+    monkeypatch.setattr(Transcript, "challenges", drawn)
+
+    def found(case: Case) -> int:
+        case.prove()
+
+        def value(row: dict[int, int]) -> int:
+            return sum(coefficient * case.z[variable] for variable, coefficient in row.items())
+
+        wrong = [value(a) * value(b) - value(c) for a, b, c in ROWS]
+        return OVER.dot(OVER.eq(seen["zero"]), wrong)
+
+    return found
+
+
+def solved(left: Left, attempt: Callable[[int], Case]) -> Case:
+    """The attempt at which nothing is left, if what is left is affine."""
+    start, following = left(attempt(0)), left(attempt(1))
+    return attempt(-start * pow(following - start, -1, P) % P)
+
+
+def said(label: str, place: int, index: int = 0, values: dict[int, int] = FALSE) -> Callable[[int], Case]:
+    """Whoever says something false, and in the message ``index`` of those of this label one number more."""
+
+    def attempt(more: int) -> Case:
+        told: list[str] = []
+
+        def lie(which: str, truth: list[int]) -> list[int]:
+            told.append(which)
+            if which != label or told.count(label) != index + 1:
+                return truth
+            return [(value + (at == place) * more) % P for at, value in enumerate(truth)]
+
+        return Case(values, lie)
+
+    return attempt
+
+
+def chosen(variable: int, values: dict[int, int], *, linked: bool = False) -> Callable[[int], Case]:
+    return lambda value: Case(values | {variable: value}, linked=linked)
+
+
+VALUES = {
+    "public": chosen(2, FALSE),
+    "segment": chosen(4, TRUE | {2: 5, 5: 5}),
+    "commitment": chosen(4, TRUE | {2: 5, 5: 5}, linked=True),
+    "private": chosen(8, FALSE),
+}
+MESSAGES = {
+    "pads": [said("pads", 3), said("pads", 7)],
+    "round": [said("round", 0), said("round", 2), said("round", 1, 2), said("round", 0, 6)],
+    "claims": [said("claims", 0), said("claims", 1), said("claims", 2)],
+    "mask": [said("mask", 0)],
+    "opened": [said("opened", 0), said("opened", 1)],
+    "pad mask": [said("pad mask", 0)],
+}
+ATTACKS = [(label, index) for label, attacks in MESSAGES.items() for index in range(len(attacks))]
+
+
+def forgetting(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    absorb = Transcript.absorb
+
+    def deaf(self: Transcript, said: str, data: bytes) -> None:
+        if said != label:
+            absorb(self, said, data)
+
+    monkeypatch.setattr(Transcript, "absorb", deaf)
+
+
+def refused(case: Case) -> bool:
+    return not case.accepts(case.prove())
+
+
+@pytest.mark.parametrize("label", VALUES)
+def test_a_witness_could_be_chosen_after_what_tests_it(
+    label: str, failing: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert refused(solved(failing, VALUES[label]))
+    forgetting(monkeypatch, label)
+    assert refused(VALUES[label](1))
+    forged = solved(failing, VALUES[label])
+    assert forged.accepts(forged.prove())
+
+
+@pytest.mark.parametrize(("label", "index"), ATTACKS)
+def test_a_message_could_be_chosen_after_what_tests_it(
+    label: str, index: int, left: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = MESSAGES[label][index]
+    assert refused(solved(left, attempt))
+    forgetting(monkeypatch, label)
+    assert refused(attempt(1))
+    forged = solved(left, attempt)
+    assert forged.accepts(forged.prove())
+
+
+@pytest.mark.parametrize(("label", "drawn"), [("row", "columns"), ("pad row", "pad columns")])
+def test_a_row_is_said_before_its_columns_are_drawn(
+    label: str, drawn: str, left: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it is another one that is right in these."""
+    places: dict[str, list[int]] = {}
+    real, code = Transcript.places, CODE if label == "row" else Case(TRUE).shape.pads.code
+
+    def noted(self: Transcript, which: str, count: int, log_size: int) -> list[int]:
+        places[which] = real(self, which, count, log_size)
+        return places[which]
+
+    monkeypatch.setattr(Transcript, "places", noted)
+
+    def attempt(more: int) -> Case:
+        def lie(which: str, truth: list[int]) -> list[int]:
+            if which != label:
+                return truth
+            zero = [more]
+            for place in places[drawn]:
+                root = pow(OVER.root_of_unity(code.log_length), place, P)
+                zero = [(low - root * high) % P for low, high in zip([0, *zero], [*zero, 0], strict=True)]
+            assert len(zero) <= len(truth)
+            zero += [0] * (len(truth) - len(zero))
+            return [(value + other) % P for value, other in zip(truth, zero, strict=True)]
+
+        return Case(FALSE, lie)
+
+    for forgets in (False, True):
+        if forgets:
+            forgetting(monkeypatch, label)
+        Case(FALSE).accepts(Case(FALSE).prove())  # draws the places, which lies do not change any more
+        left(Case(FALSE))
+        forged = solved(left, attempt)
+        assert forged.accepts(forged.prove()) == forgets
+
+
+def test_a_proof_names_its_circuit(left: Left) -> None:
+    """Else it is one for a circuit that is chosen last: here, of digests that are alike."""
+
+    def attempt(more: int) -> Case:
+        case = Case(TRUE)
+        honest = case.matrices
+        case.prove = lambda: prove_with(case, honest)  # type: ignore[method-assign]
+        case.matrices = replace(honest, rows=[({6: 2}, {7: 1}, {1: 1, 0: more}), *ROWS[1:]])
+        return case
+
+    def prove_with(case: Case, matrices: Dense) -> Proof:
+        other = Case(TRUE)
+        other.matrices = matrices
+        return other.prove()
+
+    forged = solved(left, attempt)
+    assert forged.accepts(forged.prove())
+    forged.matrices = replace(forged.matrices, digest=bytes(31) + b"\1")
+    assert refused(forged)
