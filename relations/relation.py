@@ -259,8 +259,22 @@ class AtLeast(_Relation):
     right: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Quotient(_Relation):
+    """``out = floor((2 multiplier · value + D) / (2 D))`` with ``D = 2^shift · divisor``: the quotient times
+    ``multiplier / 2^shift``, rounded, halves up. ``rows``: which entry of ``divisor`` each of ``value`` has,
+    of one sample. Bounds leave no divisor below 1, and no value below 0."""
+
+    value: Tensor
+    divisor: Tensor
+    rows: IntArray
+    multiplier: int
+    shift: int
+
+
 Weighted = MatMul | Convolution
-Accumulation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution | Forest
+Summation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution | Forest
+Accumulation = Summation | Quotient
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
 Comparison = Argmax | OneHot | Equal | AtLeast
 Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Comparison | Total | Square | Absolute

@@ -26,6 +26,7 @@ from circuits.lowering.matrices import Matrices, multiplied
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
 from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
+from circuits.lowering.quotients import divided
 from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid, kernel_of
 from circuits.lowering.tables import Tables
 from circuits.r1cs import linear, steps
@@ -37,7 +38,6 @@ from relations.bounds import slot_width
 from relations.integers import IntArray
 from relations.relation import (
     Absolute,
-    Accumulation,
     Argmax,
     AtLeast,
     Convolution,
@@ -52,8 +52,10 @@ from relations.relation import (
     OneHot,
     Parameter,
     Product,
+    Quotient,
     Relations,
     Square,
+    Summation,
     Tabulated,
     Tensor,
     Term,
@@ -106,6 +108,8 @@ class Lowering:
                     Linear() | Product() | MatrixProduct() | WindowSum() | MatMul() | Convolution() | Forest()
                 ):
                     self._accumulate(relation)
+                case Quotient():
+                    self._divide(relation)
                 case Lookup():
                     self._look_up(relation)
                 case Tabulated():
@@ -138,7 +142,7 @@ class Lowering:
         rows, order = held.sums.whole(), held.order.ravel()
         return rows if np.array_equal(order, np.arange(rows.rows)) else rows.take(order)
 
-    def _accumulate(self, relation: Accumulation) -> None:
+    def _accumulate(self, relation: Summation) -> None:
         short = is_short(relation)
         if isinstance(relation, Linear):
             sums: LinearCombinations | Hidden = self._add(relation)
@@ -280,10 +284,32 @@ class Lowering:
         self.wires[out] = self._tools.requantise(relation.name, source, function, clamp)[held.order]
 
     def _tabulate(self, relation: Tabulated) -> None:
-        if relation.value not in self.wires:
+        if relation.value not in self.wires and relation.value not in self._sums:
             return  # the sums' own lookup made it
-        value = self.wires[relation.value].ravel()
+        value = self._on_wires(relation.value).ravel()
         self.hold(relation.out, self._tools.tabulate(relation.name, value, relation.function))
+
+    def _divide(self, relation: Quotient) -> None:
+        value, divisor = self.values(relation.value), self._on_wires(relation.divisor)
+        rescaled = relation.out in self.relations.lookups
+        if rescaled:
+            wires = self._tools.chosen(f"{relation.name}/quotient", value.rows)
+            order = np.arange(value.rows).reshape(relation.out.shape)
+            self._sums[relation.out] = _Held(Weighted.wires(wires), order, is_short(relation))
+        else:
+            wires = self._out(relation.out).ravel()
+        each = divisor.reshape(len(divisor), -1)[:, relation.rows]
+        divided(self._tools, relation, value, each.ravel(), wires)
+
+    def _on_wires(self, tensor: Tensor) -> IntArray:
+        """A tensor's wires; where it is sums, a row for each."""
+        if tensor not in self.wires:
+            sums = self.values(tensor)
+            wires = self._builder.private(tensor.name, sums.rows)
+            self._builder.zero(tensor.name, sums - linear.Linear.wires(wires))
+            self._builder.fill(steps.Sum(tensor.name, wires, sums.compact))
+            self.hold(tensor, wires)
+        return self.wires[tensor]
 
     def _maximum(self, relation: Maximum) -> None:
         x, bits = self.wires[relation.value], relation.value.bits
@@ -385,7 +411,7 @@ class Lowering:
         return int(wire[0])
 
 
-def _order(relation: Accumulation) -> IntArray:
+def _order(relation: Summation) -> IntArray:
     """Which row has each entry of the output, int64[batch, ..]: rows of windows are output channels first
     (``circuits.lowering.sliding``)."""
     batch, *shape = relation.out.shape

@@ -31,6 +31,7 @@ from circuits.lowering.forests import forest_cost
 from circuits.lowering.matrices import matrix_cost
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
+from circuits.lowering.quotients import quotient_cost
 from circuits.lowering.sliding import kernel_of
 from circuits.r1cs.gadgets import decompose_cost
 from circuits.r1cs.sources import knit_rows
@@ -48,6 +49,7 @@ from relations.relation import (
     Move,
     OneHot,
     Product,
+    Quotient,
     Relations,
     Tabulated,
     WindowSum,
@@ -216,6 +218,8 @@ class Optimiser:
             for encoding in (Plain(), Challenged()) if self._level >= 5 else (Plain(),):
                 short = isinstance(encoding, Challenged) or is_short(relation)
                 yield from self._rescaled(lookup, short, Way(encoding), matrix_cost(relation, encoding))
+        elif isinstance(relation, Quotient):
+            yield from self._rescaled(lookup, is_short(relation), Way(), quotient_cost(relation))
         else:
             yield from self._rescaled(lookup, is_short(relation), Way(), cost)
 
@@ -307,6 +311,8 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
             costs.append(Cost(rows=1))
         if isinstance(relation, Tabulated) and relation.value not in network.functions:
             costs.append(_cost_of_function(tools, relation))
+            if relation.value.bits is None:
+                costs.append(Cost(rows=math.prod(relation.value.shape)))
         if isinstance(relation, Maximum):
             batch, bits = relation.out.shape[0], relation.value.bits
             assert bits is not None  # noqa: S101  sums are never pooled
@@ -344,7 +350,7 @@ def sum_bits(reach: Interval) -> int:
 def is_short(relation: Accumulation) -> bool:
     """Whether rows of lookups may read sums of wires."""
     match relation:
-        case Linear() | Product():
+        case Linear() | Product() | Quotient():
             return True
         case Forest():
             return relation.targets.size <= _SHORT

@@ -1,15 +1,25 @@
 """Softmax and LogSoftmax, made of largest entries, exponentials and their sums. At the end of a network, over
-its classes, they are left out: the label is the same without."""
+its classes, they are left out: the label is the same without.
+
+The integers of a Softmax are quotients, rounded once: exponentials come from a table, of whole differences,
+with more bits than tensors have, and their sum is exact.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial, reduce
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import Shape
+from circuits.graphs import rescaling
+from circuits.graphs.calibration import Interval
+from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
+from circuits.graphs.site import Site
+from circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Shape, require, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.add import Sub
 from circuits.operators.entry import Entry
@@ -19,7 +29,188 @@ from circuits.operators.moving import broadcast, picked
 from circuits.operators.multiply import Div
 from circuits.operators.quantise_linear import declared_at, integer, typed
 from circuits.operators.reduce import Rows, function
-from relations.integers import IntArray
+from relations.bounds import Bound
+from relations.functions import Requantisation, Tabulation
+from relations.integers import JSON_LIMIT, IntArray
+from relations.planes import Sliding
+from relations.relation import (
+    Linear,
+    Lookup,
+    Maximum,
+    Move,
+    Quotient,
+    Relation,
+    Tabulated,
+    Tensor,
+    Term,
+    WindowSum,
+)
+from verifier.schemes import Privacy
+from zenerrors import ModelError
+
+# Bits that an exponential has beyond those of the shares.
+_FINER: Final = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(Node):
+    """Of each row of [1, rows, n] the exponentials, divided by their sum. ``kept`` [rows, n]: whether an
+    entry is one of these, 1 or 0, else its share is 0; None for all."""
+
+    called = "softmax"
+
+    kept: IntArray | None = field(default=None, repr=False)
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return _rows(self, shapes[0], self.kept)
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        (x,) = inputs
+        if self.kept is not None:
+            x = np.where(self.kept, x, -np.inf)
+        exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+        shares: FloatArray = exponentials / exponentials.sum(axis=-1, keepdims=True)
+        return shares
+
+    def quantise(self, site: Site) -> QuantSoftmax:
+        """Where a share may reach a half, to a type that all of them fit."""
+        kind, output = site.incoming(), site.output()
+        if site.fixed is None and 2 * output.scale * output.top > 1:
+            output = rescaling.affine(Interval(0, 1), site.settings.bits, site.name)
+        exact = np.exp(-kind.scale * np.arange(kind.top + 1))
+        exponentials = np.rint(exact * ((1 << output.bits + _FINER) - 1)).astype(np.int64)
+        ratio = np.array([1 / output.scale])
+        multiplier, shift = rescaling.approximate(ratio, 1 / (8 * output.top))
+        return QuantSoftmax(
+            site.name, site.inputs, exponentials, self.kept, int(multiplier[0]), shift, output
+        )
+
+    def written(self, constant: Constants) -> Written:
+        if self.kept is not None:
+            raise ModelError("model.unsupported_operator", "ONNX has no Softmax of some entries alone")
+        return Written("Softmax", (), {"axis": -1})
+
+
+@dataclass(frozen=True, eq=False)
+class QuantSoftmax(QuantNode):
+    """``round(multiplier / 2^shift · e / sum e)`` with ``e = exponentials[largest - q]``, 0 where an entry is
+    not ``kept``, clamped to the type ``output``."""
+
+    exponentials: IntArray = field(repr=False)
+    kept: IntArray | None = field(repr=False)
+    multiplier: int
+    shift: int
+    output: Affine
+
+    def shape(self, *shapes: Shape) -> Shape:
+        return _rows(self, shapes[0], self.kept)
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        kept = 1 if self.kept is None else self.kept
+        less = (inputs[0] * kept).max(axis=-1, keepdims=True) - inputs[0]
+        exponentials = self.exponentials[np.maximum(less, 0)] * kept
+        divisor = exponentials.sum(axis=-1, keepdims=True) << self.shift
+        shares = (2 * self.multiplier * exponentials + divisor) // (2 * divisor)
+        made: IntArray = np.minimum(shares + self.output.zero_point, self.output.top)
+        return made
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        return self.output
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        name, entries = self.name[:80], types[0].top + 1
+        require(self.exponentials.shape == (entries,), f"node {name!r} needs a table of {entries} integers")
+        first, least = int(self.exponentials[0]), int(self.exponentials.min())
+        fits = first > 0 <= least and self._most < 1 << MOST_BITS + _FINER
+        require(fits, f"node {name!r} has exponentials beyond {MOST_BITS + _FINER} bits, or none of 1")
+        fits = 0 < self.multiplier < JSON_LIMIT and 0 <= self.shift <= MOST_SHIFT
+        require(fits, f"node {name!r} has a multiplier or a shift beyond its limits")
+        divisor = shapes[0][-1] * self._most << self.shift + 1
+        require_narrow(self.name, divisor << self._largest.bit_length() + 2)
+
+    @property
+    def _most(self) -> int:
+        return int(self.exponentials.max())
+
+    @property
+    def _largest(self) -> int:
+        """A share of all, before the zero point."""
+        return (2 * self.multiplier + (1 << self.shift)) // (2 << self.shift)
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        (value,), (*ahead, length) = inputs, inputs[0].shape
+        row, bits, (least, most) = (*ahead, 1), value.bits, value.bound.interval
+        sliding = Sliding(value.shape[1:], (1, length), (1, length), (0, 0, 0, 0), value.shape[1])
+        left = np.ones(value.shape[2:], np.bool_) if self.kept is None else self.kept != 0
+        rows, index = np.nonzero(left)[0], np.arange(left.size).reshape(value.shape[1:])
+        # Of a row with gaps the first entry fills them where the largest is taken, and zeros in its sum.
+        at = np.where(left, left.cumsum().reshape(left.shape) - 1, -1)[np.newaxis]
+        first = index[0, np.arange(len(left)), left.argmax(axis=1)][:, np.newaxis]
+        entries, relations = value, list[Relation]()
+        if self.kept is not None:
+            filled = self._part("filled", value.shape, value.bound, bits)
+            entries = self._part("entries", (value.shape[0], 1, 1, len(rows)), value.bound, bits)
+            relations.append(Move(filled.name, filled, (value,), np.where(left, index, first)))
+            relations.append(Move(entries.name, entries, (value,), index[:, left][np.newaxis]))
+            value = filled
+        shape = entries.shape
+        largest = self._part("largest", row, Bound.of(least, most), bits)
+        spread = self._part("spread", shape, largest.bound, bits)
+        less = self._part("less", shape, Bound.of(0, most - least))
+        powers = self._part("exponentials", shape, Bound.of(0, self._most), self._most.bit_length())
+        relations += [
+            Maximum(largest.name, largest, value, sliding),
+            Move(spread.name, spread, (largest,), rows.reshape(shape[1:])),
+            Linear(less.name, less, (Term(spread), Term(entries, -1))),
+            Tabulated(powers.name, powers, less, Tabulation(self.exponentials)),
+        ]
+        summed = powers
+        if self.kept is not None:
+            summed = self._part("summed", value.shape, powers.bound, powers.bits)
+            relations.append(Move(summed.name, summed, (powers,), at, 0))
+        sums = self._part("sum", row, Bound.of(int(self.exponentials[0]), length * self._most))
+        relations.append(WindowSum(sums.name, sums, Term(summed), sliding))
+        relations += self._divided(powers, sums, rows)
+        if self.kept is not None:
+            shares, zero = relations[-1].out, self.output.zero_point
+            out = self._made(inputs, shares.bound, shares.bits)
+            relations.append(Move(f"{self.name}/back", out, (shares,), at, zero))
+        return relations
+
+    def _divided(self, powers: Tensor, sums: Tensor, rows: IntArray) -> list[Relation]:
+        """Clamped where some shares are beyond the type."""
+        zero, top, bound = self.output.zero_point, self.output.top, Bound.of(0, self._largest)
+        plain = zero == 0 and self._largest <= top
+        shares = self._part("shares", powers.shape, bound, self.output.bits if plain else None)
+        quotient = Quotient(self.name, shares, powers, sums, rows, self.multiplier, self.shift)
+        if plain:
+            return [quotient]
+        typed = self._part("typed", powers.shape, Bound.of(zero, top), self.output.bits)
+        return [quotient, Lookup(self.name, typed, shares, Requantisation(np.array([1]), zero, 0, zero, top))]
+
+    def _part(self, part: str, shape: Shape, bound: Bound, bits: int | None = None) -> Tensor:
+        return Tensor(f"{self.name}/{part}", shape, bound, bits)
+
+    def scales(self) -> dict[str, Any] | None:
+        shown = {
+            "exponentials": self.exponentials.tolist(),
+            "multiplier": self.multiplier,
+            "shift": self.shift,
+            "output": asdict(self.output),
+        }
+        return {"name": self.name, "rescale": shown}
+
+
+def _rows(node: Node | QuantNode, shape: Shape, kept: IntArray | None) -> Shape:
+    if len(shape) != 3 or shape[0] != 1:
+        raise node.refuse(f"takes rows [batch, 1, rows, n], not [batch, {dims(shape)}]")
+    if kept is not None and (
+        kept.shape != shape[1:] or not np.isin(kept, (0, 1)).all() or not kept.any(1).all()
+    ):
+        raise node.refuse(f"leaves out other entries than those of [{dims(shape[1:])}], or whole rows")
+    return shape
 
 
 def _softmax(step: Step, logarithm: bool) -> Value:
@@ -57,6 +248,11 @@ def _over(
     """Less the largest, exponentials are 1 at most and their sums no less. What is not ``kept`` is 0, and of
     it nothing is computed; what the masks leave out becomes the least score there is, then 0."""
     rows = Rows(step, data, axes)
+    if rows.length == 1 and not logarithm:
+        return rows.back(function(step, rows.image, "0.0 * x + 1.0"))
+    if not logarithm and not masks:
+        some = None if kept is None or kept.all() else rows.ordered(kept).astype(np.int64)
+        return rows.back(step.emit(Softmax, (rows.image,), some))
     left = np.ones((rows.count, rows.length), np.bool_) if kept is None else rows.ordered(kept)
     row, _ = np.nonzero(left)
     shape = left.shape if left.all() else (1, len(row))
@@ -108,5 +304,6 @@ ENTRY = Entry(
         "LogSoftmax": Operator(partial(_softmax, logarithm=True), _AXIS),
         "Softmax": Operator(partial(_softmax, logarithm=False), _AXIS),
     },
+    integers=(QuantSoftmax,),
     microsoft={"QLinearSoftmax": Operator(_linear_softmax, {"axis": "i", "opset": "i"}, 5, 5)},
 )

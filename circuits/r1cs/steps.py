@@ -65,7 +65,7 @@ class Product(Step):
 class Quotient(Step):
     """``z[out[r]] = numerator[r] / denominator[r]``, and 0 where the denominator is 0.
 
-    Among integers for divisions without remainder.
+    Among integers, where denominators are not negative, its floor.
     """
 
     numerator: Operand = field(repr=False)

@@ -30,6 +30,7 @@ from relations.relation import (
     OneHot,
     Parameter,
     Product,
+    Quotient,
     Relation,
     Relations,
     Square,
@@ -215,6 +216,13 @@ def _one_hot(check: _Check, relation: OneHot) -> Integers:
     return np.asarray(place[..., np.newaxis] == np.arange(relation.out.shape[-1])).astype(int).astype(object)
 
 
+def _quotient(check: _Check, relation: Quotient) -> Integers:
+    value, divisor = check.value(relation.value), check.value(relation.divisor)
+    each = 2**relation.shift * divisor.reshape(len(divisor), -1)[:, relation.rows].reshape(value.shape)
+    made: Integers = (2 * relation.multiplier * value + each) // (2 * each)
+    return made
+
+
 def _largest(values: Sequence[int]) -> list[int]:
     """The places of all values, the largest first, and of equals the first."""
     return sorted(range(len(values)), key=lambda place: (-values[place], place))
@@ -261,6 +269,7 @@ _MAKES: dict[type, Any] = {
     Equal: _equal,
     OneHot: _one_hot,
     Total: _total,
+    Quotient: _quotient,
     Square: _square,
     Absolute: _absolute,
     AtLeast: _at_least,

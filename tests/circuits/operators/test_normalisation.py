@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import load_onnx
+from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.lowering import Level
+from circuits.operators.softmax import QuantSoftmax
 from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
+from tests.circuits.operators.test_leaky_relu import LEVELS
 from tests.circuits.operators.test_moving import Case, Rng, floats, one
+from tests.circuits.quantised import networks
+from tests.circuits.support import challenged
 from tests.circuits.test_onnx_operators import agree
+from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
 from verifier.schemes import Privacy
+from zenerrors import ModelError
 
 
 def softmax(rng: Rng) -> Case:
@@ -102,6 +109,11 @@ def test_the_root_of_the_mean_of_squares() -> None:
 
 PROVEN: Mapping[str, Case] = {
     "a softmax": one("Softmax", (2, 2)),
+    "shares below a half, which are clamped": (
+        [make_node("Mul", ["x", "w"], ["m"]), make_node("Softmax", ["m"], ["h"])],
+        {"w": np.array([0.1], np.float32)},
+        (3,),
+    ),
     "a layer's": one("LayerNormalization", (2, 2), {"s": np.array([1.0, 2.0], np.float32)}),
 }
 
@@ -110,6 +122,52 @@ PROVEN: Mapping[str, Case] = {
 @pytest.mark.parametrize(("level", "weights"), [(2, "public"), (5, "public"), (5, "private")])
 def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
     prove(PROVEN[name], level, weights)
+
+
+@pytest.mark.parametrize("level", [level for level in LEVELS if level not in (2, 5)])
+def test_a_quotient_is_proven_at_every_level(level: Level) -> None:
+    prove(PROVEN["a softmax"], level, "public")
+
+
+@pytest.mark.parametrize("name", [name for name in PROVEN if name != "a layer's"])
+@pytest.mark.parametrize("level", [2, 5])
+def test_there_is_one_quotient(name: str, level: Level) -> None:
+    rng = np.random.default_rng(1)
+    case = PROVEN[name]
+    network = quantise(load_onnx(model(case)), floats(rng, 16, *case[2]).astype(np.float64), 3)
+    circuit = compile_inference(network, level=level)
+    assert plan_inference(network, level=level).rows == circuit.constraint_system.constraints
+    for q in networks.inputs(network, 2, 1):
+        assert_unique(circuit.program, challenged(circuit.program, circuit.assign(q)))
+
+
+@pytest.mark.parametrize("length", [8, 300])
+def test_shares_are_rounded_once_however_long_their_rows(length: int) -> None:
+    rng = np.random.default_rng(1)
+    network = quantise(load_onnx(model(one("Softmax", (length,)))), 4 * rng.normal(size=(64, length)))
+    (node,) = (node for node in network.nodes if isinstance(node, QuantSoftmax))
+    q = network.input.type.quantise(4 * rng.normal(size=(64, length)))
+    x = network.input.type.real(q)
+    exact = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    made = node.output.real(network.run_all(q, {node.name})[node.name]).reshape(exact.shape)
+    assert np.abs(made - exact).max() < 0.6 * node.output.scale
+
+
+def test_shares_beyond_their_table_are_refused() -> None:
+    network = quantise(load_onnx(model(one("Softmax", (2, 3)))), np.ones((2, 2, 3)))
+    (node,) = (node for node in network.nodes if isinstance(node, QuantSoftmax))
+    table = node.exponentials
+    for said in (
+        {"exponentials": table[1:]},
+        {"exponentials": table - table[0]},
+        {"exponentials": table << 9},
+        {"multiplier": 0},
+        {"shift": 62},
+        {"multiplier": 1 << 50},
+    ):
+        nodes = tuple(replace(node, **said) if each is node else each for each in network.nodes)
+        with pytest.raises(ModelError, match=r"table|exponentials|multiplier|62"):
+            replace(network, nodes=nodes)
 
 
 @pytest.mark.parametrize(

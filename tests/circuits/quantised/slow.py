@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,7 @@ from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
 from circuits.operators.reshape import Reshape
 from circuits.operators.selection import QuantOneHot
+from circuits.operators.softmax import QuantSoftmax
 from circuits.operators.sums import Accumulating
 from circuits.operators.transpose import Transpose
 from circuits.quantised import QuantGraph
@@ -161,6 +164,10 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
         sign = 1 if node.smallest else -1
         ranked = [sorted((sign * value, place) for place, value in enumerate(row)) for row in x]
         return np.array([[place for _, place in row[: node.count]] for row in ranked], dtype=object)
+    if isinstance(node, QuantSoftmax):
+        kept = np.ones(x[0].shape) if node.kept is None else node.kept
+        rows = zip(x[0].tolist(), kept.tolist(), strict=True)
+        return np.array([[_shares(node, *row) for row in rows]], dtype=object)
     if isinstance(node, Concat):
         return np.concatenate(inputs, axis=node.axis)
     if isinstance(node, Pad):
@@ -171,6 +178,17 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
         return out
     assert isinstance(node, MaxPool)
     return _max_pooled(node, x)
+
+
+def _shares(node: QuantSoftmax, row: list[int], kept: list[int]) -> list[int]:
+    """Halves are rounded up."""
+    largest = max(value for value, one in zip(row, kept, strict=True) if one)
+    powers = [
+        int(node.exponentials[largest - value]) if one else 0 for value, one in zip(row, kept, strict=True)
+    ]
+    exact = [Fraction(node.multiplier * power, sum(powers) << node.shift) for power in powers]
+    nearest = [math.floor(share + Fraction(1, 2)) for share in exact]
+    return [min(share + node.output.zero_point, node.output.top) for share in nearest]
 
 
 def _max_pooled(node: MaxPool, x: Objects) -> Objects:
