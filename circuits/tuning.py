@@ -250,10 +250,12 @@ class _Trials:
         return _Trial(settings, layers, qgraph, self.judge.judge(qgraph), self._weight_privacy)
 
     def best_of(self, bits: int, weight_bits: int | None) -> _Trial:
-        """By the calibration that loses least, and of these has the least noise. Raises as ``of`` where none
-        makes a network."""
+        """By the calibration that loses least, and of these has the least noise; by the first that makes a
+        network where no work is left. Raises as ``of`` where none does."""
         found: list[_Trial] = []
         for index, each in enumerate(_CALIBRATIONS, 1):
+            if found and not self.may_try:
+                break
             try:
                 found.append(self.of(Settings(bits, weight_bits or bits, *each), {}))
             except (ModelError, StatementError) as error:
