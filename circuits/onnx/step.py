@@ -84,7 +84,7 @@ class Operator:
     """An operator: what it means, its attributes and the fields that hold them, how many inputs it takes.
 
     ``read`` gives one value, or those of several outputs in order. ``elementwise``: what it makes has the
-    ONNX shape of what it reads; else a batch is in front of it.
+    ONNX shape of what it reads; else a batch is in front of it. ``folds``: it makes constants alone.
     """
 
     read: Callable[[Step], Value | Sequence[Value]]
@@ -92,6 +92,7 @@ class Operator:
     least: int = 1
     most: int = 1
     elementwise: bool = False
+    folds: bool = False
 
 
 class Building:

@@ -83,9 +83,9 @@ _CONSTANT = {
 
 ENTRY = Entry(
     onnx={
-        "Constant": Operator(_constant, _CONSTANT, 0, 0),
-        "ConstantOfShape": Operator(_constant_of_shape, {"value": "t"}),
-        "NonZero": Operator(_non_zero),
-        "Shape": Operator(_shape, {"end": "i", "start": "i"}),
+        "Constant": Operator(_constant, _CONSTANT, 0, 0, folds=True),
+        "ConstantOfShape": Operator(_constant_of_shape, {"value": "t"}, folds=True),
+        "NonZero": Operator(_non_zero, folds=True),
+        "Shape": Operator(_shape, {"end": "i", "start": "i"}, folds=True),
     }
 )

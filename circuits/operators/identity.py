@@ -26,7 +26,15 @@ def _dropout(step: Step) -> Value:
 
 
 def _cast(step: Step) -> Value:
-    kind, value = step.attributes.get("to", 0), step.value(0)
+    return _as(step, step.attributes.get("to", 0))
+
+
+def _cast_like(step: Step) -> Value:
+    return _as(step, step.value(1).kind or 0)
+
+
+def _as(step: Step, kind: int) -> Value:
+    value = step.value(0)
     if isinstance(value, Constant):
         if kind not in (*FLOATS, Element.INT64, Element.INT32, Element.BOOL):
             raise step.refuse(
@@ -49,7 +57,7 @@ def _cast(step: Step) -> Value:
 
 
 # What casts to whole numbers and booleans make of real numbers.
-_WHOLE: Final = {
+_WHOLE: Final[dict[int, str]] = {
     Element.BOOL: "less(0.0, abs(x))",
     Element.INT8: TRUNCATED,
     Element.INT16: TRUNCATED,
@@ -63,6 +71,7 @@ _WHOLE: Final = {
 ENTRY = Entry(
     onnx={
         "Cast": Operator(_cast, {"round_mode": "s", "saturate": "i", "to": "i"}),
+        "CastLike": Operator(_cast_like, {"round_mode": "s", "saturate": "i"}, 2, 2),
         "Dropout": Operator(_dropout, {"ratio": "f", "seed": "i"}, 1, 3),
         "Identity": Operator(_identity),
     }

@@ -262,6 +262,56 @@ def _grows(widths: Sequence[tuple[int, int]]) -> bool:
     return min(map(min, widths)) >= 0 and any(map(any, widths))
 
 
+def _center_crop_pad(step: Step) -> Value:
+    """The middle of an axis that is longer, zeros around one that is shorter."""
+    whole, wanted = step.whole(), step.numbers("shape", 1)
+    axes = step.axes(step.integers("axes") or range(len(whole)), len(whole))
+    if len(wanted) != len(axes) or min(wanted, default=1) < 1:
+        raise step.refuse("shape", f"makes {wanted} of the axes {axes} of shape {[*whole]}")
+    step.spend(math.prod(max(size, *wanted) for size in whole))
+
+    def centred(places: IntArray) -> IntArray:
+        for axis, size in zip(axes, wanted, strict=True):
+            less, more = max(0, places.shape[axis] - size), max(0, size - places.shape[axis])
+            places = places.take(range(less // 2, less // 2 + min(size, places.shape[axis])), axis)
+            around = [(0, 0)] * places.ndim
+            around[axis] = (more // 2, more - more // 2)
+            places = np.pad(places, around, constant_values=-1)
+        return places
+
+    return rearranged(step, centred, 0)
+
+
+def _reverse_sequence(step: Step) -> Value:
+    """The first so many entries along the time of each sample."""
+    whole, said = step.whole(), step.attributes
+    batch, time = said.get("batch_axis", 1), said.get("time_axis", 0)
+    if len(whole) < 2 or {batch, time} != {0, 1}:
+        raise step.refuse("unsupported_attribute", f"has the axes {batch} and {time}; use 0 and 1")
+    lengths = step.plain(1).array
+    if lengths.shape != (whole[batch],) or lengths.min(initial=1) < 1 or lengths.max(initial=1) > whole[time]:
+        raise step.refuse("shape", f"reverses {[*lengths.shape]} sequences of shape {[*whole]}")
+    at, length = np.arange(whole[time])[:, np.newaxis], lengths[np.newaxis]
+    turned: IntArray = np.where(at < length, length - 1 - at, at)
+    samples = np.arange(whole[batch])[np.newaxis]
+    chosen = (samples.T, turned.T) if time else (turned, samples)
+    return rearranged(step, lambda places: places[chosen], 0)
+
+
+def _compress(step: Step) -> Value:
+    condition = step.plain(1).array
+    if condition.ndim != 1:
+        raise step.refuse("shape", "needs a vector of booleans")
+    wanted = np.flatnonzero(condition)
+    given = step.attributes.get("axis")
+    size = (
+        math.prod(step.whole()) if given is None else step.whole()[step.axes([given], len(step.whole()))[0]]
+    )
+    if len(condition) > size:
+        raise step.refuse("shape", f"chooses among {len(condition)} of {size} entries")
+    return rearranged(step, lambda places: places.take(wanted, given), 0)
+
+
 def _depth_to_space(step: Step) -> Value:
     (n, channels, height, width), block = _image(step), step.attributes.get("blocksize", 0)
     if block < 1 or channels % block**2:
@@ -302,9 +352,12 @@ def _image(step: Step) -> Shape:
 _BLOCKS = {"blocksize": "i", "mode": "s"}
 ENTRY = Entry(
     onnx={
+        "CenterCropPad": Operator(_center_crop_pad, {"axes": "ints"}, 2, 2),
+        "Compress": Operator(_compress, {"axis": "i"}, 2, 2),
         "DepthToSpace": Operator(_depth_to_space, _BLOCKS),
         "Expand": Operator(_expand, {}, 2, 2),
         "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
+        "ReverseSequence": Operator(_reverse_sequence, {"batch_axis": "i", "time_axis": "i"}, 2, 2),
         "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
         "SpaceToDepth": Operator(_space_to_depth, {"blocksize": "i"}),
         "Split": Operator(_split, {"axis": "i", "num_outputs": "i", "split": "ints"}, 1, 2),

@@ -23,6 +23,7 @@ from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.selection import flat_places, placed
 from relations.integers import IntArray
+from relations.planes import MOST_AXES, windows
 
 
 def mixed(step: Step, places: Places, *positions: int) -> Value:
@@ -155,17 +156,14 @@ def _written(step: Step, reached: IntArray) -> Value:
 
         return mixed(step, written, 0, 2)
     # A row for each entry: what is there, and all that is written to it.
-    order = np.argsort(flat, kind="stable")
-    counts = np.bincount(flat, minlength=math.prod(whole))
-    rank = np.arange(flat.size) - (np.cumsum(counts) - counts)[flat[order]]
-    step.spend(math.prod(whole) * (1 + int(counts.max())))
+    piled, most = _piled(step, flat, math.prod(whole))
 
     def rows(places: IntArray, others: IntArray) -> IntArray:
-        made = np.full((math.prod(whole), 1 + int(counts.max())), -1)
+        made = np.full((math.prod(whole), 1 + most), -1)
         made[:, 0] = places.ravel()
         if said != b"add":
             made[:] = made[:, :1]
-        made[flat[order], 1 + rank] = others.ravel()[order]
+        made[flat, 1 + piled] = others.ravel()
         return made
 
     found = mixed(step, rows, 0, 2)
@@ -173,6 +171,59 @@ def _written(step: Step, reached: IntArray) -> Value:
         raise step.refuse("unsupported_operator", "combines constants; have the exporter fold them")
     combined = over_axes(replace(step, inputs=[found]), [1], False, _REDUCTIONS[said])
     return of_kind(shaped(step, combined, whole), step.value(0).kind)
+
+
+def _piled(step: Step, flat: IntArray, size: int) -> tuple[IntArray, int]:
+    """Of places below ``size`` how many that are the same stand before each, and how many do at most."""
+    order, counts = np.argsort(flat, kind="stable"), np.bincount(flat, minlength=size)
+    most = int(counts.max(initial=0))
+    step.spend(size * (1 + most))
+    piled = np.empty_like(flat)
+    piled[order] = np.arange(flat.size) - (np.cumsum(counts) - counts)[flat[order]]
+    return piled, most
+
+
+def _col2im(step: Step) -> Value:
+    """Sums of blocks that overlap: [n, channels · block, blocks]."""
+    whole, said = step.whole(), step.attributes
+    image, block = step.numbers("image_shape", 1), step.numbers("block_shape", 2)
+    rank = len(image)
+    stride, dilation = said.get("strides", [1] * rank), said.get("dilations", [1] * rank)
+    pads = said.get("pads", [0] * 2 * rank)
+    known = 1 <= rank <= MOST_AXES and len(block) == rank and min(*image, *block) > 0
+    fitting = known and windows(image, tuple(block), tuple(stride), tuple(pads), tuple(dilation))
+    if not fitting or len(whole) != 3 or whole[1] % math.prod(block) or whole[2] != math.prod(fitting):
+        raise step.refuse("shape", f"puts blocks {block} of shape {[*whole]} into {image}")
+    # The place in the image of each entry of each block.
+    axes = [
+        np.add.outer(by * np.arange(size), step_ * np.arange(count)) - before
+        for size, by, count, step_, before in zip(block, dilation, fitting, stride, pads, strict=False)
+    ]
+    shape = (*block, *fitting)
+    step.spend(math.prod(shape))
+    grids = [
+        np.broadcast_to(np.expand_dims(each, _others(axis, rank)), shape) for axis, each in enumerate(axes)
+    ]
+    inside = np.all([(grid >= 0) & (grid < size) for grid, size in zip(grids, image, strict=True)], axis=0)
+    size, flat = math.prod(image), np.ravel_multi_index([grid[inside] for grid in grids], image)
+    piled, most = _piled(step, flat, size)
+    outer = whole[0] * whole[1] // math.prod(block)
+
+    def rows(places: IntArray) -> IntArray:
+        made = np.full((outer, size, most), -1)
+        made[:, flat, piled] = places.reshape(outer, -1)[:, inside.ravel()]
+        return made
+
+    found = rearranged(step, rows, 0)
+    if not isinstance(found, Data):
+        raise step.refuse("unsupported_operator", "adds up constants; have the exporter fold them")
+    sums = over_axes(replace(step, inputs=[found]), [2], False, SUM)
+    return shaped(step, sums, (whole[0], whole[1] // math.prod(block), *image))
+
+
+def _others(axis: int, rank: int) -> tuple[int, ...]:
+    """The axes of all blocks and windows but those of this axis of the image."""
+    return tuple(at for at in range(2 * rank) if at % rank != axis)
 
 
 def _by_booleans(step: Step, hot: Value, rows: Value, lines: IntArray) -> Value:
@@ -216,7 +267,9 @@ def _attributes(*names: str) -> dict[str, str]:
 
 ENTRY = Entry(
     onnx={
+        "Col2Im": Operator(_col2im, {"dilations": "ints", "pads": "ints", "strides": "ints"}, 3, 3),
         "Concat": Operator(_concat, {"axis": "i"}, 1, 1 << 10),
+        "Scatter": Operator(_scatter_elements, {"axis": "i"}, 3, 3),
         "ScatterElements": Operator(_scatter_elements, _attributes("axis"), 3, 3),
         "ScatterND": Operator(_scatter_nd, _attributes(), 3, 3),
     }

@@ -92,6 +92,10 @@ EQUATIONS = {
     "i,j->ji": ((2,), (3,)),
     "ijk,kj->i": ((2, 3, 2), (2, 3)),
     "ij,ij->ij": ((2, 3), (2, 3)),
+    "ijl,jk->i": ((2, 3, 2), (3, 2)),
+    "iij,jk->ik": ((2, 2, 3), (3, 2)),
+    "...ij,...jk->...ik": ((2, 2, 3), (2, 3, 2)),
+    "a...,...b": ((2, 3), (3, 2)),
 }
 
 
@@ -107,19 +111,26 @@ def test_einsum_does(equation: str, constant: int | None) -> None:
     same_everywhere((nodes, constants, shape), rng)
 
 
-def test_einsum_of_one_tensor_moves_it() -> None:
+@pytest.mark.parametrize("equation", ["aij -> jai", "aij->a", "aii->ai", "a...->...a"])
+def test_einsum_of_one_tensor_moves_it_and_adds_it_up(equation: str) -> None:
     rng = np.random.default_rng(5)
-    same_everywhere(([make_node("Einsum", ["x"], ["h"], equation="aij -> jai")], {}, (3, 4)), rng)
+    same_everywhere(([make_node("Einsum", ["x"], ["h"], equation=equation)], {}, (3, 3)), rng)
+
+
+def test_einsum_of_three_tensors_multiplies_them_in_order() -> None:
+    rng = np.random.default_rng(5)
+    node = make_node("Einsum", ["x", "w", "v"], ["h"], equation="aij,jk,kl->ail")
+    same_everywhere(([node], {"w": floats(rng, 3, 2), "v": floats(rng, 2, 4)}, (2, 3)), rng)
 
 
 @pytest.mark.parametrize(
     ("equation", "code"),
     [
-        *((each, "shape") for each in ("ij,jk", "", "aij,aji,aij->a")),
-        *((each, "unsupported_attribute") for each in ("aij->ai", "aii->ai", "a...->a", "aij,aij->b")),
+        *((each, "shape") for each in ("ij,jk", "", "aij,jka->k", "aai->i")),
+        *((each, "unsupported_attribute") for each in ("aij,aij->b", "aij->aa", "a..i->a")),
     ],
 )
-def test_equations_that_are_no_products_of_matrices_are_refused(equation: str, code: str) -> None:
+def test_equations_that_make_no_sense_are_refused(equation: str, code: str) -> None:
     inputs = ["x"] * (1 + equation.count(","))
     with refuses(f"model.{code}"):
         load_onnx(model(([make_node("Einsum", inputs, ["h"], equation=equation)], {}, (3, 3))))

@@ -117,6 +117,32 @@ def crop(rng: Rng) -> Case:
     return one("Pad", (3, 4, 5), {"p": [0, 0, -1, 1, 0, 2, 0, -2]})
 
 
+def centred(rng: Rng) -> Case:
+    return one("CenterCropPad", (5, 6, 3), {"s": rng.integers(1, 9, 3)}, axes=[1, 2, -1])
+
+
+def reversed_sequences(rng: Rng) -> Case:
+    nodes = [
+        make_node("Squeeze", ["x", "a"], ["s"]),
+        make_node("ReverseSequence", ["s", "l"], ["h"], batch_axis=1, time_axis=0),
+    ]
+    return nodes, {"a": np.array([0]), "l": rng.integers(1, 6, 4)}, (5, 4, 2)
+
+
+def compressed(rng: Rng) -> Case:
+    said = {"axis": 2} if rng.random() < 0.5 else {}
+    return one("Compress", (3, 4), {"c": np.array([False, True, True])}, **said)
+
+
+def sampled(rng: Rng) -> Case:
+    said = {
+        "align_corners": int(rng.integers(0, 2)),
+        "padding_mode": str(rng.choice(["zeros", "border", "reflection"])),
+    }
+    grid = rng.uniform(-1.5, 1.5, (1, 2, 3, 2)).astype(np.float32)
+    return one("GridSample", (2, 4, 5), {"g": grid}, mode="nearest", **said)
+
+
 def depth_to_space(rng: Rng) -> Case:
     return one("DepthToSpace", (8, 2, 3), blocksize=2, mode=str(rng.choice(["DCR", "CRD"])))
 
@@ -188,7 +214,7 @@ def batch_size(rng: Rng) -> Case:
 CASES: list[Callable[[Rng], Case]] = [
     *(slices, gather, gather_scalar, gather_batch, gather_elements, gather_nd, split, joined_in_front),
     *(expand, tile, trilu, pad, crop, depth_to_space, space_to_depth, resize, transpose, reshape, axes),
-    *(broadcast, batch_size),
+    *(broadcast, batch_size, centred, reversed_sequences, compressed, sampled),
 ]
 
 

@@ -97,8 +97,15 @@ def in_each_group(rng: Rng) -> Case:
     return nodes, {"k": np.array([2]), "behind": np.array([3])}, (3, 4)
 
 
+def blocks(rng: Rng) -> Case:
+    """Blocks that overlap, with gaps, over the edge."""
+    said = {"strides": [1, 2], "pads": [1, 0, 0, 1], "dilations": [1, 2]}
+    node = make_node("Col2Im", ["x", "image", "block"], ["h"], **said)
+    return [node], {"image": np.array([3, 5]), "block": np.array([2, 2])}, (8, 6)
+
+
 CASES: list[Callable[[Rng], Case]] = [
-    *(beside_constants, written, combined, at_the_largest, in_each_group),
+    *(beside_constants, written, combined, at_the_largest, in_each_group, blocks),
     *(tuples("GatherND"), tuples("ScatterND")),
 ]
 
