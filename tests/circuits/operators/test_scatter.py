@@ -99,7 +99,7 @@ def in_each_group(rng: Rng) -> Case:
 
 def blocks(rng: Rng) -> Case:
     """Blocks that overlap, with gaps, over the edge."""
-    said = {"strides": [1, 2], "pads": [1, 0, 0, 1], "dilations": [1, 2]}
+    said: dict[str, Any] = {"strides": [1, 2], "pads": [1, 0, 0, 1], "dilations": [1, 2]}
     node = make_node("Col2Im", ["x", "image", "block"], ["h"], **said)
     return [node], {"image": np.array([3, 5]), "block": np.array([2, 2])}, (8, 6)
 
