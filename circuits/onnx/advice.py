@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from onnx import NodeProto
 
 from circuits.onnx.naming import quote
 from zenerrors import ModelError
 
-_SUPPORTED = (
-    "build the network of Conv, Gemm, MatMul, Relu, Sigmoid and other functions of one value, MaxPool, "
-    "AveragePool, GlobalAveragePool, BatchNormalization, Add, Concat, Flatten, Reshape, Transpose and Pad"
-)
+_OTHERS = "docs/onnx.md lists the operators that there are"
+_PLAIN = "save the model without onnxruntime's graph optimisations"
+_CUSTOM = "inline local functions and leave out custom operators"
+_OLDER = "export it with opset 22, which writes it as products, sums and a Softmax"
 # Operators in one message.
 _MOST_TOLD = 20
-_STATIC = "quantise statically, with calibration data (onnxruntime's quantize_static)"
-_PLAIN = "save the model without onnxruntime's graph optimisations"
-_NO_CONTROL = "export the module by tracing it, without control flow"
-_INSTEAD = {
-    **dict.fromkeys(["ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"], _STATIC),
-    **dict.fromkeys(["FusedMatMul"], _PLAIN),
-    **dict.fromkeys(["If", "Loop", "Scan"], _NO_CONTROL),
-    **dict.fromkeys(["GRU", "LSTM", "RNN"], "use convolutions or dense layers"),
+_GROUPS = {
+    "it draws random numbers; draw them before and make them an input": (
+        "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
+    ),
+    "export the module by tracing it, without control flow": "If Loop Scan SequenceMap",
+    "export the module with Concat, Split and Slice in place of lists of tensors": (
+        "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct "
+        "SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence"
+    ),
+    "it reads text, pictures or maps; do that before the network, and give it numbers": (
+        "CastMap CategoryMapper DictVectorizer ImageDecoder RegexFullMatch StringConcat StringNormalizer "
+        "StringSplit TfIdfVectorizer"
+    ),
+    "it is of training; export the module after module.eval(), without its loss": (
+        "Adagrad Adam Gradient Momentum NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"
+    ),
+    "how many entries it makes is said by values; have the network end before it": "NonMaxSuppression Unique",
+    "it reads at places that are computed between entries; use GridSample with a grid of the file's": (
+        "DeformConv MaxRoiPool RoiAlign"
+    ),
+    "use ConvTranspose or Resize": "MaxUnpool",
+    "multiply by a matrix of cosines and sines, a weight, with MatMul": "DFT STFT",
+    "have the exporter fold constants": "MelWeightMatrix",
+    "write it as products of entries and their differences": "Det",
+    "of positive numbers use Exp of the CumSum of the Log": "CumProd",
+    "use Cast": "BitCast",
+    "use convolutions, dense layers or attention": "GRU LSTM RNN",
+    "export the trees as matrices, as Hummingbird does": (
+        "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
+    ),
+    _OLDER: "Attention CausalConvWithState FlexAttention LinearAttention RotaryEmbedding TensorScatter",
 }
+ADVICE: Final[Mapping[str, str]] = {
+    name: advice for advice, names in _GROUPS.items() for name in names.split()
+}
+"""What to do about operators of ONNX that have no circuit, by ``op_type``."""
 
 
 def unsupported(nodes: Sequence[NodeProto]) -> ModelError:
@@ -47,6 +75,6 @@ def _nodes(found: Sequence[NodeProto]) -> str:
 
 
 def _advice(domain: str, op_type: str) -> str:
-    if domain not in ("", "ai.onnx", "ai.onnx.ml", "com.microsoft"):
-        return "inline local functions and leave out custom operators"
-    return _INSTEAD.get(op_type, _SUPPORTED)
+    if domain == "com.microsoft":
+        return _PLAIN
+    return ADVICE.get(op_type, _OTHERS) if domain == "" or domain.startswith("ai.onnx") else _CUSTOM

@@ -14,7 +14,14 @@ from circuits.graphs.rewriting import fresh
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import TRUNCATED, Activation, before_repeats, tabulate
+from circuits.operators.activation import (
+    TRUNCATED,
+    Activation,
+    applied,
+    before_repeats,
+    number,
+    tabulate,
+)
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
@@ -159,6 +166,14 @@ def _linear_mul(step: Step) -> Value:
     return typed(step, product, declared_at(step, 6))
 
 
+def _gated(step: Step) -> Value:
+    """The Swish of the first input, times the second."""
+    gate = applied(step, f"swish(x, {number(step, step.attributes.get('alpha', 1.0))})")
+    if isinstance(gate, Data):
+        gate = replace(gate, shape=step.whole())
+    return multiply(replace(step, inputs=[gate, step.value(1)]))
+
+
 def _neg(step: Step) -> Value:
     if step.is_data(0):
         return Data(scale(step, step.floats(), -1.0, 0.0))
@@ -171,6 +186,7 @@ ENTRY = Entry(
         "Div": Operator(_div, {}, 2, 2),
         "Mul": Operator(multiply, {}, 2, 2),
         "Neg": Operator(_neg, elementwise=True),
+        "SwiGLU": Operator(_gated, {"alpha": "f"}, 2, 2),
     },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},
     integers=(QuantMul,),

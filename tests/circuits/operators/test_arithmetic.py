@@ -265,6 +265,13 @@ def same_everywhere(made: Case, rng: Rng, *, most: float = 0.03, part: float = 0
     assert QuantGraph.from_bytes(network.to_bytes()).digest == network.digest
 
 
+def test_a_gate_is_a_swish_and_a_product() -> None:
+    rng = np.random.default_rng(1)
+    w, x = floats(rng, 1, 3), floats(rng, 4, 3).astype(np.float64)
+    data = model(([make_node("SwiGLU", ["x", "w"], ["h"], alpha=1.5)], {"w": w}, (3,)), 28)
+    np.testing.assert_allclose(load_onnx(data).run(x), w * x / (1 + np.exp(-1.5 * x)), atol=1e-6)
+
+
 # By the rows that the ONNX shapes leave, a second axis of two or three.
 SHAPED: Mapping[str, Case] = {
     "a number is true unless it is 0": (

@@ -1,0 +1,66 @@
+"""Writes docs/onnx.md, what is made of each operator of ONNX: python scripts/operators.py."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from textwrap import fill
+from typing import Final
+
+from onnx.defs import get_all_schemas, onnx_opset_version
+
+from circuits.onnx.advice import ADVICE
+from circuits.operators import ONNX
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "onnx.md"
+_WIDTH: Final = 120
+_DOMAINS: Final = {
+    "": "ONNX",
+    "ai.onnx.ml": "ONNX for other models than networks (ai.onnx.ml)",
+    "ai.onnx.preview": "Previews (ai.onnx.preview)",
+    "ai.onnx.preview.training": "Training (ai.onnx.preview.training)",
+}
+
+
+def named() -> dict[str, list[str]]:
+    """All operators that the installed ``onnx`` has, by their domains."""
+    found = defaultdict[str, set[str]](set)
+    for schema in get_all_schemas():
+        found[schema.domain].add(schema.name)
+    return {domain: sorted(found[domain]) for domain in _DOMAINS}
+
+
+def page() -> str:
+    told = (
+        f"Of all operators up to opset {onnx_opset_version()}, the newest that the installed `onnx` knows, "
+        "and of onnxruntime's own: what is read, and what is refused, with advice. "
+        "[operators.md](operators.md) says how. `python scripts/operators.py` writes this page."
+    )
+    parts = ["# Every operator of ONNX", fill(told, _WIDTH)]
+    for domain, names in named().items():
+        parts += [f"## {_DOMAINS[domain]}", *_of(domain, names)]
+    own = sorted(name for domain, name in ONNX if domain == "com.microsoft")
+    parts += ["## onnxruntime (com.microsoft)", *_list("Read:", own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _of(domain: str, names: list[str]) -> list[str]:
+    read = {name: ONNX[domain, name] for name in names if (domain, name) in ONNX}
+    refused = defaultdict[str, list[str]](list)
+    for name in names:
+        if name not in read:
+            refused[ADVICE[name]].append(name)
+    rows = [f"| {', '.join(those)} | {advice} |" for advice, those in refused.items()]
+    return [
+        *_list("Read:", [name for name in read if not read[name].folds]),
+        *_list("Read, and made a constant:", [name for name in read if read[name].folds]),
+        *(["\n".join(["| refused | advice |", "|---|---|", *rows])] if rows else []),
+    ]
+
+
+def _list(words: str, names: list[str]) -> list[str]:
+    return [fill(f"{words} {', '.join(names)}.", _WIDTH)] if names else []
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
