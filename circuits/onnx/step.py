@@ -238,9 +238,10 @@ class Step:
         return float(constant.array.item())
 
     def integers(self, attribute: str, position: int | None = None) -> list[int] | None:
-        """A short list of integers, an attribute in some operator sets and an input in others."""
+        """A short list of integers, or one, an attribute in some operator sets and an input in others."""
         if attribute in self.attributes:
-            values = self.attributes[attribute]
+            said = self.attributes[attribute]
+            values: Any = said if isinstance(said, list) else [said]
         elif position is not None and self.has(position):
             constant = self.constant(position)
             if constant.kind not in (Element.INT64, Element.INT32) or constant.array.ndim > 1:
@@ -303,4 +304,6 @@ class Step:
         return product
 
     def _input(self, position: int) -> str:
-        return quote(self.node.input[position])
+        """Its name; what a node makes of its attributes has none in the file."""
+        names = self.node.input
+        return quote(names[position] if position < len(names) else self.node.name)
