@@ -11,8 +11,8 @@
     proven      a development setup, the registration of committed weights, a proof, and zenserve-verify's
                 verdict on the files
 
-The variations are those of ``zenserve.networks.varied``. The outputs' range is that of onnxruntime's on all
-of these.
+The variations are those of ``zenserve.networks.varied``, or what is beside the network to calibrate with. The
+outputs' range is that of onnxruntime's on all of these.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidGraph
 
 from base.processors import usable_cores
 from bench.measure import timed
-from bench.suite import Arrays, inputs, is_constant
+from bench.suite import Arrays, calibration, inputs, is_constant
 from circuits import (
     Graph,
     Inference,
@@ -49,8 +49,9 @@ from circuits import (
     tune,
 )
 from circuits.graphs.node import Node, QuantNode
-from circuits.graphs.types import Affine, FloatArray
+from circuits.graphs.types import FloatArray
 from circuits.operators import ONNX
+from circuits.operators.clip import Requantise
 from circuits.operators.weighted import Parametric, WeightedSum
 from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import Integers
@@ -63,7 +64,7 @@ from verifier import command
 from verifier.documents import KeyFile, ProofDocument
 from verifier.schemes import Privacy
 from zenerrors import ZenError, in_words
-from zenserve.networks import VARIATIONS, varied
+from zenserve.networks import varied
 
 STAGES: Final = ("loaded", "compiled", "executed", "proven")
 THREADS: Final = usable_cores()
@@ -109,9 +110,7 @@ def _stages(network: Path) -> Iterator[Findings]:
         given, source = inputs(network)
     except ValueError as error:
         raise FailedError(str(error), "its input") from error
-    samples = {
-        entry.name: varied(given[entry.name].reshape(entry.shape), entry.values) for entry in graph.inputs
-    }
+    samples = _samples(graph, given, calibration(network))
     weights: Privacy = "committed" if any(isinstance(n, Parametric) for n in graph.nodes) else "public"
     tuned = tune(
         graph,
@@ -135,11 +134,19 @@ def _stages(network: Path) -> Iterator[Findings]:
             name: each[at].reshape(given[name].shape).astype(given[name].dtype)
             for name, each in samples.items()
         }
-        for at in range(1 + VARIATIONS)
+        for at in range(min(map(len, samples.values())))
     ]
     expected, floats = outputs(network, fed, list(graph.outputs))
     yield {"floats": floats, "error": _require_near(graph, qgraph, q, expected)}
     yield _prove(circuit, q)
+
+
+def _samples(graph: Graph, given: Arrays, more: NDArray[Any] | None) -> dict[str, FloatArray]:
+    """The input of each name first."""
+    first = {entry.name: given[entry.name].reshape(entry.shape) for entry in graph.inputs}
+    if more is None:
+        return {entry.name: varied(first[entry.name], entry.values) for entry in graph.inputs}
+    return {name: np.concatenate([each[np.newaxis], more]).astype(np.float64) for name, each in first.items()}
 
 
 def _require_shown(circuit: Inference, q: Integers) -> None:
@@ -234,9 +241,7 @@ def _reference(graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray]) -> d
         for name, called in input_names(graph).items()
     }
     for step in plan(graph):
-        node = _with_weights(
-            step.node, made[step.name], [qgraph.types[name] for name in made[step.name].inputs]
-        )
+        node = _with_weights(step.node, made[step.name], qgraph)
         value = node.run(*(values[name] for name in node.inputs))
         if step.clip:
             value = step.clip.run(value)
@@ -245,13 +250,21 @@ def _reference(graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray]) -> d
     return values
 
 
-def _with_weights(node: Node, made: QuantNode, types: Sequence[Affine | None]) -> Node:
+def _with_weights(node: Node, made: QuantNode, qgraph: QuantGraph) -> Node:
     """The node with the weights that its integers stand for, if it has any."""
-    if not (isinstance(node, Parametric) and isinstance(made, WeightedSum) and types[0]):
+    kind = qgraph.types[made.inputs[0]]
+    if not (isinstance(node, Parametric) and isinstance(made, WeightedSum) and kind):
         return node
     scale = made.weight_type.scale
     along = scale.reshape(-1, *(1 for _ in made.weight.shape[1:]))
-    return replace(node, weight=along * made.centred_weight, bias=made.bias * scale * types[0].scale)
+    weight: FloatArray = along * made.centred_weight
+    before = next((each for each in qgraph.nodes if each.name == f"{made.name}.level"), None)
+    if isinstance(before, Requantise) and before.rescale and (given := qgraph.types[before.inputs[0]]):
+        # Features have units of their own there, as many of the network's.
+        rescale = before.rescale
+        units = given.scale * 2.0**rescale.shift / (rescale.multiplier.ravel() * rescale.output.scale)
+        weight = weight / (units if weight.ndim == 2 else units.reshape(-1, 1, 1, 1))
+    return replace(node, weight=weight, bias=made.bias * scale * kind.scale)
 
 
 def _prove(circuit: Inference, q: Integers) -> Findings:

@@ -2,7 +2,8 @@
 
 ``bench/suites/NAME.txt`` lists what belongs to a folder NAME, or NAME-OF-SOME-KIND, a line each; of a folder
 without a list all that has an ONNX file does. Inputs are an ``input.json`` of EZKL's, a flat list for each,
-{"input_data": [[…], …]}; an ``input.npy``, or an ``input.npz`` by the inputs' names; else random numbers.
+{"input_data": [[…], …]}; an ``input.npy``, or an ``input.npz`` by the inputs' names; else random numbers. A
+``calibration.npy`` has samples that say more of an only input's range than small variations of it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ def inputs(network: Path) -> tuple[Arrays, str]:
             return {each: _as(entry, given[each]) for each, entry in wanted.items()}, name
     rng = np.random.default_rng(0)
     return {name: _random(entry, rng) for name, entry in wanted.items()}, "random"
+
+
+def calibration(network: Path) -> NDArray[Any] | None:
+    """The ``calibration.npy`` beside a network of one input, [n, *shape]; None where there is none."""
+    file = network.parent / "calibration.npy"
+    return np.load(file, allow_pickle=False) if file.exists() else None
 
 
 def entries(graph: GraphProto) -> dict[str, ValueInfoProto]:

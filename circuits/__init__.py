@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from circuits.graphs.graph import Graph
     from circuits.networks.files import load_onnx
+    from circuits.onnx.estimators import export_model
     from circuits.onnx.export import export_torch
     from circuits.quantisation import quantise
     from circuits.quantised import Output, QuantGraph
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "graphs.graph": ("Graph",),
     "networks.files": ("load_onnx",),
+    "onnx.estimators": ("export_model",),
     "onnx.export": ("export_torch",),
     "quantisation": ("quantise",),
     "quantised": ("Output", "QuantGraph"),
@@ -64,6 +66,7 @@ __all__ = [
     "compile_inference",
     "compile_recognition",
     "compile_registration",
+    "export_model",
     "export_torch",
     "input_values",
     "load_onnx",

@@ -191,14 +191,22 @@ class _Judge:
                 noise, far = noise + float(differ[1].mean()), max(far, float(differ[1].mean()))
                 continue
             noise += float((error**2).sum() / ((exact**2).sum() or 1.0))
-            reach = np.quantile(np.abs(error), _SHARE, axis=1, method="higher").max()
-            far = max(far, float(reach) / _range(exact))
+            far = max(far, _far(error, exact))
         loss, guarded = (
             100
             * {"accuracy": lost[times], "agreement": float(differ[times].mean()), "values": far}[self.measure]
             for times in lost
         )
         return Judgement(loss, guarded, noise)
+
+
+def _far(error: FloatArray, exact: FloatArray) -> float:
+    """How far outputs are from these, by their range. A whole number for each sample is a name, right or
+    wrong: how many samples have another."""
+    if exact.shape[1] == 1 and not np.mod(exact, 1).any():
+        return float((np.abs(error) > 0.5).mean())
+    reach = np.quantile(np.abs(error), _SHARE, axis=1, method="higher").max()
+    return float(reach) / _range(exact)
 
 
 def _range(values: FloatArray) -> float:

@@ -41,11 +41,17 @@ class Parameter(Tensor):
 
 
 class Term(NamedTuple):
-    """``factor · (tensor - zero_point)``, the factor an integer or int64 that broadcasts to one sample."""
+    """``factor · (tensor - zero_point)``, both integers or int64 that broadcasts to one sample."""
 
     tensor: Tensor
     factor: int | IntArray = 1
-    zero_point: int = 0
+    zero_point: int | IntArray = 0
+
+    @property
+    def zero(self) -> int:
+        """The zero point of what has one type."""
+        assert isinstance(self.zero_point, int)  # noqa: S101  others are terms of sums alone
+        return self.zero_point
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from circuits import Graph, export_torch, load_onnx
+from circuits import Graph, export_model, load_onnx
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
@@ -24,9 +24,9 @@ VARIED: Final = 0.1
 
 
 def read(network: Any, x: Any) -> Graph:
-    """The network that takes ``x``: a ``torch.nn.Module``, the path or the bytes of an ONNX file, or an ONNX
-    model. Dimensions that a file only names are as long as those of ``x``. Raises ``ModelError``, and
-    ``TensorError`` (``input.names``) for a module's inputs by names.
+    """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
+    ONNX file, or an ONNX model. Dimensions that a file only names are as long as those of ``x``. Raises
+    ``ModelError``, and ``TensorError`` (``input.names``) for a module's inputs by names.
     """
     if isinstance(network, ModelProto):
         network = network.SerializeToString()
@@ -37,7 +37,7 @@ def read(network: Any, x: Any) -> Graph:
             raise TensorError(
                 "input.names", "a module takes its inputs in order: give a tuple", field="input"
             )
-        network = export_torch(network, *(x if isinstance(x, tuple) else (x,)))
+        network = export_model(network, *(x if isinstance(x, tuple) else (x,)))
     return load_onnx(network, _sizes(network, x))
 
 

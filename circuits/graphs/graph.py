@@ -31,11 +31,13 @@ Tensors = FloatArray | Mapping[str, FloatArray]
 
 @dataclass(frozen=True)
 class Input:
-    """What a network reads. ``values``: integers and booleans, which are 0 and 1, are exact."""
+    """What a network reads. ``values``: integers and booleans, which are 0 and 1, are exact. ``features``: it
+    is a row of a table, whose columns may reach very differently far."""
 
     name: str
     shape: Shape
     values: Values = "real"
+    features: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,10 +190,11 @@ class Lowering:
     def _term(self, term: Term) -> LinearCombinations:
         held = self.wires.get(term.tensor)
         value = self.values(term.tensor) if held is None else Weighted.wires(held.ravel())
-        factor = term.factor
-        if not isinstance(factor, int):
-            factor = np.broadcast_to(factor, term.tensor.shape).ravel()
-        return value.scale(factor).shift(-factor * term.zero_point)
+        factor, zero_point = (
+            each if isinstance(each, int) else np.broadcast_to(each, term.tensor.shape).ravel()
+            for each in (term.factor, term.zero_point)
+        )
+        return value.scale(factor).shift(-factor * zero_point)
 
     def _window_sum(self, relation: WindowSum) -> LinearCombinations:
         kernel = kernel_of(relation)

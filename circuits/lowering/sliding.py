@@ -57,7 +57,7 @@ def kernel_of(relation: WindowSum | MatMul | Convolution) -> Kernel:
     tensor, bits = relation.x.tensor, relation.x.tensor.bits
     assert bits is not None  # noqa: S101  sums are never multiplied
     outputs = relation.out.shape[1]
-    return Kernel(relation.sliding, outputs, relation.x.zero_point, (1 << bits) - 1, tensor.shape[0])
+    return Kernel(relation.sliding, outputs, relation.x.zero, (1 << bits) - 1, tensor.shape[0])
 
 
 class Slid:

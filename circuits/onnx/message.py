@@ -76,6 +76,11 @@ def _versions(model: ModelProto) -> list[int]:
     return named if named or needed else [onnx_opset_version()]
 
 
+def has_learned(model: ModelProto) -> bool:
+    """Whether it names operators of other models than networks, which are of tables."""
+    return any(opset.domain == "ai.onnx.ml" for opset in model.opset_import)
+
+
 def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:
     """The attributes by name. ``known``: the field that holds the value of each, one of ``_FIELDS``."""
     values: dict[str, Any] = {}

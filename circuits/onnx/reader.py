@@ -16,6 +16,7 @@ from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.message import (
     attributes,
     decode,
+    has_learned,
     input_shape,
     input_values,
     operator_set,
@@ -48,7 +49,16 @@ def read(
     reader = _Reader(graph, entries, path.parent if path else None, sizes, opset)
     for node in nodes:
         reader.read(node, operators[_key(node)])
-    return reader.finish(whole=whole)
+    made = reader.finish(whole=whole)
+    return _of_tables(made) if has_learned(model) else made
+
+
+def _of_tables(graph: Graph) -> Graph:
+    """Vectors that such files read are rows of tables."""
+    inputs = [
+        replace(entry, features=entry.values == "real" and len(entry.shape) == 1) for entry in graph.inputs
+    ]
+    return replace(graph, inputs=tuple(inputs))
 
 
 def _needed(graph: GraphProto) -> tuple[list[NodeProto], list[ValueInfoProto]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from circuits.graphs import formula
-from circuits.graphs.types import FloatArray
+from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.constants import Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import applied
@@ -18,10 +20,39 @@ from circuits.operators.linear_models import rows
 from circuits.operators.moving import rearranged
 from circuits.operators.multiply import Mul
 from circuits.operators.reduce import Rows, function
-from circuits.operators.reshape import shaped
+from circuits.operators.reshape import Reshape, shaped
 from circuits.operators.scale import affine
 from circuits.operators.selection import placed
+from circuits.operators.softmax import Softmax
+from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
+from relations.relation import Linear, Relation, Tensor, Term
+from verifier.schemes import Privacy
+
+
+@dataclass(frozen=True, eq=False)
+class QuantFeatures(Accumulating):
+    """``acc = q - middle``, int64 of the input's shape: each feature less a number of its own."""
+
+    middle: IntArray = field(repr=False)
+
+    def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
+        return inputs[0] - self.middle
+
+    def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
+        return -self.middle, types[0].top - self.middle
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        self._require(self.middle.shape == shapes[0], f"has {self.middle.shape} numbers for {shapes[0]}")
+        inside = (self.middle >= 0) & (self.middle <= types[0].top)
+        self._require(bool(inside.all()), f"has numbers beyond [0, {types[0].top}]")
+        super().check(types, shapes)
+
+    def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
+        return [Linear(self.name, sums, (Term(terms[0].tensor, 1, self.middle),))]
+
+    def scales(self) -> dict[str, Any] | None:
+        return (super().scales() or {}) | {"middle": self.middle.ravel().tolist()}
 
 
 def _scaler(step: Step) -> Value:
@@ -41,6 +72,8 @@ def _for_each(step: Step, name: str) -> FloatArray:
 def _normalizer(step: Step) -> Value:
     """Each row by its largest entry, or a norm of it."""
     norm, data = step.attributes.get("norm", b"MAX"), rows(step)
+    if norm == b"L1" and _are_shares(step, data):
+        return step.data()
     lines = Rows(step, data, [1])
     match norm:
         case b"MAX":
@@ -54,6 +87,14 @@ def _normalizer(step: Step) -> Value:
             raise step.refuse("unsupported_attribute", f"has norm={said!r}; use MAX, L1 or L2")
     made = lines.back(step.emit(Mul, (lines.image, lines.spread(inverse))))
     return replace(shaped(step, made, step.whole()), kind=Element.FLOAT)
+
+
+def _are_shares(step: Step, data: Data) -> bool:
+    """Whether a Softmax made the rows, which add up to 1."""
+    maker = step.building.makers.get(data.tensor)
+    while isinstance(maker, Reshape):
+        maker = step.building.makers.get(maker.inputs[0])
+    return isinstance(maker, Softmax) and step.building.shapes[maker.name][1:] == data.shape
 
 
 def _imputer(step: Step) -> Value:
@@ -145,5 +186,6 @@ ENTRY = Entry(
             _one_hot_encoder, {"cats_int64s": "ints", "cats_strings": "strings", "zeros": "i"}
         ),
         "Scaler": Operator(_scaler, {"offset": "floats", "scale": "floats"}),
-    }
+    },
+    integers=(QuantFeatures,),
 )

@@ -139,13 +139,13 @@ class Bent(Accumulating):
         (q,), (slopes, above) = terms, self.bend
         below = int(slopes.item()) if slopes.size == 1 else slopes.astype(np.int64)
         low, high = q.tensor.bound.interval
-        if not low < q.zero_point < high:
-            slope = above if low >= q.zero_point else below
+        if not low < q.zero < high:
+            slope = above if low >= q.zero else below
             return [Linear(self.name, sums, (q._replace(factor=slope),))]
         name = f"{self.name}/positive"
         same = Tensor(name, sums.shape, Bound.of(low, high))
-        positive = Tensor(name, sums.shape, Bound.of(q.zero_point, high), q.tensor.bits)
-        cut = Requantisation(np.array([1]), 0, 0, q.zero_point, high)
+        positive = Tensor(name, sums.shape, Bound.of(q.zero, high), q.tensor.bits)
+        cut = Requantisation(np.array([1]), 0, 0, q.zero, high)
         parts = q._replace(factor=below), q._replace(tensor=positive, factor=above - below)
         return [
             Linear(name, same, (Term(q.tensor),)),

@@ -18,6 +18,7 @@ from circuits.graphs.types import FloatArray
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation
+from circuits.operators.add import Add, Sub
 from circuits.operators.average_pool import WindowSum, averaged_whole
 from circuits.operators.concat import Concat
 from circuits.operators.entry import Entry
@@ -156,6 +157,8 @@ def over_axes(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction)
     if reduction == Reduction(mean=True) and len(whole) == 4 and whole[0] == 1 and [*axes] == [2, 3]:
         return shaped(step, Data(averaged_whole(step, tensor)), shape)
     rows = Rows(step, Data(tensor, shape=whole), axes)
+    if reduction == _LOG_SUM_EXP:
+        return shaped(step, Data(_log_sum_exp(step, rows)), shape)
     made = function(step, rows.image, reduction.before)
     divisor = rows.length if reduction.mean else 1
     if reduction.product:
@@ -163,6 +166,14 @@ def over_axes(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction)
     else:
         made = rows.largest(made) if reduction.largest else rows.sums(made, divisor)
     return shaped(step, Data(function(step, made, reduction.behind)), shape)
+
+
+def _log_sum_exp(step: Step, rows: Rows) -> str:
+    """Less the largest, exponentials are 1 at most and their sums no less."""
+    largest = rows.largest(rows.image)
+    less = step.emit(Sub, (rows.image, rows.spread(largest)))
+    sums = rows.sums(function(step, less, "exp(x)"))
+    return step.emit(Add, (function(step, sums, "log(x)"), largest))
 
 
 def function(step: Step, tensor: str, text: str) -> str:
@@ -226,7 +237,7 @@ def _cumulative_sum(step: Step) -> Value:
 
 _MOST_POWER = 8
 SUM, _MEAN, MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
-_PRODUCT = Reduction(product=True)
+_PRODUCT, _LOG_SUM_EXP = Reduction(product=True), Reduction("exp(x)", "log(x)")
 # The largest of their opposites, and its opposite.
 MIN = Reduction("-x", "-x", largest=True)
 _L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
@@ -236,7 +247,7 @@ _REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
     "ReduceL1": (_L1, lambda x, **over: np.sum(np.abs(x), **over)),
     "ReduceL2": (_L2, lambda x, **over: np.sqrt(np.sum(x * x, **over))),
     "ReduceLogSum": (Reduction(behind="log(x)"), lambda x, **over: np.log(np.sum(x, **over))),
-    "ReduceLogSumExp": (Reduction("exp(x)", "log(x)"), lambda x, **over: np.log(np.sum(np.exp(x), **over))),
+    "ReduceLogSumExp": (_LOG_SUM_EXP, lambda x, **over: np.log(np.sum(np.exp(x), **over))),
     "ReduceMax": (MAX, np.max),
     "ReduceMean": (_MEAN, np.mean),
     "ReduceMin": (MIN, np.min),

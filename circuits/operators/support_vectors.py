@@ -15,14 +15,14 @@ from circuits.graphs import formula
 from circuits.graphs.types import FloatArray
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation
-from circuits.operators.add import add
 from circuits.operators.dense import layer
+from circuits.operators.distances import squared_distances
 from circuits.operators.entry import Entry
 from circuits.operators.labels import class_names, named
 from circuits.operators.largest import largest
 from circuits.operators.linear_models import CLASSES, rows
 from circuits.operators.moving import picked
-from circuits.operators.reduce import Rows, function
+from circuits.operators.reduce import function
 from circuits.operators.scale import affine_of
 from circuits.operators.scores import LOGISTIC, NONE, classified, of_two, transformed
 
@@ -45,7 +45,10 @@ def _sums(step: Step, data: Data, machine: _Machine) -> Data:
         return layer(step, data, weight @ vectors, bias)
     gamma, shift, degree = step.vector("kernel_params", 3).tolist()
     if kind == b"RBF":
-        near = _exponentials(step, data, vectors, gamma)
+        if gamma <= 0:
+            raise step.refuse("unsupported_attribute", f"has gamma={gamma}; it must be positive")
+        distances = squared_distances(step, data, vectors, gamma)
+        near = replace(distances, tensor=function(step, distances.tensor, "exp(-x)"))
     elif kind in (b"POLY", b"SIGMOID"):
         products = layer(step, data, gamma * vectors, np.full(len(vectors), shift))
         if kind == b"POLY" and not (degree == int(degree) and 1 <= degree <= _MOST_POWER):
@@ -58,24 +61,6 @@ def _sums(step: Step, data: Data, machine: _Machine) -> Data:
             "unsupported_attribute", f"has the kernel {said!r}; use LINEAR, RBF, POLY or SIGMOID"
         )
     return layer(step, near, weight, bias)
-
-
-def _exponentials(step: Step, data: Data, vectors: FloatArray, gamma: float) -> Data:
-    """``exp(-gamma |x - v|^2)`` of each vector: |x|^2 - 2 x v + |v|^2, with the vectors' mean as zero, where
-    these are small."""
-    if gamma <= 0:
-        raise step.refuse("unsupported_attribute", f"has gamma={gamma}; it must be positive")
-    middle, root = vectors.mean(axis=0), np.sqrt(gamma)
-    moved = affine_of(step, data, root, -root * middle)
-    vectors = root * (vectors - middle)
-    lines = Rows(step, moved, [1])
-    squares = lines.sums(function(step, lines.image, "x * x"))
-    count = (data.shape or ())[0]
-    squared = picked(step, np.arange(count).reshape(count, 1), [Data(squares, shape=(1, count, 1))])
-    products = layer(step, moved, -2 * vectors, (vectors**2).sum(axis=1))
-    distances = add(replace(step, inputs=[products, squared]))
-    assert isinstance(distances, Data)  # noqa: S101  of computed tensors
-    return replace(distances, tensor=step.emit(Activation, (distances.tensor,), "exp(-x)"))
 
 
 def _classifier(step: Step) -> Sequence[Value]:

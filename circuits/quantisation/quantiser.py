@@ -20,8 +20,10 @@ from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
+from circuits.operators.features import QuantFeatures
 from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
+from circuits.quantisation.levels import Level, columns, in_units, level, leveled
 from circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
 from circuits.quantised import QuantGraph, QuantInput
 from zenerrors import ModelError, TensorError
@@ -78,12 +80,13 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A network, what was ``seen`` of each tensor that it computes, by name, and the intervals that inputs of
-    ``whole`` numbers have at least."""
+    """A network, what was ``seen`` of each tensor that it computes, by name, the intervals that inputs of
+    ``whole`` numbers have at least, and how far each of the ``columns`` of tables reaches."""
 
     graph: Graph
     seen: Mapping[str, Seen]
     whole: Mapping[str, Interval]
+    columns: Mapping[str, FloatArray]
 
     @classmethod
     def by(
@@ -105,7 +108,7 @@ class Calibrated:
             if not np.isfinite(values).all():
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
             seen[name] = Seen.of(values)
-        return cls(graph, seen, whole)
+        return cls(graph, seen, whole, columns(graph, x))
 
     @property
     def slots(self) -> list[Slot]:
@@ -165,6 +168,7 @@ class _Quantiser:
         self.bits = self._bits()
         self.spans = self._spans(calibrated)
         self._tell_apart()
+        self.levels = self._levels(calibrated)
         self.fixed = self._fixed()
         self.nodes: list[QuantNode] = []
         # For every float tensor so far the integer one, and its type.
@@ -237,6 +241,15 @@ class _Quantiser:
                 wanted = math.ceil(math.log2((span.high - span.low) / step + 1)) if step < math.inf else 0
                 self.bits[group] = min(max(self.bits[group], wanted), MOST_COMPARED_BITS)
 
+    def _levels(self, calibrated: Calibrated) -> dict[str, Level]:
+        """Of groups of tensors that are rows of tables and nothing but layers read."""
+        found = {}
+        for name, ends in calibrated.columns.items():
+            if leveled(self.graph, self.steps, self.groups, name, ends):
+                group = self.groups.of(name)
+                found[group] = level(ends, self.spans[group], self.bits[group])
+        return found
+
     def _fixed(self) -> dict[str, Affine]:
         """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors."""
         computed = Counter(self.groups.of(step.tensor) for step in self.steps if not self.groups.keeps(step))
@@ -250,6 +263,8 @@ class _Quantiser:
             declared = self.groups.declared(group)
             if declared:
                 fixed[group] = declared.affine
+            elif group in self.levels:
+                fixed[group] = self.levels[group].given
             elif self.groups.exact(group):
                 fixed[group] = rescaling.exact(self.spans[group], group)
             elif group in entries | apart or computed[group] > 1:
@@ -264,6 +279,9 @@ class _Quantiser:
         types = tuple(self.types[name] for name in node.inputs)
         if node.arity is None:
             inputs, types = self._of_one_type(step, inputs, types)
+        source = self.levels.get(self.groups.of(node.inputs[0]))
+        if source and (layer := in_units(node, source.offsets, source.units)):
+            node, inputs, types = layer, (self._leveled(step, source),), (source.rescale.output,)
         site = Site(
             step.name,
             inputs,
@@ -300,6 +318,15 @@ class _Quantiser:
             for index, (name, kind) in enumerate(zip(inputs, types, strict=True))
         ]
         return tuple(names), (wanted,) * len(types)
+
+    def _leveled(self, step: Step, source: Level) -> str:
+        """The features that a step reads, in units of their own."""
+        (read,), rescale = step.node.inputs, source.rescale
+        shape = self.graph.shapes[read]
+        along = replace(rescale, multiplier=rescale.multiplier.reshape(shape))
+        name, middle = f"{step.name}.level", source.middle.reshape(shape)
+        self.nodes.append(QuantFeatures(name, (self.names[read],), middle, rescale=along))
+        return name
 
     def _converted(self, name: str, read: str, kind: Affine, wanted: Affine) -> str:
         rescale = rescaling.given(np.array([kind.scale]), wanted, Clamp())

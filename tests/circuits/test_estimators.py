@@ -1,0 +1,88 @@
+"""Models of other libraries than PyTorch, as they are."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from circuits import export_model, load_onnx
+from tests.refusals import refuses
+
+
+def of(package: str, **methods: Any) -> Any:
+    """A model whose class says that it is of this package."""
+    return type("Model", (), {"__module__": f"{package}.models", **methods})()
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> None:
+    module = ModuleType(name)
+    vars(module).update(members)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.mark.parametrize("package", ["sklearn", "xgboost", "lightgbm"])
+def test_what_is_missing_is_named_with_what_installs_it(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("skl2onnx", "onnxmltools"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with refuses("model.no_exporter", match=r"pip install 'zenserve\[estimators\]'"):
+        export_model(of(package), np.zeros((1, 3)))
+
+
+def test_scikit_learn_s_are_given_one_row_of_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def to_onnx(model: Any, row: Any, **options: Any) -> Any:
+        asked.update(row=row, **options)
+        return SimpleNamespace(SerializeToString=lambda: b"file")
+
+    installed(monkeypatch, "skl2onnx", to_onnx=to_onnx, update_registered_converter=None)
+    installed(monkeypatch, "skl2onnx.common", shape_calculator=None)
+    for package in ("lightgbm", "xgboost"):
+        monkeypatch.delitem(sys.modules, package, raising=False)
+    assert export_model(of("sklearn"), np.arange(6).reshape(2, 3)) == b"file"
+    assert (asked["row"].dtype, asked["row"].tolist()) == (np.float32, [[0, 1, 2]])
+    assert asked["target_opset"]["ai.onnx.ml"] == 3
+
+
+@pytest.mark.parametrize("package", ["keras", "catboost"])
+def test_others_write_files_themselves(package: str) -> None:
+    def write(model: Any, file: str, **options: Any) -> None:
+        assert options["format"] == "onnx"
+        with open(file, "wb") as to:
+            to.write(package.encode())
+
+    model = of(package, export=write, save_model=write)
+    assert export_model(model, np.zeros((1, 3))) == package.encode()
+
+
+def test_what_an_exporter_does_not_take_is_refused_with_its_reason() -> None:
+    def refusing(model: Any, file: str, **options: Any) -> None:
+        raise ValueError("this one\nnever")
+
+    with refuses("model.export", match="no exporter takes the Model: this one$"):
+        export_model(of("keras", export=refusing), np.zeros((1, 3)))
+    with refuses("model.export", match="takes one input, not 2"):
+        export_model(of("keras"), np.zeros(3), np.zeros(3))
+    with refuses("model.export", match="no model of PyTorch's"):
+        export_model(object(), np.zeros(3))
+
+
+def test_a_pipeline_is_read_with_both_outputs() -> None:
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x = np.random.default_rng(1).normal(size=(64, 3))
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, x[:, 0] > 0)
+    graph = load_onnx(export_model(model, x))
+    made = graph.run_all(x, {*graph.outputs.values()})
+    label, scores = (made[tensor] for tensor in graph.outputs.values())
+    assert (label.ravel() == model.predict(x)).all()
+    np.testing.assert_allclose(scores, model.predict_proba(x), atol=1e-5)
