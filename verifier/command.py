@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
@@ -97,7 +98,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
     in_json = "--json" in arguments  # also where they cannot be parsed
     try:
         verdict = verify(_parser(prog).parse_args(arguments))
-        print(_as_json(verdict) if in_json else "\n".join(lines(verdict)))
+        _say(_as_json(verdict) if in_json else "\n".join(lines(verdict)))
         return 0 if verdict.valid else REFUSED
     except ZenError as error:
         trouble = error
@@ -107,8 +108,16 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
     print(printable(f"error: {in_words(trouble)}"), file=sys.stderr)
     if in_json:
         message = printable(named(trouble))
-        print(_as_json(Trouble(error=Error(code=trouble.code, message=message, field=trouble.field))))
+        _say(_as_json(Trouble(error=Error(code=trouble.code, message=message, field=trouble.field))))
     return TROUBLE
+
+
+def _say(answer: str) -> None:
+    """Who reads it may have had enough, as ``head`` has: the exit code says the verdict all the same."""
+    try:
+        print(answer, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _as_json(answer: Document) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,16 @@ def test_a_refused_proof(here: Path, capsys: Captured, inferred: ProofDocument) 
     assert words.startswith("NOT valid: ")
     assert words.endswith("[words_mismatch]\n")
     assert "All is well" not in words
+
+
+def test_a_reader_who_has_had_enough(here: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = (
+        "import sys; from verifier.command import main; sys.exit(main(['proof.json', '--key', 'key.json']))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, cwd=here)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_expectations(here: Path, capsys: Captured, inferred: ProofDocument) -> None:
