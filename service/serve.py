@@ -201,9 +201,11 @@ def another_api() -> object:
 
 
 def _application(runtime: Runtime) -> Any:
+    gc.disable()  # what is loaded is hardly garbage, and looking for it takes a fifth of the time
     from service.app import create_app  # slow to load: workers and the scheduler do without
 
     app = create_app(runtime)
+    gc.enable()
     # All that was loaded stays. To look through it for garbage would keep every caller waiting for 50 ms.
     gc.collect()
     gc.freeze()

@@ -12,6 +12,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 
 import zenerrors
 from service.submissions.turns import Turns
@@ -37,25 +38,31 @@ def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
     """
     try:
         with _turns.turn(tenant_id):
-            child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
-                [sys.executable, "-P", "-m", "service.submissions.sandbox", operation],
-                input=_pack(parts),
-                capture_output=True,
-                timeout=WALL_SECONDS,
-                env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                check=False,
-            )
+            status, said = _in_child(operation, _pack(parts))
     except subprocess.TimeoutExpired:
         raise _too_slow(operation) from None
-    if child.returncode in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
+    if status in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
         raise _too_slow(operation)
-    answer = _unpack(child.stdout)
-    if child.returncode != 0 or len(answer) != 2:
+    answer = _unpack(said)
+    if status != 0 or len(answer) != 2:
         raise ModelError("model.unreadable", "the parser broke down on these files")
     error, result = answer
     if error:
         raise _error_from(json.loads(error))
     return result
+
+
+def _in_child(operation: str, given: bytes) -> tuple[int, bytes]:
+    """How the child ended, and what it said."""
+    child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
+        [sys.executable, "-P", "-m", "service.submissions.sandbox", operation],
+        input=given,
+        capture_output=True,
+        timeout=WALL_SECONDS,
+        env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    return child.returncode, child.stdout
 
 
 def _environment() -> dict[str, str]:
@@ -106,13 +113,22 @@ def _limit() -> None:
 
 
 def _main(operation: str) -> None:
+    doing = _operations()[operation]  # what it needs is loaded before the limits are there
+    _limit()
+    sys.stdout.buffer.write(_answer(doing, operation, sys.stdin.buffer.read()))
+
+
+def _operations() -> dict[str, Callable[..., bytes]]:
     from service.dry_run import dry_run  # imported here: the parent's half needs none of it
     from service.intake import UNTRUSTED
 
-    _limit()
+    return UNTRUSTED | {"dry_run": dry_run}
+
+
+def _answer(doing: Callable[..., bytes], operation: str, given: bytes) -> bytes:
     error, result = b"", b""
     try:
-        result = (UNTRUSTED | {"dry_run": dry_run})[operation](*_unpack(sys.stdin.buffer.read()))
+        result = doing(*_unpack(given))
     except ZenError as failure:
         error = json.dumps(
             {
@@ -131,7 +147,7 @@ def _main(operation: str) -> None:
                 "field": None,
             }
         ).encode()
-    sys.stdout.buffer.write(_pack((error, result)))
+    return _pack((error, result))
 
 
 if __name__ == "__main__":

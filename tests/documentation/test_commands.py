@@ -70,7 +70,7 @@ UNTYPED = {
 _FENCE = re.compile(r"^```(\w*)( untyped)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SERVE = re.compile(r"^zenserve serve &.*$", re.MULTILINE)
 # Whoever types sees when the service is there: it says so once it has left its token.
-_READY = r"\g<0>\nwhile kill -0 $! && ! zenserve token > /dev/null 2>&1; do sleep 0.1; done"
+_READY = r"\g<0>\nwhile kill -0 $! && ! [ -e $XDG_STATE_HOME/zenserve/8000.token ]; do sleep 0.1; done"
 _STOP = "trap 'kill $(jobs -p) 2> /dev/null || true; wait' EXIT\n"
 
 

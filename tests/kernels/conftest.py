@@ -7,13 +7,13 @@ from hypothesis import settings
 
 import kernels
 from kernels.group import Group
-from tests.kernels.targets import TARGETS, load
+from tests.kernels.targets import TARGETS, each, load
 
 settings.register_profile("kernels", deadline=None)  # sources for GPUs are compiled when they are first used
 settings.load_profile("kernels")
 
 
-@pytest.fixture(params=TARGETS, scope="session")
+@pytest.fixture(params=each(TARGETS), scope="session")
 def k(request: pytest.FixtureRequest) -> kernels.Kernels:
     return load(request.param)
 

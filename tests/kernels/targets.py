@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
+
+import pytest
 
 import kernels
 from tests.gpu.emulator import place
@@ -15,6 +18,13 @@ TARGETS = (*PROCESSOR, "gpu")
 
 FEW = frozenset({"gpu"} if place.EMULATED else ())
 """Where hundreds of points take as long as thousands elsewhere."""
+
+
+def each(targets: Sequence[str]) -> list[object]:
+    """Parameters of a test. Emulated vectors are for hosts without the instructions, and elsewhere large."""
+    real = "x86_ifma" in targets
+    later = pytest.param("emulated", marks=pytest.mark.large if real else ())
+    return [later if target == "emulated" else target for target in targets]
 
 
 def load(target: str) -> kernels.Kernels:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kernels import Kernels
 from tests.kernels.strategies import R, elements
-from tests.kernels.targets import PROCESSOR, load
+from tests.kernels.targets import PROCESSOR, each, load
 
 
-@pytest.fixture(params=PROCESSOR)
+@pytest.fixture(params=each(PROCESSOR))
 def k(request: pytest.FixtureRequest) -> Kernels:
     return load(request.param)
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import random
 from functools import cache
 
-import galois
 import numpy as np
 import pytest
 
 from kernels import Kernels
 from kernels.ntt import Order
 from tests.kernels.strategies import R
-
-GF = galois.GF(R, primitive_element=7, verify=False)
 
 
 def bit_reversal(log_size: int) -> list[int]:
@@ -34,10 +31,12 @@ def coefficients_of(log_size: int) -> list[int]:
 
 @cache
 def by_galois(log_size: int) -> list[int]:
+    import galois  # slow to load
+
     # galois.ntt itself would first factor r - 1 to find a root of unity; the root is given here.
-    size = 1 << log_size
-    matrix = GF.Vandermonde(GF(pow(5, (R - 1) // size, R)), size, size)
-    return [int(x) for x in matrix @ GF(coefficients_of(log_size))]
+    field, size = galois.GF(R, primitive_element=7, verify=False), 1 << log_size
+    matrix = field.Vandermonde(field(pow(5, (R - 1) // size, R)), size, size)
+    return [int(x) for x in matrix @ field(coefficients_of(log_size))]
 
 
 @pytest.mark.parametrize("log_size", [1, 2, 3, 6])

@@ -17,12 +17,12 @@ from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 import kernels
 from kernels import Kernels, WordArray
 from tests.kernels.strategies import R, scalars
-from tests.kernels.targets import PROCESSOR
+from tests.kernels.targets import PROCESSOR, each
 
 EDGES = [0, 1, 2, R - 1, R // 2]
 
 
-@pytest.fixture(params=PROCESSOR)
+@pytest.fixture(params=each(PROCESSOR))
 def k(request: pytest.FixtureRequest) -> Kernels:
     """Every target of the processor: the GPU has no pairing."""
     return kernels.load(request.param)

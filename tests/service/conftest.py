@@ -4,13 +4,15 @@ import copy
 import shutil
 import tempfile
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+import typer.main
+from sqlalchemy import create_engine
 
 from client import Client, Model
 from service import cli
@@ -18,10 +20,12 @@ from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
+from service.submissions import sandbox
 from tests.servers import fresh_database
 from tests.service.accounts import calling
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
 
+_IN_CHILD = sandbox._in_child
 MAX_BODY_BYTES = 200_000
 BASIS_POINTS = 256
 
@@ -46,6 +50,55 @@ def _requests_are_cheap_and_patient() -> Iterator[None]:
         patch.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
         for phase in ("connect", "read", "write", "pool"):
             patch.setattr(f"httpx._config.DEFAULT_TIMEOUT_CONFIG.{phase}", PATIENCE_SECONDS)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _untrusted_files_are_read_here() -> Iterator[None]:
+    """In the test's own process: a child loads for longer than most tests take. See ``in_a_child``."""
+
+    def here(operation: str, given: bytes) -> tuple[int, bytes]:
+        return 0, sandbox._answer(sandbox._operations()[operation], operation, given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sandbox, "_in_child", here)
+        yield
+
+
+@pytest.fixture
+def in_a_child() -> Iterator[None]:
+    """Untrusted files are read as they are by a service."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sandbox, "_in_child", _IN_CHILD)
+        yield
+
+
+class _Statements(dict[Any, Any]):
+    """SQL that was compiled, of all databases of a kind: each test has a new one, and would spend a quarter
+    of its time on compiling the same again.
+    """
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get((key[0].name, *key[1:]), default)
+
+    def __setitem__(self, key: Any, compiled: Any) -> None:
+        super().__setitem__((key[0].name, *key[1:]), compiled)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_are_compiled_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        remembering = partial(create_engine, execution_options={"compiled_cache": _Statements()})
+        patch.setattr("service.storage.database.create_engine", remembering)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_built_once() -> Iterator[None]:
+    """All of the command line's, from the signatures of their functions."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("get_command", "get_group"):
+            patch.setattr(typer.main, name, cache(getattr(typer.main, name)))
         yield
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import ssl
 import subprocess
 import sys
@@ -108,8 +109,14 @@ class Deployment:
     def _ours(self, name: str) -> subprocess.Popen[bytes]:
         process = self._run(*ZENSERVE, *SERVICES[name]["command"], env=self._environment(name))
         if name == "api":
+            until(self._listens, "the API to listen")  # to ask by a command takes a processor for a while
             until(self._is_healthy, "the API")
         return process
+
+    def _listens(self) -> bool:
+        host, _, port = self._here["api:8000"].partition(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
 
     def _is_healthy(self) -> bool:
         """As the image finds it out."""

@@ -54,6 +54,7 @@ def opens(api: Client, model: Model, commitment: str, opening: dict[str, Any], v
     return bool(check_opening(identity, bytes.fromhex(commitment), values, Revealed.from_json(opening)))
 
 
+@pytest.mark.usefixtures("in_a_child")
 @pytest.mark.parametrize("privacy", ["public", "private"])
 def test_a_dataset_is_committed_in_shards_that_open_to_it(
     api: Client, with_model: Runtime, model: Model, privacy: Literal["public", "private"]
@@ -203,6 +204,7 @@ def test_a_dataset_is_refused_at_the_door_by_field(
     assert (problem["code"], problem.get("field")) == (code, field), problem
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_bad_samples_are_refused_at_the_door(shared_url: str, model: Model) -> None:
     response = post(shared_url, model, npy(np.full((7, 4), 50.0)))
     assert (response.status_code, response.json()["code"]) == (422, "input.out_of_range")

@@ -62,6 +62,7 @@ def test_a_setup_that_is_due_is_told_apart(with_model: Runtime, api: Client, mod
     assert again.setup_seconds == 0
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_of_a_dataset_it_counts_all_samples(with_model: Runtime, api: Client, model: Model) -> None:
     dataset = api.create_dataset(model.id, *labelled(), privacy="public", shard_size=4)
     work_on(with_model, dataset.id)

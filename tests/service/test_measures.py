@@ -68,6 +68,7 @@ def test_classes_and_likeliest_labels_are_counted(api: Client, with_model: Runti
     }
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_errors_against_targets_are_added_up(api: Client, with_model: Runtime, model: Model) -> None:
     graph, samples = network(with_model, model), load(SAMPLES)
     assert graph.output_scale

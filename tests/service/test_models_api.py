@@ -188,6 +188,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_sizes_of_dimensions_that_the_file_only_names(api: Client) -> None:
     given = partial(api.create_model, named_onnx(), tiny_calibration())
     model = given(sizes={"tokens": 4}, idempotency_key="one")
@@ -210,6 +211,14 @@ def test_a_bad_model_is_refused_at_the_door(shared_url: str, case: str) -> None:
         assert "1, 2" in problem["detail"]
     if case == "calibration NaN":
         assert "[0, 2]" in problem["detail"]
+
+
+@pytest.mark.usefixtures("in_a_child")
+def test_what_the_child_refuses_the_service_refuses(shared_url: str) -> None:
+    response = post(shared_url, tiny_onnx(), npy(np.array([[0, 1, np.nan, 0]])))
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (422, "input.not_finite")
+    assert (problem["field"], "[0, 2]" in problem["detail"]) == ("calibration", True)
 
 
 def test_a_forgotten_file_is_named(shared_url: str) -> None:
@@ -235,6 +244,7 @@ def test_a_parser_that_takes_too_much_says_so() -> None:
     assert ("GiB" in json.loads(error)["message"], result) == (True, b"")
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_a_parser_that_takes_too_long_or_crashes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "WALL_SECONDS", 0.001)
     with pytest.raises(ResourceError, match=f"{CPU_SECONDS} seconds"):
@@ -254,6 +264,7 @@ def test_whom_nobody_can_serve_soon_is_sent_away_and_keeps_no_thread(
     assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {}
     for name in ("ZENSERVE_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"):

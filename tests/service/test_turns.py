@@ -99,6 +99,7 @@ def test_a_place_is_free_again_after_an_error() -> None:
     assert turns._inside == Counter()
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_broken_files_of_one_tenant_do_not_cost_another_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = threading.Event()
 

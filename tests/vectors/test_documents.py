@@ -8,11 +8,11 @@ import json
 import sys
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from tests.documentation import schemas
 from tests.vectors import generate
@@ -23,7 +23,6 @@ from verifier.groth16.verdict import REASONS
 from verifier.verdict import refuse
 
 CASES: Final = read_index()
-SCHEMA: Final = Draft202012Validator(json.loads(schemas.PAGE.read_text()))
 NO_FILE: Final = {
     "proof_type": "A document has proofs of bytes.",
     "public_input_count": "A key is read only if its circuit has as many.",
@@ -60,6 +59,13 @@ def test_verdict(case: Json) -> None:
     assert judged(case) == Outcome.of(case)
 
 
+@cache
+def _schema() -> Any:
+    from jsonschema import Draft202012Validator  # slow to load
+
+    return Draft202012Validator(json.loads(schemas.PAGE.read_text()))
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_the_command(case: Json, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The same, by the pairing library alone; its exit code where nothing is judged or compared."""
@@ -69,7 +75,7 @@ def test_the_command(case: Json, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert main([case["document"], *key, *told, "--json"]) == case["exit"]
     captured = capsys.readouterr()
     answer = json.loads(captured.out)
-    SCHEMA.validate(answer)
+    _schema().validate(answer)
     assert captured.out.isascii()  # a terminal may know nothing else
     if case["exit"] < 2:
         assert Outcome.of(answer) == Outcome.of(case)

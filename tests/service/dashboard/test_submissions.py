@@ -28,6 +28,7 @@ def asking(prepared: tuple[Path, ClientModel], tmp_path_factory: pytest.TempPath
         yield asking
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_a_model_is_registered_with_the_apis_checks(asking: Site) -> None:
     client = asking.visitor("read", "register", "prove")
     page = client.get("/admin/models/new").text
@@ -92,6 +93,7 @@ def test_a_proof_is_refused_beside_the_field(
         assert f">{text}</textarea>" in answer.text
 
 
+@pytest.mark.usefixtures("in_a_child")
 def test_a_proof_is_asked_for_as_over_the_api(asking: Site, model: ClientModel) -> None:
     client = asking.visitor("read", "prove")
     form = client.get(f"/admin/models/{model.id}/prove")
