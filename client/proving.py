@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar, Unpack
 
@@ -261,6 +261,9 @@ class Proving(Calls):
         reveal: Reveal | None = None,
         outputs: Mapping[str, Reveal] | None = None,
         top: int | None = None,
+        at_least: float | Mapping[str, float] | None = None,
+        at_most: float | Mapping[str, float] | None = None,
+        bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
         reference: Any = None,
         reference_id: str | None = None,
         threshold: int | None = None,
@@ -277,7 +280,9 @@ class Proving(Calls):
 
         Inference takes ``values`` with ``input_privacy``, or ``input_id``; ``reveal`` and ``top``. Of a
         network of several inputs or outputs it takes ``inputs`` by their names, each with ``values`` and
-        ``privacy`` or with the ``id`` of a commitment, and ``outputs``, what is shown of those it names.
+        ``privacy`` or with the ``id`` of a commitment, and ``outputs``, what is shown of those it names. With
+        ``reveal`` ``threshold`` it takes ``at_least`` or ``at_most``, with ``range`` ``bounds``, all in the
+        outputs' own units, of several outputs by their names: the values stay hidden.
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``. Accuracy takes
         ``dataset_id``, ``measure``, and with ``top-k`` ``top``. All take ``challenge``, a text to appear in
         the statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
@@ -293,6 +298,9 @@ class Proving(Calls):
             "reveal": reveal,
             "outputs": outputs,
             "top": top,
+            "at_least": at_least,
+            "at_most": at_most,
+            "bounds": bounds,
             "reference": reference,
             "reference_id": reference_id,
             "threshold": threshold,

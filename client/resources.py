@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, TypedDict, TypeVar
@@ -115,8 +115,9 @@ class Dataset(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Proof(Job):
-    """A proof, from the request to the result. ``values``: all that it shows, by name; ``logits``, or
-    ``outputs``: what those, or its ``values.values``, stand for, where it shows them. Lists leave both out.
+    """A proof, from the request to the result. ``values``: all that it shows, by name; ``claim``: what it
+    says, in words; ``logits``, or ``outputs``: what those, or its ``values.values``, stand for, where it
+    shows them. Lists leave out all but the ``values``.
     """
 
     model_id: str
@@ -127,6 +128,7 @@ class Proof(Job):
     verification_key_id: str | None
     label: int | None
     values: dict[str, Any] | None
+    claim: str | None = None
     logits: list[float] | None = None
     outputs: list[float] | None = None
 
@@ -195,6 +197,9 @@ class ProofFields(TypedDict, total=False):
     reveal: Reveal | None
     outputs: Mapping[str, Reveal] | None
     top: int | None
+    at_least: float | Mapping[str, float] | None
+    at_most: float | Mapping[str, float] | None
+    bounds: Sequence[float] | Mapping[str, Sequence[float]] | None
     reference: Any
     reference_id: str | None
     threshold: int | None

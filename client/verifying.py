@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from client.calls import Calls, get, post
@@ -33,7 +33,7 @@ class Verifying(Calls):
         document: dict[str, Any],
         key: dict[str, Any] | None = None,
         *,
-        expected: dict[str, str] | None = None,
+        expected: Mapping[str, Any] | None = None,
         registration: dict[str, Any] | None = None,
         registration_key: dict[str, Any] | None = None,
     ) -> Flow[Verification]:
@@ -56,7 +56,7 @@ class Verifying(Calls):
         documents: Sequence[dict[str, Any]],
         key: dict[str, Any] | None = None,
         *,
-        expected: dict[str, str] | None = None,
+        expected: Mapping[str, Any] | None = None,
     ) -> Flow[list[Verification | ApiError]]:
         """The service's verdicts on up to 64 proof documents, in order, as ``verify`` would give them; for
         one that is malformed, the error that ``verify`` would raise. Many under one key take less time.
@@ -76,7 +76,7 @@ class Verifying(Calls):
         document: dict[str, Any],
         key: dict[str, Any],
         *,
-        expected: dict[str, str] | None = None,
+        expected: Mapping[str, Any] | None = None,
         registration: tuple[dict[str, Any], dict[str, Any]] | None = None,
     ) -> verification.Verification:
         """Your own verdict, here and now, under a key file that you trust: ``verifier.judging.judge``.

@@ -73,11 +73,15 @@ def task(
     q = several or secrets["input"].values
     options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
     if scheme == "inference":
-        options |= {"reveal": asked["reveal"], "top": asked["top"]}
+        options |= {"reveal": asked["reveal"], "top": asked["top"], "bounds": bounds_count(asked)}
         circuit = compile_circuit(quantised, "inference", **options)
         assert isinstance(circuit, Inference)  # noqa: S101  narrows the type
-        inference = circuit
-        return Task(inference, inference.values(q), lambda hash_: inference.witness(q, statement=hash_))
+        inference, bounds = circuit, asked.get("bounds")
+        return Task(
+            inference,
+            inference.values(q, bounds),
+            lambda hash_: inference.witness(q, bounds, statement=hash_),
+        )
     image, reference, threshold = secrets["input"].values, secrets["reference"].values, asked["threshold"]
     options |= {"reference_privacy": asked["reference_privacy"]}
     circuit = compile_circuit(quantised, "recognition", **options)
@@ -88,6 +92,11 @@ def task(
         recognition.values(image, reference, threshold),
         lambda hash_: recognition.witness(image, reference, threshold, statement=hash_),
     )
+
+
+def bounds_count(asked: Mapping[str, Any]) -> int:
+    """How many bounds the ranges have that an inference shows; a threshold is one."""
+    return max(map(len, asked.get("bounds", {}).values()), default=1)
 
 
 def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:

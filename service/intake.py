@@ -20,14 +20,16 @@ from circuits import QuantGraph, samples
 from circuits.graphs.graph import Graph
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
+from circuits.quantised.typed import TypedGraph
 from circuits.schemes.accuracy import target_type
 from circuits.schemes.circuit import most_labels, require_classes, require_one
 from circuits.schemes.inference import all_shown, require_outputs
+from circuits.schemes.intervals import integer_bounds
 from circuits.schemes.recognition import embedding_type
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
-from verifier.schemes import Compared, Measure, Privacy, Reveal
+from verifier.schemes import BOUNDED, Compared, Measure, Privacy, Reveal
 from zenerrors import ConflictError, RequestError, TensorError
 
 Floats = NDArray[np.float64]
@@ -328,6 +330,22 @@ def check_top(quantised: bytes, reveal: Reveal | dict[str, Reveal], top: int) ->
     most = min(most_labels(graph.size(name)) for name in shown)
     if not 1 <= top <= most:
         raise TensorError("input.out_of_range", f"top must be from 1 to {most}", field="top")
+
+
+def bounded(
+    quantised: bytes,
+    weight_privacy: Privacy,
+    reveal: Reveal | dict[str, Reveal],
+    asked: Mapping[str, Any],
+) -> dict[str, list[int]]:
+    """What outputs are compared with, in their integers, by their names. ``asked``: as ``integer_bounds`` has
+    it, which also says what it raises.
+    """
+    graph = _graph(quantised)
+    shown = all_shown(graph, reveal)
+    if not (BOUNDED.keys() & shown.values() or any(each is not None for each in asked.values())):
+        return {}
+    return integer_bounds(TypedGraph(graph, "private", weight_privacy), shown, **asked)
 
 
 def architecture(quantised: bytes) -> bytes:

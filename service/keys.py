@@ -19,7 +19,7 @@ from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError, RequestError
 
-_FORM: Final = ("scheme", "privacy", "reveal", "top", "batch", "measure")
+_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure")
 
 
 def circuit_of(runtime: Runtime, key: KeyFile) -> str:
@@ -41,6 +41,13 @@ def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What descriptions say of a measure: of right labels nothing, and ``top`` of ``top-k`` alone."""
     names = {"accuracy": (), "top-k": ("measure", "top")}.get(asked["measure"], ("measure",))
     return {name: asked[name] for name in names}
+
+
+def bounding(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of ranges: how many bounds."""
+    reveal = asked["reveal"]
+    shown = [reveal] if isinstance(reveal, str) else reveal.values()
+    return {"bounds": engine.bounds_count(asked)} if "range" in shown else {}
 
 
 def form_of(description: Mapping[str, Any]) -> dict[str, Any]:

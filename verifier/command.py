@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +61,8 @@ _TEXTS: Final = {
     "input_commitments": ("NAME=HEX,…", "those of several inputs that you expect"),
     "reference": ("HEX", "the reference's commitment that you expect"),
     "challenge": ("TEXT", "the challenge that you gave"),
+    "at_least": ("NUMBER", "the output is shown to be this or more; of several NAME=NUMBER,…"),
+    "at_most": ("NUMBER", "the output is shown to be this or less; of several NAME=NUMBER,…"),
     "after": ("TIME", "it says that it was made then or later: 2026-11-22T10:00:00Z"),
     "before": ("TIME", "it says that it was made then or earlier"),
     "require": ("ceremony", "the key's file must show that its secrets are of a ceremony"),
@@ -151,7 +153,7 @@ def _parser(prog: str) -> ArgumentParser:
     for name, text in _FILES.items():
         parser.add_argument(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
     for name, (metavar, text) in _TEXTS.items():
-        kind = _by_name if name == "input_commitments" else str
+        kind = _KINDS.get(name, str)
         parser.add_argument(_option(name), action=_Once, type=kind, metavar=metavar, help=text)
     text = "a file with what is always to be compared, by the fields that docs/verifying.md names"
     parser.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
@@ -167,6 +169,20 @@ def _by_name(text: str) -> dict[str, str]:
     if len(named) < len(pairs) or not all(named.values()):
         raise ArgumentTypeError("must be NAME=HEX,NAME=HEX…, each name once")
     return named
+
+
+def _ends(text: str) -> float | dict[str, float]:
+    """``NUMBER``, or ``NAME=NUMBER,NAME=NUMBER``."""
+    if "=" in text:
+        return {name: float(number) for name, number in _by_name(text).items()}
+    return float(text)
+
+
+_KINDS: Final[dict[str, Callable[[str], Any]]] = {
+    "input_commitments": _by_name,
+    "at_least": _ends,
+    "at_most": _ends,
+}
 
 
 def _option(name: str) -> str:
@@ -257,7 +273,7 @@ def _agreed(given: Given, ruled: Given) -> Given:
     return {**ruled, **given}
 
 
-def _content(name: str, value: str | dict[str, str] | Path) -> str | dict[str, str] | bytes:
+def _content(name: str, value: Any) -> Any:
     if not isinstance(value, Path):
         return value
     with _reading(name, value):

@@ -10,6 +10,7 @@ and fields given twice are refused, so that whatever a document's hash does not 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ from verifier.document import is_printable, parse_json
 from verifier.measures import Count, Measurement, Targets, takes_targets
 from verifier.points import SCALAR_MODULUS
 from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import INPUT, AnyScheme, Measure, kind_of
+from verifier.schemes import BOUNDED, INPUT, AnyScheme, Measure, kind_of
 from verifier.system import VerifyingSystem
 from zenerrors import FileFormatError
 
@@ -104,6 +105,7 @@ MOST_FAULTS: Final = 100
 """That are looked at one by one. There are more only where an object has as many unknown fields."""
 
 DocumentKind = TypeVar("DocumentKind", bound=BaseModel)
+Interval = tuple[float, float]
 
 
 Challenge = Annotated[
@@ -369,6 +371,9 @@ class ProofDocument(Document):
 OWN_NAME: Final = "^[A-Za-z0-9_.-]{1,64}$"
 """Of one of several inputs or outputs."""
 InputName = Annotated[str, Field(pattern=OWN_NAME)]
+_End = Annotated[float, Field(allow_inf_nan=False)]
+Ends = _End | Annotated[dict[InputName, _End], Field(min_length=1)]
+"""What outputs reach, or stay below: of the only one, or by their names."""
 
 
 class _Pinned(Document):
@@ -426,6 +431,16 @@ class Expected(_Pinned):
     )
     challenge: Challenge | None = Field(
         default=None, description="The text that you gave.", examples=["for Ada"]
+    )
+    at_least: Ends | None = Field(
+        default=None,
+        description="The output is shown to be this, or more, in its own units; of several, by their names.",
+        examples=[0.5],
+    )
+    at_most: Ends | None = Field(
+        default=None,
+        description="The output is shown to be this, or less, in its own units; of several, by their names.",
+        examples=[{"score": 0.5}],
     )
 
     @property
@@ -516,6 +531,8 @@ class Group(BaseModel):
             raise ValueError(f"values.{self.name} must have {self.count} numbers, not {len(numbers)}")
         if any(not self.minimum <= number <= self.maximum for number in numbers):
             raise ValueError(f"values.{self.name} must lie in [{self.minimum}, {self.maximum}]")
+        if self.kind == "bounds" and any(one >= other for one, other in itertools.pairwise(numbers)):
+            raise ValueError(f"values.{self.name} must increase")
         return numbers
 
 
@@ -580,13 +597,18 @@ class Quantisation(BaseModel):
 
 _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
     "registration": (("model",), [()]),
-    "inference": (("model", "input"), [("label",), ("label", "logits"), ("top",), ("values",)]),
+    "inference": (
+        ("model", "input"),
+        [("label",), ("label", "logits"), ("top",), ("values",), *BOUNDED.values()],
+    ),
     "recognition": (("model", "input", "reference"), [("threshold", "match")]),
     "accuracy": (("model", "dataset", "correct"), [("size",)]),
 }
 """Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
 _SINGLE: Final = ("statement", "label", "threshold", "match", "size")
 """Groups of which words are made as of one number, also those of one of several outputs."""
+_SAID: Final = ("values", "threshold", "bounds")
+"""Groups whose integers words have as real numbers."""
 
 
 class Description(BaseModel):
@@ -620,7 +642,7 @@ class Description(BaseModel):
             first += group.count
             if group.shape and group.kind in _SINGLE:
                 raise ValueError(f"public_inputs: {group.name} is one number, no list")
-            if group.kind == "values" and not group.can_be_said:
+            if group.kind in _SAID and not group.can_be_said:
                 raise ValueError(f"public_inputs: the scale must be above 0 and at most {MOST_SCALE:g}")
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
@@ -632,6 +654,9 @@ class Description(BaseModel):
         given = [name for name in outside if name in names and name not in ("model", "dataset", "correct")]
         if names[: len(given)] != given or not self._is_shown(names[len(given) :]):
             raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
+        for bounds, found in self.bounded:
+            if found.minimum < 0 or found.maximum > bounds.count:
+                raise ValueError(f"public_inputs: {found.name} must lie in [0, {bounds.count}]")
         if self.commitments != [name for name in outside if name in self.commitments]:
             raise ValueError(f"commitments: the scheme {self.scheme} has {', '.join(outside)}, in this order")
         if both := set(given).intersection(self.commitments):
@@ -645,6 +670,30 @@ class Description(BaseModel):
         if takes_targets(self.measure) != (self.targets is not None):
             raise ValueError("targets: measures of errors have them, and no others")
         return self
+
+    @property
+    def bounded(self) -> list[tuple[Group, Group]]:
+        """Of each output that is shown to lie somewhere its bounds, and of how many of them it is at least
+        that."""
+        following = itertools.pairwise(self.public_inputs)
+        return [pair for pair in following if (pair[0].kind, pair[1].kind) in BOUNDED.values()]
+
+    def ends(self, values: Values, output: str) -> list[Interval]:
+        """Between what the values of an output, "" of an only one, are shown to lie, in its own units. Empty
+        where nothing is shown, or no scale is known."""
+        for group in self.public_inputs:
+            if (group.kind, group.owner) == ("values", output):
+                return [(each, each) for each in group.real(group.numbers(values[group.name])) or []]
+        for bounds, found in self.bounded:
+            if found.owner == output:
+                integers = bounds.numbers(values[bounds.name])
+                above = bounds.real(integers)
+                below = bounds.real([each - 1 for each in integers])
+                if above is None or below is None:
+                    return []
+                lows, highs = [-math.inf, *above], [*below, math.inf]
+                return [(lows[place], highs[place]) for place in found.numbers(values[found.name])]
+        return []
 
     @property
     def measurement(self) -> Measurement:

@@ -19,6 +19,7 @@ from verifier.documents import (
     Dataset,
     Description,
     Document,
+    Ends,
     Expected,
     InputType,
     KeyFile,
@@ -28,6 +29,7 @@ from verifier.documents import (
     ProofDocument,
     Statement,
     as_list,
+    canonical,
 )
 from verifier.keys import OpenedKey, opened
 from verifier.measures import Targets
@@ -50,6 +52,7 @@ REASONS: Final[dict[str, str]] = {
     "challenge_mismatch": "The statement answers another challenge than the expected one.",
     "model_mismatch": "The proof is not about the model of this commitment.",
     "input_mismatch": "The proof is not about this input.",
+    "output_mismatch": "Nothing shows that the output is as expected.",
     "reference_mismatch": "The proof is not about the reference of this commitment.",
     "dataset_mismatch": "The proof is not about this dataset.",
     "correct_mismatch": "A shard's count is not the one that its commitment is to.",
@@ -303,8 +306,19 @@ class Case:
                     f"{kind_of(name)}_mismatch",
                     f"The statement is not about the expected commitment to the {name.replace('/', ' ')}.",
                 )
+        for name, number in _by_output(wanted.at_least):
+            if not self._shows(name, number, math.inf):
+                refuse("output_mismatch", _unshown(name, "at least", number))
+        for name, number in _by_output(wanted.at_most):
+            if not self._shows(name, -math.inf, number):
+                refuse("output_mismatch", _unshown(name, "at most", number))
         if not wanted.spans(said.made_at):
             refuse("time_mismatch", f"The statement says that it was made at {said.made_at}.")
+
+    def _shows(self, output: str, low: float, high: float) -> bool:
+        """Whether all values of the output are shown to lie between these."""
+        ends = self.circuit.ends(self.statement.values, output)
+        return bool(ends) and all(low <= least and most <= high for least, most in ends)
 
     def _check_shards(self, dataset: Dataset) -> None:
         """That the shards are of samples for this model, each there once, and that their counts add up to
@@ -438,3 +452,13 @@ class Case:
         verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening)
         if not verdict:
             refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
+
+
+def _by_output(ends: Ends | None) -> list[tuple[str, float]]:
+    """What is expected of each output, "" of an only one."""
+    return sorted(ends.items()) if isinstance(ends, dict) else [] if ends is None else [("", ends)]
+
+
+def _unshown(output: str, side: str, number: float) -> str:
+    which = f"output {output}" if output else "output"
+    return f"Nothing shows that the {which} is {side} {canonical(number).decode()}."

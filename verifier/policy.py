@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -40,7 +40,7 @@ class Policy(Expected, ExpectedReceipt):
         return self
 
 
-def load(file: Path) -> dict[str, str | dict[str, str] | Path]:
+def load(file: Path) -> dict[str, Any]:
     """What the policy in ``file`` says, by field. Raises ``FileFormatError`` (``file.json``), ``OSError``."""
     policy = read(Policy, file.read_bytes())
     said = {name: value for name, value in policy if value is not None and name not in ("format", "version")}

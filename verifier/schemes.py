@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
 Scheme = Literal["inference", "recognition", "accuracy"]
@@ -16,9 +16,17 @@ commitment.
 PublicOrPrivate = Literal["public", "private"]
 PublicOrCommitted = Literal["public", "committed"]
 CommitmentKind = Literal["input", "reference"]
-Reveal = Literal["label", "logits", "top", "values"]
+Reveal = Literal["label", "logits", "top", "values", "threshold", "range"]
 """What an inference shows of its output: the label, beside it all logits, a few labels in order, or all
-values, which need not be of classes.
+values, which need not be of classes; or of each value, which stays hidden, on which side of a threshold or
+between which bounds it lies.
+"""
+BOUNDED: Final[Mapping[str, tuple[str, str]]] = {
+    "threshold": ("threshold", "reached"),
+    "range": ("bounds", "interval"),
+}
+"""What statements call the public bounds, in increasing order, and of how many of them each value is at least
+that.
 """
 Measure = Literal["accuracy", "top-k", "f1", "mse", "mae", "r2"]
 """What an accuracy counts or adds up over samples (``verifier.measures``): labels that are right, or among

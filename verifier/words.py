@@ -67,6 +67,7 @@ _REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given
 _REGISTRATION_KEY_UNSEEN = (
     "That the registration's key is for its circuit: have its file, too, from whom you trust."
 )
+_ENDS_SEEN = "What is shown of the output is within the ends that you expected."
 _INPUT_SEEN = "The {} is the one that you gave, rounded and clipped to the circuit's integers."
 _CEREMONY_SHOWN = (
     "The secrets that the second phase of the key's ceremony drew are those of the contributions that it"
@@ -126,16 +127,22 @@ def claim(description: Description, values: Values) -> str:
     if description.scheme == "accuracy":
         return f"{_measured(description, values)} {description.meaning}"
     facts = [_FACTS[name](values) for name in _FACTS if name in values]
+    bounds = {found.name: bounds for bounds, found in description.bounded}
     for group in description.public_inputs:
-        if group.kind in ("label", "logits", "top", "values") and (group.owner or group.kind == "values"):
-            said = values[group.name]
-            fact = (
-                _outputs(group, group.numbers(said))
-                if group.kind == "values"
-                else _FACTS[group.kind]({group.kind: said})
-            )
+        if fact := _fact(group, values, bounds.get(group.name)):
             facts.append(f"Of the output {group.owner}: {fact}" if group.owner else fact)
     return " ".join([*facts, description.meaning])
+
+
+def _fact(group: Group, values: Values, bounds: Group | None) -> str:
+    """Of a group of outputs what its values are in words; "" of others, and of what the facts say."""
+    if group.kind == "values":
+        return _outputs(group, group.numbers(values[group.name]))
+    if bounds:
+        return _places(bounds, bounds.numbers(values[bounds.name]), group.numbers(values[group.name]))
+    if group.kind in ("label", "logits", "top") and group.owner:
+        return _FACTS[group.kind]({group.kind: values[group.name]})
+    return ""
 
 
 def does_not_say(
@@ -206,6 +213,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
             for name, commitment in sorted(statement.commitments.items())
         ),
         *([f"The statement answers your challenge, {statement.challenge}."] * ("challenge" in expected)),
+        *([_ENDS_SEEN] * bool({"at_least", "at_most"} & {*expected})),
         *([_made(statement.made_at)] * bool({"after", "before"} & {*expected})),
         *(_INPUT_SEEN.format(_in_words(name)) for name in sorted(given) if name != "dataset"),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
@@ -307,15 +315,38 @@ def _measured(description: Description, values: Values) -> str:
 
 
 def _outputs(group: Group, integers: list[int]) -> str:
-    """The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language."""
     few = group.count <= _MOST_OUTPUTS
     begin = "outputs are" if few else f"{group.count} outputs begin with"
-    said = integers if few else integers[:_FIRST_OUTPUTS]
-    reals = group.real(said)
+    said, steps = _reals(group, integers if few else integers[:_FIRST_OUTPUTS])
+    return f"The network's {begin} {', '.join(said)}, {steps}."
+
+
+def _places(bounds: Group, integers: list[int], places: list[int]) -> str:
+    """Where outputs lie: of how many bounds each is at least that."""
+    few = len(places) <= _MOST_OUTPUTS
+    begin = "outputs are, in turn," if few else f"{len(places)} outputs begin with"
+    ends, steps = _reals(bounds, integers)
+    before, _ = _reals(bounds, [end - 1 for end in integers])
+    said = []
+    for place in places if few else places[:_FIRST_OUTPUTS]:
+        above = [f"at least {end}" for end in ends[:place][-1:]]
+        below = [
+            f"below {end} (at most {last})"
+            for end, last in zip(ends[place:][:1], before[place:][:1], strict=True)
+        ]
+        said.append(" and ".join([*above, *below]))
+    return f"The network's {begin if len(places) > 1 else 'output is'} {'; '.join(said)}, {steps}."
+
+
+def _reals(group: Group, integers: list[int]) -> tuple[list[str], str]:
+    """The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language. And
+    what they are steps of.
+    """
+    reals = group.real(integers)
     if reals is None:
-        return f"The network's {begin} {_listed(said)}, integers that have no one scale."
-    numbers = ", ".join(canonical(each).decode() for each in reals)
-    return f"The network's {begin} {numbers}, in steps of {canonical(group.scale).decode()}."
+        return [*map(str, integers)], "integers that have no one scale"
+    numbers = [canonical(each).decode() for each in reals]
+    return numbers, f"in steps of {canonical(group.scale).decode()}"
 
 
 def _listed(numbers: int | list[int]) -> str:

@@ -18,9 +18,11 @@ from verifier.documents import (
     Document,
     DocumentKind,
     Expected,
+    Group,
     KeyFile,
     ProofDocument,
     Statement,
+    as_list,
     checked,
     read,
 )
@@ -58,19 +60,13 @@ class Proof(Keyed):
         return self.document.statement
 
     @property
-    def shown(self) -> dict[str, int | NDArray[Any]]:
+    def shown(self) -> dict[str, float | NDArray[Any]]:
         """What the proof shows by name: a label, a list of labels, and outputs or the input in their shape,
         real numbers where the key says their scale.
         """
         values: Mapping[str, Any] = self.statement.values
         groups = checked(Description, self.key.circuit).public_inputs
-        return {
-            group.name: np.reshape(group.real(values[group.name]) or values[group.name], group.shape)
-            if group.shape
-            else values[group.name]
-            for group in groups
-            if group.name in values
-        }
+        return {group.name: _real(group, values[group.name]) for group in groups if group.name in values}
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write what ``zenserve-verify`` takes into the folder, which is made: ``proof.json`` and
@@ -84,13 +80,19 @@ class Proof(Keyed):
             _write(place, REGISTRATION, self.registration)
 
 
-def verify(proof: Proof | str | os.PathLike[str], **expected: str) -> Verification:
+def _real(group: Group, said: int | list[int]) -> float | NDArray[Any]:
+    integers = as_list(said)
+    reals = np.reshape(group.real(integers) or integers, group.shape)
+    return reals if group.shape else reals.item()
+
+
+def verify(proof: Proof | str | os.PathLike[str], **expected: Any) -> Verification:
     """The verdict on a proof, or on the folder that one was saved in: whether it is ``valid``, and in
     sentences what is verified and what is not.
 
     ``expected``: what is known from elsewhere, by the fields of ``verifier.documents.Expected``: ``key``,
-    ``network``, ``model``, ``challenge`` and others. A folder's key is whoever's who filled it: compare
-    ``key``, the id of one that you trust. Raises ``FileFormatError``, ``OSError``.
+    ``network``, ``model``, ``challenge``, ``at_least`` and others. A folder's key is whoever's who filled it:
+    compare ``key``, the id of one that you trust. Raises ``FileFormatError``, ``OSError``.
     """
     if not isinstance(proof, Proof):
         proof = _load(Path(proof))

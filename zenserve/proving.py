@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +16,10 @@ from circuits import Circuit, Graph, compile_inference, compile_registration, pa
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
+from circuits.quantised.typed import TypedGraph
 from circuits.schemes import proving
+from circuits.schemes.inference import all_shown
+from circuits.schemes.intervals import Number, integer_bounds
 from circuits.tuning import MAX_LOSS, tune
 from kernels import FrArray, fr
 from prover import registry
@@ -46,6 +49,9 @@ def prove(
     weight_privacy: Privacy | None = None,
     reveal: Reveal | Mapping[str, Reveal] | None = None,
     top: int = 1,
+    at_least: Number | None = None,
+    at_most: Number | None = None,
+    bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     challenge: str | None = None,
     system: str = FIRST,
     progress: Progress = silent,
@@ -62,8 +68,10 @@ def prove(
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
-    labels. ``challenge``: a text of whoever asked, against old proofs. ``progress``: stages "read",
-    those of ``tune``, "compile", those of the proof system, and "verify".
+    labels; ``at_least`` or ``at_most``: what a threshold is, ``bounds``: those of a range, in the outputs'
+    own units (``circuits.schemes.intervals.integer_bounds``). ``challenge``: a text of whoever asked, against
+    old proofs. ``progress``: stages "read", those of ``tune``, "compile", those of the proof system, and
+    "verify".
 
     Raises ``ModelError`` for a network that cannot be proven, ``TensorError`` for numbers that do not fit it,
     ``StatementError`` for what cannot be shown of it.
@@ -90,8 +98,16 @@ def prove(
     q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
     made = None if known is None else report(graph, qgraph, samples[graph.input.name], known)
     progress("compile", 0.0)
+    shown = all_shown(qgraph, reveal)
+    typed = TypedGraph(qgraph, input_privacy, weight_privacy)
+    ends = integer_bounds(typed, shown, at_least=at_least, at_most=at_most, bounds=bounds)
     circuit = compile_inference(
-        qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, reveal=reveal, top=top
+        qgraph,
+        input_privacy=input_privacy,
+        weight_privacy=weight_privacy,
+        reveal=shown,
+        top=top,
+        bounds=max(map(len, ends.values()), default=1),
     )
     with TemporaryDirectory() as folder:
         party, registration = _Party(registry.find(system), Path(folder), progress), None
@@ -99,7 +115,7 @@ def prove(
             party.commit(parameters(qgraph))
             registrar = compile_registration(qgraph)
             registration = party.prove(registrar, {}, registrar.witness)
-        judged = party.prove(circuit, circuit.values(q), partial(circuit.witness, q), challenge)
+        judged = party.prove(circuit, circuit.values(q, ends), partial(circuit.witness, q, ends), challenge)
     progress("verify", 0.0)
     proof = Proof(judged.document, judged.key, registration, made, circuit=judged.circuit)
     if not (verdict := verify(proof)).valid:

@@ -387,6 +387,9 @@ class Lowering:
         left, right = self.values(relation.left), self.values(relation.right)
         bits = slot_width(relation.left.bound.interval, relation.right.bound.interval)
         found = at_least(self._builder, relation.name, left, right, bits, full=self._level < 2)
+        if relation.out not in self.wires:
+            self.hold(relation.out, found)
+            return
         wires, name = self.wires[relation.out].ravel(), relation.out.name
         self._builder.zero(name, linear.Linear.wires(wires) - linear.Linear.wires(found))
         self._builder.fill(steps.Sum(name, wires, found))

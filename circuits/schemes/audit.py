@@ -311,6 +311,7 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 weight_privacy=privacy["weights"],
                 reveal=description["reveal"],
                 top=description["top"],
+                bounds=description.get("bounds", 1),
                 level=level,
             )
         case other:

@@ -9,7 +9,7 @@ others into one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
@@ -29,13 +29,17 @@ from circuits.schemes.circuit import (
     require_known,
 )
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
+from circuits.schemes.intervals import MOST_BOUNDS, Intervals
 from kernels import FrArray
 from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
 from relations.relation import Argmax, Linear, Relation, Relations, Tensor, Term
 from verifier.documents import MOST_NAMES
-from verifier.schemes import Privacy, Reveal, called
+from verifier.schemes import BOUNDED, Privacy, Reveal, called
 from zenerrors import StatementError
+
+Bounds = Mapping[str, Sequence[int]]
+"""Of outputs by their names, in increasing order: a threshold is one."""
 
 # Images and embeddings have more values: who has as many classes asks for a label.
 _MOST_LIKELY_CLASSES: Final = 2048
@@ -44,10 +48,15 @@ _MOST_LIKELY_CLASSES: Final = 2048
 @dataclass(frozen=True, eq=False)
 class Inference(Circuit):
     """The circuit of one inference. ``reveal``: what it shows of each output, by its name; ``top``: how many
-    labels where it shows several."""
+    labels where it shows several; ``bounds``: between how many it shows a range.
+
+    Where it shows thresholds or ranges, a proof takes the ``bounds``, integers by the outputs' names
+    (``circuits.schemes.intervals.integer_bounds``).
+    """
 
     reveal: Mapping[str, Reveal]
     top: int = 1
+    bounds: int = 1
     scheme = "inference"
 
     @property
@@ -68,6 +77,8 @@ class Inference(Circuit):
             "logits": "the label and to these logits, integers at the scale of its last layer",
             "top": f"these {self.top} labels, the most likely first",
             "values": "these outputs: all of them are among the values, as integers",
+            "threshold": "outputs that are hidden: reached says of each whether it is at least the threshold",
+            "range": "outputs that are hidden: interval says of each how many of the bounds it is at least",
         }[reveal]
 
     @property
@@ -87,6 +98,8 @@ class Inference(Circuit):
         if reveal == "top":
             return [public_group(group, (self.top,), 0, most)]
         scale = dict(zip(("scale", "zero_point"), graph.scale_of(tensor) or (), strict=False))
+        if intervals := self._intervals(name):
+            return intervals.groups(shape, scale)
         if reveal == "values":
             return [public_group(group, shape, kind.low, kind.high, scale)]
         return [label, public_group(group, (most + 1,), kind.low, kind.high, scale)]
@@ -94,32 +107,39 @@ class Inference(Circuit):
     def _called(self, kind: str, output: str) -> str:
         return called(kind, output, self.qgraph.outputs)
 
+    def _intervals(self, name: str) -> Intervals | None:
+        return _intervals(self.typed, name, self.reveal[name], self.bounds)
+
     def describe(self) -> dict[str, Any]:
         """Of several outputs also which tensors they are."""
-        outputs = self.qgraph.outputs
+        outputs, reveal = self.qgraph.outputs, self.reveal
+        described = super().describe()
         if len(outputs) == 1:
-            (reveal,) = self.reveal.values()
-            return super().describe() | {"reveal": reveal, "top": self.top}
-        shown = {"outputs": dict(outputs), "reveal": dict(self.reveal), "top": self.top}
-        return super().describe() | shown
+            described |= {"reveal": next(iter(reveal.values())), "top": self.top}
+        else:
+            described |= {"outputs": dict(outputs), "reveal": dict(reveal), "top": self.top}
+        return described | ({"bounds": self.bounds} if "range" in reveal.values() else {})
 
     def execute(self, q: Integers) -> Output:
         """The network's only output, exact, for the integers ``q``. Raises ``TensorError`` as ``checked``."""
         self.checked(q)
         return self.qgraph.execute(q)
 
-    def values(self, q: Integers) -> Values:
+    def values(self, q: Integers, bounds: Bounds | None = None) -> Values:
         """What a proof for ``q`` shows, by the names of ``public_layout``. Raises ``TensorError`` as
-        ``checked``."""
+        ``checked``, and ``input.out_of_range`` for bounds that are not the circuit's."""
         shown, graph = self._shown_inputs(self.checked(q)), self.qgraph
         single = {name: np.asarray(value)[np.newaxis] for name, value in graph.named(q).items()}
         tensors = graph.run_all(single, set(graph.outputs.values()))
+        bounds = bounds or {}
         for name in self.reveal:
-            shown |= self._values(name, tensors[graph.outputs[name]].ravel())
+            shown |= self._values(name, tensors[graph.outputs[name]].ravel(), bounds.get(name, ()))
         return shown
 
-    def _values(self, name: str, logits: IntArray) -> Values:
+    def _values(self, name: str, logits: IntArray, bounds: Sequence[int]) -> Values:
         reveal = self.reveal[name]
+        if intervals := self._intervals(name):
+            return intervals.values(logits, bounds)
         group = self._called(reveal, name)
         order = np.argsort(-logits, kind="stable")[: self.top].tolist()
         if reveal == "top":
@@ -127,23 +147,27 @@ class Inference(Circuit):
         label: Values = {} if reveal == "values" else {self._called("label", name): order[0]}
         return label | ({} if reveal == "label" else {group: logits.tolist()})
 
-    def witness(self, q: Integers, *, statement: int = 0) -> FrArray:
+    def witness(self, q: Integers, bounds: Bounds | None = None, *, statement: int = 0) -> FrArray:
         """The satisfying assignment for the inputs ``q``: uint64[variables, 4], Montgomery.
 
-        It holds the inputs and, where they are private, the weights. Raises ``TensorError`` as ``checked``.
+        It holds the inputs and, where they are private, the weights. Raises ``TensorError`` as ``values``.
         """
-        return self._witness(self._given(q), statement)
+        return self._witness(self._given(q, bounds), statement)
 
-    def assign(self, q: Integers) -> IntArray:
+    def assign(self, q: Integers, bounds: Bounds | None = None) -> IntArray:
         """``witness`` as plain integers, int64[variables], 0 for what does not fit (``Program.assign``)."""
-        return self.program.assign(self._given(q))
+        return self.program.assign(self._given(q, bounds))
 
-    def _given(self, q: Integers) -> dict[str, IntArray]:
-        return {group: values.ravel() for group, values in self.checked(q).items()}
+    def _given(self, q: Integers, bounds: Bounds | None) -> dict[str, IntArray]:
+        given = {group: values.ravel() for group, values in self.checked(q).items()}
+        for name in self.reveal:
+            if intervals := self._intervals(name):
+                given |= intervals.given((bounds or {}).get(name, ()))
+        return given
 
-    def public_inputs(self, q: Integers, *, statement: int = 0) -> list[int]:
+    def public_inputs(self, q: Integers, bounds: Bounds | None = None, *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
-        return self._listed(self.values(q), statement)
+        return self._listed(self.values(q, bounds), statement)
 
 
 def compile_inference(
@@ -153,37 +177,50 @@ def compile_inference(
     weight_privacy: Privacy = "public",
     reveal: Reveal | Mapping[str, Reveal] | None = None,
     top: int = 1,
+    bounds: int = 1,
     level: Level = 5,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
     ``input_privacy``: of all inputs, or of each by its name. ``reveal``: of all outputs, or by the names of
     those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
-    several are to be revealed. Linked segments: "model" and "input", where they are committed, of several
-    inputs "input/NAME" each. Raises ``StatementError``: ``statement.could_wrap`` where the integers leave
-    their bounds, ``statement.classes`` for labels of a network without classes, ``statement.no_weights`` for
-    committed weights where there are none, and ``statement.privacy``, ``statement.level`` and
-    ``statement.reveal`` for what it does not know.
+    several are to be revealed; ``bounds``: how many there are of a range. Linked segments: "model" and
+    "input", where they are committed, of several inputs "input/NAME" each. Raises ``StatementError``:
+    ``statement.could_wrap`` where the integers leave their bounds, ``statement.classes`` for labels of a
+    network without classes, ``statement.no_weights`` for committed weights where there are none, and
+    ``statement.privacy``, ``statement.level`` and ``statement.reveal`` for what it does not know.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
     shown = all_shown(qgraph, reveal)
-    _require_shown(typed, shown, top)
+    _require_shown(typed, shown, top, bounds)
     builder = Builder()
-    plan, lowering = lower_inference(builder, typed, level, shown, top)
+    plan, lowering = lower_inference(builder, typed, level, shown, top, bounds)
     proven = plan, lowering.relations, lowering.wires
-    return Inference(typed, level, builder.program(), *proven, shown, top)
+    return Inference(typed, level, builder.program(), *proven, shown, top, bounds)
 
 
 def lower_inference(
-    builder: Builder, typed: TypedGraph, level: Level, reveal: Mapping[str, Reveal], top: int = 1
+    builder: Builder,
+    typed: TypedGraph,
+    level: Level,
+    reveal: Mapping[str, Reveal],
+    top: int = 1,
+    bounds: int = 1,
 ) -> tuple[Plan, Lowering]:
     """Add the constraints of ``compile_inference`` to ``builder``, all but what that defers."""
     network = typed.relations
-    plan = _plan(typed, network, level, reveal, top)
+    plan = _plan(typed, network, level, reveal, top, bounds)
     shown: dict[str, Tensor] = {}
     relations: list[Relation] = []
+    bounded: list[Intervals] = []
     for output, kind in reveal.items():
         tensor, size = typed.outputs[output], typed.qgraph.size(output)
+        if intervals := _intervals(typed, output, kind, bounds):
+            given, said = intervals.relations(tensor)
+            bounded.append(intervals)
+            shown |= {each.name: each for each in given}
+            relations += said
+            continue
         if kind != "values":
             name = called("top" if kind == "top" else "label", output, typed.outputs)
             shown[name] = Tensor(name, (1, top if kind == "top" else 1), Bound.of(0, size - 1))
@@ -200,6 +237,8 @@ def lower_inference(
         lowering.hold(tensor, input_wires(tools, typed, name))
     for name, tensor in shown.items():
         lowering.hold(tensor, builder.public(name, math.prod(tensor.shape)))
+    for intervals in bounded:
+        intervals.check(tools, lowering.values(shown[intervals.bounds]))
     lowering.lower()
     return plan, lowering
 
@@ -216,7 +255,7 @@ def plan_inference(
     Raises as ``compile_inference``.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
-    return _plan(typed, typed.relations, level, all_shown(qgraph, None), 1)
+    return _plan(typed, typed.relations, level, all_shown(qgraph, None), 1, 1)
 
 
 def _typed(
@@ -258,15 +297,27 @@ def require_outputs(outputs: int, reveal: Reveal) -> None:
     """
     if reveal in ("label", "logits", "top"):
         require_classes(outputs, "reveal", "reveal the values")
-    if reveal in ("logits", "values"):
+    if reveal in ("logits", "values", *BOUNDED):
         require_few(outputs, "reveal")
 
 
-def _require_shown(typed: TypedGraph, shown: Mapping[str, Reveal], top: int) -> None:
+def _intervals(typed: TypedGraph, name: str, reveal: Reveal, bounds: int) -> Intervals | None:
+    """Of an output that is shown to lie somewhere; else None."""
+    if reveal not in BOUNDED:
+        return None
+    ends, found = (called(each, name, typed.outputs) for each in BOUNDED[reveal])
+    reach = typed.outputs[name].bound.interval
+    return Intervals(ends, found, bounds if reveal == "range" else 0, typed.qgraph.size(name), reach)
+
+
+def _require_shown(typed: TypedGraph, shown: Mapping[str, Reveal], top: int, bounds: int) -> None:
     for name, reveal in shown.items():
         _require_output(typed, name, reveal, top)
     if "top" not in shown.values() and top != 1:
         raise StatementError("statement.reveal", "leave top out: nothing shows several labels", field="top")
+    if not 1 <= bounds <= (MOST_BOUNDS if "range" in shown.values() else 1):
+        reason = f"a range has 1 to {MOST_BOUNDS} bounds, and nothing else has any"
+        raise StatementError("statement.reveal", reason, field="bounds")
     public = [name for name, privacy in typed.privacies.items() if privacy == "public"]
     if len(typed.privacies) >= MOST_NAMES or len(public) + 2 * len(shown) > MOST_NAMES:
         raise StatementError(
@@ -280,7 +331,7 @@ def _require_shown(typed: TypedGraph, shown: Mapping[str, Reveal], top: int) -> 
 def _require_output(typed: TypedGraph, name: str, reveal: Reveal, top: int) -> None:
     tensor, size = typed.tensors[typed.qgraph.outputs[name]], typed.qgraph.size(name)
     require_outputs(size, reveal)
-    if reveal in ("logits", "values") and max(-tensor.low, tensor.high) >= JSON_LIMIT:
+    if reveal in ("logits", "values", *BOUNDED) and max(-tensor.low, tensor.high + 1) >= JSON_LIMIT:
         raise StatementError(
             "statement.reveal",
             "the outputs can reach more than 53 bits, which no statement holds: reveal the label",
@@ -290,16 +341,20 @@ def _require_output(typed: TypedGraph, name: str, reveal: Reveal, top: int) -> N
     if not known or (reveal == "top" and not 1 <= top <= most_labels(size)):
         raise StatementError(
             "statement.reveal",
-            f"a proof shows the label, the logits, the values, or the top 1 to {most_labels(size)} labels",
+            f"a proof shows the label, the logits, the values, the top 1 to {most_labels(size)} labels, or a"
+            " threshold or range of values",
             field="top" if known else "reveal",
         )
 
 
 def _plan(
-    typed: TypedGraph, network: Relations, level: Level, reveal: Mapping[str, Reveal], top: int
+    typed: TypedGraph, network: Relations, level: Level, reveal: Mapping[str, Reveal], top: int, bounds: int
 ) -> Plan:
     tools, others = arithmetic(Builder(), level), inputs_cost(typed)
     for name, kind in reveal.items():
+        if intervals := _intervals(typed, name, kind, bounds):
+            others += intervals.cost(level)
+            continue
         size, wanted = typed.qgraph.size(name), top if kind == "top" else 1
         if kind != "values":
             others += argmax_cost(tools, 1, size, wanted, typed.outputs[name].bound.interval)

@@ -352,6 +352,11 @@ class ProofView(JobView):
     values: dict[str, int | list[int]] | None = Field(
         description="All that the proof shows, by name.", examples=[{"label": 7}]
     )
+    claim: str | None = Field(
+        default=None,
+        description="What the proof says, in the words of its statement. Not in lists.",
+        examples=["The label is 7."],
+    )
     logits: list[float] | None = Field(
         default=None,
         description="What the integers in `values.logits` stand for, where they are shown. Not in lists.",
@@ -451,6 +456,8 @@ def dataset_view(dataset: Dataset, openings: list[Opening] | None) -> DatasetVie
 def proof_view(proof: Proof) -> ProofView:
     document = proof.document or {}
     view = proof_summary(proof, document.get("statement", {}).get("values"))
+    if view.values is not None:
+        view.claim = document["statement"]["claim"]
     if view.values and proof.verification_key:
         for group in map(Group.model_validate, proof.verification_key.circuit["public_inputs"]):
             if group.name == "logits":

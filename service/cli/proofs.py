@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -79,6 +80,18 @@ def prove(
     top: Annotated[
         int | None, typer.Option(min=1, help="How many labels, with --reveal top or --measure top-k.")
     ] = None,
+    at_least: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="With --reveal threshold: is it that or more? Or NAME=NUMBER,…"),
+    ] = None,
+    at_most: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="With --reveal threshold: is it that or less? Or NAME=NUMBER,…"),
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER,…", help="With --reveal range: between which? Or NAME=NUMBER:NUMBER,…"),
+    ] = None,
     reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
     dataset_id: Annotated[
@@ -128,6 +141,9 @@ def prove(
         "reveal": reveal,
         "outputs": cast(dict[str, Reveal], _by_name("outputs", outputs)) if outputs else None,
         "top": top,
+        "at_least": _ends("at_least", at_least) if at_least else None,
+        "at_most": _ends("at_most", at_most) if at_most else None,
+        "bounds": _bounds(bounds) if bounds else None,
         "reference": reading.one(image, "reference", shapes) if image else None,
         "reference_id": reference if committed else None,
         "threshold": threshold,
@@ -158,6 +174,32 @@ def _by_name(field: str, text: str) -> dict[str, str]:
         reason = f"--{field} is NAME=VALUE,NAME=VALUE…, each name once"
         raise RequestError("request.invalid", reason, field=field)
     return named
+
+
+def _ends(field: str, text: str) -> float | dict[str, float]:
+    """Of ``NUMBER`` or ``NAME=NUMBER,NAME=NUMBER``. Raises ``RequestError``."""
+    if "=" in text:
+        return {name: _number(field, number) for name, number in _by_name(field, text).items()}
+    return _number(field, text)
+
+
+def _bounds(text: str) -> list[float] | dict[str, list[float]]:
+    """Of ``NUMBER,NUMBER`` or ``NAME=NUMBER:NUMBER,NAME=NUMBER:NUMBER``. Raises ``RequestError``."""
+    if "=" in text:
+        named = _by_name("bounds", text)
+        return {name: [_number("bounds", each) for each in own.split(":")] for name, own in named.items()}
+    return [_number("bounds", each) for each in text.split(",")]
+
+
+def _number(field: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        reason = f"--{field.replace('_', '-')}: {text[:20]!r} is no number"
+        raise RequestError("request.invalid", reason, field=field)
+    return number
 
 
 @asking

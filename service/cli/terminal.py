@@ -24,6 +24,7 @@ from client.resources import (
     Webhook,
 )
 from verifier.document import printable
+from verifier.schemes import INPUT, kind_of
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
@@ -224,14 +225,14 @@ def _about(job: Job) -> dict[str, str]:
                 **{f"hash {index}": hash_ for index, hash_ in enumerate(job.hashes or [], start=1)},
             }
         case Proof():
-            values = job.values or {}
-            numbers = {name: value for name, value in values.items() if not isinstance(value, list)}
+            values = {name: each for name, each in (job.values or {}).items() if kind_of(name) != INPUT}
             rows = {
                 "scheme": job.scheme,
-                **numbers,
-                "top": ", ".join(map(str, values.get("top", []))) or None,
-                "logits": ", ".join(map(str, values.get("logits", []))) or None,
-                "values": _first(map(str, values.get("values", []))),
+                **{
+                    name: _first(map(str, each)) if isinstance(each, list) else each
+                    for name, each in values.items()
+                },
+                "claim": job.claim and escape(job.claim),
                 "in floats": _first(f"{each:.4g}" for each in job.logits or job.outputs or []),
                 "key": job.verification_key_id,
             }

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from service.dashboard.pictures import Picture
-from verifier.documents import Group
+from verifier.documents import Group, as_list
 from verifier.scales import real_logits
-from verifier.schemes import INPUT, kind_of
+from verifier.schemes import BOUNDED, INPUT, kind_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
     statement = document["statement"]
     values = statement["values"]
     return Result(
-        answer=_measured(statement) if "measure" in circuit else _answer(statement["scheme"], values),
+        answer=_first_sentence(statement) if _is_in_words(circuit) else _answer(statement["scheme"], values),
         statement=statement,
         logits=_logits(values["logits"], circuit) if "logits" in values else [],
         outputs=_outputs(values["values"], circuit) if "values" in values else [],
@@ -60,8 +60,12 @@ def picture(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Picture 
     return Picture.of(values, group["shape"], group["maximum"])
 
 
-def _measured(statement: Mapping[str, Any]) -> str:
-    """The first sentence of an accuracy's claim says what was measured."""
+def _is_in_words(circuit: Mapping[str, Any]) -> bool:
+    """Whether it takes more than a number to say: what was measured, or where an only output lies."""
+    return "measure" in circuit or str(circuit.get("reveal")) in BOUNDED
+
+
+def _first_sentence(statement: Mapping[str, Any]) -> str:
     said: str = statement["claim"].partition(". ")[0]
     return said
 
@@ -73,7 +77,8 @@ def _answer(scheme: str, values: Mapping[str, Any]) -> str:
     if scheme == "recognition":
         return f"{'A match' if values['match'] else 'No match'} within {values['threshold']:,}"
     if several := [name for name in values if "/" in name and kind_of(name) != INPUT]:
-        return "; ".join(_of_output(name, values[name]) for name in several if kind_of(name) != "logits")
+        unsaid = ("logits", "threshold", "bounds")
+        return "; ".join(_of_output(name, values[name]) for name in several if kind_of(name) not in unsaid)
     if "top" in values:
         return "Labels " + ", ".join(map(str, values["top"]))
     if "values" in values:
@@ -85,6 +90,8 @@ def _answer(scheme: str, values: Mapping[str, Any]) -> str:
 def _of_output(name: str, value: int | list[int]) -> str:
     """Of one of several."""
     kind, _, output = name.partition("/")
+    if kind in ("reached", "interval"):
+        return f"{output}: {kind} {', '.join(map(str, as_list(value)))}"
     if kind == "values":
         return f"{output}: {len(value) if isinstance(value, list) else 1:,} values"
     shown = ", ".join(map(str, value)) if isinstance(value, list) else value

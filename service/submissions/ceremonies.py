@@ -35,7 +35,7 @@ Phase = Literal["opening", "open", "closing", "finished"]
 
 _TAKES: Final = {
     "registration": (),
-    "inference": ("input_privacy", "reveal", "top"),
+    "inference": ("input_privacy", "reveal", "top", "bounds"),
     "recognition": ("input_privacy", "reference_privacy"),
     "accuracy": ("shard_size", "measure", "top"),
 }
@@ -212,6 +212,8 @@ def _asked(session: Session, model: Model, body: CircuitRequest, field: str) -> 
         raise _invalid(
             f"{field}.top", 'give it with "reveal": "top" or "measure": "top-k", and only then', field
         )
+    if (given.get("reveal") == "range") != ("bounds" in given):
+        raise _invalid(f"{field}.bounds", 'give it with "reveal": "range", and only then', field)
     return {"scheme": scheme} | _DEFAULTS[scheme] | given
 
 

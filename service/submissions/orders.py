@@ -18,8 +18,9 @@ from verifier.schemes import CommitmentKind, Privacy
 from zenerrors import RequestError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
+_ENDS: Final = ("at_least", "at_most", "bounds")
 TAKES: Final = {
-    "inference": (*_INPUT, "inputs", "reveal", "outputs", "top"),
+    "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", *_ENDS),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id", "measure", "top"),
 }
@@ -111,6 +112,9 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         reveal = intake.revealed(quantised, body.outputs or body.reveal)
         if body.top is not None:
             intake.check_top(quantised, reveal, body.top)
+        asked = {name: getattr(body, name) for name in _ENDS}
+        if bounds := intake.bounded(quantised, model.weight_privacy, reveal, asked):
+            request["bounds"] = bounds
         return Order(request | {"reveal": reveal, "top": body.top or 1}, secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
@@ -172,7 +176,8 @@ def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str
     privacy = {f"input/{name}": each for name, each in several.items()} or {"input": given}
     if body.scheme == "recognition":
         return {"scheme": body.scheme, "privacy": privacy | {"reference": asked["reference_privacy"]}}
-    return {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}
+    form = {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}
+    return form | keys.bounding(asked)
 
 
 def _committed(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
+from circuits.schemes.intervals import MOST_BOUNDS
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
 from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge
@@ -45,6 +46,10 @@ Labels = Annotated[
         }
     ),
 ]
+End = Annotated[float, Field(allow_inf_nan=False)]
+EndOf = End | Annotated[dict[OwnName, End], Field(min_length=1)]
+EndList = Annotated[list[End], Field(min_length=1, max_length=MOST_BOUNDS)]
+EndsOf = EndList | Annotated[dict[OwnName, EndList], Field(min_length=1)]
 MOST_CIRCUITS: Final = 16
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _SHA: Final = "5d" * 32
@@ -140,6 +145,22 @@ class ProofRequest(BaseModel):
         le=MOST,
         description="How many labels, with reveal top or measure top-k; at most ten.",
     )
+    at_least: EndOf | None = Field(
+        default=None,
+        description="With reveal threshold: whether the output is this or more, in its own units; of several"
+        " by their names.",
+        examples=[0.5],
+    )
+    at_most: EndOf | None = Field(
+        default=None,
+        description="With reveal threshold: whether it is this or less, in the place of at_least.",
+        examples=[{"score": 0.5}],
+    )
+    bounds: EndsOf | None = Field(
+        default=None,
+        description="With reveal range: between which of these the output lies, in increasing order.",
+        examples=[[0.25, 0.5, 0.75]],
+    )
     reference: list[Any] | None = Field(
         default=None, description="Recognition: an image; the proof shows its embedding."
     )
@@ -188,6 +209,9 @@ class CircuitRequest(BaseModel):
     )
     top: int | None = Field(
         default=None, ge=1, description="How many labels, with reveal top or measure top-k."
+    )
+    bounds: int | None = Field(
+        default=None, ge=1, le=MOST_BOUNDS, description="How many bounds, with reveal range."
     )
     measure: Measure | None = Field(
         default=None, description="Accuracy: what is counted or added up. accuracy"

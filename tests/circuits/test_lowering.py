@@ -15,6 +15,7 @@ from circuits.lowering import Level, Lowering, Plan, arithmetic
 from circuits.quantised import Integers
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
+from circuits.schemes.inference import Bounds
 from prover.groth16.reference import check
 from relations.bounds import Bound
 from relations.relation import AtLeast, Relations, Tensor, Total
@@ -114,8 +115,8 @@ def test_every_wire_that_lies_is_refused_at_other_levels(level: Level) -> None:
     refuse_all_lies(compiled(graph, ("private", "private"), level), networks.inputs(graph, 3, 5)[2])
 
 
-def refuse_all_lies(circuit: Inference, q: Integers) -> None:
-    z = completed(circuit, circuit.assign(q))
+def refuse_all_lies(circuit: Inference, q: Integers, bounds: Bounds | None = None) -> None:
+    z = completed(circuit, circuit.assign(q, bounds))
     assert check(circuit.constraint_system, z) is None
     wires = [
         wire

@@ -38,7 +38,7 @@ SETTINGS: list[tuple[Privacy, Level]] = [
     ("committed", 5),
 ]
 # What is given, beside weights and biases.
-GIVEN = ("statement", "input", "samples", "labels", "targets", "reference", "threshold")
+GIVEN = ("statement", "input", "samples", "labels", "targets", "reference", "threshold", "bounds")
 # Wires that nothing reads where a row's other factor is 0 (r1cs.gadgets.clamp, schemes.accuracy).
 IDLE = ("/slack", "output/right/inverse", "output/filling/inverse")
 

@@ -15,6 +15,7 @@ from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration,
 from circuits.graphs.types import Affine
 from circuits.quantised import Integers
 from circuits.schemes.circuit import Circuit
+from circuits.schemes.inference import Bounds
 from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
@@ -89,13 +90,19 @@ def registration(maker: Maker, model: Opening, **more: Any) -> ProofDocument:
 
 
 def inference(
-    maker: Maker, q: Integers, openings: Mapping[str, Opening], *, state: Statement | None = None, **more: Any
+    maker: Maker,
+    q: Integers,
+    openings: Mapping[str, Opening],
+    *,
+    state: Statement | None = None,
+    bounds: Bounds | None = None,
+    **more: Any,
 ) -> ProofDocument:
     """``state``: what is claimed, where that is not the truth."""
     circuit = maker.circuit
     assert isinstance(circuit, Inference)
-    statement = state or maker.state(circuit.values(q), openings, **more)
-    witness = circuit.witness(q, statement=statement.scalar)
+    statement = state or maker.state(circuit.values(q, bounds), openings, **more)
+    witness = circuit.witness(q, bounds, statement=statement.scalar)
     return ProofDocument.of(statement, [maker.prove(witness, list(openings.values()))])
 
 

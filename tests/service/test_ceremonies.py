@@ -318,6 +318,8 @@ def test_a_service_without_powers_holds_no_ceremony(url: str, prepared: tuple[Pa
         ({"scheme": "registration", "reveal": "label"}, "circuits.0"),
         ({"scheme": "accuracy"}, "circuits.0"),
         ({"scheme": "inference", "reveal": "top"}, "circuits.0"),
+        ({"scheme": "inference", "reveal": "range"}, "circuits.0"),
+        ({"scheme": "inference", "reveal": "threshold", "bounds": 2}, "circuits.0"),
         ({"scheme": "inference", "verification_key_id": "5d"}, "circuits.0"),
         ({"verification_key_id": "5d" * 32}, "verification_key_id"),
     ],

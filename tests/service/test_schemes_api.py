@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from circuits import load_onnx
 from client import ApiError, Client, Commitment, Model
 from service import intake
+from service.dashboard.results import result
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from tests.service.conftest import open_runtime
@@ -107,6 +108,55 @@ def test_any_network_may_show_its_values(api: Client, with_model: Runtime, model
     said = proven(with_model, api, model, INPUT, reveal="values", input_privacy="public")
     logits = proven(with_model, api, model, INPUT, reveal="logits", input_privacy="public")["values"]
     assert said["values"] == {"input": logits["input"], "values": logits["logits"]}
+
+
+ENDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"reveal": "threshold"}, "statement.reveal", "at_least"),
+    ({"reveal": "range"}, "statement.reveal", "bounds"),
+    ({"reveal": "threshold", "at_least": 0.0, "at_most": 0.0}, "statement.reveal", "at_most"),
+    ({"reveal": "threshold", "bounds": [0.1]}, "statement.reveal", "bounds"),
+    ({"reveal": "label", "at_least": 0.1}, "statement.reveal", "at_least"),
+    ({"reveal": "threshold", "at_least": {"other": 0.1}}, "statement.reveal", "at_least"),
+    ({"reveal": "threshold", "at_least": 1e6}, "input.out_of_range", "at_least"),
+    ({"reveal": "range", "bounds": [0.001, 0.0]}, "input.out_of_range", "bounds"),
+    ({"reveal": "range", "bounds": []}, "request.invalid", "bounds"),
+    ({"reveal": "range", "bounds": [0.01 * i for i in range(33)]}, "request.invalid", "bounds"),
+]
+
+
+@pytest.mark.parametrize(("fields", "code", "field"), ENDS)
+def test_what_no_output_is_compared_with_is_refused(
+    faces: tuple[Runtime, Client, Model], fields: dict[str, Any], code: str, field: str
+) -> None:
+    _, api, model = faces
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof(model.id, INPUT, **fields)
+    assert refusal.value.code == code
+    assert str(refusal.value.field).split(".")[0] == field
+
+
+def test_outputs_stay_hidden_but_for_where_they_lie(faces: tuple[Runtime, Client, Model]) -> None:
+    runtime, api, model = faces
+    values = proven(runtime, api, model, OTHER, reveal="values")["values"]["values"]
+    real = api.get_proof(next(api.proofs()).id).outputs or []
+    own = max(real)
+    least = proven(runtime, api, model, OTHER, reveal="threshold", at_least=own)
+    assert least["values"] == {"threshold": max(values), "reached": [int(each == own) for each in real]}
+    most = proven(runtime, api, model, OTHER, reveal="threshold", at_most={"output": own})
+    assert most["values"] == {"threshold": max(values) + 1, "reached": [0] * len(values)}
+    assert most["verification_key"] == least["verification_key"]
+    assert "below" in most["claim"]
+    tried = api.dry_run(model.id, OTHER, reveal="range", bounds=[min(real), own])
+    said = proven(runtime, api, model, OTHER, reveal="range", bounds=[min(real), own])
+    assert said["values"] == tried.values
+    assert said["values"]["interval"] == [1 + (each == own) for each in real]
+    shown = api.get_proof(next(api.proofs()).id)
+    assert shown.claim == said["claim"]
+    document = api.get_proof_document(shown.id)
+    assert api.verify(document, expected={"at_least": min(real)}).valid
+    assert api.verify(document, expected={"at_least": own}).reason == "output_mismatch"
+    circuit = api.get_verification_key(said["verification_key"]["id"])["circuit"]
+    assert result(document, circuit).answer == said["claim"].partition(". ")[0]
 
 
 def test_a_network_without_weights_is_public(api: Client, with_model: Runtime) -> None:

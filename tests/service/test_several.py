@@ -67,6 +67,22 @@ def test_a_committed_a_public_and_a_private_input(masked: tuple[Runtime, Client,
     assert {layer.name for layer in layers(circuit, None)} > {"input/image", "input/mask"}
 
 
+def test_thresholds_are_of_outputs_by_their_names(masked: tuple[Runtime, Client, Model]) -> None:
+    runtime, api, model = masked
+    fields: dict[str, Any] = {"outputs": {"shifted": "threshold"}, "at_least": {"shifted": 2.0}}
+    proof = api.create_proof(model.id, inputs=GIVEN, **fields)
+    work_on(runtime, proof.id)
+    proof = api.get_proof(proof.id)
+    wanted = [int(each + 1 >= 2) for each in GIVEN["token__ids"]["values"]]
+    assert proof.values
+    assert proof.values["reached/shifted"] == wanted
+    document = api.get_proof_document(proof.id)
+    found = api.verify(document, expected={"at_least": {"shifted": 2.0}})
+    assert found.reason == ("ok" if all(wanted) else "output_mismatch")
+    circuit = api.get_verification_key(document["statement"]["verification_key"]["id"])["circuit"]
+    assert result(document, circuit).answer == f"shifted: reached {wanted[0]}, {wanted[1]}"
+
+
 @pytest.mark.parametrize(
     ("fields", "code", "field"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,13 @@ PINS: Final = {
         name: name
         for name in ("network", "model", "reference", "challenge", "after", "before", "require", "issuer")
     },
+    **{name: name for name in ("at_least", "at_most")},
 }
 """What a verifier is told in words, by option, and how the judge calls it; all else is the name of a file."""
+
+
+_NUMBER: Final = r"-?[0-9]+(\.[0-9]+)?"
+ENDS: Final = f"{_NUMBER}|[^=,]+={_NUMBER}(,[^=,]+={_NUMBER})*"
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,21 @@ def judged(case: Json, folder: Path = FOLDER) -> Outcome:
 
 def verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
     fields, told = parse((folder / case["document"]).read_bytes()), case["told"]
-    pins = {PINS[name]: text for name, text in told.items() if name in PINS}
+    pins = {PINS[name]: pin(name, text) for name, text in told.items() if name in PINS}
     if case["key"] is None:
         return receipts.judge(checked(Receipt, fields), checked(ExpectedReceipt, pins))
     document, files = checked(ProofDocument, fields), {name: folder / told[name] for name in told}
     key_file = read(KeyFile, (folder / case["key"]).read_bytes())
     expected, known = checked(Expected, pins), _known(files, opened(key_file, SYSTEMS))
     return judge(document, key_file, expected=expected, known=known, systems=SYSTEMS)
+
+
+def pin(name: str, text: str) -> Any:
+    """What documents call it by: numbers where they are some."""
+    if name not in ("at_least", "at_most") or not re.fullmatch(ENDS, text):
+        return text
+    ends = {own: float(number) for own, _, number in (part.rpartition("=") for part in text.split(","))}
+    return ends.get("", ends)
 
 
 def _known(files: Mapping[str, Path], key: OpenedKey) -> Known:

@@ -16,6 +16,7 @@ from tests.vectors import (
     ceremonies,
     files,
     honest,
+    intervals,
     measures,
     outputs,
     pins,
@@ -36,7 +37,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in parts:
+        for part in (*parts, intervals):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -224,11 +225,16 @@ CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [T
 TARGETS = {"scale": lambda value: type(value) in (int, float) and 0 < value <= 1e140,
            "zero_point": NUMBER, "minimum": NUMBER, "maximum": NUMBER, "error": NUMBER}
 TOLD = {"key_id": HASH, "network": HASH, "issuer": HASH, "model": HEX48, "input_commitment": HEX48,
-        "reference": HEX48, "challenge": question, "after": moment, "before": moment, "require": "ceremony"}
+        "reference": HEX48, "challenge": question, "after": moment, "before": moment, "require": "ceremony",
+        "at_least": TEXT, "at_most": TEXT}
+BOUNDED = ("threshold", "reached"), ("bounds", "interval")
 PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
     # of each scheme what can be committed to, and what is shown beside an input and a reference
     "registration": (["model"], [[]]),
-    "inference": (["model", "input"], [["label"], ["label", "logits"], ["top"], ["values"]]),
+    "inference": (
+        ["model", "input"],
+        [["label"], ["label", "logits"], ["top"], ["values"], *map(list, BOUNDED)],
+    ),
     "recognition": (["model", "input", "reference"], [["threshold", "match"]]),
     "accuracy": (["model", "dataset", "correct"], [["size"]]),
 }
@@ -384,7 +390,7 @@ def check_circuit(circuit: Json) -> None:
         first += group["count"]
         scale, zero = group.setdefault("scale", None), group.setdefault("zero_point", 0)
         right = scale is None or (type(scale) in (int, float) and 0 < scale <= 1e290 and fits(zero, NUMBER))
-        require(right or sort != "values", "there are no words for a scale")
+        require(right or sort not in ("values", "threshold", "bounds"), "there are no words for a scale")
     inputs = [*input_types(circuit)]
     require(len(inputs) == 1 or scheme not in ("recognition", "accuracy"), "the scheme is of one input")
     outside = [part for name in PARTS[scheme][0] for part in (inputs if name == "input" else [name])]
@@ -392,6 +398,9 @@ def check_circuit(circuit: Json) -> None:
     given = [name for name in outside if name in names and name not in ("model", "dataset", "correct")]
     right = (statement, groups[0]["count"]) == ("statement", 1) and names[: len(given)] == given
     require(right and is_shown(scheme, names[len(given) :]), "it shows what its scheme does not")
+    for bounds, found in bounded(circuit).values():
+        inside = found["minimum"] >= 0 and found["maximum"] <= bounds["count"]
+        require(inside, "an output lies beyond all bounds")
     require(commitments == [name for name in outside if name in commitments], "commitments of another scheme")
     require(not {*given} & {*commitments}, "what is public is committed to, too")
     if scheme == "accuracy":
@@ -416,6 +425,17 @@ def is_shown(scheme: str, names: list[str]) -> bool:
     in_order = [f"{kind}/{output}" for output, kinds in outputs.items() for kind in kinds]
     known = all(kinds in PARTS[scheme][1] for kinds in outputs.values())
     return scheme == "inference" and known and in_order == names
+
+
+def bounded(circuit: Json) -> dict[str, tuple[Json, Json]]:
+    """Bounds, and of how many of them values are at least that; by the latter's name."""
+    groups = circuit["public_inputs"]
+    kinds = [group["name"].split("/")[0] for group in groups]
+    return {
+        groups[i + 1]["name"]: (groups[i], groups[i + 1])
+        for i in range(len(groups) - 1)
+        if (kinds[i], kinds[i + 1]) in BOUNDED
+    }
 
 
 def input_types(circuit: Json) -> dict[str, Json]:
@@ -495,14 +515,15 @@ def claim(circuit: Json, values: Json) -> str:
     facts = [fact.format(**shown) for name, fact in FACTS.items() if name in values]
     for group in circuit["public_inputs"]:
         kind, _, output = group["name"].partition("/")
-        if kind == "values" or (kind in ("label", "top", "logits") and output):
-            said = shown.get(group["name"])
-            fact = (
-                outputs(group, values[group["name"]])
-                if kind == "values"
-                else FACTS[kind].format(**{kind: said})
-            )
-            facts.append(f"Of the output {output}: {fact}" if output else fact)
+        if pair := bounded(circuit).get(group["name"]):
+            fact = places(pair[0], values[pair[0]["name"]], values[group["name"]])
+        elif kind == "values":
+            fact = outputs(group, values[group["name"]])
+        elif kind in ("label", "top", "logits") and output:
+            fact = FACTS[kind].format(**{kind: shown.get(group["name"])})
+        else:
+            continue
+        facts.append(f"Of the output {output}: {fact}" if output else fact)
     return " ".join([*facts, circuit["meaning"]])
 
 
@@ -555,11 +576,30 @@ def outputs(group: Json, values: Any) -> str:
     numbers = values if group["shape"] else [values]
     begin = "outputs are" if len(numbers) <= 16 else f"{len(numbers)} outputs begin with"
     said = numbers if len(numbers) <= 16 else numbers[:8]
+    reals, steps = in_units(group, said)
+    return f"The network's {begin} {', '.join(reals)}, {steps}."
+
+
+def places(bounds: Json, ends: Any, found: Any) -> str:
+    """Between which bounds outputs lie."""
+    ends, found = flat([ends]), flat([found])
+    (own, steps), (before, _) = in_units(bounds, ends), in_units(bounds, [end - 1 for end in ends])
+    said = []
+    for i in found if len(found) <= 16 else found[:8]:
+        above = f"at least {own[i - 1]}" if i > 0 else ""
+        below = f"below {own[i]} (at most {before[i]})" if i < len(ends) else ""
+        said.append(" and ".join(filter(None, (above, below))))
+    begin = "outputs are, in turn," if len(found) <= 16 else f"{len(found)} outputs begin with"
+    return f"The network's {begin if len(found) > 1 else 'output is'} {'; '.join(said)}, {steps}."
+
+
+def in_units(group: Json, integers: list[int]) -> tuple[list[str], str]:
+    """As real numbers, and their steps; where no scale is known, as they are."""
     if group["scale"] is None:
-        return f"The network's {begin} {', '.join(map(str, said))}, integers that have no one scale."
+        return [*map(str, integers)], "integers that have no one scale"
     scale = float(group["scale"])
-    reals = ", ".join(ecmascript(scale * (q - group["zero_point"])) for q in said)
-    return f"The network's {begin} {reals}, in steps of {ecmascript(scale)}."
+    reals = [ecmascript(scale * (q - group["zero_point"])) for q in integers]
+    return reals, f"in steps of {ecmascript(scale)}"
 
 
 def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
@@ -603,6 +643,8 @@ def public_values(circuit: Json, values: Json) -> list[int]:
         require(isinstance(numbers, list) and len(numbers) == group["count"], f"{name} has another form")
         inside = all(type(n) is int and group["minimum"] <= n <= group["maximum"] for n in numbers)
         require(inside, f"{name} is out of its range")
+        increase = all(one < other for one, other in pairwise(numbers))
+        require(increase or name.split("/")[0] != "bounds", "bounds do not increase")
         shown += [number % R for number in numbers]
     return [] if accuracy else shown
 
@@ -710,8 +752,37 @@ def check_expected(statement: Json, file: Json, told: Json) -> None:
     own |= {"input_commitment": commitments.get("input"), "key_id": file["id"]}
     own |= {name: statement[name] for name in ("challenge", "network")}
     compare(own, told, statement["made_at"])
+    for name, sign in {"at_least": 1, "at_most": -1}.items():
+        for output, number in ends_by_output(told.get(name)).items():
+            ends = shown_ends(file["circuit"], statement["values"], output)
+            least = [sign * pair[sign < 0] for pair in ends]
+            require(least and min(least) >= sign * number, f"no output is shown to be {name} that")
     shown = file["setup"] == "ceremony" and file["transcript"]
     require(shown or "require" not in told, "nothing shows that the key is of a ceremony")
+
+
+def ends_by_output(text: str | None) -> dict[str, float]:
+    """Of ``NUMBER``, or ``NAME=NUMBER,NAME=NUMBER``."""
+    parts = [part.rpartition("=") for part in text.split(",")] if text else []
+    return {name: float(number) for name, _, number in parts}
+
+
+def shown_ends(circuit: Json, values: Json, output: str) -> list[tuple[float, float]]:
+    """Between what an output's values are shown to lie."""
+    for group in circuit["public_inputs"][1:]:
+        kind, _, own = group["name"].partition("/")
+        pair = bounded(circuit).get(group["name"], (group, group))
+        if own != output or pair[0]["scale"] is None or not (kind == "values" or pair[0] is not group):
+            continue
+        scale, zero = float(pair[0]["scale"]), pair[0]["zero_point"]
+        said = flat([values[group["name"]]])
+        if kind == "values":
+            return [(scale * (q - zero), scale * (q - zero)) for q in said]
+        ends = flat([values[pair[0]["name"]]])
+        lows = [-math.inf, *(scale * (q - zero) for q in ends)]
+        highs = [*(scale * (q - 1 - zero) for q in ends), math.inf]
+        return [(lows[place], highs[place]) for place in said]
+    return []
 
 
 def compare(own: Json, told: Json, made_at: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.vectors.cases import FOLDER, PINS, Outcome, read_index
+from tests.vectors.cases import FOLDER, PINS, Outcome, pin, read_index
 from tests.web.conftest import WEB, Node
 
 FILE: Final = WEB.parent / "service" / "api" / "pages" / "verify.html"
@@ -138,7 +138,7 @@ def as_task(case: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": "proof" if case["key"] else "receipt",
         "parts": [[role, name] for role, name in given.items() if name],
-        "entered": {PINS[name]: text for name, text in told.items() if name in PINS},
+        "entered": {PINS[name]: pin(name, text) for name, text in told.items() if name in PINS},
     }
 
 
@@ -328,10 +328,58 @@ def test_a_policy_is_compared_or_refused(opened: Open) -> None:
         ({"key_file": "keys/digits.json"}, "warn", "names a file"),
         ({"issuer": "00" * 32}, "warn", "says nothing of a proof"),
         ({}, "warn", "compares nothing"),
+        ({"at_least": 0.5}, "bad", "output_mismatch"),
+        ({"at_least": [0.5]}, "warn", "no such field, at_least"),
     ):
         card = give(opened(), vector(PROOF), vector(KEY), file("policy.json", header | policy))
         assert tone in card.get_attribute("class"), policy
         assert said in card.inner_text()
+
+
+def test_several_inputs_are_compared_by_their_names(opened: Open) -> None:
+    """Their commitments, in a policy or entered, and what they are, in one file."""
+    statement = json.loads((FOLDER / "several/valid.json").read_text())["statement"]
+    held, given = (
+        statement["commitments"]["input/a"],
+        [vector("several/valid.json"), vector("several/valid-key.json")],
+    )
+    header = {"format": "zenserve policy", "version": 1}
+    for inputs, tone, said in (({"a": held}, "good", "Valid"), ({"b": held}, "bad", "input_mismatch")):
+        card = give(opened(), *given, file("policy.json", header | {"inputs": inputs}))
+        assert tone in card.get_attribute("class")
+        assert said in card.inner_text()
+    page = opened()
+    page.click("#pins summary")
+    page.fill("#input", f"a={held.upper()}")
+    assert "good" in give(page, *given).get_attribute("class")
+    page.fill("#input", "a=00")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#trouble .warn")
+    assert page.get_attribute("#input", "aria-invalid") == "true"
+    page.fill("#input", "")
+    page.set_input_files(
+        "#choose", [vector("several/inputs-input.json"), vector("several/inputs-opening.json")]
+    )
+    page.wait_for_selector("#answer .good")
+    assert "The input a is the one that you gave" in page.locator("#answer").evaluate(
+        "each => each.textContent"
+    )
+
+
+def test_what_an_output_is_at_least_may_be_entered(opened: Open) -> None:
+    page = opened()
+    page.click("#pins summary")
+    page.fill("#at_least", "-1")
+    card = give(page, vector("threshold/reached.json"), vector("threshold/reached-key.json"))
+    assert "The network's output is at least -0.895" in card.inner_text()
+    page.fill("#at_least", "0.5")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer .bad")
+    assert "output_mismatch" in page.inner_text("#answer")
+    page.fill("#at_least", "much")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#trouble .warn")
+    assert page.get_attribute("#at_least", "aria-invalid") == "true"
 
 
 def test_an_edited_proof_is_not_valid_and_nothing_of_it_is_shown(opened: Open) -> None:

@@ -115,6 +115,22 @@ def test_public_weights_and_inputs_and_the_outputs_are_shown_as_real_numbers(tmp
     assert sorted(file.name for file in tmp_path.iterdir()) == ["key.json", "proof.json"]
 
 
+def test_an_output_stays_hidden_but_for_where_it_lies() -> None:
+    highest = float(np.max(X @ WEIGHT))
+    proof = zenserve.prove(
+        network([1, 4]), X, weight_privacy="public", reveal="threshold", at_least=highest - 0.1
+    )
+    assert np.asarray(proof.shown["reached"]).tolist() == (highest - 0.1 <= X @ WEIGHT).astype(int).tolist()
+    assert proof.shown["threshold"] == pytest.approx(highest - 0.1, abs=0.02)
+    assert zenserve.verify(proof, at_least=highest - 0.1).reason == "output_mismatch"
+    ends = [-1.5, highest + 0.1]
+    within = zenserve.prove(network([1, 4]), X, weight_privacy="public", reveal="range", bounds=ends)
+    assert np.asarray(within.shown["interval"]).tolist() == [1, 1, 1]
+    assert zenserve.verify(within, at_least=-1.5, at_most=highest + 0.1).valid
+    with refuses("statement.reveal", "at_least"):
+        zenserve.prove(network([1, 4]), X, weight_privacy="public", reveal="threshold")
+
+
 def test_a_registration_that_is_missing_is_said_to_be() -> None:
     proof = zenserve.prove(network([1, 4]), X)
     bare = zenserve.Proof(proof.document, proof.key)

@@ -535,9 +535,11 @@ export interface components {
       /** @description Inference, recognition: whether proofs show their input. private */
       input_privacy?: ("public" | "private" | "committed") | null;
       /** @description Inference: what proofs show of the output. label; values where there are no classes */
-      reveal?: ("label" | "logits" | "top" | "values") | null;
+      reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range") | null;
       /** @description How many labels, with reveal top or measure top-k. */
       top?: number | null;
+      /** @description How many bounds, with reveal range. */
+      bounds?: number | null;
       /** @description Accuracy: what is counted or added up. accuracy */
       measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2") | null;
       /** @description Recognition: whether proofs show the reference. public */
@@ -973,6 +975,20 @@ export interface components {
       reference?: string | null;
       /** @description The text that you gave. */
       challenge?: string | null;
+      /** @description The output is shown to be this, or more, in its own units; of several, by their names. */
+      at_least?:
+        | number
+        | {
+            [key: string]: number;
+          }
+        | null;
+      /** @description The output is shown to be this, or less, in its own units; of several, by their names. */
+      at_most?:
+        | number
+        | {
+            [key: string]: number;
+          }
+        | null;
     };
     /** @description The cause of one attempt that did not end well. */
     Failure: {
@@ -1603,13 +1619,34 @@ export interface components {
         [key: string]: components["schemas"]["InputRequest"];
       } | null;
       /** @description Inference: what the proof shows of the output. label; values where there are no classes */
-      reveal?: ("label" | "logits" | "top" | "values") | null;
+      reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range") | null;
       /** @description Inference: of several outputs, what the proof shows of each that it names. */
       outputs?: {
-        [key: string]: "label" | "logits" | "top" | "values";
+        [key: string]: "label" | "logits" | "top" | "values" | "threshold" | "range";
       } | null;
       /** @description How many labels, with reveal top or measure top-k; at most ten. */
       top?: number | null;
+      /** @description With reveal threshold: whether the output is this or more, in its own units; of several by their names. */
+      at_least?:
+        | number
+        | {
+            [key: string]: number;
+          }
+        | null;
+      /** @description With reveal threshold: whether it is this or less, in the place of at_least. */
+      at_most?:
+        | number
+        | {
+            [key: string]: number;
+          }
+        | null;
+      /** @description With reveal range: between which of these the output lies, in increasing order. */
+      bounds?:
+        | number[]
+        | {
+            [key: string]: number[];
+          }
+        | null;
       /** @description Recognition: an image; the proof shows its embedding. */
       reference?: unknown[] | null;
       /** @description Recognition: a commitment to a reference. */
@@ -1714,6 +1751,8 @@ export interface components {
       values: {
         [key: string]: number | number[];
       } | null;
+      /** @description What the proof says, in the words of its statement. Not in lists. */
+      claim?: string | null;
       /** @description What the integers in `values.logits` stand for, where they are shown. Not in lists. */
       logits?: number[] | null;
       /** @description What the integers in `values.values` stand for, where they are shown and have one scale. Not in lists. */

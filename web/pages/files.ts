@@ -29,7 +29,7 @@ export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
   key: ["key", "registrationKey"],
   opening: ["opening"],
   array: ["input", "dataset", "labels"],
-  archive: ["dataset"],
+  archive: ["dataset", "input"],
   policy: ["policy"],
   other: [],
 };
@@ -99,10 +99,17 @@ function sortJson(text: string): Sorted {
       return { kind: "policy" };
     case undefined:
       if (field(value, "key") && field(value, "circuit")) return { kind: "key", ...idOf(value) };
+      if (isOfArrays(value)) return { kind: "archive" };
       return { kind: "other", why: "neither a proof nor a key" };
     default:
       return { kind: "other", why: `a “${shortened(textOf(value, "format") ?? "")}”` };
   }
+}
+
+/** Several inputs by their names. */
+function isOfArrays(value: unknown): boolean {
+  const parts = typeof value === "object" && value !== null ? Object.values(value) : [];
+  return parts.length > 0 && parts.every((each) => Array.isArray(each));
 }
 
 function sortProof(document: unknown): Sorted {
@@ -166,12 +173,12 @@ export function assign<File extends Placed>(files: readonly File[]): Map<Role, F
   if (registration) put("registrationKey", isKey);
   put("policy", ({ kind }) => kind === "policy");
   put("opening", ({ kind }) => kind === "opening");
-  put("dataset", ({ kind }) => kind === "archive");
   if (document?.hasDataset) {
+    put("dataset", ({ kind }) => kind === "archive");
     put("labels", ({ kind, isList }) => kind === "array" && isList === true);
     put("dataset", ({ kind }) => kind === "array");
   } else {
-    put("input", ({ kind }) => kind === "array");
+    put("input", ({ kind }) => kind === "archive" || kind === "array");
   }
   return parts;
 }

@@ -1,14 +1,17 @@
 /** What the reader knows from elsewhere: entered on the page, and in a policy (`verifier/policy.py`). */
 
 import { ZenError } from "../verifier/errors.ts";
-import { isObject, parse } from "../verifier/json.ts";
+import { canonical, isObject, parse, Real } from "../verifier/json.ts";
+import type { Json } from "../verifier/json.ts";
 
-/** Texts by the fields of `Expected`, and `issuer`. Whether they are of their form, the verifier says. */
-export type Pins = Readonly<Record<string, string>>;
+/** A text or a number; or of several inputs or outputs such, by their names. */
+export type Pin = string | number | Readonly<Record<string, string | number>>;
+/** By the fields of `Expected`, and `issuer`. Whether they are of their form, the verifier says. */
+export type Pins = Readonly<Record<string, Pin>>;
 
 const OF_BOTH = ["network", "model", "after", "before"];
 const FIELDS = {
-  proof: [...OF_BOTH, "key", "require", "input", "reference", "challenge"],
+  proof: [...OF_BOTH, "key", "require", "input", "inputs", "reference", "challenge", "at_least", "at_most"],
   receipt: [...OF_BOTH, "issuer"],
 };
 const KNOWN = new Set([...FIELDS.proof, ...FIELDS.receipt]);
@@ -36,7 +39,7 @@ export function readPolicy(data: Uint8Array): Pins {
   const policy = parse(data);
   if (!isObject(policy) || policy["version"] !== 1)
     fail("file.json", "this page reads policies of version 1");
-  const pins: Record<string, string> = {};
+  const pins: Record<string, Pin> = {};
   for (const [name, value] of Object.entries(policy)) {
     if (name === "format" || name === "version" || value === null) continue;
     if (["key_file", "registration", "registration_key"].includes(name)) {
@@ -45,17 +48,45 @@ export function readPolicy(data: Uint8Array): Pins {
         `it names a file, ${name}: pin the key's id, or give the policy to zenserve-verify`,
       );
     }
-    if (!KNOWN.has(name) || typeof value !== "string") fail("file.json", `there is no such field, ${name}`);
-    pins[name] = value;
+    const pin = pinOf(value);
+    if (!KNOWN.has(name) || pin === null) fail("file.json", `there is no such field, ${name}`);
+    pins[name] = pin;
   }
   if (Object.keys(pins).length === 0) fail("file.json", "it compares nothing");
   return pins;
 }
 
+/** Null where it is none. */
+function pinOf(value: Json | undefined): Pin | null {
+  if (value instanceof Real) return value.value;
+  if (typeof value === "string" || typeof value === "number") return value;
+  if (!isObject(value)) return null;
+  const named: Record<string, string | number> = {};
+  for (const [name, each] of Object.entries(value)) {
+    const pin = pinOf(each);
+    if (pin === null || typeof pin === "object") return null;
+    named[name] = pin;
+  }
+  return named;
+}
+
+/** Of `TEXT`, or by names of `NAME=TEXT,NAME=TEXT`. */
+export function byName<T extends string | number>(
+  words: string,
+  read: (text: string) => T,
+): T | Record<string, T> {
+  if (!words.includes("=")) return read(words.trim());
+  const pairs = words.split(",").map((part) => {
+    const end = part.indexOf("=");
+    return [part.slice(0, end).trim(), read(part.slice(end + 1).trim())] as const;
+  });
+  return Object.fromEntries(pairs);
+}
+
 /** Both. Throws `ZenError` (`request.invalid`) where they differ. */
 export function agreed(policy: Pins, entered: Pins): Pins {
   for (const [name, value] of Object.entries(entered)) {
-    if ((policy[name] ?? value) !== value)
+    if (canonical(policy[name] ?? value) !== canonical(value))
       throw new ZenError("request.invalid", `The policy has another ${name}.`, name, name);
   }
   return { ...policy, ...entered };

@@ -10,7 +10,8 @@ import { canceledShown, missingShown, nothingShown, troubleShown, verdictShown }
 import { button, find, make, printable } from "./elements.ts";
 import { ALTERNATIVES, assign, missingKey, ROLES, sort } from "./files.ts";
 import type { Placed, Role, Sorted } from "./files.ts";
-import type { Pins } from "./pins.ts";
+import { byName } from "./pins.ts";
+import type { Pin, Pins } from "./pins.ts";
 import { begin, serve } from "./work.ts";
 import type { Answer, Running } from "./work.ts";
 
@@ -157,10 +158,12 @@ function conclude(answer: Answer, seconds: number): void {
   } else {
     const { about, code, message } = answer.trouble;
     // What the reader knows of a key or an input is called as the file is.
-    const isEntered = code === "request.invalid" && about !== null && Object.hasOwn(known(), about);
+    // Of one of several inputs or outputs the field is theirs.
+    const field = about?.split(".")[0] ?? "";
+    const isEntered = code === "request.invalid" && Object.hasOwn(known(), field);
     const role = isEntered ? undefined : ROLES.find((each) => each === about);
     complain(troubleShown(answer.trouble, role, role && assign(entries).get(role)?.file.name));
-    complainAt(isEntered ? about : null, message);
+    complainAt(isEntered ? field : null, message);
   }
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const shown = document.querySelector("#answer .card, #trouble .card");
@@ -242,9 +245,11 @@ function size(bytes: number): string {
 
 /** Of each field that was filled in what it says, as the verifier takes it. */
 function known(): Pins {
-  const given: Record<string, string> = {};
+  const given: Record<string, Pin> = {};
   for (const [name, value] of new FormData(find("expected", HTMLFormElement))) {
-    if (typeof value === "string" && value.trim() !== "") given[name] = taken(name, value);
+    if (typeof value !== "string" || value.trim() === "") continue;
+    const pin = taken(name, value);
+    given[name === "input" && typeof pin === "object" ? "inputs" : name] = pin;
   }
   const count = Object.keys(given).length;
   const badge = find("pinned", HTMLElement);
@@ -253,9 +258,11 @@ function known(): Pins {
   return given;
 }
 
-function taken(name: string, value: string): string {
+function taken(name: string, value: string): Pin {
   if (name === "challenge") return value;
   if (name === "after" || name === "before") return `${value.length === 16 ? `${value}:00` : value}Z`;
+  if (name === "at_least" || name === "at_most") return byName(value, Number);
+  if (name === "input") return byName(value, (text) => text.toLowerCase());
   return value.trim().toLowerCase();
 }
 
@@ -263,7 +270,8 @@ function taken(name: string, value: string): string {
 function complainAt(name: string | null, message: string): void {
   document.getElementById("complaint")?.remove();
   document.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
-  const field = name === null ? null : document.querySelector(`#expected [name="${CSS.escape(name)}"]`);
+  const own = name === "inputs" ? "input" : name;
+  const field = own === null ? null : document.querySelector(`#expected [name="${CSS.escape(own)}"]`);
   if (!field) return;
   const complaint = make("p", "complaint", message);
   complaint.id = "complaint";

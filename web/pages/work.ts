@@ -43,7 +43,7 @@ async function perform(task: Task): Promise<Answer> {
       throw new ZenError("request.invalid", `The policy says nothing of a ${task.kind}.`, null, "policy");
     }
     const { issuer, ...expected } = pins;
-    const told = issuer === undefined ? { expected } : { expected, issuer };
+    const told = issuer === undefined ? { expected } : { expected, issuer: String(issuer) };
     return { verdict: await verify({ document, ...beside, ...told }), pins, idle };
   } catch (error) {
     return { trouble: troubleOf(error) };

@@ -58,7 +58,24 @@ const PINS = new Map([
   ...["network", "model", "reference", "challenge", "after", "before", "require", "issuer"].map(
     (name) => [name, name] as const,
   ),
+  ["at_least", "at_least"],
+  ["at_most", "at_most"],
 ]);
+const NUMBER = String.raw`-?[0-9]+(\.[0-9]+)?`;
+const ENDS = new RegExp(`^(${NUMBER}|[^=,]+=${NUMBER}(,[^=,]+=${NUMBER})*)$`);
+/** A pin as the judge takes it: numbers where they are some. */
+type Pin = string | number | Record<string, number>;
+
+function pinOf(name: string, text: string): Pin {
+  if (!name.startsWith("at_") || !ENDS.test(text)) return text;
+  if (!text.includes("=")) return Number(text);
+  return Object.fromEntries(
+    text.split(",").map((part) => {
+      const end = part.lastIndexOf("=");
+      return [part.slice(0, end), Number(part.slice(end + 1))] as const;
+    }),
+  );
+}
 
 export function fileOf(name: string): Uint8Array {
   return readFileSync(new URL(name, FOLDER));
@@ -66,14 +83,14 @@ export function fileOf(name: string): Uint8Array {
 
 /** What a verifier is told in words, as the judge calls it, and the contents of the files. */
 export function told(given: Case["told"]): {
-  pins: Record<string, string>;
+  pins: Record<string, Pin>;
   files: Record<string, Uint8Array>;
 } {
-  const [pins, files]: [Record<string, string>, Record<string, Uint8Array>] = [{}, {}];
+  const [pins, files]: [Record<string, Pin>, Record<string, Uint8Array>] = [{}, {}];
   for (const [name, value] of Object.entries(given)) {
     const pin = PINS.get(name);
     if (pin === undefined) files[name] = fileOf(value);
-    else pins[pin] = value;
+    else pins[pin] = pinOf(name, value);
   }
   return { pins, files };
 }
@@ -82,7 +99,7 @@ export function told(given: Case["told"]): {
 export interface Given {
   readonly document: Uint8Array;
   readonly key: Uint8Array | null;
-  readonly pins: Record<string, string>;
+  readonly pins: Record<string, Pin>;
   readonly files: Readonly<Record<string, Uint8Array>>;
 }
 
@@ -98,6 +115,7 @@ export function givenOf(each: Case): Given {
 export async function verified(each: Case): Promise<Outcome> {
   const { document, key, pins, files } = givenOf(each);
   const { issuer, ...expected } = pins;
+  if (typeof issuer !== "string" && issuer !== undefined) throw new TypeError("an issuer is a text");
   const { registration_key: registrationKey, ...others } = files;
   return outcomeOf(
     await verify({ document, key: key ?? undefined, expected, issuer, registrationKey, ...others }),

@@ -28,9 +28,9 @@ import {
   textThat,
 } from "./fields.ts";
 import type { Read, Reader } from "./fields.ts";
-import { canonical, parse, Real } from "./json.ts";
+import { canonical, isObject, parse, Real } from "./json.ts";
 import type { Json, JsonObject } from "./json.ts";
-import { product } from "./lists.ts";
+import { at, product } from "./lists.ts";
 import { countsOf, MEASURES, MOST_STEP, takesTargets } from "./measures.ts";
 import type { Count, Measurement } from "./measures.ts";
 import { SCALAR_MODULUS } from "./points.ts";
@@ -313,6 +313,14 @@ export function spans({ after, before }: Times, at: string): boolean {
   return (after ?? at) <= at && at <= (before ?? at);
 }
 
+const end = checked(real, (each, place) => {
+  if (!Number.isFinite(each)) fault(place, "this must be a finite number");
+});
+const endsByName = named(ownName, end, MOST_NAMES);
+/** What outputs reach, or stay below: of the only one, or by their names. */
+const ends: Reader<number | Readonly<Record<string, number>>> = (each, place) =>
+  isObject(each) ? endsByName(each, place) : end(each, place);
+
 /** What a verifier of a proof knows from elsewhere: each is null where nothing is. */
 export const expected = checked(
   object({
@@ -323,6 +331,8 @@ export const expected = checked(
     inputs: optional(nullable(named(ownName, commitment, MOST_NAMES)), null),
     reference: optional(nullable(commitment), null),
     challenge: optional(nullable(challenge), null),
+    at_least: optional(nullable(ends), null),
+    at_most: optional(nullable(ends), null),
   }),
   isNotEmpty,
 );
@@ -380,6 +390,12 @@ export function numbersOf(each: Form, given: Values[string]): readonly number[] 
   if (found.some((one) => one < each.minimum || one > each.maximum)) {
     throw new RangeError(`values.${each.name} must lie in [${each.minimum}, ${each.maximum}]`);
   }
+  if (
+    kindOf(each.name) === "bounds" &&
+    found.some((one, index) => index > 0 && one <= at(found, index - 1))
+  ) {
+    throw new RangeError(`values.${each.name} must increase`);
+  }
   return found;
 }
 
@@ -418,15 +434,25 @@ const targets = openObject({
   error: number,
 });
 
+/** The public bounds, in increasing order, and of how many of them each value is at least that. */
+const BOUNDED = [
+  ["threshold", "reached"],
+  ["bounds", "interval"],
+];
 /** Of each scheme what can be committed to, in order, and what it may show beside an input and a reference. */
 const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; shown: string[][] }>> = {
   registration: { outside: ["model"], shown: [[]] },
-  inference: { outside: ["model", "input"], shown: [["label"], ["label", "logits"], ["top"], ["values"]] },
+  inference: {
+    outside: ["model", "input"],
+    shown: [["label"], ["label", "logits"], ["top"], ["values"], ...BOUNDED],
+  },
   recognition: { outside: ["model", "input", "reference"], shown: [["threshold", "match"]] },
   accuracy: { outside: ["model", "dataset", "correct"], shown: [["size"]] },
 };
 /** Groups of which words are made as of one number. */
 const SINGLE = ["statement", "label", "threshold", "match", "size"];
+/** Groups whose integers words have as real numbers. */
+const SAID = ["values", "threshold", "bounds"];
 
 const described = openObject({
   scheme: oneOf(...SCHEMES),
@@ -468,7 +494,7 @@ function fits(circuit: Description, place: string): void {
     if (each.shape.length > 0 && SINGLE.includes(kindOf(each.name))) {
       fault(place, `public_inputs: ${each.name} is one number, no list`);
     }
-    if (kindOf(each.name) === "values" && !canBeSaid(each)) {
+    if (SAID.includes(kindOf(each.name)) && !canBeSaid(each)) {
       fault(place, "public_inputs: the scale must be above 0 and at most 1e+290");
     }
   }
@@ -487,6 +513,11 @@ function fits(circuit: Description, place: string): void {
   );
   if (!same(given, names.slice(0, given.length)) || !isShown(circuit.scheme, names.slice(given.length))) {
     fault(place, `public_inputs: the scheme ${circuit.scheme} does not show ${names.join(", ")}`);
+  }
+  for (const [bounds, found] of bounded(circuit)) {
+    if (found.minimum < 0n || found.maximum > BigInt(bounds.count)) {
+      fault(place, `public_inputs: ${found.name} must lie in [0, ${bounds.count}]`);
+    }
   }
   const committed: readonly string[] = circuit.commitments;
   if (
@@ -509,6 +540,48 @@ function fits(circuit: Description, place: string): void {
   if (takesTargets(circuit.measure) !== (circuit.targets !== null)) {
     fault(place, "targets: measures of errors have them, and no others");
   }
+}
+
+/** Of each output that is shown to lie somewhere its bounds, and of how many of them it is at least that. */
+export function bounded({ public_inputs: groups }: Description): (readonly [Group, Group])[] {
+  const pairs = groups.slice(1).map((found, index) => [at(groups, index), found] as const);
+  return pairs.filter((pair) =>
+    BOUNDED.some((names) =>
+      same(
+        names,
+        pair.map(({ name: own }) => kindOf(own)),
+      ),
+    ),
+  );
+}
+
+/**
+ * Between what the values of an output, "" of an only one, are shown to lie, in its own units. Empty where nothing is
+ * shown, or no scale is known.
+ */
+export function endsOf(circuit: Description, given: Values, output: string): (readonly [number, number])[] {
+  const own = circuit.public_inputs.find(
+    ({ name: each }) => kindOf(each) === "values" && ownerOf(each) === output,
+  );
+  if (own !== undefined) {
+    return (reals(own, numbersOf(own, given[own.name] ?? [])) ?? []).map((each) => [each, each] as const);
+  }
+  const [bounds, found] = bounded(circuit).find(([, each]) => ownerOf(each.name) === output) ?? [];
+  if (bounds === undefined || found === undefined) return [];
+  const integers = numbersOf(bounds, given[bounds.name] ?? []);
+  const above = reals(bounds, integers);
+  const below = reals(
+    bounds,
+    integers.map((each) => each - 1),
+  );
+  if (above === null || below === null) return [];
+  const [lows, highs] = [
+    [-Infinity, ...above],
+    [...below, Infinity],
+  ];
+  return numbersOf(found, given[found.name] ?? []).map(
+    (place) => [at(lows, place), at(highs, place)] as const,
+  );
 }
 
 /** What an accuracy measures. */

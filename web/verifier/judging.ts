@@ -8,6 +8,7 @@
 
 import { bytesOf, hex } from "./bytes.ts";
 import {
+  endsOf,
   expected,
   inputSize,
   limbs,
@@ -34,6 +35,7 @@ import type {
   Statement,
 } from "./documents.ts";
 import { ZenError } from "./errors.ts";
+import { canonical, Real } from "./json.ts";
 import type { JsonObject } from "./json.ts";
 import type { OpenedKey } from "./keys.ts";
 import { at } from "./lists.ts";
@@ -59,6 +61,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   challenge_mismatch: "The statement answers another challenge than the expected one.",
   model_mismatch: "The proof is not about the model of this commitment.",
   input_mismatch: "The proof is not about this input.",
+  output_mismatch: "Nothing shows that the output is as expected.",
   reference_mismatch: "The proof is not about the reference of this commitment.",
   dataset_mismatch: "The proof is not about this dataset.",
   correct_mismatch: "A shard's count is not the one that its commitment is to.",
@@ -315,9 +318,23 @@ export class Case {
         );
       }
     }
+    for (const [output, number] of byOutput(wanted.at_least)) {
+      if (!this.#shows(output, number, Infinity))
+        refuse("output_mismatch", unshown(output, "at least", number));
+    }
+    for (const [output, number] of byOutput(wanted.at_most)) {
+      if (!this.#shows(output, -Infinity, number))
+        refuse("output_mismatch", unshown(output, "at most", number));
+    }
     if (!spans(wanted, said.made_at)) {
       refuse("time_mismatch", `The statement says that it was made at ${said.made_at}.`);
     }
+  }
+
+  /** Whether all values of the output are shown to lie between these. */
+  #shows(output: string, low: number, high: number): boolean {
+    const ends = endsOf(this.circuit, this.statement.values, output);
+    return ends.length > 0 && ends.every(([least, most]) => low <= least && most <= high);
   }
 
   /** That the shards are of samples for this model, each there once, and that their counts add up to the claim. */
@@ -538,4 +555,18 @@ function expectedCommitments({ model, input, inputs, reference }: Expected): [st
 /** The names of those that are there. */
 function present(fields: Readonly<Record<string, unknown>>): Set<string> {
   return new Set(Object.keys(fields).filter((name) => fields[name] !== null));
+}
+
+/** What is expected of each output, "" of an only one. */
+function byOutput(ends: Expected["at_least"]): (readonly [string, number])[] {
+  if (ends === null) return [];
+  if (typeof ends === "number") return [["", ends]];
+  return Object.keys(ends)
+    .sort()
+    .map((name) => [name, ends[name] ?? NaN] as const);
+}
+
+function unshown(output: string, side: string, number: number): string {
+  const which = output === "" ? "output" : `output ${output}`;
+  return `Nothing shows that the ${which} is ${side} ${canonical(new Real(number))}.`;
 }

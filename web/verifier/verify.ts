@@ -40,6 +40,9 @@ export interface Pins {
   readonly reference?: string | undefined;
   /** The text that you gave. */
   readonly challenge?: string | undefined;
+  /** What the output is shown to reach, or to stay below, in its own units; of several, by their names. */
+  readonly at_least?: number | Readonly<Record<string, number>> | undefined;
+  readonly at_most?: number | Readonly<Record<string, number>> | undefined;
   /** The document's own time, RFC 3339 in UTC: this or later, this or earlier. */
   readonly after?: string | undefined;
   readonly before?: string | undefined;

@@ -1,6 +1,7 @@
 /** What a statement says, in words: verifiers make them again, and never take them from a document. */
 
 import {
+  bounded,
   inputTypes,
   kindOf,
   listOf,
@@ -53,6 +54,7 @@ const KEY_TOLD = "That the key is for this circuit: whoever told you its id answ
 const REGISTRATION_UNSEEN = "That the model's registration is valid: it was not given to be verified, too.";
 const REGISTRATION_KEY_UNSEEN =
   "That the registration's key is for its circuit: have its file, too, from whom you trust.";
+const ENDS_SEEN = "What is shown of the output is within the ends that you expected.";
 const ROUNDED = "rounded and clipped to the circuit's integers";
 const CEREMONY_SHOWN =
   "The secrets that the second phase of the key's ceremony drew are those of the contributions that it names:" +
@@ -90,19 +92,23 @@ export interface Seen {
 export function claim(circuit: Description, values: Values): string {
   if (circuit.scheme === "accuracy") return `${measured(circuit, values)} ${circuit.meaning}`;
   const facts = Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
-  const outputs = circuit.public_inputs.flatMap((group) => said(group, values[group.name]));
+  const bounds = new Map(bounded(circuit).map(([each, found]) => [found.name, each]));
+  const outputs = circuit.public_inputs.flatMap((group) => {
+    const [fact, output] = [said(group, values, bounds.get(group.name)), ownerOf(group.name)];
+    return fact === "" ? [] : [output === "" ? fact : `Of the output ${output}: ${fact}`];
+  });
   return [...facts, ...outputs, circuit.meaning].join(" ");
 }
 
-/** Of a group of outputs what its values are in words; nothing of others, and of what the facts say. */
-function said(group: Group, given: Values[string] | undefined): string[] {
-  const [kind, output] = [kindOf(group.name), ownerOf(group.name)];
-  if (kind === "values") {
-    const fact = saidOutputs(group, numbersOf(group, given ?? []));
-    return [output === "" ? fact : `Of the output ${output}: ${fact}`];
+/** Of a group of outputs what its values are in words; "" of others, and of what the facts say. */
+function said(group: Group, values: Values, bounds: Group | undefined): string {
+  const [kind, given] = [kindOf(group.name), values[group.name] ?? []];
+  if (kind === "values") return saidOutputs(group, numbersOf(group, given));
+  if (bounds !== undefined) {
+    return saidPlaces(bounds, numbersOf(bounds, values[bounds.name] ?? []), numbersOf(group, given));
   }
-  const words = OF_OUTPUTS.includes(kind) && output !== "" ? FACTS[kind] : undefined;
-  return words === undefined ? [] : [`Of the output ${output}: ${words({ [kind]: given ?? [] })}`];
+  const words = OF_OUTPUTS.includes(kind) && ownerOf(group.name) !== "" ? FACTS[kind] : undefined;
+  return words === undefined ? "" : words({ [kind]: given });
 }
 
 /** What a reader might take the claim to say, and would be wrong. `setup`: the key's label. */
@@ -160,6 +166,7 @@ export function verified(statement: Statement, seen: Seen): string[] {
         (name) => `The commitment to the ${inWords(name)} is ${statement.commitments[name]}${known(name)}.`,
       ),
     ...when(expected.has("challenge"), `The statement answers your challenge, ${statement.challenge}.`),
+    ...when(expected.has("at_least") || expected.has("at_most"), ENDS_SEEN),
     ...when(
       expected.has("after") || expected.has("before"),
       `The statement says that it was made at ${statement.made_at}, within the time that you expected.`,
@@ -258,15 +265,39 @@ function measured(circuit: Description, values: Values): string {
   return measures.claim(measurement, totals, at(listOf(values["size"]), 0));
 }
 
-/** The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language. */
 function saidOutputs(group: Group, integers: readonly number[]): string {
   const few = group.count <= MOST_OUTPUTS;
   const begin = few ? "outputs are" : `${group.count} outputs begin with`;
-  const said = few ? integers : integers.slice(0, FIRST_OUTPUTS);
-  const found = reals(group, said);
-  if (found === null) return `The network's ${begin} ${said.join(", ")}, integers that have no one scale.`;
-  const numbers = found.map((each) => canonical(new Real(each))).join(", ");
-  return `The network's ${begin} ${numbers}, in steps of ${canonical(new Real(group.scale ?? 0))}.`;
+  const { numbers, steps } = saidReals(group, few ? integers : integers.slice(0, FIRST_OUTPUTS));
+  return `The network's ${begin} ${numbers.join(", ")}, ${steps}.`;
+}
+
+/** Where outputs lie: of how many bounds each is at least that. */
+function saidPlaces(bounds: Group, integers: readonly number[], places: readonly number[]): string {
+  const few = places.length <= MOST_OUTPUTS;
+  const begin = few ? "outputs are, in turn," : `${places.length} outputs begin with`;
+  const { numbers: ends, steps } = saidReals(bounds, integers);
+  const { numbers: before } = saidReals(
+    bounds,
+    integers.map((each) => each - 1),
+  );
+  const said = (few ? places : places.slice(0, FIRST_OUTPUTS)).map((place) => {
+    const above = place > 0 ? [`at least ${at(ends, place - 1)}`] : [];
+    const below = place < ends.length ? [`below ${at(ends, place)} (at most ${at(before, place)})`] : [];
+    return [...above, ...below].join(" and ");
+  });
+  return `The network's ${places.length > 1 ? begin : "output is"} ${said.join("; ")}, ${steps}.`;
+}
+
+/**
+ * The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language. And what they are
+ * steps of.
+ */
+function saidReals(group: Group, integers: readonly number[]): { numbers: string[]; steps: string } {
+  const found = reals(group, integers);
+  if (found === null) return { numbers: integers.map(String), steps: "integers that have no one scale" };
+  const numbers = found.map((each) => canonical(new Real(each)));
+  return { numbers, steps: `in steps of ${canonical(new Real(group.scale ?? 0))}` };
 }
 
 function listed(numbers: Values[string] | undefined): string {
