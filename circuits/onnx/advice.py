@@ -46,7 +46,7 @@ _GROUPS = {
     "export the trees as matrices, as Hummingbird does": (
         "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
     ),
-    _OLDER: "Attention CausalConvWithState FlexAttention LinearAttention RotaryEmbedding TensorScatter",
+    _OLDER: "CausalConvWithState FlexAttention LinearAttention TensorScatter",
 }
 ADVICE: Final[Mapping[str, str]] = {
     name: advice for advice, names in _GROUPS.items() for name in names.split()

@@ -1,4 +1,4 @@
-"""Layers that onnxruntime's optimiser joined with the activation behind them."""
+"""What onnxruntime's optimiser joined: layers with the activation behind them, and Gelu with its bias."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final
 
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators import convolution, matmul
-from circuits.operators.activation import Activation
+from circuits.operators.activation import Activation, applied
+from circuits.operators.add import add
 from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 
@@ -30,6 +31,13 @@ def _joined(step: Step, layer: Operator) -> Value:
     return replace(sums, tensor=step.emit(Activation, (sums.tensor,), _FORMULAS[activation]))
 
 
+def _biased(step: Step, function: str) -> Value:
+    """The function of a sum with a bias, which may be left out."""
+    total = add(replace(step, inputs=[step.value(0), step.value(1)])) if step.has(1) else step.value(0)
+    made = applied(replace(step, inputs=[total]), function)
+    return replace(made, shape=total.shape) if isinstance(made, Data) and isinstance(total, Data) else made
+
+
 def _with_activation(layer: Operator, **parameters: str) -> Operator:
     attributes = {**layer.attributes, "activation": "s", **parameters}
     return Operator(partial(_joined, layer=layer), attributes, layer.least, layer.most)
@@ -37,6 +45,8 @@ def _with_activation(layer: Operator, **parameters: str) -> Operator:
 
 ENTRY = Entry(
     microsoft={
+        "BiasGelu": Operator(partial(_biased, function="gelu(x)"), {}, 2, 2),
+        "FastGelu": Operator(partial(_biased, function="gelu_tanh(x)"), {}, 1, 2),
         "FusedConv": _with_activation(convolution.ENTRY.onnx["Conv"], activation_params="floats"),
         "FusedGemm": _with_activation(
             matmul.ENTRY.onnx["Gemm"], activation_alpha="f", activation_beta="f", activation_gamma="f"

@@ -108,6 +108,13 @@ def masked(step: Step, made: Value, before: Data, kept: Kept) -> Value:
     return made
 
 
+def hide(step: Step, data: Data, kept: Sequence[Kept]) -> None:
+    """A softmax that reads ``data`` sees it where it is ``kept`` alone."""
+    if kept:
+        known = step.building.masked.get(data.tensor, Masked(data, ()))
+        step.building.masked[data.tensor] = known._replace(kept=(*known.kept, *kept))
+
+
 def of_sum(step: Step, made: Value, add: Callable[[Step], Value]) -> Value:
     """``made``, the sum of two inputs, by what of these is masked or a mask."""
     parts = [_part(step, step.value(at)) for at in (0, 1)]

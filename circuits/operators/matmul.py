@@ -210,11 +210,32 @@ def _gemm(step: Step) -> Value:
     return add(replace(step, inputs=[made, bias]))
 
 
+def _fused(step: Step) -> Value:
+    """``alpha A B``, either matrix turned."""
+    said, factors = step.attributes, []
+    if said.get("transBatchA", 0) or said.get("transBatchB", 0):
+        raise step.refuse("unsupported_attribute", "turns a batch; export it with transBatchA=transBatchB=0")
+    for position, name in enumerate(("transA", "transB")):
+        factor = floats(step, position)
+        turned = said.get(name, 0) and len(shape_of(factor)) > 1
+        factors.append(_turned(step, factor) if turned else factor)
+    made = product(step, *factors)
+    return _scaled(step, made, said.get("alpha", 1.0)) if isinstance(made, Data) else made
+
+
 def _scaled(step: Step, data: Data, factor: float) -> Data:
     return data if factor == 1 else affine_of(step, data, factor, 0.0)
 
 
 ENTRY = Entry(
     onnx={"Gemm": Operator(_gemm, GEMM, 2, 3), "MatMul": Operator(_matmul, {}, 2, 2)},
+    microsoft={
+        "FusedMatMul": Operator(
+            _fused,
+            {"alpha": "f", **dict.fromkeys(("transA", "transB", "transBatchA", "transBatchB"), "i")},
+            2,
+            2,
+        )
+    },
     integers=(QuantMatMul,),
 )

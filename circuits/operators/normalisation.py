@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from circuits.graphs import formula
 from circuits.graphs.node import dims
 from circuits.graphs.types import FloatArray, Shape
+from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation
-from circuits.operators.add import Sub
+from circuits.operators.add import Sub, add
 from circuits.operators.entry import Entry
 from circuits.operators.multiply import Mul
 from circuits.operators.reduce import Rows, SumPool, function
 from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
+from circuits.operators.selection import selected
 
 
 def _normalised(step: Step, data: Data, axes: Sequence[int], epsilon: float, *, centred: bool = True) -> Data:
@@ -41,6 +45,37 @@ def _layer(step: Step, centred: bool) -> Value:
     epsilon = step.attributes.get("epsilon", 1e-5)
     made = _normalised(step, _data(step), range(axis, len(whole)), epsilon, centred=centred)
     return _scaled(step, made, whole[axis:], ())
+
+
+def _skipped(step: Step, centred: bool) -> Sequence[Value]:
+    """Of a sum of two tensors and a bias, which is its fourth output."""
+    if any(step.node.output[1:3]):
+        raise step.refuse("unsupported_operator", "shows means or deviations; leave these outputs out")
+    factor, *rest = range(2, 5 if centred else 4)
+    total = add(replace(step, inputs=[step.value(0), step.value(1)]))
+    if step.has(rest[-1]):
+        total = add(replace(step, inputs=[total, step.value(rest[-1])]))
+    term = step.inputs[rest[0]] if centred and step.has(rest[0]) else None
+    made = _layer(_finely(step, [total, step.value(factor), term]), centred)
+    return [made, made, made, total]
+
+
+def _embedded(step: Step) -> Value:
+    """Rows of three tables, by words, positions and segments, added and normalised."""
+    ids = step.value(0)
+    *_, tokens = step.whole(0)
+    positions = step.inputs[8] if step.has(8) else Constant(np.arange(tokens)[np.newaxis], Element.INT64)
+    found = [(step.value(2), ids), (step.value(3), positions)]
+    if step.has(1) and step.has(4):
+        found.append((step.value(4), step.value(1)))
+    rows = [selected(replace(step, inputs=[*pair], attributes={})) for pair in found]
+    total = reduce(lambda one, other: add(replace(step, inputs=[one, other])), rows)
+    return _layer(_finely(step, [total, step.value(5), step.value(6)]), True)
+
+
+def _finely(step: Step, inputs: Sequence[Value | None]) -> Step:
+    """With the epsilon that onnxruntime's joined operators have."""
+    return replace(step, inputs=inputs, attributes={"epsilon": 1e-12, **step.attributes})
 
 
 def _instance(step: Step) -> Value:
@@ -132,5 +167,12 @@ ENTRY = Entry(
         "MeanVarianceNormalization": Operator(_mean_variance, {"axes": "ints"}),
         "RMSNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
     },
-    microsoft={"SimplifiedLayerNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2)},
+    microsoft={
+        "EmbedLayerNormalization": Operator(_embedded, {"epsilon": "f", "mask_index_type": "i"}, 7, 9),
+        "SimplifiedLayerNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
+        "SkipLayerNormalization": Operator(lambda step: _skipped(step, True), {"epsilon": "f"}, 3, 5),
+        "SkipSimplifiedLayerNormalization": Operator(
+            lambda step: _skipped(step, False), {"epsilon": "f"}, 3, 4
+        ),
+    },
 )

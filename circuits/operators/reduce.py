@@ -4,7 +4,7 @@ and each row is a window. Norms and logarithms of sums have tables before and be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, QuantNode, Written
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.rewriting import fresh
 from circuits.graphs.site import Site
 from circuits.graphs.types import FloatArray
 from circuits.onnx.constants import FLOATS
@@ -22,15 +24,18 @@ from circuits.operators.add import Add, Sub
 from circuits.operators.average_pool import WindowSum, averaged_whole
 from circuits.operators.concat import Concat
 from circuits.operators.entry import Entry
+from circuits.operators.matmul import MatMul
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.moving import picked, rearranged
 from circuits.operators.multiply import Mul
-from circuits.operators.reshape import shaped
+from circuits.operators.reshape import Reshape, shaped
 from circuits.operators.windows import POOL, Pool, pool
 from relations import planes
 from relations.integers import IntArray
 from relations.planes import Sizes
 from zenerrors import ModelError
+
+_SQUARES: Final = ("x * x", "x ** 2", "x ** 2.0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,45 @@ class SumPool(Pool):
 
     def written(self, constant: Constants) -> Written:
         raise ModelError("model.unsupported_operator", "ONNX has no sum over windows")
+
+
+def sum_squares_by_products(graph: Graph) -> Graph:
+    """A sum of squares of rows is the product of each with itself: squares have no type then, which the
+    largest would leave the others no steps of."""
+    readers, taken = graph.readers, set(graph.shapes)
+    made: dict[str, Node] = {}
+    for node in graph.nodes:
+        made[node.name] = node
+        if not isinstance(node, SumPool):
+            continue
+        chain = _squares(graph, made, node)
+        if not chain or any(readers[each.name] > 1 or each.name in graph.declared for each in chain):
+            continue
+        (channels, count, _), length = graph.shapes[node.name], node.kernel[1]
+        for each in (*chain, node):
+            del made[each.name]
+        shapes = {"rows": (channels * count, 1, length), "columns": (channels * count, length, 1)}
+        sides = [
+            Reshape(fresh(f"{node.name}.{side}", taken), chain[0].inputs, shape)
+            for side, shape in shapes.items()
+        ]
+        product = MatMul(
+            fresh(f"{node.name}.product", taken), tuple(side.name for side in sides), 1 / node.divisor
+        )
+        back = Reshape(node.name, (product.name,), graph.shapes[node.name])
+        made |= {each.name: each for each in (*sides, product, back)}
+    return replace(graph, nodes=tuple(made.values()))
+
+
+def _squares(graph: Graph, made: Mapping[str, Node], node: SumPool) -> list[Node]:
+    """The table of squares that the sums of rows read, and the Reshape between."""
+    *_, length = graph.shapes[node.inputs[0]]
+    if node.kernel != (1, length) or node.stride != node.kernel or any(node.padding):
+        return []
+    before, chain = made.get(node.inputs[0]), list[Node]()
+    if isinstance(before, Reshape):
+        chain, before = [before], made.get(before.inputs[0])
+    return [before, *chain] if isinstance(before, Activation) and before.function in _SQUARES else []
 
 
 class Rows:
@@ -267,4 +311,5 @@ ENTRY = Entry(
         "GlobalMaxPool": Operator(partial(_global, reduction=MAX)),
         "LpPool": Operator(_lp_pool, {**POOL, "p": "i"}),
     },
+    passes=(sum_squares_by_products,),
 )

@@ -136,13 +136,14 @@ def flat_places(step: Step, position: int, sizes: Shape) -> Value:
     return made
 
 
-def _gather(step: Step) -> Value:
+def selected(step: Step) -> Value:
+    """Gather by places of either kind."""
     if not step.is_data(1):
         return gather(step)
     whole, wanted = step.whole(0), step.whole(1)
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
     size, rest = whole[axis], (*whole[:axis], *whole[axis + 1 :])
-    entries = _moved(step, floats(step, 0), lambda places: np.moveaxis(places, axis, 0).reshape(size, -1))
+    entries = reshaped(step, _in_front(step, floats(step, 0), axis), (size, math.prod(rest)))
     made = product(step, placed(step, _index(step, 1), size), entries)
     behind = [*range(len(wanted), len(wanted) + len(rest))]
     order = [*behind[:axis], *range(len(wanted)), *behind[axis:]]
@@ -211,6 +212,11 @@ def _one_hot(step: Step) -> Value:
     return of_kind(_moved(step, hot, lambda places: np.moveaxis(places, -1, axis)), ends.kind)
 
 
+def _in_front(step: Step, value: Value, axis: int) -> Value:
+    """With this axis first; a vocabulary has it there, and is long."""
+    return _moved(step, value, lambda places: np.moveaxis(places, axis, 0)) if axis else value
+
+
 def _index(step: Step, position: int) -> Data:
     return Data(step.floats(position), shape=step.whole(position))
 
@@ -221,7 +227,7 @@ def _moved(step: Step, value: Value, places: Callable[[IntArray], IntArray]) -> 
 
 ENTRY = Entry(
     onnx={
-        "Gather": Operator(_gather, {"axis": "i"}, 2, 2),
+        "Gather": Operator(selected, {"axis": "i"}, 2, 2),
         "GatherElements": Operator(_gather_elements, {"axis": "i"}, 2, 2),
         "GatherND": Operator(_gather_nd, {"batch_dims": "i"}, 2, 2),
         "OneHot": Operator(_one_hot, {"axis": "i"}, 3, 3),

@@ -31,7 +31,7 @@ def test_all_that_has_no_circuit_is_told_at_once_with_counts_and_advice() -> Non
 
     made = [
         *nodes("", "NonMaxSuppression", "Det", "Det", "NoSuch"),
-        *nodes("com.microsoft", "FusedMatMul"),
+        *nodes("com.microsoft", "NhwcMaxPool"),
         *nodes("mine", "Own"),
         *nodes("ai.onnx.ml", "CastMap"),
     ]
@@ -40,7 +40,7 @@ def test_all_that_has_no_circuit_is_told_at_once_with_counts_and_advice() -> Non
         "NonMaxSuppression, node 'NonMaxSuppression0': how many entries",
         "Det, 2 nodes from 'Det1' on: write it as products",
         "NoSuch, node 'NoSuch3': docs/onnx.md lists",
-        "FusedMatMul, node 'FusedMatMul0': save the model without onnxruntime's graph optimisations",
+        "NhwcMaxPool, node 'NhwcMaxPool0': save the model without onnxruntime's graph optimisations",
         "Own, node 'Own0': inline local functions",
         "CastMap, node 'CastMap0': it reads text",
     ):

@@ -1,0 +1,241 @@
+"""Attention in one node, rotary positions, onnxruntime's joined normalisations: as onnxruntime has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from circuits import load_onnx, quantise
+from circuits.graphs.graph import Graph
+from zenerrors import ModelError
+
+RNG = np.random.default_rng(5)
+# The inputs of a node by name, constants where they are arrays, their shapes where they are computed; and the
+# node's attributes.
+Case = tuple[str, Mapping[str, Any], Mapping[str, Any]]
+
+
+def floats(*shape: int) -> NDArray[np.float32]:
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def file(domain: str, case: Case, outputs: int = 1, opset: int = 23) -> bytes:
+    name, inputs, said = case
+    computed = {key: shape for key, shape in inputs.items() if isinstance(shape, tuple)}
+    read = ["" if value is None else key for key, value in inputs.items()]
+    graph = helper.make_graph(
+        [helper.make_node(name, read, ["y", *(f"y{i}" for i in range(1, outputs))], domain=domain, **said)],
+        "test",
+        [
+            helper.make_tensor_value_info(
+                key, TensorProto.INT32 if key == "lengths" else TensorProto.FLOAT, shape
+            )
+            for key, shape in computed.items()
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(np.asarray(value), key)
+            for key, value in inputs.items()
+            if value is not None and key not in computed
+        ],
+    )
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())
+
+
+def given(data: bytes, count: int = 24) -> dict[str, NDArray[Any]]:
+    """Samples of the inputs, lengths from 1 to 3."""
+    graph = load_onnx(data)
+    return {
+        entry.name: RNG.integers(1, 4, (count, *entry.shape)).astype(np.float64)
+        if entry.values != "real"
+        else RNG.normal(size=(count, *entry.shape))
+        for entry in graph.inputs
+    }
+
+
+def agrees(data: bytes, expected: Any, x: Mapping[str, NDArray[Any]]) -> Graph:
+    """In floats what ``expected`` computes for one sample, in integers nearly."""
+    shapes = {
+        each.name: [axis.dim_value for axis in each.type.tensor_type.shape.dim]
+        for each in ModelProto.FromString(data).graph.input
+    }
+    kinds = {name: np.int32 if name == "lengths" else np.float32 for name in shapes}
+    shown = [
+        expected({name: value[i].reshape(shapes[name]).astype(kinds[name]) for name, value in x.items()})
+        for i in range(len(next(iter(x.values()))))
+    ]
+    wanted = np.array([each.ravel() for each in shown])
+    graph = load_onnx(data)
+    np.testing.assert_allclose(graph.run(x).reshape(wanted.shape), wanted, atol=2e-5)
+    network = quantise(graph, x, 10)
+    q = {
+        entry: network.entries[entry].type.quantise(value.astype(np.float64))
+        for entry, value in _named(network.entries, x).items()
+    }
+    assert network.output_scale
+    scale, zero = network.output_scale
+    assert np.abs(scale * (network.run(q) - zero) - wanted).max() < 0.03 * np.ptp(wanted)
+    return graph
+
+
+def _named(entries: Mapping[str, Any], x: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return dict(zip(entries, x.values(), strict=True))
+
+
+def in_onnxruntime(data: bytes) -> Any:
+    session = onnxruntime.InferenceSession(data)
+    return lambda one: session.run(["y"], dict(one))[0]
+
+
+HEADS: dict[str, tuple[int, ...]] = {"q": (1, 4, 3, 4), "k": (1, 2, 5, 4), "v": (1, 2, 5, 6)}
+BAND = np.tri(3, 5, 1, dtype=np.bool_)
+ONNX: Mapping[str, Case] = {
+    "grouped heads": ("Attention", HEADS, {}),
+    "causal, of a scale": ("Attention", HEADS, {"is_causal": 1, "scale": 0.25}),
+    "a cap and a mask of booleans": ("Attention", {**HEADS, "m": BAND}, {"softcap": 2.0}),
+    "a mask of numbers": (
+        "Attention",
+        {**HEADS, "m": np.where(BAND, floats(3, 5), -np.inf).astype(np.float32)},
+        {},
+    ),
+    "a mask that is computed": ("Attention", {**HEADS, "m": (3, 5)}, {}),
+    "joined heads": (
+        "Attention",
+        {"q": (1, 3, 8), "k": (1, 5, 4), "v": (1, 5, 4)},
+        {"q_num_heads": 4, "kv_num_heads": 2},
+    ),
+    "turned": ("RotaryEmbedding", {"q": (1, 2, 3, 6), "c": floats(1, 3, 3), "s": floats(1, 3, 3)}, {}),
+    "turned in part, by places": (
+        "RotaryEmbedding",
+        {"q": (1, 3, 12), "c": floats(9, 2), "s": floats(9, 2), "p": np.array([[7, 0, 2]])},
+        {"interleaved": 1, "num_heads": 2, "rotary_embedding_dim": 4},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONNX)
+def test_onnx_agrees_with_its_reference(name: str) -> None:
+    data = file("", ONNX[name])
+    evaluator = ReferenceEvaluator(data)
+    agrees(
+        data,
+        lambda one: evaluator.run(None, one)[0],
+        given(data),
+    )
+
+
+THREE = {"q": (1, 3, 8), "k": (1, 4, 8), "v": (1, 4, 8)}
+PACKED = {"x": (1, 4, 6), "w": floats(6, 24), "b": floats(24)}
+CACHES = {"c": floats(8, 8), "s": floats(8, 8)}
+MICROSOFT: Mapping[str, Case] = {
+    "packed": ("Attention", PACKED, {"num_heads": 2}),
+    "packed and causal": ("Attention", PACKED, {"num_heads": 2, "unidirectional": 1}),
+    "packed, of a length": ("Attention", {**PACKED, "lengths": (1,)}, {"num_heads": 4}),
+    "packed, of a constant mask": (
+        "Attention",
+        {**PACKED, "m": np.array([[1, 1, 0, 1]], np.int32)},
+        {"num_heads": 2},
+    ),
+    "several heads": ("MultiHeadAttention", {**THREE, "b": floats(24)}, {"num_heads": 2, "scale": 0.5}),
+    "several heads and numbers for scores": (
+        "MultiHeadAttention",
+        {**THREE, "b": None, "m": None, "t": floats(1, 2, 3, 4)},
+        {"num_heads": 2},
+    ),
+    "grouped heads": (
+        "GroupQueryAttention",
+        {
+            "q": (1, 3, 64),
+            "k": (1, 3, 32),
+            "v": (1, 3, 32),
+            "pk": None,
+            "pv": None,
+            "n": np.array([2], np.int32),
+            "t": np.array(3, np.int32),
+            **CACHES,
+        },
+        {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1},
+    ),
+    "turned": (
+        "RotaryEmbedding",
+        {"q": (1, 2, 3, 16), "p": np.array([[5, 1, 0]]), **CACHES},
+        {"interleaved": 1},
+    ),
+    "skipped": (
+        "SkipLayerNormalization",
+        {"x": (1, 3, 4), "k": (1, 3, 4), "g": floats(4), "b": floats(4), "c": floats(4)},
+        {},
+    ),
+    "skipped, not centred": (
+        "SkipSimplifiedLayerNormalization",
+        {"x": (1, 3, 4), "k": (1, 3, 4), "g": floats(4)},
+        {},
+    ),
+    "a product, turned": (
+        "FusedMatMul",
+        {"x": (1, 4, 3), "w": floats(5, 4)},
+        {"transA": 1, "transB": 1, "alpha": 0.5},
+    ),
+    "a gelu with a bias": ("BiasGelu", {"x": (1, 3, 4), "b": floats(4)}, {}),
+    "a fast gelu": ("FastGelu", {"x": (1, 3, 4), "b": floats(4)}, {}),
+}
+
+
+@pytest.mark.parametrize("name", MICROSOFT)
+def test_onnxruntimes_own_agree_with_it(name: str) -> None:
+    case = MICROSOFT[name]
+    data = file("com.microsoft", case, outputs=3 if case[0] == "GroupQueryAttention" else 1, opset=17)
+    agrees(data, in_onnxruntime(data), given(data))
+
+
+def test_rows_of_three_tables_are_added_and_normalised() -> None:
+    tables = {"w": floats(7, 4), "p": floats(5, 4), "t": floats(2, 4), "g": floats(4), "b": floats(4)}
+    case = (
+        "EmbedLayerNormalization",
+        {"lengths": (1, 3), "s": np.array([[0, 0, 1]], np.int32), **tables},
+        {},
+    )
+    data = file("com.microsoft", case, outputs=2, opset=17)
+    agrees(data, in_onnxruntime(data), given(data))
+
+
+@pytest.mark.parametrize(
+    ("domain", "case", "words"),
+    [
+        (
+            "",
+            ("Attention", {**HEADS, "m": None, "pk": (1, 2, 1, 4), "pv": (1, 2, 1, 6)}, {}),
+            "without its cache",
+        ),
+        ("", ("Attention", {"q": (1, 3, 8), "k": (1, 3, 8), "v": (1, 3, 8)}, {}), "into 0 heads"),
+        ("", ("Attention", {**HEADS, "v": (1, 2, 4, 6)}, {}), "attends from"),
+        (
+            "",
+            ("RotaryEmbedding", {"q": (1, 2, 3, 6), "c": floats(2, 3), "s": floats(2, 3)}, {}),
+            "3 positions of 2",
+        ),
+        ("com.microsoft", ("MultiHeadAttention", {"q": (1, 3, 24)}, {"num_heads": 2}), "split them"),
+        (
+            "com.microsoft",
+            ("Attention", {**PACKED, "m": np.ones((1, 3), np.int32)}, {"num_heads": 2}),
+            "for 4 keys",
+        ),
+        (
+            "com.microsoft",
+            ("FusedMatMul", {"x": (1, 4, 3), "w": floats(3, 4)}, {"transBatchA": 1}),
+            "turns a batch",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_has_no_circuit_is_refused(domain: str, case: Case, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        load_onnx(file(domain, case))
