@@ -51,7 +51,7 @@ from circuits import (
 from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.types import FloatArray
 from circuits.operators import ONNX
-from circuits.operators.clip import Requantise
+from circuits.operators.features import QuantFeatures
 from circuits.operators.weighted import Parametric, WeightedSum
 from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import Integers
@@ -258,13 +258,16 @@ def _with_weights(node: Node, made: QuantNode, qgraph: QuantGraph) -> Node:
     scale = made.weight_type.scale
     along = scale.reshape(-1, *(1 for _ in made.weight.shape[1:]))
     weight: FloatArray = along * made.centred_weight
+    bias: FloatArray = made.bias * scale * kind.scale
     before = next((each for each in qgraph.nodes if each.name == f"{made.name}.level"), None)
-    if isinstance(before, Requantise) and before.rescale and (given := qgraph.types[before.inputs[0]]):
-        # Features have units of their own there, as many of the network's.
+    if isinstance(before, QuantFeatures) and before.rescale and (given := qgraph.types[before.inputs[0]]):
+        # Features have units of their own there, less an offset.
         rescale = before.rescale
         units = given.scale * 2.0**rescale.shift / (rescale.multiplier.ravel() * rescale.output.scale)
         weight = weight / (units if weight.ndim == 2 else units.reshape(-1, 1, 1, 1))
-    return replace(node, weight=weight, bias=made.bias * scale * kind.scale)
+        moved = weight.reshape(len(weight), -1) * given.real(before.middle).reshape(-1, weight[0].size)
+        bias = bias - moved.sum(axis=1)
+    return replace(node, weight=weight, bias=bias)
 
 
 def _prove(circuit: Inference, q: Integers) -> Findings:

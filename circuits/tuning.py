@@ -120,7 +120,8 @@ def tune(
     """Quantise ``graph`` by whichever calibration loses least, to ``bits``; where these are None to few bits
     for each tensor and each layer's weights, at a loss of up to ``max_loss`` percent.
 
-    ``calibration``, ``ranges``: as for ``quantise``. ``labels``: int[n], the classes of the samples.
+    ``calibration``, ``ranges``: as for ``quantise``. ``labels``: int[n], the classes of the samples, by the
+    only output of several values, or the only one.
     ``measure``: by default accuracy where there are labels, else agreement where there are as many outputs
     as classes, else values.
 
@@ -160,7 +161,10 @@ class _Judge:
         self.measure: Measure = measure or ("accuracy" if labels is not None else self._likely)
         if self.measure == "accuracy" and labels is None:
             raise TensorError("input.shape", "accuracy is of samples with labels", field="labels")
-        if labels is not None:
+        several = [name for name, exact in self._exact.items() if exact.shape[1] > 1]
+        # A classifier of tables has one output with a score for each class, beside their names.
+        self._scores = several[0] if len(several) == 1 else next(iter(self._exact))
+        if labels is not None and len(several) != 1:
             only_output(graph.outputs)
 
     @property
@@ -185,7 +189,7 @@ class _Judge:
                 worse = integers if error is None or times == 1 else exact + times * error
                 guess = worse.argmax(axis=1)
                 differ[times] |= guess != expected
-                if self._labels is not None:
+                if self._labels is not None and name == self._scores:
                     lost[times] += float(np.mean(expected == self._labels) - np.mean(guess == self._labels))
             if error is None:
                 noise, far = noise + float(differ[1].mean()), max(far, float(differ[1].mean()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -106,7 +106,7 @@ class OutputReport:
 @dataclass(frozen=True)
 class Report:
     """On so many ``images``, the samples: what both networks make of them. ``agreement``: how often they say
-    the same class, where the only output is one. ``accuracy`` is that of the integers, by labels.
+    the same class, where one output is of classes. ``accuracy`` is that of the integers, by labels.
     """
 
     images: int
@@ -117,7 +117,8 @@ class Report:
 
     @property
     def agreement(self) -> float | None:
-        return self.outputs[0].agreement if len(self.outputs) == 1 else None
+        said = [output.agreement for output in self.outputs if output.agreement is not None]
+        return said[0] if len(said) == 1 else None
 
     @property
     def drop(self) -> float | None:
@@ -346,7 +347,8 @@ def report(
 ) -> Report:
     """Run both networks, ``qgraph`` being ``quantise(graph, ..)``, on inputs as for that.
 
-    ``labels`` of the only output: int[n] classes, or targets [n, *output shape], [n] where that is one value.
+    ``labels``: int[n] classes, by the only output that is of classes, or targets of the only output [n,
+    *output shape], [n] where that is one value.
     Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
     """
     x = as_samples(inputs, graph.entries, field="inputs")
@@ -370,11 +372,11 @@ def report(
             for tensor, answer in answers.get(name, ()):
                 answer.compare(floats[tensor], values, None if wanted is None else wanted[place])
     outputs = [answer for several in answers.values() for _, answer in several]
-    by_class = wanted is not None and wanted.ndim == 1
+    judged = _of_classes(outputs) if wanted is not None and wanted.ndim == 1 else None
     return Report(
         count,
-        outputs[0].right_float / count if by_class else None,
-        outputs[0].right / count if by_class else None,
+        judged.right_float / count if judged else None,
+        judged.right / count if judged else None,
         tuple(output.report() for output in outputs),
         tuple(tally.report(name, operators[name]) for name, tally in tallies.items()),
     )
@@ -399,13 +401,14 @@ def _answers(graph: Graph, qgraph: QuantGraph, count: int) -> dict[str, list[tup
 def _wanted(labels: ArrayLike, answers: Mapping[str, list[tuple[str, _Answers]]], count: int) -> NDArray[Any]:
     """Classes [n], or targets [n, size]."""
     found, outputs = np.asarray(labels), [answer for several in answers.values() for _, answer in several]
+    scores = _of_classes(outputs)
+    if scores and found.shape == (count,) and found.dtype.kind in "iu":
+        if found.min() < 0 or found.max() >= scores.size:
+            reason = f"labels must be classes, whole numbers from 0 to {scores.size - 1}"
+            raise TensorError("input.out_of_range", reason, field="labels")
+        return found
     if len(outputs) == 1:
         (output,) = outputs
-        if output.is_class and found.shape == (count,) and found.dtype.kind in "iu":
-            if found.min() < 0 or found.max() >= output.size:
-                reason = f"labels must be classes, whole numbers from 0 to {output.size - 1}"
-                raise TensorError("input.out_of_range", reason, field="labels")
-            return found
         if (
             output.scale
             and found.size == count * output.size
@@ -419,6 +422,12 @@ def _wanted(labels: ArrayLike, answers: Mapping[str, list[tuple[str, _Answers]]]
         "where that is of values with one scale",
         field="labels",
     )
+
+
+def _of_classes(outputs: Sequence[_Answers]) -> _Answers | None:
+    """The only one that is of classes."""
+    found = [output for output in outputs if output.is_class]
+    return found[0] if len(found) == 1 else None
 
 
 def _sources(graph: Graph) -> dict[str, str]:

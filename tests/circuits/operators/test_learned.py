@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
-from circuits import QuantGraph, compile_inference, load_onnx, quantise
+from circuits import QuantGraph, compile_inference, load_onnx, quantise, tune
 from circuits.graphs.graph import Graph
 from circuits.lowering import Level
 from circuits.operators.labels import QuantKeyed
+from circuits.quantisation import report
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, challenged, first_violation, held
 from tests.circuits.test_lowering import refuse_all_lies
@@ -266,6 +267,22 @@ def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
     assert first_violation(circuit.constraint_system, z) is None
     assert broken(circuit.relations, held(circuit, z)) == []
     refuse_all_lies(circuit, q)
+
+
+def test_labels_are_judged_by_the_scores_beside_the_names() -> None:
+    operator, said = CLASSIFIERS["linear, SOFTMAX"]
+    graph, x = load_onnx(model(operator, said, outputs=2)), inputs().astype(np.float64)
+    scores = graph.run_all(x, {graph.outputs["scores"]})[graph.outputs["scores"]]
+    labels = scores.argmax(axis=1)
+    labels[:8] = (labels[:8] + 1) % 3
+    tuned = tune(graph, x, labels=labels)
+    found = report(graph, tuned.qgraph, x, labels)
+    assert (tuned.measure, found.float_accuracy) == ("accuracy", 1 - 8 / 64)
+    assert found.accuracy is not None
+    assert abs(found.accuracy - found.float_accuracy) < 0.05
+    assert found.agreement is not None
+    with refuses("input.out_of_range", match="0 to 2"):
+        report(graph, tuned.qgraph, x, labels + 1)
 
 
 def test_a_name_is_the_only_one() -> None:
