@@ -279,6 +279,7 @@ def test_labels_are_judged_by_the_scores_beside_the_names() -> None:
     found = report(graph, tuned.qgraph, x, labels)
     assert (tuned.measure, found.float_accuracy) == ("accuracy", 1 - 8 / 64)
     assert found.accuracy is not None
+    assert found.float_accuracy is not None
     assert abs(found.accuracy - found.float_accuracy) < 0.05
     assert found.agreement is not None
     with refuses("input.out_of_range", match="0 to 2"):
